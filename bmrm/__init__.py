@@ -1,0 +1,1 @@
+"""Regularized risk minimization with a certified optimality gap."""

@@ -1,0 +1,1 @@
+"""Datasets: readers, writers, generators."""

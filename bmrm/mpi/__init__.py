@@ -1,0 +1,1 @@
+"""The multiplexer: one risk whose rows lie on many ranks."""

@@ -1,0 +1,122 @@
+"""The ranks that work together: one process alone, or those that mpirun started.
+
+Everything that ranks say to one another outside the risk goes through a `Group`: plain values as JSON (nothing is
+pickled), arrays as buffers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import BmrmError, InputError
+
+LAUNCHERS = ("PMI_SIZE", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
+
+
+class OtherRankError(BmrmError):
+    """Another rank failed and says so itself; this one only stops."""
+
+
+class Group(Protocol):
+    """Collective calls: every rank makes the same ones in the same order."""
+
+    rank: int
+    size: int
+
+    def broadcast(self, value: Any) -> Any:
+        """The JSON-able `value` of rank 0."""
+        ...
+
+    def gather(self, value: Any) -> list[Any] | None:
+        """The JSON-able values of all ranks in rank order, on rank 0; None elsewhere."""
+        ...
+
+    def broadcast_array(self, array: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """The float64 array of rank 0, of any shape."""
+        ...
+
+    def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None:
+        """Numeric arrays of equal dtype, joined along axis 0 in rank order, on rank 0; None elsewhere."""
+        ...
+
+    def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The elementwise sum over ranks, the same bits on all."""
+        ...
+
+    def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The elementwise maximum over ranks."""
+        ...
+
+    def abort(self, status: int) -> None:
+        """End every rank at once; alone, do nothing."""
+        ...
+
+
+class Alone:
+    """The group of one process."""
+
+    rank = 0
+    size = 1
+
+    def broadcast(self, value: Any) -> Any: return value  # noqa: D102, E704
+    def gather(self, value: Any) -> list[Any] | None: return [value]  # noqa: D102, E704
+    def broadcast_array(self, array: NDArray[np.float64] | None) -> NDArray[np.float64]:  # noqa: D102
+        assert array is not None
+        return array
+
+    def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None: return array  # noqa: D102, E704
+    def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]: return array  # noqa: D102, E704
+    def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]: return array  # noqa: D102, E704
+    def abort(self, status: int) -> None: ...  # noqa: D102
+
+
+def launched() -> bool:
+    """Whether mpirun (or a batch system's launcher) started this process; asks the environment, not MPI."""
+    return any(name in os.environ for name in LAUNCHERS)
+
+
+def open_group() -> Group:
+    """The group of this process; imports mpi4py (and so initialises MPI) only under mpirun."""
+    if not launched():
+        return Alone()
+    from bmrm.mpi.communicator import MpiGroup
+
+    return MpiGroup.world()
+
+
+@contextmanager
+def together(group: Group) -> Iterator[None]:
+    """Run a block on every rank; if any rank raises BmrmError or OSError there, all stop.
+
+    Rank 0 raises InputError with the message of the lowest failing rank (named when there are several ranks), the
+    others OtherRankError: so the user reads it once.
+    """
+    message = None
+    try:
+        yield
+    except (BmrmError, OSError) as error:
+        if group.size == 1:
+            raise
+        message = str(error)
+    messages = group.gather(message)
+    failed = None
+    if messages is not None:
+        failed = next(((k, text) for k, text in enumerate(messages) if text is not None), None)
+    failed = group.broadcast(failed)
+    if failed is None:
+        return
+    if group.rank == 0:
+        raise InputError(f"rank {failed[0]}: {failed[1]}")
+    raise OtherRankError(failed[1])
+
+
+def to_bytes(value: Any) -> bytes:
+    """JSON as bytes; nan and inf are kept, as JSON extensions."""
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,205 @@
+"""Named plug-ins, filled by the files that define them.
+
+A registry belongs to one folder. `get("hinge")` imports `bmrm/losses/hinge.py` if there is such a file, else every
+file of the folder, then the entry-point group of the same name; `module:attribute` reaches a class anywhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+import importlib.metadata
+import math
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from bmrm.problem import InputError
+
+P = TypeVar("P")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """' (did you mean X?)' for the closest of `known`, or the empty string."""
+    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values that a parameter may take; None leaves a side open."""
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    choices: tuple[Any, ...] | None = None
+    doc: str = ""
+
+    def __contains__(self, value: object) -> bool:
+        if self.choices is not None:
+            return value in self.choices
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return True
+        return (
+            not math.isnan(value)
+            and (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    def __str__(self) -> str:
+        if self.choices is not None:
+            return "one of " + ", ".join(map(str, self.choices))
+        sides = ((">=", self.least), (">", self.above), ("<=", self.most), ("<", self.below))
+        return " and ".join(f"{sign} {limit:g}" for sign, limit in sides if limit is not None) or "any number"
+
+
+def parameter(default: Any = dataclasses.MISSING, *, doc: str, example: Any = None, **limits: Any) -> Any:
+    """A dataclass field with a range, a line of documentation and, for tests, another legal value.
+
+    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`.
+    """
+    metadata = {"range": Range(doc=doc, **limits), "example": example}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def option_name(field_name: str) -> str:
+    """The name of a field in YAML: `lambda` for `lam`, a Python keyword being no field name."""
+    return "lambda" if field_name == "lam" else field_name
+
+
+def field_name(option: str) -> str:
+    """The inverse of `option_name`."""
+    return "lam" if option == "lambda" else option
+
+
+def check_parameters(instance: Any) -> None:
+    """Raise InputError for the first field of a dataclass outside its range; for `__post_init__`."""
+    for field in dataclasses.fields(instance):
+        limits = field.metadata.get("range")
+        value = getattr(instance, field.name)
+        if limits is not None and value is not None and value not in limits:
+            raise InputError(
+                f"{type(instance).__name__}: {option_name(field.name)} is {value!r}, expected {limits}"
+            )
+
+
+@dataclass(frozen=True)
+class Entry(Generic[P]):
+    """A registered class and the facts its author states of it."""
+
+    name: str
+    cls: type[P]
+    facts: Mapping[str, Any]
+
+    @property
+    def parameters(self) -> tuple[dataclasses.Field[Any], ...]:
+        """The dataclass fields that a user may set."""
+        return tuple(field for field in dataclasses.fields(self.cls) if field.init)  # type: ignore[arg-type]
+
+    @property
+    def headline(self) -> str:
+        """The first line of the docstring."""
+        return (self.cls.__doc__ or "").strip().split("\n")[0]
+
+
+class Registry(Generic[P]):
+    """The plug-ins of one folder, by name.
+
+    Parameters
+    ----------
+    kind : what an entry is called in messages ("loss").
+    package : the folder, also the entry-point group ("bmrm.losses").
+    """
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self.package = package
+        self._entries: dict[str, Entry[P]] = {}
+        self._complete = False
+
+    def register(self, name: str, **facts: Any) -> Callable[[type[P]], type[P]]:
+        """Class decorator: make the class known under `name`, and its name known to the class."""
+
+        def keep(cls: type[P]) -> type[P]:
+            known = self._entries.get(name)
+            if known is not None and known.cls.__qualname__ != cls.__qualname__:
+                raise ValueError(f"{self.kind} {name!r} is registered twice: {known.cls} and {cls}")
+            cls.name = name  # type: ignore[attr-defined]
+            for fact, value in facts.items():
+                setattr(cls, fact, value)
+            self._entries[name] = Entry(name, cls, facts)
+            return cls
+
+        return keep
+
+    def get(self, name: str) -> Entry[P]:
+        """The entry `name`; raises InputError with the nearest known name."""
+        if ":" in name:
+            return self._outside(name)
+        if name not in self._entries and name.isidentifier():
+            self._import_file(name)
+        if name not in self._entries:
+            self._import_all()
+        if name not in self._entries:
+            raise InputError(f"unknown {self.kind} {name!r}{nearest(name, self._entries)}")
+        return self._entries[name]
+
+    def all(self) -> tuple[Entry[P], ...]:
+        """Every entry, sorted by name."""
+        self._import_all()
+        return tuple(self._entries[name] for name in sorted(self._entries))
+
+    def make(self, name: str, options: Mapping[str, Any] | None = None) -> P:
+        """An instance of `name` with the given options (YAML names); raises InputError for an unknown option."""
+        entry = self.get(name)
+        known = {option_name(field.name) for field in entry.parameters}
+        for option in options or {}:
+            if option not in known:
+                raise InputError(f"{self.kind} {name!r} has no option {option!r}{nearest(option, known)}")
+        try:
+            return entry.cls(**{field_name(key): value for key, value in (options or {}).items()})
+        except TypeError as error:
+            raise InputError(f"{self.kind} {name!r}: {error}") from error
+
+    def describe(self, instance: P) -> dict[str, Any]:
+        """`{name: ..., option: value}` from which `make` builds an equal instance."""
+        fields = dataclasses.fields(instance)  # type: ignore[arg-type]
+        name = getattr(instance, "name", None)
+        if name is None or self._entries.get(name, None) is None or self._entries[name].cls is not type(instance):
+            name = f"{type(instance).__module__}:{type(instance).__qualname__}"
+        return {"name": name} | {option_name(f.name): getattr(instance, f.name) for f in fields if f.init}
+
+    def _outside(self, name: str) -> Entry[P]:
+        module_name, _, attribute = name.partition(":")
+        try:
+            cls = getattr(importlib.import_module(module_name), attribute)
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"{self.kind} {name!r} cannot be imported: {error}") from error
+        if not dataclasses.is_dataclass(cls) or not isinstance(cls, type):
+            raise InputError(f"{self.kind} {name!r} is not a dataclass")
+        return Entry(name, cls, {})
+
+    def _import_file(self, name: str) -> None:
+        module = f"{self.package}.{name}"
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+
+    def _import_all(self) -> None:
+        if self._complete:
+            return
+        folder = importlib.import_module(self.package)
+        for module in pkgutil.iter_modules(folder.__path__):
+            importlib.import_module(f"{self.package}.{module.name}")
+        for point in importlib.metadata.entry_points(group=self.package):
+            cls = point.load()
+            if point.name not in self._entries:
+                self.register(point.name)(cls)
+        self._complete = True

@@ -1,0 +1,1 @@
+"""Risks: a dataset and a loss as one convex function of the weights."""
