@@ -10,7 +10,7 @@ with `R` a convex risk and `Omega` a convex regularizer that has its own lambda 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
@@ -163,7 +163,10 @@ class Traffic(Protocol):
 
 @runtime_checkable
 class Regularizer(Protocol):
-    """Omega, its lambda included; immutable."""
+    """Omega, its lambda included; immutable, convex, and nowhere negative."""
+
+    smooth: bool
+    """Differentiable everywhere."""
 
     def value(self, w: Vector) -> float: ...
 
@@ -452,7 +455,3 @@ class Solver(Protocol):
     ) -> Solution:
         """Minimise J = regularizer + risk from `start` (zero when None), which is not changed."""
         ...
-
-
-PartIterator = Iterator[tuple[slice, Vector]]
-"""Consecutive pieces of a vector of length dim, as they become ready."""

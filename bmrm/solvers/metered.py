@@ -1,0 +1,139 @@
+"""A risk that counts: passes over the data and the seconds spent in it. Wraps any risk and its abilities."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import (
+    Blocks,
+    LinearMap,
+    Risk,
+    RowSubsets,
+    Scored,
+    ScoreFunction,
+    Scores,
+    Traffic,
+    Vector,
+    ability,
+)
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass
+class Count:
+    """What one run has used so far."""
+
+    passes: float = 0.0
+    seconds: float = 0.0
+
+    def timed(self, passes: float, function: Callable[..., R], *arguments: Any) -> R:
+        """Call and charge."""
+        begin = time.perf_counter()
+        try:
+            return function(*arguments)
+        finally:
+            self.seconds += time.perf_counter() - begin
+            self.passes += passes
+
+
+class MeteredRisk:
+    """`risk` with a `Count`; offers what `risk` offers."""
+
+    def __init__(self, risk: Risk) -> None:
+        self.inner = risk
+        self.dim = risk.dim
+        self.infimum = risk.infimum
+        self.count = Count()
+        self._traffic = ability(risk, Traffic)
+        self._traffic_start = self._traffic.seconds() if self._traffic is not None else 0.0
+
+    @property
+    def network_seconds(self) -> float:
+        """Seconds waited for other ranks since this object was made."""
+        return self._traffic.seconds() - self._traffic_start if self._traffic is not None else 0.0
+
+    def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
+        """As of the risk inside; one pass."""
+        return self.count.timed(1.0, self.inner.value_and_subgradient, w)
+
+    def ability(self, kind: type[T]) -> T | None:
+        """The ability of the risk inside, metered."""
+        offered = ability(self.inner, kind)
+        wrap = _WRAPPERS.get(kind)
+        return offered if offered is None or wrap is None else cast(T, wrap(offered, self.count))
+
+
+@dataclass(frozen=True)
+class _Map:
+    inner: LinearMap
+    count: Count
+
+    def scores(self, w: Vector) -> Scores:
+        return self.count.timed(0.5, self.inner.scores, w)
+
+    def pull_back(self, slope: Scores) -> Vector:
+        return self.count.timed(0.5, self.inner.pull_back, slope)
+
+
+@dataclass(frozen=True)
+class _Phi:
+    inner: ScoreFunction
+    count: Count
+
+    @property
+    def smooth(self) -> bool:
+        return self.inner.smooth
+
+    def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
+        return self.count.timed(0.0, self.inner.value_and_slope, f)
+
+    def along(self, f: Scores, step: Scores) -> Callable[[Vector], tuple[Vector, Vector]]:
+        function = self.count.timed(0.0, self.inner.along, f, step)
+        return lambda t: self.count.timed(0.0, function, t)
+
+    def curvature_product(self, f: Scores, step: Scores) -> Scores:
+        return self.count.timed(0.0, self.inner.curvature_product, f, step)
+
+    def constant(self, b: Vector) -> Scores:
+        return self.count.timed(0.0, self.inner.constant, b)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    inner: RowSubsets
+    count: Count
+
+    @property
+    def rows(self) -> int:
+        return self.inner.rows
+
+    def value_and_subgradient_of(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
+        share = len(rows) / max(1, self.inner.rows)
+        return self.count.timed(share, self.inner.value_and_subgradient_of, rows, w)
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    inner: Blocks
+    count: Count
+
+    def values_and_subgradients(self, w: Vector, blocks: int) -> tuple[Vector, NDArray[np.float64]]:
+        return self.count.timed(1.0, self.inner.values_and_subgradients, w, blocks)
+
+    def infima(self, blocks: int) -> Vector:
+        return self.inner.infima(blocks)
+
+
+_WRAPPERS: dict[type, Callable[[Any, Count], Any]] = {
+    Scored: lambda scored, count: Scored(_Map(scored.map, count), _Phi(scored.phi, count)),
+    RowSubsets: _Rows,
+    Blocks: _Blocks,
+}

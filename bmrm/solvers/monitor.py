@@ -1,0 +1,237 @@
+"""The loop's bookkeeping, written once: best point, bound, limits, callback, history, Ctrl-C, stalling."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+
+import numpy as np
+
+from bmrm.problem import (
+    BmrmError,
+    Callback,
+    InputError,
+    Iteration,
+    Regularizer,
+    Risk,
+    Solution,
+    Status,
+    Vector,
+    relative_gap,
+)
+from bmrm.registry import check_parameters, parameter
+from bmrm.solvers.metered import MeteredRisk
+
+PATIENCE = 60
+"""Iterations in which neither bound nor objective moves beyond rounding before a run counts as stalled."""
+
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class IterativeSolver:
+    """The options that every solver has.
+
+    Parameters
+    ----------
+    tolerance : stop when (objective - lower bound) / |objective| is at most this.
+    max_iterations : stop after so many iterations, with ITERATION_LIMIT.
+    time_limit : stop after so many seconds, with TIME_LIMIT; None for no limit.
+    """
+
+    tolerance: float = parameter(1e-3, least=0.0, doc="relative gap to reach", example=1e-1)
+    max_iterations: int = parameter(10000, least=1, doc="iterations at most", example=2)
+    time_limit: float | None = parameter(None, above=0.0, doc="seconds at most", example=1e-9)
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def monitor(
+        self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None
+    ) -> Monitor:
+        """The bookkeeping of one run, to be used as a context manager."""
+        return Monitor(self, MeteredRisk(risk), regularizer, starting_point(risk, start), callback)
+
+
+def starting_point(risk: Risk, start: Vector | None) -> Vector:
+    """A float64 copy of `start`, zero when None; raises InputError for a wrong shape or values that are not finite."""
+    if start is None:
+        return np.zeros(risk.dim)
+    w = np.array(start, dtype=np.float64)
+    if w.shape != (risk.dim,):
+        raise InputError(f"start has shape {w.shape}, expected ({risk.dim},)")
+    if not np.all(np.isfinite(w)):
+        raise InputError("start has values that are not finite")
+    return w
+
+
+@dataclass
+class Monitor:
+    """What changes during a run. `record` is called once an iteration and says whether to stop."""
+
+    options: IterativeSolver
+    risk: MeteredRisk
+    regularizer: Regularizer
+    start: Vector
+    callback: Callback | None
+    w: Vector = field(init=False)
+    objective: float = math.inf
+    lower_bound: float = -math.inf
+    status: Status | None = None
+    history: list[Iteration] = field(default_factory=list)
+    seconds_master: float = 0.0
+    _begin: float = field(default_factory=time.perf_counter)
+    _idle: int = 0
+    _interrupt: _Interrupt = field(default_factory=lambda: _Interrupt())
+
+    def __post_init__(self) -> None:
+        self.w = self.start
+        if math.isfinite(self.risk.infimum):
+            # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
+            self.lower_bound = self.risk.infimum
+
+    def __enter__(self) -> Monitor:
+        self._interrupt.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._interrupt.__exit__()
+
+    @property
+    def relative_gap(self) -> float:
+        """Of the best point and the best bound so far."""
+        return relative_gap(self.objective, self.lower_bound)
+
+    @property
+    def seconds(self) -> float:
+        """Since the start of the run."""
+        return time.perf_counter() - self._begin
+
+    @contextmanager
+    def master(self) -> Iterator[None]:
+        """Charge the block to the master problem."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds_master += time.perf_counter() - begin
+
+    def improve(self, w: Vector, objective: float) -> bool:
+        """Keep `w` if it is better than the best point; True if so."""
+        if math.isnan(objective):
+            raise BmrmError("the objective is nan; a risk must return finite values or +inf")
+        if objective < self.objective:
+            self.w, self.objective = w, objective
+            return True
+        return False
+
+    def raise_bound(self, lower_bound: float) -> None:
+        """Take a lower bound into account; bounds above the objective are rounding, and cut there."""
+        self.lower_bound = max(self.lower_bound, lower_bound)
+
+    def record(self, *, iteration: int | None = None) -> bool:
+        """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why."""
+        previous = self.history[-1] if self.history else None
+        self.history.append(self._line(len(self.history) if iteration is None else iteration))
+        stop = bool(self.callback(self.history[-1])) if self.callback is not None else False
+        self.status = self._judge(previous, stop)
+        return self.status is not None
+
+    def stall(self) -> None:
+        """Say that no further progress is possible."""
+        self.status = Status.STALLED if math.isfinite(self.objective) else Status.NON_FINITE
+
+    def solution(self, solver: str) -> Solution:
+        """The result; the last line of the history is brought up to date."""
+        assert self.status is not None
+        if self.history:
+            self.history[-1] = self._line(self.history[-1].iteration)
+        iterations = self.history[-1].iteration if self.history else 0
+        return Solution(
+            w=self.w,
+            objective=self.objective,
+            lower_bound=min(self.lower_bound, self.objective),
+            status=self.status,
+            iterations=iterations,
+            passes=self.risk.count.passes,
+            seconds=self.seconds,
+            history=tuple(self.history),
+            solver=solver,
+        )
+
+    def _line(self, iteration: int) -> Iteration:
+        network = self.risk.network_seconds
+        return Iteration(
+            iteration=iteration,
+            objective=self.objective,
+            lower_bound=min(self.lower_bound, self.objective),
+            passes=self.risk.count.passes,
+            seconds=self.seconds,
+            seconds_risk=max(0.0, self.risk.count.seconds - network),
+            seconds_master=self.seconds_master,
+            seconds_network=network,
+        )
+
+    def _judge(self, previous: Iteration | None, stop: bool) -> Status | None:
+        line = self.history[-1]
+        if previous is None or _moved(previous, line):
+            self._idle = 0
+        else:
+            self._idle += 1
+        if not math.isfinite(line.objective):
+            return Status.NON_FINITE if self._idle >= PATIENCE or previous is None else None
+        if line.relative_gap <= self.options.tolerance:
+            return Status.CONVERGED
+        if stop or self._interrupt.raised:
+            return Status.INTERRUPTED
+        if self._idle >= PATIENCE:
+            return Status.STALLED
+        if line.iteration >= self.options.max_iterations:
+            return Status.ITERATION_LIMIT
+        if self.options.time_limit is not None and line.seconds >= self.options.time_limit:
+            return Status.TIME_LIMIT
+        return None
+
+
+def _moved(before: Iteration, now: Iteration) -> bool:
+    """Whether objective or bound has changed beyond rounding."""
+    scale = ROUNDING * abs(now.objective) if math.isfinite(now.objective) else 0.0
+    down = before.objective - now.objective > scale if math.isfinite(before.objective) else True
+    up = now.lower_bound - before.lower_bound > scale if math.isfinite(now.lower_bound) else False
+    return bool(down or up)
+
+
+class _Interrupt:
+    """Ctrl-C as a flag while a solver runs; a second Ctrl-C is a KeyboardInterrupt as ever.
+
+    Only in the main thread, and only where Ctrl-C has Python's own meaning: a host's handler is left alone.
+    """
+
+    def __init__(self) -> None:
+        self.raised = False
+        self._ours = False
+
+    def __enter__(self) -> _Interrupt:
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._handle)
+            self._ours = True
+        return self
+
+    def __exit__(self) -> None:
+        if self._ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._ours = False
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.raised:
+            raise KeyboardInterrupt
+        self.raised = True
