@@ -94,6 +94,7 @@ class ScoreFunction(Protocol):
 
     smooth: bool
     """Differentiable everywhere with a Lipschitz gradient on bounded sets."""
+    scores_per_row: int
 
     def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
         """phi(f) and a subgradient with respect to f."""
@@ -113,6 +114,10 @@ class ScoreFunction(Protocol):
 
     def constant(self, b: Vector) -> Scores:
         """The scores whose every row is `b`, shape (scores per row,)."""
+        ...
+
+    def total(self, scores: Scores) -> Vector:
+        """The sum over all rows, shape (scores per row,): what `constant` is to a slope, transposed."""
         ...
 
 
