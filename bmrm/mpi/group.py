@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import BmrmError, InputError
+
+T = TypeVar("T")
 
 LAUNCHERS = ("PMI_SIZE", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 
@@ -29,6 +31,8 @@ class Group(Protocol):
 
     rank: int
     size: int
+    cores_per_rank: int | None
+    """Threads that a rank may use without taking a core from another; None where all cores are its own."""
 
     def broadcast(self, value: Any) -> Any:
         """The JSON-able `value` of rank 0."""
@@ -54,6 +58,10 @@ class Group(Protocol):
         """The elementwise maximum over ranks."""
         ...
 
+    def first_per_node(self, function: Callable[[], T]) -> T:
+        """Call `function` on one rank of each node, then on the others; returns each rank's own result."""
+        ...
+
     def abort(self, status: int) -> None:
         """End every rank at once; alone, do nothing."""
         ...
@@ -64,6 +72,7 @@ class Alone:
 
     rank = 0
     size = 1
+    cores_per_rank: int | None = None
 
     def broadcast(self, value: Any) -> Any: return value  # noqa: D102, E704
     def gather(self, value: Any) -> list[Any] | None: return [value]  # noqa: D102, E704
@@ -74,6 +83,7 @@ class Alone:
     def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None: return array  # noqa: D102, E704
     def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]: return array  # noqa: D102, E704
     def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]: return array  # noqa: D102, E704
+    def first_per_node(self, function: Callable[[], T]) -> T: return function()  # noqa: D102, E704
     def abort(self, status: int) -> None: ...  # noqa: D102
 
 
@@ -120,3 +130,8 @@ def together(group: Group) -> Iterator[None]:
 def to_bytes(value: Any) -> bytes:
     """JSON as bytes; nan and inf are kept, as JSON extensions."""
     return json.dumps(value, separators=(",", ":")).encode()
+
+
+def from_bytes(text: bytes) -> Any:
+    """The inverse of `to_bytes`; tuples come back as lists."""
+    return json.loads(text)

@@ -1,0 +1,212 @@
+"""A group of MPI ranks: buffers only, counts above 2^31 safe, and waiting that leaves the cores to those who compute.
+
+MPI libraries wait by spinning. That is right while every rank has a core; where there are more ranks than cores a
+waiting rank polls and sleeps instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import mpi4py
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.mpi.group import from_bytes, to_bytes
+
+if "mpi4py.MPI" not in sys.modules:
+    mpi4py.rc.thread_level = "funneled"  # only the main thread talks to MPI
+from mpi4py import MPI
+
+T = TypeVar("T")
+
+PIECE = 1 << 20
+"""Numbers sent in one message; longer arrays go in pieces, so no count nears 2^31."""
+
+FIRST_NAP, LONGEST_NAP = 2e-5, 1e-3
+"""Seconds that a waiting rank sleeps between polls where ranks outnumber cores."""
+
+SPINS = 20
+"""Polls before the first nap."""
+
+
+class MpiGroup:
+    """A `Group` over an MPI communicator (a duplicate of it, so that the caller's messages cannot mix with ours)."""
+
+    def __init__(self, comm: MPI.Comm) -> None:
+        self.comm = comm.Dup()
+        self.rank: int = comm.Get_rank()
+        self.size: int = comm.Get_size()
+        self.node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.crowded: bool = self.node.Get_size() > cores
+        self.cores_per_rank: int = max(1, cores // self.node.Get_size())
+        self.waited = 0.0
+        """Seconds spent waiting for other ranks."""
+
+    @classmethod
+    def world(cls) -> MpiGroup:
+        """All ranks that the launcher started."""
+        return cls(MPI.COMM_WORLD)
+
+    # -- waiting ---------------------------------------------------------------------------------
+
+    def wait(self, *requests: MPI.Request) -> None:
+        """Until all requests are complete."""
+        begin = time.perf_counter()
+        if self.crowded:
+            self._poll(list(requests))
+        else:
+            MPI.Request.Waitall(list(requests))
+        self.waited += time.perf_counter() - begin
+
+    @staticmethod
+    def _poll(requests: list[MPI.Request]) -> None:
+        for _ in range(SPINS):
+            if MPI.Request.Testall(requests):
+                return
+            os.sched_yield()
+        nap = FIRST_NAP
+        while not MPI.Request.Testall(requests):
+            time.sleep(nap)
+            nap = min(2.0 * nap, LONGEST_NAP)
+
+    def barrier(self) -> None:
+        """Wait for every rank."""
+        self.wait(self.comm.Ibarrier())
+
+    def first_per_node(self, function: Callable[[], T]) -> T:
+        """Call `function` on one rank of each node, then on the others: they find its files (compiled kernels) made."""
+        first = self.node.Get_rank() == 0
+        if first:
+            result = function()
+        self.wait(self.node.Ibarrier())
+        return result if first else function()
+
+    # -- buffers ---------------------------------------------------------------------------------
+
+    def send_out(self, buffer: NDArray[Any]) -> None:
+        """Overwrite a contiguous `buffer` with that of rank 0."""
+        flat = buffer.reshape(-1)
+        self.wait(*(self.comm.Ibcast(piece, root=0) for piece in _pieces(flat)))
+
+    def start_adding(self, part: NDArray[np.float64], total: NDArray[np.float64] | None) -> list[MPI.Request]:
+        """Begin to add `part` over all ranks into `total` of rank 0; both must live until the requests complete."""
+        requests = []
+        for start in range(0, part.size, PIECE):
+            piece = slice(start, start + PIECE)
+            into = total[piece] if total is not None else None
+            requests.append(self.comm.Ireduce(part[piece], into, op=MPI.SUM, root=0))
+        return requests
+
+    def add_up(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of `part` (one-dimensional) over ranks, on rank 0; `part` itself elsewhere."""
+        total = np.empty_like(part) if self.rank == 0 else None
+        self.wait(*self.start_adding(part, total))
+        return part if total is None else total
+
+    # -- Group -----------------------------------------------------------------------------------
+
+    def broadcast(self, value: Any) -> Any:
+        """As of `Group`."""
+        text = np.frombuffer(to_bytes(value), dtype=np.uint8) if self.rank == 0 else None
+        return from_bytes(self._broadcast_any(text, np.uint8).tobytes())
+
+    def gather(self, value: Any) -> list[Any] | None:
+        """As of `Group`."""
+        text = np.frombuffer(to_bytes(value), dtype=np.uint8)
+        parts = self._gather_parts(text)
+        return None if parts is None else [from_bytes(part.tobytes()) for part in parts]
+
+    def broadcast_array(self, array: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """As of `Group`."""
+        shape = self.broadcast(None if array is None else list(array.shape))
+        flat = None if array is None else np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
+        return self._broadcast_any(flat, np.float64).reshape(shape)
+
+    def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None:
+        """As of `Group`."""
+        tail = array.shape[1:]
+        parts = self._gather_parts(np.ascontiguousarray(array).reshape(-1))
+        return None if parts is None else np.concatenate(parts).reshape((-1, *tail))
+
+    def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
+        """As of `Group`; summed on rank 0 and sent out, since some MPI sum in another order on each rank."""
+        total = self.add_up(np.array(array, dtype=np.float64).reshape(-1))
+        self.send_out(total)
+        return total.reshape(np.shape(array))
+
+    def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
+        """As of `Group`."""
+        part = np.array(array, dtype=np.float64)
+        most = np.empty_like(part)
+        self.wait(self.comm.Iallreduce(part, most, op=MPI.MAX))
+        return most
+
+    def abort(self, status: int) -> None:
+        """As of `Group`."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        MPI.COMM_WORLD.Abort(status)
+
+    # -- pieces ----------------------------------------------------------------------------------
+
+    def _broadcast_any(self, flat: NDArray[Any] | None, dtype: Any) -> NDArray[Any]:
+        length = np.array([0 if flat is None else flat.size], dtype=np.int64)
+        self.send_out(length)
+        buffer = flat.copy() if flat is not None else np.empty(int(length[0]), dtype=dtype)
+        self.send_out(buffer)
+        return buffer
+
+    def _gather_parts(self, flat: NDArray[Any]) -> list[NDArray[Any]] | None:
+        sizes = np.zeros(self.size, dtype=np.int64)
+        self.wait(self.comm.Igather(np.array([flat.size], dtype=np.int64), sizes if self.rank == 0 else None, root=0))
+        if self.rank != 0:
+            self.wait(*(self.comm.Isend(piece, dest=0, tag=1) for piece in _pieces(flat)))
+            return None
+        parts = [flat] + [np.empty(int(size), dtype=flat.dtype) for size in sizes[1:]]
+        requests = [
+            self.comm.Irecv(piece, source=rank, tag=1) for rank in range(1, self.size) for piece in _pieces(parts[rank])
+        ]
+        self.wait(*requests)
+        return parts
+
+    def collect(self, part: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """One-dimensional parts whose sizes are known on rank 0, joined in rank order there."""
+        if self.rank != 0:
+            self.wait(*(self.comm.Isend(piece, dest=0, tag=2) for piece in _pieces(part)))
+            return None
+        whole = np.empty(int(sizes.sum()))
+        ends = np.cumsum(sizes)
+        whole[: ends[0]] = part
+        requests = [
+            self.comm.Irecv(piece, source=rank, tag=2)
+            for rank in range(1, self.size)
+            for piece in _pieces(whole[ends[rank - 1] : ends[rank]])
+        ]
+        self.wait(*requests)
+        return whole
+
+    def hand_out(self, whole: NDArray[np.float64] | None, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The inverse of `collect`: each rank gets its part; `sizes[rank]` must be known on that rank."""
+        if self.rank != 0:
+            part = np.empty(int(sizes[self.rank]))
+            self.wait(*(self.comm.Irecv(piece, source=0, tag=3) for piece in _pieces(part)))
+            return part
+        assert whole is not None
+        ends = np.cumsum(sizes)
+        requests = [
+            self.comm.Isend(piece, dest=rank, tag=3)
+            for rank in range(1, self.size)
+            for piece in _pieces(whole[ends[rank - 1] : ends[rank]])
+        ]
+        self.wait(*requests)
+        return whole[: ends[0]].copy()
+
+
+def _pieces(flat: NDArray[Any]) -> list[NDArray[Any]]:
+    return [flat[start : start + PIECE] for start in range(0, flat.size, PIECE)]

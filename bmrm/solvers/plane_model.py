@@ -1,0 +1,58 @@
+"""The piecewise linear model of the risk: planes, the master that minimises over them, and their coming and going."""
+
+from __future__ import annotations
+
+from bmrm.masters.planes import MemoryPlanes
+from bmrm.problem import HasMaster, IncompatibleError, MasterSolution, Regularizer, Vector
+
+
+class PlaneModel:
+    """max_j (<a_j, w> + b_j), from which planes leave that have not mattered for a while.
+
+    Parameters
+    ----------
+    regularizer : must offer a master.
+    dim, infimum : of the risk; the infimum is the floor plane.
+    idle_limit : a plane leaves when its multiplier was zero in so many solutions in a row; None keeps all.
+    """
+
+    def __init__(self, regularizer: Regularizer, dim: int, infimum: float, idle_limit: int | None) -> None:
+        if not isinstance(regularizer, HasMaster):
+            raise IncompatibleError(
+                f"regularizer {type(regularizer).__name__} offers no master, which cutting planes need;"
+                " solver lbfgs does without"
+            )
+        self.planes = MemoryPlanes(dim, (infimum,))
+        self.master = regularizer.master(self.planes)
+        self.idle_limit = idle_limit
+        self._idle: dict[int, int] = {}
+
+    def add(self, a: Vector, value: float, w: Vector) -> None:
+        """The tangent plane with slope `a` that passes through `value` at `w`."""
+        plane = self.planes.add(a, value - float(a @ w))
+        self.master.add(plane)
+        self._idle[plane] = 0
+
+    def solve(self, accuracy: float) -> MasterSolution:
+        """The minimiser of the regularized model; planes that are long idle leave afterwards."""
+        solution = self.master.solve(accuracy)
+        for plane in self._idle:
+            self._idle[plane] = 0 if solution.multipliers.get(plane, 0.0) > 0.0 else self._idle[plane] + 1
+        if self.idle_limit is not None:
+            self._drop(self.idle_limit)
+        return solution
+
+    def _drop(self, limit: int) -> None:
+        gone = [plane for plane, idle in self._idle.items() if idle >= limit]
+        # one by one would cost a compaction each
+        if len(gone) < 8:
+            return
+        self.master.remove(gone)
+        self.planes.drop(gone)
+        for plane in gone:
+            del self._idle[plane]
+
+
+def master_accuracy(relative_gap: float) -> float:
+    """How exactly to solve the master: a tenth of the gap is as good as exact, and cheaper."""
+    return min(max(0.1 * relative_gap, 1e-15), 0.1)
