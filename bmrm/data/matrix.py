@@ -1,0 +1,162 @@
+"""The matrix of features: sparse rows, with or without values, or a dense array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import InputError
+
+MOST_COLUMNS = 2**31
+"""Column numbers are int32, counted from 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Csr:
+    """Sparse rows.
+
+    The entries of row `i` are those at positions `indptr[i]` to `indptr[i + 1]` of `indices` and `values`. A part of
+    a matrix keeps the whole `indices` and `values`, so `indptr[0]` may be above 0.
+
+    Attributes
+    ----------
+    indptr : (rows + 1,) int64, positions in `indices`, never falling.
+    indices : (at least indptr[-1],) int32, column of each entry, strictly rising within a row.
+    values : like `indices`, float32 or float64; None where every stored value is 1 (valueless CSR).
+    columns : number of columns.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[Any] | None
+    columns: int
+
+    def __post_init__(self) -> None:
+        if self.indptr.dtype != np.int64 or self.indices.dtype != np.int32:
+            raise InputError(f"Csr: indptr {self.indptr.dtype}, indices {self.indices.dtype}, expected int64 and int32")
+        if self.values is not None and self.values.dtype not in (np.float32, np.float64):
+            raise InputError(f"Csr: values are {self.values.dtype}, expected float32 or float64")
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.indptr.shape[0]) - 1
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        return int(self.indptr[-1] - self.indptr[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        return self.rows, self.columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values; float64 where there are none."""
+        return np.dtype(np.float64) if self.values is None else self.values.dtype
+
+    def part(self, start: int, stop: int) -> Csr:
+        """The rows [start, stop), as views."""
+        return replace(self, indptr=self.indptr[start : stop + 1])
+
+    def with_columns(self, columns: int) -> Csr:
+        """The same entries in a matrix with at least as many columns; fewer is an InputError."""
+        if columns < self.columns:
+            raise InputError(f"the data have {self.columns} features, expected at most {columns}")
+        return replace(self, columns=columns)
+
+    def select(self, rows: NDArray[np.integer[Any]]) -> Csr:
+        """A copy of the chosen rows, in the order given; repetition is allowed."""
+        starts = self.indptr[rows]
+        lengths = self.indptr[np.asarray(rows) + 1] - starts
+        indptr = np.zeros(lengths.shape[0] + 1, np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
+        values = None if self.values is None else self.values[entries]
+        return Csr(indptr, self.indices[entries], values, self.columns)
+
+    def without_unit_values(self) -> Csr:
+        """The same matrix, valueless where every stored value is 1."""
+        values = self._slice_of(self.values)
+        return replace(self, values=None) if values is not None and bool(np.all(values == 1.0)) else self
+
+    @classmethod
+    def from_scipy(cls, matrix: Any) -> Csr:
+        """From any scipy.sparse matrix or array, which is not changed.
+
+        float32 values stay float32, every other real type becomes float64; duplicates are summed, rows sorted.
+        """
+        if np.issubdtype(matrix.dtype, np.complexfloating):
+            raise InputError("X is complex, expected real numbers")
+        rows = matrix.tocsr()
+        if rows.shape[1] > MOST_COLUMNS:
+            raise InputError(f"X has {rows.shape[1]} columns, expected at most {MOST_COLUMNS}")
+        # The flags of scipy are cached by the caller's object and may be stale, so look at the indices themselves.
+        if not _strictly_rising(rows.indptr, rows.indices):
+            rows = rows.copy()
+            rows.has_sorted_indices = rows.has_canonical_format = False
+            rows.sum_duplicates()
+        dtype = np.float32 if rows.dtype == np.float32 else np.float64
+        stored = int(rows.indptr[-1])
+        return cls(
+            rows.indptr.astype(np.int64),
+            rows.indices[:stored].astype(np.int32),
+            np.ascontiguousarray(rows.data[:stored], dtype),
+            int(rows.shape[1]),
+        )
+
+    def to_scipy(self) -> Any:
+        """A scipy.sparse.csr_array with the same entries; values may be shared with this matrix."""
+        from scipy.sparse import csr_array
+
+        values = self._slice_of(self.values)
+        data = np.ones(self.nnz) if values is None else values
+        return csr_array((data, self._slice_of(self.indices), self.indptr - self.indptr[0]), shape=self.shape)
+
+    def to_dense(self) -> NDArray[Any]:
+        """A new 2-D array with the same entries."""
+        dense = np.zeros(self.shape, self.dtype)
+        values = self._slice_of(self.values)
+        row = np.repeat(np.arange(self.rows), np.diff(self.indptr))
+        dense[row, self._slice_of(self.indices)] = 1.0 if values is None else values
+        return dense
+
+    def _slice_of(self, array: Any) -> Any:
+        """The entries of `indices` or `values` that belong to these rows."""
+        return None if array is None else array[self.indptr[0] : self.indptr[-1]]
+
+
+Matrix = Csr | NDArray[Any]
+"""Rows of features: `Csr`, or a C-contiguous float32 or float64 array of shape (rows, columns)."""
+
+
+def nnz_of(matrix: Matrix) -> int:
+    """Number of stored entries; rows times columns of a dense array."""
+    return matrix.nnz if isinstance(matrix, Csr) else int(matrix.size)
+
+
+def part_of(matrix: Matrix, start: int, stop: int) -> Matrix:
+    """The rows [start, stop), as views."""
+    return matrix.part(start, stop) if isinstance(matrix, Csr) else matrix[start:stop]
+
+
+def with_columns(matrix: Matrix, columns: int) -> Matrix:
+    """The matrix padded with empty columns; fewer than it has is an InputError."""
+    if isinstance(matrix, Csr):
+        return matrix.with_columns(columns)
+    missing = columns - matrix.shape[1]
+    if missing < 0:
+        raise InputError(f"the data have {matrix.shape[1]} features, expected at most {columns}")
+    return np.pad(matrix, ((0, 0), (0, missing))) if missing else matrix
+
+
+def _strictly_rising(indptr: NDArray[Any], indices: NDArray[Any]) -> bool:
+    """Whether the column numbers rise strictly within every row."""
+    used = indices[: int(indptr[-1])]
+    falls = np.flatnonzero(used[1:] <= used[:-1]) + 1
+    return bool(np.all(np.isin(falls, indptr)))
