@@ -1,4 +1,4 @@
-"""Losses, a file each or per small family; they see scores and targets, nothing else."""
+"""Losses, a file each: what a row of scores costs, and nothing of data, weights or solvers."""
 
 from bmrm.problem import Loss
 from bmrm.registry import Registry

@@ -1,0 +1,178 @@
+"""What a new loss stands on: write `value` and `slope` for arrays of rows, and the rest follows.
+
+A loss is a frozen dataclass of its parameters:
+
+    @register("hinge", task="binary")
+    @dataclass(frozen=True)
+    class Hinge(MarginLoss):
+        def value(self, f, y):
+            return np.maximum(0.0, 1.0 - y * f)
+
+        def slope(self, f, y):
+            return np.where(y * f < 1.0, -y, 0.0)
+
+`register` is needed only for a name in configs. What a loss may add:
+
+`curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers (several scores per row: `curvature_product`).
+`kernel(f, y, weights, slope, *arguments) -> value` : the sweep over rows in one function, which fills `slope` and
+    returns the sum, weights inside; `weights` is empty where all are 1. `arguments` are the loss's parameters.
+`along_kernel(f, step, y, weights, ts, values, derivatives, *arguments)` : fills the sums and their derivatives at
+    `f + t step`, for each t of `ts`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.losses import domain
+from bmrm.losses.prepared import Array, CurvedRows, PreparedRows
+from bmrm.problem import InputError, Summary, Targets
+from bmrm.registry import check_parameters
+
+Labels = Sequence[float | str]
+
+
+class LossBase:
+    """Facts about a loss that tables show, and checked parameters."""
+
+    name: ClassVar[str] = ""
+    task: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
+    """Per row unless it says otherwise; f score, y target."""
+    source: ClassVar[str] = ""
+    decomposes: ClassVar[Literal["rows", "groups", "no"]] = "rows"
+    smooth: ClassVar[bool] = False
+    """Differentiable everywhere, with a gradient that is Lipschitz on bounded sets."""
+    metrics: ClassVar[tuple[str, ...]] = ()
+    """Names of the measures that users of this loss read, of `bmrm.metrics`."""
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    @property
+    def title(self) -> str:
+        """The name for messages: the registered one, else that of the class."""
+        return self.name or type(self).__name__
+
+
+class RowLoss(LossBase):
+    """A loss that is a sum over rows."""
+
+    least: ClassVar[float] = 0.0
+    """The loss of a row never goes below this; -inf when unknown."""
+    kernel: ClassVar[Callable[..., float] | None] = None
+    along_kernel: ClassVar[Callable[..., None] | None] = None
+
+    def value(self, f: Array, y: Any) -> Array:
+        """The loss of each row, (rows,), at scores `f`."""
+        raise TypeError(f"{self.title} does not define value(f, y)")
+
+    def slope(self, f: Array, y: Any) -> Array:
+        """A subgradient of each row's loss with respect to its scores, like `f`."""
+        raise TypeError(f"{self.title} does not define slope(f, y)")
+
+    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+        """What the kernels take after the arrays: the parameters, in the order of the fields."""
+        return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(self))  # type: ignore[arg-type]
+
+    def _prepared(self, targets: Targets, y: NDArray[Any], scores_per_row: int, summary: Summary) -> PreparedRows:
+        kind = CurvedRows if hasattr(self, "curvature_product") else PreparedRows
+        arguments = self.arguments(summary) if self.kernel is not None or self.along_kernel is not None else ()
+        return kind(self, y, domain.checked_weights(targets, self.title), scores_per_row, arguments)
+
+
+class OneScoreLoss(RowLoss):
+    """One score per row; a `curvature(f, y)` gives the second derivative of each row's loss."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if hasattr(cls, "curvature") and not hasattr(cls, "curvature_product"):
+            cls.curvature_product = _diagonal_product  # type: ignore[attr-defined]
+
+
+def _diagonal_product(self: Any, f: Array, y: Any, step: Array) -> Array:
+    return np.multiply(self.curvature(f, y), step)
+
+
+class MarginLoss(OneScoreLoss):
+    """Two classes; `y` is -1.0 or 1.0. The last of the two labels in sort order is the positive one."""
+
+    task: ClassVar[str] = "binary"
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy", "auc")
+
+    def summarise(self, targets: Targets) -> Summary:
+        """The labels of these rows and how many have each."""
+        return domain.summary_of_labels(targets, self.title)
+
+    def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
+        """Bind to some rows; InputError unless there are exactly two labels over all rows."""
+        return self._prepared(targets, signs(targets, summary, self.title), 1, summary)
+
+    def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
+        """The positive label where f > 0, else the negative one; (rows,)."""
+        return np.array(labels)[(f > 0.0).astype(np.intp)]
+
+
+class RegressionLoss(OneScoreLoss):
+    """A number per row; `y` is float64."""
+
+    task: ClassVar[str] = "regression"
+    metrics: ClassVar[tuple[str, ...]] = ("r2", "mae")
+
+    def summarise(self, targets: Targets) -> Summary:
+        """Number of rows and their weight."""
+        return domain.summary_of_rows(targets, self.title)
+
+    def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
+        """Bind to some rows; InputError where a target is no finite number."""
+        return self._prepared(targets, domain.numbers(targets, self.title), 1, summary)
+
+    def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
+        """The score itself, (rows,)."""
+        return f
+
+
+class MulticlassLoss(RowLoss):
+    """K >= 2 classes with a score each; `f` is (rows, K), `y` the position of the label, int64.
+
+    A `curvature_product(f, y, step)` gives the product of each row's second derivative with its row of `step`.
+    """
+
+    task: ClassVar[str] = "multiclass"
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
+
+    def summarise(self, targets: Targets) -> Summary:
+        """The labels of these rows and how many have each."""
+        return domain.summary_of_labels(targets, self.title)
+
+    def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
+        """Bind to some rows; InputError unless there are at least two labels over all rows."""
+        if len(summary.labels) < 2:
+            raise InputError(f"{self.title}: {_too_few(summary)}, expected at least two classes")
+        y = domain.label_positions(targets, summary.labels, self.title)
+        return self._prepared(targets, y, len(summary.labels), summary)
+
+    def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
+        """The label of the largest score, (rows,)."""
+        return np.array(labels)[np.argmax(f, axis=1)]
+
+
+def signs(targets: Targets, summary: Summary, loss: str) -> Array:
+    """1.0 for rows of the second label and -1.0 for the first; InputError unless `summary` has exactly two."""
+    count = len(summary.labels)
+    if count < 2:
+        raise InputError(f"{loss}: {_too_few(summary)}, expected two classes")
+    if count > 2:
+        raise InputError(f"{loss}: {count} labels: {domain.listed(summary.labels)}; expected two classes")
+    return 2.0 * domain.label_positions(targets, summary.labels, loss) - 1.0
+
+
+def _too_few(summary: Summary) -> str:
+    if not summary.labels:
+        return "no labelled rows"
+    return f"only one class: {domain.listed(summary.labels)}"

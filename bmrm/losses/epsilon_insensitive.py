@@ -1,0 +1,75 @@
+"""Epsilon-insensitive loss: support vector regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bmrm.kernels.jit import fast_jit
+from bmrm.losses import register
+from bmrm.losses.base import RegressionLoss
+from bmrm.losses.prepared import Array
+from bmrm.registry import parameter
+
+
+@fast_jit
+def epsilon_insensitive_kernel(f, y, weights, slope, epsilon):  # type: ignore[no-untyped-def]
+    """Fill `slope`, return the sum."""
+    total = 0.0
+    weighted = weights.size > 0
+    for i in range(f.size):
+        miss = f[i] - y[i]
+        over = abs(miss) - epsilon
+        rate = 0.0 if over <= 0.0 else (1.0 if miss > 0.0 else -1.0)
+        loss = 0.0 if over <= 0.0 else over
+        if weighted:
+            rate *= weights[i]
+            loss *= weights[i]
+        total += loss
+        slope[i] = rate
+    return total
+
+
+@fast_jit
+def epsilon_insensitive_along(f, step, y, weights, ts, values, derivatives, epsilon):  # type: ignore[no-untyped-def]
+    """Fill `values` and `derivatives` of the sum at `f + t step`, for each t of `ts`."""
+    weighted = weights.size > 0
+    for k in range(ts.size):
+        t, total, derivative = ts[k], 0.0, 0.0
+        for i in range(f.size):
+            miss = f[i] + t * step[i] - y[i]
+            over = abs(miss) - epsilon
+            rate = 0.0 if over <= 0.0 else (step[i] if miss > 0.0 else -step[i])
+            loss = 0.0 if over <= 0.0 else over
+            if weighted:
+                rate *= weights[i]
+                loss *= weights[i]
+            total += loss
+            derivative += rate
+        values[k], derivatives[k] = total, derivative
+
+
+@register("epsilon_insensitive", task="regression")
+@dataclass(frozen=True)
+class EpsilonInsensitive(RegressionLoss):
+    """max(0, |f - y| - epsilon): support vector regression; misses up to epsilon are free.
+
+    With epsilon 0 it is the least absolute deviation. Kinks at |f - y| = epsilon, where the slope is 0.
+    """
+
+    epsilon: float = parameter(0.1, least=0.0, doc="half width of the free tube, in the units of y", example=0.5)
+
+    formula = "max(0, |f - y| - epsilon)"
+    source = "Vapnik, Golowich & Smola 1997"
+    kernel = staticmethod(epsilon_insensitive_kernel)
+    along_kernel = staticmethod(epsilon_insensitive_along)
+
+    def value(self, f: Array, y: Any) -> Array:
+        """The loss of each row."""
+        return np.maximum(0.0, np.abs(f - y) - self.epsilon)
+
+    def slope(self, f: Array, y: Any) -> Array:
+        """Its slope in f."""
+        return np.where(np.abs(f - y) > self.epsilon, np.sign(f - y), 0.0)

@@ -1,0 +1,75 @@
+"""Hinge loss, the soft margin of linear support vector machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bmrm.kernels.jit import fast_jit
+from bmrm.losses import register
+from bmrm.losses.base import MarginLoss
+from bmrm.losses.prepared import Array
+
+
+@fast_jit
+def hinge_kernel(f, y, weights, slope):  # type: ignore[no-untyped-def]
+    """Fill `slope`, return the sum."""
+    total = 0.0
+    if weights.size:
+        for i in range(f.size):
+            short = 1.0 - y[i] * f[i]
+            active = 0.0 if short <= 0.0 else weights[i]
+            total += active * (0.0 if short <= 0.0 else short)
+            slope[i] = -y[i] * active
+    else:
+        for i in range(f.size):
+            short = 1.0 - y[i] * f[i]
+            active = 0.0 if short <= 0.0 else 1.0
+            total += active * (0.0 if short <= 0.0 else short)
+            slope[i] = -y[i] * active
+    return total
+
+
+@fast_jit
+def hinge_along(f, step, y, weights, ts, values, derivatives):  # type: ignore[no-untyped-def]
+    """Fill `values` and `derivatives` of the sum at `f + t step`, for each t of `ts`."""
+    weighted = weights.size > 0
+    for k in range(ts.size):
+        t, total, derivative = ts[k], 0.0, 0.0
+        if weighted:
+            for i in range(f.size):
+                short = 1.0 - y[i] * (f[i] + t * step[i])
+                active = 0.0 if short <= 0.0 else weights[i]
+                total += active * (0.0 if short <= 0.0 else short)
+                derivative -= active * (y[i] * step[i])
+        else:
+            for i in range(f.size):
+                short = 1.0 - y[i] * (f[i] + t * step[i])
+                active = 0.0 if short <= 0.0 else 1.0
+                total += active * (0.0 if short <= 0.0 else short)
+                derivative -= active * (y[i] * step[i])
+        values[k], derivatives[k] = total, derivative
+
+
+@register("hinge", task="binary")
+@dataclass(frozen=True)
+class Hinge(MarginLoss):
+    """max(0, 1 - y f): the soft margin of linear support vector machines.
+
+    Domain: two classes, y in {-1, 1}. Scale: slope -1 below margin 1. Kink at y f = 1, where the slope is 0.
+    """
+
+    formula = "max(0, 1 - y f)"
+    source = "Bennett & Mangasarian 1992; Cortes & Vapnik 1995"
+    kernel = staticmethod(hinge_kernel)
+    along_kernel = staticmethod(hinge_along)
+
+    def value(self, f: Array, y: Any) -> Array:
+        """The loss of each row."""
+        return np.maximum(0.0, 1.0 - y * f)
+
+    def slope(self, f: Array, y: Any) -> Array:
+        """Its slope in f."""
+        return np.where(y * f < 1.0, -y, 0.0)

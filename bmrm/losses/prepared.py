@@ -1,0 +1,146 @@
+"""A loss bound to some rows, for losses that are sums over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import Vector
+
+Array = NDArray[np.float64]
+Curve = Callable[[Vector], tuple[Vector, Vector]]
+"""t -> (values, derivatives), for a vector of t."""
+
+NO_WEIGHTS = np.empty(0)
+"""Stands for weights that are all 1 in kernels, which take arrays only."""
+
+
+class RowFormulas(Protocol):
+    """What `PreparedRows` asks of a loss: its NumPy lines and, where it has them, its kernels."""
+
+    smooth: Any
+    kernel: Any
+    along_kernel: Any
+    least: Any
+
+    def value(self, f: Array, y: Any) -> Array: ...
+    def slope(self, f: Array, y: Any) -> Array: ...
+
+
+class PreparedRows:
+    """Targets of some rows, checked and converted, beside the loss.
+
+    Attributes
+    ----------
+    y : (rows,): -1.0 and 1.0, numbers, or positions of labels (int64).
+    weights : (rows,) or None where all are 1.
+    scores_per_row : 1, or the number of classes.
+    arguments : what the kernels of the loss take after the arrays.
+    """
+
+    extra_dim = 0
+
+    def __init__(
+        self,
+        loss: RowFormulas,
+        y: NDArray[Any],
+        weights: Vector | None,
+        scores_per_row: int,
+        arguments: tuple[Any, ...],
+    ) -> None:
+        self.loss = loss
+        self.y = y
+        self.weights = weights
+        self.scores_per_row = scores_per_row
+        self.arguments = arguments
+        self.mass = float(y.shape[0]) if weights is None else float(weights.sum())
+        self.infimum = float(loss.least) * self.mass if self.mass else 0.0
+        self.smooth = bool(loss.smooth)
+        self._kernel_weights = NO_WEIGHTS if weights is None else weights
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.y.shape[0])
+
+    def part(self, start: int, stop: int) -> PreparedRows:
+        """The rows [start, stop), as views."""
+        return self._of(slice(start, stop))
+
+    def take(self, rows: NDArray[np.int64]) -> PreparedRows:
+        """A copy of the chosen rows, repetition allowed."""
+        return self._of(rows)
+
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
+        """The weighted sum of the loss over the rows at scores `f`, and its slope, a new array like `f`."""
+        f = plain(f)
+        if self.loss.kernel is not None:
+            slope = np.empty_like(f)
+            return float(self.loss.kernel(f, self.y, self._kernel_weights, slope, *self.arguments)), slope
+        values = self.loss.value(f, self.y)
+        slope = self.loss.slope(f, self.y)
+        if self.weights is None:
+            return float(np.sum(values)), np.ascontiguousarray(slope, np.float64)
+        return times_present(self.weights, values), weigh(self.weights, slope)
+
+    def along(self, f: Array, step: Array) -> Curve:
+        """The function t -> (sum at f + t step, its derivative in t), for a vector of t."""
+        f, step = plain(f), plain(step)
+        kernel = self.loss.along_kernel
+        if kernel is None:
+            return along_by_slopes(self.value_and_slope, f, step)
+
+        def curve(ts: Vector) -> tuple[Vector, Vector]:
+            ts = np.array(ts, np.float64)
+            values, derivatives = np.empty_like(ts), np.empty_like(ts)
+            kernel(f, step, self.y, self._kernel_weights, ts, values, derivatives, *self.arguments)
+            return values, derivatives
+
+        return curve
+
+    def _of(self, rows: Any) -> PreparedRows:
+        weights = None if self.weights is None else self.weights[rows]
+        return type(self)(self.loss, self.y[rows], weights, self.scores_per_row, self.arguments)
+
+
+class CurvedRows(PreparedRows):
+    """`PreparedRows` of a loss with a second derivative."""
+
+    def curvature_product(self, f: Array, step: Array) -> Array:
+        """The (generalised) second derivative of the weighted sum at `f`, times `step`; a new array like `f`."""
+        loss: Any = self.loss
+        product = loss.curvature_product(f, self.y, step)
+        return np.asarray(product, np.float64) if self.weights is None else weigh(self.weights, product)
+
+
+def along_by_slopes(value_and_slope: Callable[[Array], tuple[float, Array]], f: Array, step: Array) -> Curve:
+    """A curve from nothing but values and slopes; one evaluation and one dot product for each t."""
+
+    def curve(ts: Vector) -> tuple[Vector, Vector]:
+        values, derivatives = np.empty(len(ts)), np.empty(len(ts))
+        for k, t in enumerate(ts):
+            values[k], slope = value_and_slope(f + t * step)
+            derivatives[k] = np.vdot(slope, step)
+        return values, derivatives
+
+    return curve
+
+
+def plain(f: Array) -> Array:
+    """`f` as kernels want it: float64, contiguous, and writable (read-only arrays would be compiled for again)."""
+    f = np.ascontiguousarray(f, np.float64)
+    return f if f.flags.writeable else f.copy()
+
+
+def times_present(weights: Vector, values: Array) -> float:
+    """sum of weights times values, where weight 0 hides even an infinite value."""
+    return float(np.sum(np.multiply(weights, values, where=weights != 0.0, out=np.zeros_like(weights))))
+
+
+def weigh(weights: Vector, slope: Array) -> Array:
+    """Each row of `slope` times its weight, 0 where the weight is 0."""
+    factors = weights if slope.ndim == 1 else weights[:, None]
+    return np.multiply(factors, slope, where=factors != 0.0, out=np.zeros(slope.shape))
