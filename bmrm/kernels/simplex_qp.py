@@ -1,0 +1,323 @@
+"""Maximise c'alpha - 1/2 alpha' G alpha over a product of simplices: a primal active-set method in compiled code.
+
+The support (the variables that may be positive) carries a Cholesky factor of its part of the Hessian from call to
+call. A step is a Newton step on the support with the sums of the blocks held, cut at the first variable that reaches
+zero, which then leaves; when the support is optimal the most violated variable enters. Each change costs
+O(support^2 + n support). The Hessian is G + shift within blocks, which changes nothing on the simplices and makes it
+regular where G has a zero row, plus a ridge of 1e-14 of its diagonal for planes that are alike: so the direction is
+inexact, but the step along it is exact and feasible, and the objective never falls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.kernels.jit import fast_jit
+
+RIDGE = 1e-14
+STALLED = 40
+"""Changes of the support without progress after which rounding is taken to rule."""
+
+DONE, NEEDS_ROOM = 0, 1
+
+
+@fast_jit
+def lower_solve(L, s, y):
+    """y <- L^-1 y for the leading s rows."""
+    for i in range(s):
+        row = L[i]
+        total = y[i]
+        for k in range(i):
+            total -= row[k] * y[k]
+        y[i] = total / row[i]
+
+
+@fast_jit
+def upper_solve(L, s, y):
+    """y <- L^-T y for the leading s rows."""
+    for i in range(s - 1, -1, -1):
+        row = L[i]
+        value = y[i] / row[i]
+        y[i] = value
+        for k in range(i):
+            y[k] -= value * row[k]
+
+
+@fast_jit
+def append(G, block, blocks, support, where, L, U, s, shift, j):
+    """Variable j joins the support as number s; L is the factor, U = L^-1 E with E the indicator of blocks."""
+    row = L[s]
+    for p in range(s):
+        row[p] = G[j, support[p]]
+        if block[support[p]] == block[j]:
+            row[p] += shift
+    lower_solve(L, s, row)
+    diagonal = (G[j, j] + shift) * (1.0 + RIDGE)
+    pivot = diagonal
+    for p in range(s):
+        pivot -= row[p] * row[p]
+    pivot = np.sqrt(max(pivot, RIDGE * diagonal))
+    row[s] = pivot
+    for k in range(blocks):
+        total = 0.0
+        for p in range(s):
+            total += row[p] * U[p, k]
+        U[s, k] = ((1.0 if block[j] == k else 0.0) - total) / pivot
+    support[s] = j
+    where[j] = s
+
+
+@fast_jit
+def delete(blocks, support, where, L, U, s, p, cosine, sine):
+    """Number p of s leaves the support; plane rotations make the factor triangular again."""
+    where[support[p]] = -1
+    for r in range(p, s - 1):
+        old = L[r + 1]
+        new = L[r]
+        carry = old[p]
+        for i in range(p, r):
+            after = old[i + 1]
+            new[i] = cosine[i] * carry + sine[i] * after
+            carry = cosine[i] * after - sine[i] * carry
+        for i in range(p):
+            new[i] = old[i]
+        last = old[r + 1]
+        radius = np.sqrt(carry * carry + last * last)
+        cosine[r] = carry / radius
+        sine[r] = last / radius
+        new[r] = radius
+        for k in range(blocks):
+            upper, lower = U[r, k], U[r + 1, k]
+            U[r, k] = cosine[r] * upper + sine[r] * lower
+            U[r + 1, k] = cosine[r] * lower - sine[r] * upper
+        support[r] = support[r + 1]
+        where[support[r]] = r
+
+
+@fast_jit
+def small_solve(M, x, k):
+    """x <- M^-1 x for a symmetric positive definite k x k matrix, which is overwritten; rows of zeros give 0."""
+    for i in range(k):
+        if M[i, i] <= 0.0:
+            x[i] = 0.0
+            M[i, i] = 1.0
+    for i in range(k):
+        for j in range(i + 1, k):
+            factor = M[j, i] / M[i, i]
+            for q in range(i, k):
+                M[j, q] -= factor * M[i, q]
+            x[j] -= factor * x[i]
+    for i in range(k - 1, -1, -1):
+        for q in range(i + 1, k):
+            x[i] -= M[i, q] * x[q]
+        x[i] /= M[i, i]
+
+
+@fast_jit
+def direction(alpha, v, block, blocks, support, L, U, s, level, d):
+    """Newton's direction d on the support and the slope along it; `level` gets the mean plane value per block."""
+    mass = np.zeros(blocks)
+    level[:] = 0.0
+    for p in range(s):
+        j = support[p]
+        level[block[j]] += alpha[j] * v[j]
+        mass[block[j]] += alpha[j]
+    for k in range(blocks):
+        if mass[k] > 0.0:
+            level[k] /= mass[k]
+    for p in range(s):
+        d[p] = v[support[p]] - level[block[support[p]]]
+    lower_solve(L, s, d)
+    M = np.zeros((blocks, blocks))
+    x = np.zeros(blocks)
+    for p in range(s):
+        for k in range(blocks):
+            x[k] += U[p, k] * d[p]
+            for q in range(blocks):
+                M[k, q] += U[p, k] * U[p, q]
+    small_solve(M, x, blocks)
+    for p in range(s):
+        for k in range(blocks):
+            d[p] -= U[p, k] * x[k]
+    upper_solve(L, s, d)
+    slope = 0.0
+    for p in range(s):
+        slope += d[p] * (v[support[p]] - level[block[support[p]]])
+    return slope
+
+
+@fast_jit
+def refresh(G, c, n, alpha, v):
+    """v = c - G alpha, the values of the planes times lambda."""
+    for i in range(n):
+        v[i] = c[i]
+    for j in range(n):
+        a = alpha[j]
+        if a != 0.0:
+            row = G[j]
+            for i in range(n):
+                v[i] -= a * row[i]
+
+
+@fast_jit
+def normalise(alpha, block, blocks, n):
+    """Make alpha >= 0 with sum 1 in every block that has a variable; returns the number of such blocks."""
+    total = np.zeros(blocks)
+    first = np.full(blocks, -1)
+    for j in range(n):
+        alpha[j] = max(alpha[j], 0.0)
+        total[block[j]] += alpha[j]
+        if first[block[j]] < 0:
+            first[block[j]] = j
+    present = 0
+    for k in range(blocks):
+        if first[k] >= 0:
+            present += 1
+            if total[k] <= 0.0:
+                alpha[first[k]] = 1.0
+                total[k] = 1.0
+    for j in range(n):
+        alpha[j] /= total[block[j]]
+    return present
+
+
+@fast_jit
+def duality_gap(alpha, c, v, block, blocks, support, s, n, top):
+    """The gap sum_k max v - alpha'v and the objective, both times lambda."""
+    top[:] = -np.inf
+    for i in range(n):
+        if v[i] > top[block[i]]:
+            top[block[i]] = v[i]
+    gap = 0.0
+    objective = 0.0
+    for p in range(s):
+        j = support[p]
+        gap += alpha[j] * (top[block[j]] - v[j])
+        objective += 0.5 * alpha[j] * (c[j] + v[j])
+    return gap, objective
+
+
+@fast_jit
+def solve_simplex_qp(
+    G, c, block, blocks, n, alpha, support, where, L, U, shift, s, v, given, moved, accuracy, least, limit
+):
+    """Improve a feasible alpha until the duality gap is within `accuracy` of the objective, or rounding rules.
+
+    Parameters
+    ----------
+    G, c, block : (N, N), (N,), (N,) with N >= n variables; `blocks` the number of blocks.
+    alpha : (N,), feasible on entry; changed.
+    support, where : the first `s` of `support` are in the factor; `where` is its inverse, -1 outside. Changed.
+    L, U : (room, room), (room, blocks); changed.
+    shift : what was added to G within blocks, the same as long as the factor lives.
+    v : (n,), c - G alpha on exit, and on entry where `given`; it may differ by rounding of G, so that a caller who
+        knows better values gets the correction that they ask for.
+    moved : (n,), zero on entry; what was added to alpha, to more digits than alpha itself can show.
+    least : a gap that is small enough whatever the objective.
+    limit : changes of the support at most.
+
+    Returns
+    -------
+    (code, s, gap, objective, changes) : DONE, or NEEDS_ROOM where L must grow before going on.
+    """
+    room = L.shape[0]
+    d = np.empty(room)
+    cosine = np.empty(room)
+    sine = np.empty(room)
+    level = np.zeros(blocks)
+    top = np.empty(blocks)
+    q = np.empty(n)
+    banned = np.zeros(n, np.bool_)
+    if not given:
+        refresh(G, c, n, alpha, v)
+    for j in range(n):
+        if alpha[j] > 0.0 and where[j] < 0:
+            if s == room:
+                return NEEDS_ROOM, s, np.inf, 0.0, 0
+            append(G, block, blocks, support, where, L, U, s, shift, j)
+            s += 1
+    changes = 0
+    idle = 0
+    repeats = 0
+    while True:
+        gap, objective = duality_gap(alpha, c, v, block, blocks, support, s, n, top)
+        goal = max(accuracy * abs(objective), least)
+        if gap <= goal or changes >= limit or idle > STALLED:
+            return DONE, s, gap, objective, changes
+        # the spread of plane values over the support, zero at its optimum
+        inside = 0.0
+        level[:] = -np.inf
+        for p in range(s):
+            j = support[p]
+            level[block[j]] = max(level[block[j]], v[j])
+        for p in range(s):
+            j = support[p]
+            inside += alpha[j] * (level[block[j]] - v[j])
+        slope = 0.0
+        if inside > 0.5 * goal and repeats < 3:
+            slope = direction(alpha, v, block, blocks, support, L, U, s, level, d)
+        if slope > 0.0:
+            longest = np.inf
+            leaver = -1
+            for p in range(s):
+                if d[p] < 0.0:
+                    ratio = -alpha[support[p]] / d[p]
+                    if ratio < longest:
+                        longest = ratio
+                        leaver = p
+            q[:] = 0.0
+            for p in range(s):
+                row = G[support[p]]
+                step = d[p]
+                for i in range(n):
+                    q[i] += step * row[i]
+            curvature = 0.0
+            for p in range(s):
+                curvature += d[p] * q[support[p]]
+            t = longest
+            if curvature > 0.0 and slope < longest * curvature:
+                t = slope / curvature
+                leaver = -1
+            for p in range(s):
+                j = support[p]
+                alpha[j] = max(alpha[j] + t * d[p], 0.0)
+                moved[j] += t * d[p]
+            for i in range(n):
+                v[i] -= t * q[i]
+            gain = t * (slope - 0.5 * t * curvature)
+            if gain > 1e-17 * abs(objective):
+                idle = 0
+                banned[:] = False
+            else:
+                idle += 1
+            if leaver >= 0:
+                j = support[leaver]
+                alpha[j] = 0.0
+                banned[j] = banned[j] or t == 0.0
+                delete(blocks, support, where, L, U, s, leaver, cosine, sine)
+                s -= 1
+                changes += 1
+                repeats = 0
+            else:
+                repeats += 1
+            continue
+        # optimal on the support, as far as rounding lets see: the most violated plane enters
+        level[:] = 0.0
+        for p in range(s):
+            j = support[p]
+            level[block[j]] += alpha[j] * v[j]
+        best = 0.0
+        enters = -1
+        for i in range(n):
+            if where[i] < 0 and not banned[i] and v[i] - level[block[i]] > best:
+                best = v[i] - level[block[i]]
+                enters = i
+        if enters < 0:
+            return DONE, s, gap, objective, changes
+        if s == room:
+            return NEEDS_ROOM, s, gap, objective, changes
+        append(G, block, blocks, support, where, L, U, s, shift, enters)
+        s += 1
+        changes += 1
+        idle += 1
+        repeats = 0

@@ -1,0 +1,101 @@
+"""Which planes a master has taken, in its own order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import Planes, Vector
+
+
+class Roster:
+    """The planes of one master, and where each stands among all planes of a `Planes`.
+
+    The place of a removed plane is taken by the last one.
+
+    Attributes
+    ----------
+    ids : plane ids in the order of the master.
+    b, block : offsets and blocks in the same order, views of the first `len(ids)` entries of growing arrays.
+    """
+
+    def __init__(self, planes: Planes) -> None:
+        self.planes = planes
+        self.ids: list[int] = []
+        self._place: dict[int, int] = {}
+        self._b = np.empty(64)
+        self._block = np.empty(64, dtype=np.int64)
+        self._seen: tuple[int, ...] | None = None
+        self._where = np.empty(0, dtype=np.int64)
+        self._same = True
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def b(self) -> Vector:
+        """Offsets."""
+        return self._b[: len(self.ids)]
+
+    @property
+    def block(self) -> NDArray[np.int64]:
+        """Blocks."""
+        return self._block[: len(self.ids)]
+
+    def add(self, id: int) -> tuple[Vector, float, int]:
+        """Take plane `id`; returns it."""
+        if id in self._place:
+            raise ValueError(f"plane {id} is already in the master")
+        a, b, block = self.planes.plane(id)
+        n = len(self.ids)
+        if n == len(self._b):
+            self._b = np.concatenate([self._b, np.empty(n)])
+            self._block = np.concatenate([self._block, np.empty(n, dtype=np.int64)])
+        self._b[n], self._block[n] = b, block
+        self._place[id] = n
+        self.ids.append(id)
+        self._seen = None
+        return a, b, block
+
+    def remove(self, id: int) -> tuple[int, int]:
+        """Forget plane `id`; returns its place, and the place of the last plane, which now stands there."""
+        place, last = self._place.pop(id), len(self.ids) - 1
+        moved = self.ids.pop()
+        if place != last:
+            self.ids[place] = moved
+            self._place[moved] = place
+            self._b[place], self._block[place] = self._b[last], self._block[last]
+        self._seen = None
+        return place, last
+
+    def pick(self, values: Vector) -> Vector:
+        """Values in the order of `planes.ids`, brought into the order of the master."""
+        self._locate()
+        return values if self._same else values[self._where]
+
+    def spread(self, values: Vector) -> Vector:
+        """Values in the order of the master, brought into the order of `planes.ids`; 0 for planes not taken."""
+        self._locate()
+        if self._same:
+            return values
+        everything = np.zeros(len(self.planes.ids))
+        everything[self._where] = values
+        return everything
+
+    def multipliers(self, alpha: Sequence[float] | Vector) -> dict[int, float]:
+        """Plane id -> alpha where it is positive."""
+        positive = np.flatnonzero(alpha)
+        return {self.ids[j]: a for j, a in zip(positive.tolist(), np.asarray(alpha)[positive].tolist())}
+
+    def _locate(self) -> None:
+        """Bring `_where` up to date with the planes at hand."""
+        seen = self.planes.ids
+        if seen is self._seen:
+            return
+        self._seen = seen
+        self._same = list(seen) == self.ids
+        if not self._same:
+            where = {id: place for place, id in enumerate(seen)}
+            self._where = np.array([where[id] for id in self.ids], dtype=np.int64)
