@@ -1,0 +1,222 @@
+"""The `bmrm` command: train, predict, evaluate, info, and tables of what there is."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bmrm.mpi.group import Group
+from bmrm.problem import InputError
+from bmrm.registry import Entry, Registry, option_name
+from bmrm.run import add_arguments, guarded, run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bmrm.data.dataset import Dataset
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status."""
+    parsed = _parser().parse_args(arguments)
+    command: Callable[[Group, argparse.Namespace], int] = parsed.command
+    return guarded(lambda group: command(group, parsed))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bmrm", description="Regularized risk minimization with a certified gap.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, command: Callable[[Group, argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(command=command)
+        return sub
+
+    add_arguments(add("train", _train, "train a model as a config file says, as `python -m bmrm.run` does"))
+    predict = add("predict", _predict, "score the rows of a data file")
+    _add_model_and_data(predict)
+    predict.add_argument("--out", help="file for the result, a row per line; default: standard output")
+    predict.add_argument("--labels", action="store_true", help="write predicted labels or numbers instead of scores")
+    _add_model_and_data(add("evaluate", _evaluate, "measure a model on a data file with targets"))
+    _add_data(add("info", _info, "say what is in a data file"))
+    for name in ("losses", "regularizers", "solvers"):
+        add(name, _list, f"table of the {name} and their options").set_defaults(table=name)
+    add("schema", _schema, "print the JSON schema of config files")
+    return parser
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", help="file, sklearn:NAME or synthetic:NAME")
+    parser.add_argument("--format", default="auto", help="auto, svmlight, csv or npz; default: auto")
+
+
+def _add_model_and_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", help="model.npz of a run")
+    _add_data(parser)
+
+
+def _train(group: Group, arguments: argparse.Namespace) -> int:
+    return run(group, arguments.config, arguments.set, quiet=arguments.quiet)
+
+
+def _read(arguments: argparse.Namespace) -> Dataset:
+    from bmrm.data.reading import read_dataset
+
+    return read_dataset(arguments.data, format=arguments.format)
+
+
+def _predict(group: Group, arguments: argparse.Namespace) -> int:
+    from bmrm.data.files import whole_file
+    from bmrm.model import load_model
+
+    model = load_model(arguments.model)
+    result = model.decision_function(_read(arguments))
+    if arguments.labels:
+        result = model.predict_scores(result)
+    rows = result.tolist()
+    lines = (" ".join(map(_text, row)) if isinstance(row, list) else _text(row) for row in rows)
+    if arguments.out is None:
+        for line in lines:
+            print(line)
+        return 0
+    with whole_file(Path(arguments.out)) as stream:
+        for line in lines:
+            stream.write(f"{line}\n".encode())
+    return 0
+
+
+def _text(value: Any) -> str:
+    """Numbers so that reading them again gives the same bits; whole ones without a point."""
+    return repr(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+
+
+def _evaluate(group: Group, arguments: argparse.Namespace) -> int:
+    from bmrm.model import load_model
+    from bmrm.training import evaluate_model
+
+    values = evaluate_model(load_model(arguments.model), _read(arguments))
+    _print_pairs(
+        f"{arguments.model} on {arguments.data}", {k: "-" if v is None else f"{v:.6g}" for k, v in values.items()}
+    )
+    return 0
+
+
+def _print_pairs(title: str, pairs: dict[str, str]) -> None:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in pairs.items():
+        table.add_row(name, value)
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
+    console.print(table)
+
+
+def _list(group: Group, arguments: argparse.Namespace) -> int:
+    from rich.table import Table
+
+    from bmrm.losses import LOSSES
+    from bmrm.regularizers import REGULARIZERS
+    from bmrm.solvers import SOLVERS
+
+    registries: dict[str, Registry[Any]] = {"losses": LOSSES, "regularizers": REGULARIZERS, "solvers": SOLVERS}
+    columns = COLUMNS[arguments.table]
+    table = Table(title=arguments.table, title_justify="left", show_lines=True)
+    for heading in ("name", *columns, "options (default)"):
+        table.add_column(heading, overflow="fold", style="bold" if heading == "name" else None)
+    for entry in registries[arguments.table].all():
+        table.add_row(entry.name, *(text(entry) for text in columns.values()), options_text(entry))
+    _print(table)
+    return 0
+
+
+def _fact(name: str) -> Callable[[Entry[Any]], str]:
+    return lambda entry: str(getattr(entry.cls, name, "") or "-")
+
+
+COLUMNS: dict[str, dict[str, Callable[[Entry[Any]], str]]] = {
+    "losses": {"task": _fact("task"), "what it is": lambda entry: entry.headline, "formula": _fact("formula")},
+    "regularizers": {"what it is": lambda entry: entry.headline},
+    "solvers": {
+        "what it is": lambda entry: entry.headline,
+        "needs": _fact("needs"),
+        "lower bound": _fact("certificate"),
+    },
+}
+
+
+def options_text(entry: Entry[Any]) -> str:
+    """A line per option: its name, default, what it means."""
+    lines = []
+    for field in entry.parameters:
+        default = "required" if field.default is dataclasses.MISSING else _shown(field.default)
+        limits = field.metadata.get("range")
+        lines.append(f"{option_name(field.name)} ({default}): {limits.doc if limits else ''}".rstrip(": "))
+    return "\n".join(lines) or "-"
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _schema(group: Group, arguments: argparse.Namespace) -> int:
+    from bmrm.schema import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+    return 0
+
+
+def _info(group: Group, arguments: argparse.Namespace) -> int:
+    import numpy as np
+
+    from bmrm.data.labels import LabelSets
+    from bmrm.data.matrix import Csr
+
+    data = _read(arguments)
+    y = data.targets.y
+    pairs = {
+        "rows": str(data.rows),
+        "features": str(data.features),
+        "non-zeros": f"{data.nnz} ({data.nnz / max(1, data.rows * data.features):.3%} of the matrix)",
+        "storage": _storage(data.X) if isinstance(data.X, Csr) else f"dense {data.X.dtype}",
+    }
+    if data.rows == 0:
+        raise InputError(f"{arguments.data}: no rows")
+    if isinstance(y, LabelSets):
+        pairs["targets"] = f"label sets, {len(y.classes())} different labels"
+    elif y.ndim == 2:
+        pairs["targets"] = f"{y.shape[1]} numbers per row"
+    else:
+        labels, counts = np.unique(y, return_counts=True)
+        shown = ", ".join(f"{_text(label)}: {count}" for label, count in zip(labels.tolist(), counts, strict=True))
+        few = len(labels) <= 20
+        pairs["targets"] = shown if few else f"{len(labels)} different values from {labels[0]} to {labels[-1]}"
+    if data.targets.groups is not None:
+        pairs["groups"] = str(len(np.unique(data.targets.groups)))
+    if data.targets.weights is not None:
+        weights = data.targets.weights
+        pairs["weights"] = f"from {weights.min():g} to {weights.max():g}, sum {weights.sum():g}"
+    _print_pairs(arguments.data, pairs)
+    return 0
+
+
+def _storage(matrix: Any) -> str:
+    return "sparse, all values 1" if matrix.values is None else f"sparse {matrix.values.dtype}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

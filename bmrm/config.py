@@ -1,0 +1,247 @@
+"""config.yaml <-> typed settings (schema 1); one readable message per wrong field, with its line and the nearest name.
+
+The sections `loss`, `regularizer` and `solver` are read against the registries, so a new plug-in needs no change here.
+Only rank 0 imports this file; the others receive `Settings.plain()`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from bmrm.fields import checked, expected, option_types
+from bmrm.losses import LOSSES
+from bmrm.marks import Document, Place
+from bmrm.problem import BmrmError, InputError
+from bmrm.registry import Registry, nearest, option_name
+from bmrm.regularizers import REGULARIZERS
+from bmrm.solvers import SOLVERS
+
+_STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number, not true or false")
+    return value
+
+
+def _file_list(value: Any) -> Any:
+    if isinstance(value, str):
+        value = (value,)
+    if not isinstance(value, (list, tuple)) or not value or not all(isinstance(v, str) and v for v in value):
+        raise ValueError("a path or a list of paths")
+    return tuple(value)
+
+
+def _label(value: Any) -> Any:
+    if value is None or (isinstance(value, (int, float, str)) and not isinstance(value, bool)):
+        return value
+    raise ValueError("a label: a number or text")
+
+
+Count = Annotated[int, BeforeValidator(_no_bool)]
+Number = Annotated[float, BeforeValidator(_no_bool)]
+Files = Annotated[tuple[str, ...], BeforeValidator(_file_list)]
+Label = Annotated[Any, BeforeValidator(_label)]
+
+
+class DataSection(BaseModel):
+    """What to read."""
+
+    model_config = _STRICT
+    train: Files = Field(
+        description="training rows: a path, a list of paths, a glob, a path with `{rank}`, "
+        "`sklearn:NAME` or `synthetic:NAME`"
+    )
+    validation: Files | None = Field(None, description="rows to score after training")
+    test: Files | None = Field(None, description="rows to score after training")
+    format: Literal["auto", "svmlight", "csv", "npz"] = Field(
+        "auto", description="format of the files; `auto` goes by the name"
+    )
+    dimension: Annotated[Count, Field(ge=1)] | None = Field(
+        None, description="number of features; null = the largest index on any rank"
+    )
+    bias: Literal["none", "regularized", "free"] = Field(
+        "none",
+        description="`regularized`: a constant feature 1; `free`: an intercept that the regularizer does not touch",
+    )
+    scale: Literal["none", "unit_norm", "standardize", "max_abs"] = Field(
+        "none", description="`unit_norm` per row; `standardize`, `max_abs` per feature, folded back into the weights"
+    )
+    weights: str | None = Field(None, description="a file with one sample weight per row")
+    positive_label: Label = Field(None, description="of two classes the positive one; null = the last in sort order")
+
+
+class OutputSection(BaseModel):
+    """Where to write."""
+
+    model_config = _STRICT
+    directory: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="folder of the run's files; null = `runs/` and the name of the config file"
+    )
+
+
+class Settings(BaseModel):
+    """A whole config, checked; `loss`, `regularizer`, `solver` are `{name: ..., option: value}` with every option."""
+
+    model_config = _STRICT
+    version: Literal[1] = Field(1, alias="schema", description="version of this schema")
+    data: DataSection
+    loss: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm losses`")
+    regularizer: dict[str, Any] = Field(description="likewise; see `bmrm regularizers`")
+    solver: dict[str, Any] = Field(description="likewise; see `bmrm solvers`")
+    output: OutputSection = Field(default_factory=lambda: OutputSection(directory=None))
+    seed: Annotated[Count, Field(ge=0, lt=2**32)] = Field(0, description="of everything that draws random numbers")
+
+    def plain(self) -> dict[str, Any]:
+        """Plain JSON, as the ranks exchange it and `config.yaml` is written from it."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class PlugIn:
+    """A section whose options come from a registry, and the options that any entry takes besides its own."""
+
+    registry: Registry[Any]
+    default: str
+    extra: Mapping[str, tuple[Any, Any, str]] = dataclasses.field(default_factory=dict)
+
+
+_THREADS = (Annotated[Count, Field(ge=1)] | None, None, "threads per process; null = all cores")
+PLUG_INS: Mapping[str, PlugIn] = {
+    "loss": PlugIn(LOSSES, "hinge"),
+    "regularizer": PlugIn(REGULARIZERS, "l2"),
+    "solver": PlugIn(SOLVERS, "auto", {"threads": _THREADS}),
+}
+
+Problems = list[tuple[Place, str]]
+"""What is wrong, and at which field."""
+
+
+def load_settings(path: Path | str, overrides: Sequence[str] = ()) -> Settings:
+    """Read and check a config file.
+
+    Parameters
+    ----------
+    path : the YAML file.
+    overrides : `section.field=value`, the value in YAML; they win over the file.
+
+    Raises
+    ------
+    InputError
+        One message, a line per wrong field, each with file and line.
+    """
+    path = Path(path)
+    document = Document.read(path)
+    for assignment in overrides:
+        document.override(assignment)
+    return _settings(document, default_directory=f"runs/{path.stem}")
+
+
+def _settings(document: Document, default_directory: str) -> Settings:
+    value = document.value
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise InputError(f"{document.name}: expected sections such as data: and loss:, found {value!r:.60}")
+    problems: Problems = []
+    value = dict(value)
+    for section in PLUG_INS:
+        value[section] = _plug_in(document, section, value.get(section, {}), problems)
+    try:
+        settings = Settings.model_validate(value)
+    except ValidationError as error:
+        for detail in error.errors():
+            place = tuple(str(part) for part in detail["loc"])
+            problems.append((place, _sentence(place, detail)))
+    if problems:
+        problems.sort(key=lambda problem: document.line(problem[0]))
+        raise InputError("\n".join(f"{document.where(place)}: {text}" for place, text in problems))
+    if settings.output.directory is None:
+        output = settings.output.model_copy(update={"directory": default_directory})
+        settings = settings.model_copy(update={"output": output})
+    return settings
+
+
+def _plug_in(document: Document, section: str, value: Any, problems: Problems) -> dict[str, Any]:
+    """`{name, every option}` of a section; what is wrong goes into `problems`."""
+    plug_in = PLUG_INS[section]
+    place: Place = (section,)
+    if isinstance(value, str):
+        value = {"name": value}
+    if isinstance(value, dict):
+        value = {"name": plug_in.default} | value
+    if not isinstance(value, dict) or not isinstance(value["name"], str):
+        problems.append((place, f"{section} is {value!r:.60}, expected a name or {{name: ...}}"))
+        return {}
+    name = value.pop("name")
+    try:
+        entry = plug_in.registry.get(name)
+    except InputError as error:
+        problems.append(((section, "name"), str(error)))
+        return {}
+    hints = option_types(entry.cls)
+    types = {option_name(f.name): hints[f.name] for f in entry.parameters}
+    extra_types = {key: kind for key, (kind, _, _) in plug_in.extra.items()}
+    limits = {option_name(f.name): f.metadata.get("range") for f in entry.parameters}
+    before = len(problems)
+    given: dict[str, Any] = {}
+    for key, raw in value.items():
+        at: Place = (section, str(key))
+        if key not in types and key not in extra_types:
+            known = nearest(key, [*types, *extra_types])
+            problems.append((at, f"{plug_in.registry.kind} {name!r} has no option {key!r}{known}"))
+            continue
+        try:
+            given[key] = checked((extra_types | types)[key], raw)
+        except ValueError as error:
+            problems.append((at, f"{section}.{key} is {raw!r:.60}, expected {error}"))
+            continue
+        if limits.get(key) is not None and given[key] is not None and given[key] not in limits[key]:
+            problems.append((at, f"{section}.{key} is {raw!r:.60}, expected {limits[key]}"))
+    for field in entry.parameters:
+        needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if needed and option_name(field.name) not in value:
+            problems.append((place, f"{section}.{option_name(field.name)} is missing"))
+    if len(problems) > before:
+        return {}
+    extra = {key: given.pop(key, default) for key, (_, default, _) in plug_in.extra.items()}
+    try:
+        instance = plug_in.registry.make(name, given)
+    except BmrmError as error:
+        problems.append((place, f"{section}: {error}"))
+        return {}
+    return {"name": name} | {option_name(f.name): getattr(instance, f.name) for f in entry.parameters} | extra
+
+
+def _sentence(place: Place, detail: Mapping[str, Any]) -> str:
+    name = ".".join(place)
+    if detail["type"] == "extra_forbidden":
+        return f"unknown field {name!r}{nearest(place[-1], _known(place[:-1]))}"
+    if detail["type"] == "missing":
+        return f"{name} is missing"
+    return f"{name} is {detail['input']!r:.60}, expected {expected(detail)}"
+
+
+def _known(section: Place) -> Iterable[str]:
+    """The fields of a section of the schema."""
+    model: Any = Settings
+    for part in section:
+        model = model.model_fields[part].annotation
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def resolved_yaml(plain: Mapping[str, Any]) -> str:
+    """`config.yaml` as the run understood it; reading it again gives the same settings."""
+    value = {section: content for section, content in plain.items()}
+    data = dict(value["data"])
+    for part in ("train", "validation", "test"):
+        if data[part] is not None and len(data[part]) == 1:
+            data[part] = data[part][0]
+    return yaml.safe_dump(value | {"data": data}, sort_keys=False, allow_unicode=True, width=120)

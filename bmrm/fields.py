@@ -1,0 +1,77 @@
+"""One value against one type: what is taken, and what a message says was expected."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from bmrm.registry import nearest
+
+
+def option_types(cls: type) -> dict[str, Any]:
+    """The types of a dataclass's fields, resolved from their annotations."""
+    return typing.get_type_hints(cls)
+
+
+def checked(kind: Any, value: Any) -> Any:
+    """`value` as `kind`: numbers may stand in quotes, but true is no number; a path serves where a matrix is wanted.
+
+    Raises ValueError saying what was expected.
+    """
+    matrix = "tuple" in str(kind)
+    if matrix and isinstance(value, str):
+        value = _matrix(value)
+    adapter: TypeAdapter[Any] = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
+    try:
+        return adapter.validate_python(value, strict=isinstance(value, bool))
+    except ValidationError as error:
+        reasons = dict.fromkeys(expected(detail) for detail in error.errors())
+        raise ValueError(" or ".join(reasons)) from error
+
+
+def _matrix(path: str) -> list[list[float]]:
+    """The numbers of a text file, a row per line, between commas or blanks."""
+    try:
+        lines = Path(path).read_text().splitlines()
+        return [[float(token) for token in line.replace(",", " ").split()] for line in lines if line.strip()]
+    except OSError as error:
+        raise ValueError(f"numbers, or a file of numbers ({error.strerror})") from error
+    except ValueError as error:
+        raise ValueError(f"numbers, or a file of numbers ({error})") from error
+
+
+_WORDS = {
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "finite_number": "a finite number",
+    "none_required": "null",
+    "model_type": "a section of fields",
+    "dict_type": "a section of fields",
+}
+
+
+def expected(detail: Mapping[str, Any]) -> str:
+    """What pydantic wanted, in our words."""
+    context = detail.get("ctx", {})
+    if detail["type"] == "literal_error":
+        return f"{context['expected']}{nearest(str(detail['input']), _choices(context['expected']))}"
+    if detail["type"] == "value_error":
+        return str(context["error"])
+    signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+    limit = next((f"{signs[key]} {context[key]}" for key in signs if key in context), None)
+    words = _WORDS.get(detail["type"])
+    return words or (f"a number {limit}" if limit else str(detail["msg"]).removeprefix("Input should be "))
+
+
+def _choices(expected: str) -> list[str]:
+    return [part.strip(" '") for part in expected.replace(" or ", ",").split(",")]

@@ -1,0 +1,119 @@
+"""YAML text with line numbers, so that a message about a wrong field can say where it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bmrm.problem import InputError
+
+Place = tuple[str, ...]
+"""The way to a field: ("solver", "tolerance")."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2 numbers: 1e-4 is a number, where PyYAML's rules (YAML 1.1) make it text."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),
+    list("-+.0123456789"),
+)
+
+
+class Document:
+    """A YAML document and the line of each of its fields.
+
+    Parameters
+    ----------
+    name : the file, as messages name it.
+    text : its text.
+
+    Raises
+    ------
+    InputError
+        For text that is not YAML, or a field that stands there twice.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self._lines: dict[Place, int] = {}
+        self._overrides: set[Place] = set()
+        try:
+            loader = _Loader(text)
+            node = loader.get_single_node()
+            if node is not None:
+                self._walk(node, ())
+            self.value: Any = None if node is None else loader.construct_document(node)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = name if mark is None else f"{name}, line {mark.line + 1}"
+            raise InputError(f"{where}: not YAML: {getattr(error, 'problem', None) or error}") from error
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        """The document in a file."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not a text file: {error.reason} at byte {error.start}") from error
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        return cls(str(path), text)
+
+    def override(self, assignment: str) -> None:
+        """Apply `section.field=value`, the value in YAML; a section given by its name alone becomes a mapping."""
+        key, sign, text = assignment.partition("=")
+        place = tuple(key.strip().split("."))
+        if not sign or not all(place):
+            raise InputError(f"--set {assignment}: expected FIELD=VALUE, such as solver.tolerance=1e-4")
+        value = Document(f"--set {key.strip()}", text).value
+        if self.value is None:
+            self.value = {}
+        inside = self.value
+        for part in place[:-1]:
+            if not isinstance(inside, dict):
+                raise InputError(f"--set {assignment}: {key} is not within a mapping")
+            below = inside.get(part)
+            if below is None or isinstance(below, str):
+                below = {} if below is None else {"name": below}
+                inside[part] = below
+            inside = below
+        if not isinstance(inside, dict):
+            raise InputError(f"--set {assignment}: {key} is not within a mapping")
+        inside[place[-1]] = value
+        self._overrides.add(place)
+
+    def where(self, place: Place) -> str:
+        """'config.yaml, line 7' for a field, for the section around it where the field itself is not there."""
+        inside = next((given for given in self._overrides if given[: len(place)] == place), None)
+        if inside is not None and place not in self._lines:
+            return f"--set {'.'.join(inside)}"
+        for length in range(len(place), 0, -1):
+            if place[:length] in self._overrides:
+                return f"--set {'.'.join(place[:length])}"
+            if place[:length] in self._lines:
+                return f"{self.name}, line {self._lines[place[:length]]}"
+        return self.name
+
+    def line(self, place: Place) -> int:
+        """The line of a field, or of the section around it; 0 where neither stands in the file."""
+        found = (self._lines[place[:length]] for length in range(len(place), 0, -1) if place[:length] in self._lines)
+        return next(found, 0)
+
+    def _walk(self, node: yaml.Node, place: Place) -> None:
+        if not isinstance(node, yaml.MappingNode) or len(place) > 8:  # an alias may point to its own parent
+            return
+        seen: dict[str, int] = {}
+        for key, value in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in seen:
+                field = ".".join((*place, name))
+                raise InputError(f"{self.name}, line {line}: {field} stands there already in line {seen[name]}")
+            seen[name] = line
+            self._lines[(*place, name)] = line
+            self._walk(value, (*place, name))

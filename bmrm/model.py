@@ -1,0 +1,228 @@
+"""A trained linear model and its file."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.dataset import Dataset, check_matrix
+from bmrm.data.files import whole_file
+from bmrm.data.matrix import Csr, Matrix
+from bmrm.losses import LOSSES
+from bmrm.problem import InputError, Loss, Regularizer, Solution
+from bmrm.registry import Registry
+from bmrm.regularizers import REGULARIZERS
+
+FORMAT = 1
+"""Version of the model file."""
+
+ROW_SCALES = ("none", "unit_norm")
+"""What is done to a row before it meets the weights; scaling of features is folded into the weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Scores of a row x are `x weights + intercept`.
+
+    Attributes
+    ----------
+    weights : (dim,), or (dim, scores) for several scores per row; in the space of the raw features.
+    intercept : (scores,); zeros where none was learned.
+    labels : the user's own labels in score order (of two, the second is positive); empty for regression.
+    header : what the file says besides: loss and regularizer with parameters, objective, lower bound, status, ...
+    row_scale : "none", or "unit_norm": rows are divided by their Euclidean norm first (rows of zeros stay).
+    solution : how it was found; None for a model read from a file.
+    """
+
+    weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    labels: NDArray[Any]
+    header: Mapping[str, Any] = field(repr=False)
+    row_scale: str = "none"
+    solution: Solution | None = field(default=None, repr=False)
+    _loss: Any = field(default=None, repr=False)
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return int(self.weights.shape[0])
+
+    @property
+    def loss(self) -> Loss:
+        """The loss that the model was trained with.
+
+        Raises InputError where the file names a class outside the registry: a model file makes nothing be imported.
+        """
+        if self._loss is not None:
+            loss: Loss = self._loss
+            return loss
+        name, options = named(self.header["loss"])
+        if ":" in name:
+            raise InputError(f"the model was trained with the loss {name}; hand it over: load_model(path, loss=...)")
+        return LOSSES.make(name, options)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores of rows: (rows,), or (rows, scores) for several scores per row.
+
+        Parameters
+        ----------
+        X : Dataset, `Csr`, scipy.sparse or array, (rows, features). Sparse rows may have fewer features than the
+            model (the rest are 0), never more.
+        """
+        matrix = check_matrix(X.X if isinstance(X, Dataset) else X)
+        if matrix.shape[1] > self.dim or (not isinstance(matrix, Csr) and matrix.shape[1] != self.dim):
+            raise InputError(f"the data have {matrix.shape[1]} features, the model has {self.dim}")
+        scores = _product(matrix, self.weights)
+        if self.row_scale == "unit_norm":
+            norms = _row_norms(matrix)
+            norms[norms == 0.0] = 1.0
+            scores = scores / (norms if scores.ndim == 1 else norms[:, None])
+        return scores + (self.intercept[0] if scores.ndim == 1 else self.intercept)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels, or numbers for regression: what the loss makes of the scores; shape (rows,)."""
+        return self.predict_scores(self.decision_function(X))
+
+    def predict_scores(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        """As `predict`, from scores."""
+        loss: Any = self.loss
+        predicted: NDArray[Any] = loss.predict(scores, self.labels)
+        return predicted
+
+    def save(self, path: Path | str) -> None:
+        """Write `model.npz`: the whole file, or none where writing fails."""
+        header = dict(self.header) | {"row_scale": self.row_scale}
+        with whole_file(Path(path)) as stream:
+            np.savez(
+                stream,
+                weights=self.weights,
+                intercept=self.intercept,
+                labels=self.labels,
+                header=np.array(json.dumps(header, allow_nan=False)),
+            )
+
+
+def make_header(
+    *, loss: Any, regularizer: Regularizer, dimension: int, solution: Solution, **more: Any
+) -> dict[str, Any]:
+    """The header of a model file."""
+    bound = solution.lower_bound
+    return {
+        "format": FORMAT,
+        "loss": LOSSES.describe(loss),
+        "regularizer": REGULARIZERS.describe(regularizer),
+        "dimension": dimension,
+        "objective": solution.objective if math.isfinite(solution.objective) else None,
+        "lower_bound": bound if math.isfinite(bound) else None,
+        "status": solution.status.name,
+        "version": package_version(),
+    } | more
+
+
+def package_version() -> str:
+    """Of this package."""
+    try:
+        return version("bmrm")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def named(section: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """(name, options) of a section that came through JSON, its lists tuples again."""
+    return section["name"], {key: _tuples(value) for key, value in section.items() if key != "name"}
+
+
+def from_plain(registry: Registry[Any], section: Mapping[str, Any]) -> Any:
+    """The plug-in that a checked section `{name: ..., option: value}` describes."""
+    return registry.make(*named(section))
+
+
+def load_model(path: Path | str, loss: Loss | None = None) -> Model:
+    """Read a model file; nothing in it is executed or unpickled.
+
+    Parameters
+    ----------
+    path : written by `Model.save` or a run.
+    loss : instead of the one that the file names; needed to predict where that one is not registered.
+
+    Raises
+    ------
+    InputError
+        For a file that is missing, is none of ours, is damaged, or holds pickled objects.
+    """
+    arrays = _arrays(Path(path))
+    weights, intercept, labels = arrays["weights"], arrays["intercept"], arrays["labels"]
+    header = _header(path, arrays["header"])
+    scores = 1 if weights.ndim == 1 else weights.shape[-1]
+    checks = (
+        (weights.dtype == np.float64 and weights.ndim in (1, 2), "weights are not a float64 vector or matrix"),
+        (intercept.dtype == np.float64 and intercept.shape == (scores,), f"intercept is not {scores} float64 numbers"),
+        (labels.dtype.kind in "fU" and labels.ndim == 1, "labels are neither numbers nor text"),
+        (weights.shape[:1] == (header["dimension"],), f"dimension {header['dimension']} is not that of the weights"),
+        (bool(np.isfinite(weights).all() and np.isfinite(intercept).all()), "weights that are not finite"),
+        (header.get("row_scale", "none") in ROW_SCALES, f"unknown row_scale {header.get('row_scale')!r}"),
+    )
+    for right, complaint in checks:
+        if not right:
+            raise InputError(f"{path}: not a model file: {complaint}")
+    return Model(weights, intercept, labels, header, header.get("row_scale", "none"), None, loss)
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise InputError(f"{path}: not a model file: a single array")
+            missing = {"weights", "intercept", "labels", "header"} - set(file.files)
+            if missing:
+                raise InputError(f"{path}: not a model file: it has no {', '.join(sorted(missing))}")
+            return {name: file[name] for name in ("weights", "intercept", "labels", "header")}
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, EOFError, zipfile.BadZipFile, KeyError, MemoryError) as error:
+        if isinstance(error, InputError):
+            raise
+        pickled = "pickle" in str(error)
+        raise InputError(
+            f"{path}: not a model file: {'it holds pickled objects, which are never read' if pickled else error}"
+        ) from error
+
+
+def _header(path: Path | str, array: NDArray[Any]) -> dict[str, Any]:
+    try:
+        header = json.loads(str(array[()])) if array.dtype.kind == "U" and array.ndim == 0 else None
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or not {"format", "loss", "dimension"} <= header.keys():
+        raise InputError(f"{path}: not a model file: its header is not ours")
+    if header["format"] != FORMAT:
+        raise InputError(f"{path}: model format {header['format']!r}, this version reads {FORMAT}")
+    if not isinstance(header["loss"], dict) or not isinstance(header["loss"].get("name"), str):
+        raise InputError(f"{path}: not a model file: its header names no loss")
+    return header
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _product(matrix: Matrix, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """matrix @ weights in float64; missing columns count as zeros."""
+    weights = weights[: matrix.shape[1]]
+    product = matrix.to_scipy() @ weights if isinstance(matrix, Csr) else matrix @ weights
+    return np.asarray(product, np.float64)
+
+
+def _row_norms(matrix: Matrix) -> NDArray[np.float64]:
+    if isinstance(matrix, Csr):
+        return np.sqrt(np.asarray(matrix.to_scipy().power(2).sum(axis=1), np.float64)).ravel()
+    return np.asarray(np.linalg.norm(matrix.astype(np.float64), axis=1), np.float64)

@@ -1,0 +1,102 @@
+"""`python -m bmrm.run config.yaml`: one training, alone or under mpirun.
+
+Exit status: 0 converged; 3 stopped before that, with a usable point and all files; 2 bad config or data, nothing
+written; 1 anything else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bmrm.mpi.group import Group, OtherRankError, open_group, together
+from bmrm.problem import IncompatibleError, InputError
+
+OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of a run."""
+    parser.add_argument("config", help="config.yaml, see the documentation of schema 1")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="overrides a field of the config, such as solver.tolerance=1e-4; the value in YAML; may be repeated",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line on rank 0 and run; returns the exit status, the same on every rank."""
+    parser = argparse.ArgumentParser(prog="python -m bmrm.run", description="Train a model as a config file says.")
+    add_arguments(parser)
+    return guarded(lambda group: _start(group, parser, arguments))
+
+
+def _start(group: Group, parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
+    message: dict[str, Any] = {}
+    if group.rank == 0:
+        try:
+            parsed = parser.parse_args(arguments)
+            message = {"config": parsed.config, "set": parsed.set, "quiet": parsed.quiet}
+        except SystemExit as leave:  # argparse has printed the usage
+            message = {"exit": leave.code}
+    message = group.broadcast(message)
+    if "exit" in message:
+        return int(message["exit"] or 0)
+    return run(group, message["config"], message["set"], quiet=message["quiet"])
+
+
+def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool) -> int:
+    """Read the config on rank 0, train on all; returns the exit status."""
+    from bmrm.training import train
+
+    plain: dict[str, Any] = {}
+    with together(group):
+        if group.rank == 0:
+            from bmrm.config import load_settings
+
+            plain = load_settings(config, overrides).plain()
+    plain = group.broadcast(plain)
+    outcome = train(plain, group, quiet=quiet)
+    status = None if outcome is None else outcome.status.name
+    return {"CONVERGED": OK, "NON_FINITE": FAILED}.get(group.broadcast(status), STOPPED)
+
+
+def guarded(work: Callable[[Group], int]) -> int:
+    """`work` with the ranks of this process's job; errors are printed once and become an exit status."""
+    group = open_group()
+    _signals(group)
+    try:
+        return work(group)
+    except OtherRankError:
+        return BAD_INPUT
+    except (InputError, IncompatibleError) as error:
+        print(f"bmrm: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("bmrm: interrupted; nothing was written", file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    sys.stderr.flush()
+    group.abort(FAILED)
+    return FAILED
+
+
+def _signals(group: Group) -> None:
+    """SIGTERM means what Ctrl-C means; only rank 0 listens, the others do as it says."""
+    if group.rank == 0:
+        signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
