@@ -9,6 +9,8 @@ is not a plain finite decimal, is left to the caller, who asks Python.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,7 +49,7 @@ _SIGNIFICANT = 19
 
 
 @jit
-def product(a, b):  # type: ignore[no-untyped-def]
+def product(a: Any, b: Any) -> Any:
     """The 128-bit product of two uint64, as (high, low)."""
     a0, a1, b0, b1 = a & _LOW_HALF, a >> _HALF, b & _LOW_HALF, b >> _HALF
     low, left, right = a0 * b0, a1 * b0, a0 * b1
@@ -57,7 +59,7 @@ def product(a, b):  # type: ignore[no-untyped-def]
 
 
 @jit
-def float_bits(mantissa, exponent, powers):  # type: ignore[no-untyped-def]
+def float_bits(mantissa: Any, exponent: Any, powers: Any) -> Any:
     """The bits of the float64 nearest to mantissa * 10^exponent, and whether they are certain.
 
     `mantissa` is a uint64 above 0. Subnormal and infinite results count as not certain.
@@ -97,7 +99,7 @@ def float_bits(mantissa, exponent, powers):  # type: ignore[no-untyped-def]
 
 
 @jit
-def long_mantissa(text, start, stop):  # type: ignore[no-untyped-def]
+def long_mantissa(text: Any, start: Any, stop: Any) -> Any:
     """The first 19 significant digits of text[start:stop], their decimal exponent, whether a digit not 0 was left."""
     mantissa, taken, exponent, pointed, truncated = _ZERO, 0, 0, False, False
     for at in range(start, stop):
@@ -116,7 +118,7 @@ def long_mantissa(text, start, stop):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def short_number(text, at):  # type: ignore[no-untyped-def]
+def short_number(text: Any, at: Any) -> Any:
     """`number` for at most 15 digits without an exponent: small enough to be compiled into the loop that calls it."""
     negative = text[np.uint64(at)] == 45
     if negative:
@@ -145,7 +147,7 @@ def short_number(text, at):  # type: ignore[no-untyped-def]
 
 
 @jit
-def number(text, at, powers, bits, value):  # type: ignore[no-untyped-def]
+def number(text: Any, at: Any, powers: Any, bits: Any, value: Any) -> Any:
     """Read the decimal number at `text[np.uint64(at)]`.
 
     `text` (uint8) must go on after the number with a byte that is not a digit, '.', 'e' or 'E'. `bits` (1,) uint64 and

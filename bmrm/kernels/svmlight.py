@@ -6,10 +6,14 @@ stops in front of it, and the caller reads that line by `bmrm.data.svmlight.pars
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bmrm.kernels.decimal import number, short_number
 from bmrm.kernels.jit import inlined, jit
+
+# Places in the text are cast to unsigned, which spares numba's look for negative indices.
 
 # What `state` (int64) holds: places and counts before the next line.
 PLACE, ROWS, ENTRIES, LABELS, GROUPED, SMALLEST, LARGEST, NOT_ONE, STATES = range(9)
@@ -19,7 +23,7 @@ _MOST_DIGITS = 18
 
 
 @jit
-def count_marks(text, stop):  # type: ignore[no-untyped-def]
+def count_marks(text: Any, stop: Any) -> Any:
     """How often ':', newline and ',' occur in text[:stop]: bounds of entries, rows and further labels."""
     colons, lines, commas = 0, 0, 0
     for at in range(stop):
@@ -30,41 +34,39 @@ def count_marks(text, stop):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _blank(byte):  # type: ignore[no-untyped-def]
+def _blank(byte: Any) -> Any:
     """Whether `byte` separates tokens within a line."""
-    return byte == 32 or byte == 9 or byte == 13 or byte == 11 or byte == 12
+    return byte == 32 or (9 <= byte <= 13 and byte != _NEWLINE)
 
 
 @inlined
-def _ends(byte):  # type: ignore[no-untyped-def]
+def _ends(byte: Any) -> Any:
     """Whether a token ends before `byte`."""
-    return byte <= 35 and (byte == 32 or byte == _NEWLINE or byte == _HASH or _blank(byte))
+    return byte <= _HASH and (_blank(byte) or byte in (_NEWLINE, _HASH))
 
 
 @jit
-def scan(  # type: ignore[no-untyped-def]
-    text,
-    stop,
-    multilabel,
-    with_groups,
-    least,
-    limit,
-    powers,
-    indptr,
-    indices,
-    values,
-    label_ends,
-    labels,
-    groups,
-    state,
-):
+def scan(
+    text: Any,
+    stop: Any,
+    multilabel: Any,
+    least: Any,
+    limit: Any,
+    powers: Any,
+    indptr: Any,
+    indices: Any,
+    values: Any,
+    label_ends: Any,
+    labels: Any,
+    groups: Any,
+    state: Any,
+) -> bool:
     """Read whole lines from text[state[PLACE]:stop] until the end or an unusual line.
 
     Parameters
     ----------
     text : uint8; text[stop - 1] is a newline.
     multilabel : whether a row has any number of labels, joined by commas.
-    with_groups : whether `qid:` values are wanted.
     least : the smallest index allowed.
     limit : the largest absolute value allowed.
     powers : the table of `bmrm.kernels.decimal`.
@@ -108,28 +110,22 @@ def scan(  # type: ignore[no-untyped-def]
             while usual and _blank(text[np.uint64(at)]):
                 at += 1
         group = 0
-        has_group = False
-        if usual and text[np.uint64(at)] == _Q:
-            if (
-                not with_groups
-                or text[np.uint64(at + 1)] != _I
-                or text[np.uint64(at + 2)] != _D
-                or text[np.uint64(at + 3)] != _COLON
-            ):
-                usual = False
-            else:
-                has_group = True
-                at += 4
-                negative = text[np.uint64(at)] == _MINUS
-                at += 1 if negative else 0
-                first = at
-                while 48 <= text[np.uint64(at)] <= 57:
-                    group = group * 10 + np.int64(text[np.uint64(at)] - 48)
-                    at += 1
-                usual = 0 < at - first <= _MOST_DIGITS and _ends(text[np.uint64(at)])
-                group = -group if negative else group
-                while usual and _blank(text[np.uint64(at)]):
-                    at += 1
+        has_group = usual and text[np.uint64(at)] == _Q
+        if has_group:
+            usual = (
+                text[np.uint64(at + 1)] == _I and text[np.uint64(at + 2)] == _D and text[np.uint64(at + 3)] == _COLON
+            )
+            at += 4 if usual else 0
+            negative = usual and text[np.uint64(at)] == _MINUS
+            at += 1 if negative else 0
+            first = at
+            while usual and 48 <= text[np.uint64(at)] <= 57:
+                group = group * 10 + np.int64(text[np.uint64(at)] - 48)
+                at += 1
+            usual = usual and 0 < at - first <= _MOST_DIGITS and _ends(text[np.uint64(at)])
+            group = -group if negative else group
+            while usual and _blank(text[np.uint64(at)]):
+                at += 1
         before = least - 1
         line_not_one = False
         line_smallest = smallest
