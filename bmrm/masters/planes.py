@@ -97,17 +97,20 @@ class MemoryPlanes:
         """<a_j, a> for all planes, in the order of `ids`: a Gram row."""
         used = self._used()
         if len(used) == 1:
-            return np.asarray(used[0] @ a)
-        return np.concatenate([part @ a for part in used]) if used else np.empty(0)
+            return np.dot(used[0], a)
+        return np.concatenate([np.dot(part, a) for part in used]) if used else np.empty(0)
 
     def combine(self, alpha: Vector) -> Vector:
         """sum_j alpha_j a_j, in the order of `ids`."""
+        used = self._used()
+        if len(used) == 1:
+            return np.dot(alpha, used[0])
         total = np.zeros(self.dim)
         start = 0
-        for part in self._used():
+        for part in used:
             weights = alpha[start : start + len(part)]
             if weights.any():
-                total += weights @ part
+                total += np.dot(weights, part)
             start += len(part)
         return total
 
@@ -139,6 +142,5 @@ class MemoryPlanes:
 
 
 def _finite(a: Vector) -> bool:
-    """Whether all entries are finite; one sum where they are, since a finite sum has finite terms."""
-    with np.errstate(all="ignore"):
-        return math.isfinite(float(np.add.reduce(a))) or bool(np.isfinite(a).all())
+    """Whether all entries are finite; one product where they are, since a finite sum of squares has finite terms."""
+    return math.isfinite(np.dot(a, a)) or bool(np.isfinite(a).all())

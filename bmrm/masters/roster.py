@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -84,10 +82,9 @@ class Roster:
         everything[self._where] = values
         return everything
 
-    def multipliers(self, alpha: Sequence[float] | Vector) -> dict[int, float]:
+    def multipliers(self, alpha: Vector) -> dict[int, float]:
         """Plane id -> alpha where it is positive."""
-        positive = np.flatnonzero(alpha)
-        return {self.ids[j]: a for j, a in zip(positive.tolist(), np.asarray(alpha)[positive].tolist())}
+        return {id: a for id, a in zip(self.ids, alpha.tolist()) if a > 0.0}
 
     def _locate(self) -> None:
         """Bring `_where` up to date with the planes at hand."""

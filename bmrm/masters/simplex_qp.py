@@ -189,7 +189,7 @@ class SimplexQP:
         w /= -self._lam
         bound = -math.inf
         if present == self._blocks:
-            bound = float(self._alpha[:n] @ self._b[:n]) - 0.5 * self._lam * float(w @ w)
+            bound = float(np.dot(self._alpha[:n], self._b[:n])) - 0.5 * self._lam * float(np.dot(w, w))
         return MasterSolution(w, self._roster.multipliers(alpha), bound)
 
     def _check_factor(self) -> float:
