@@ -1,1 +1,100 @@
-"""Regularized risk minimization with a certified optimality gap."""
+"""Regularized risk minimization with a certified optimality gap.
+
+    model = bmrm.fit(X, y, loss="hinge", regularizer=bmrm.L2(1e-4), tolerance=1e-6)
+    model.solution.relative_gap, model.predict(X)
+
+Names are imported when they are first used; `import bmrm` itself imports nothing but this file.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bmrm.data.dataset import Dataset as Dataset
+    from bmrm.fitting import fit as fit
+    from bmrm.fitting import minimize as minimize
+    from bmrm.losses import register as register_loss
+    from bmrm.losses.base import MarginLoss as MarginLoss
+    from bmrm.losses.base import MulticlassLoss as MulticlassLoss
+    from bmrm.losses.base import RegressionLoss as RegressionLoss
+    from bmrm.model import Model as Model
+    from bmrm.model import load_model as load_model
+    from bmrm.problem import BmrmError as BmrmError
+    from bmrm.problem import IncompatibleError as IncompatibleError
+    from bmrm.problem import InputError as InputError
+    from bmrm.problem import Iteration as Iteration
+    from bmrm.problem import Solution as Solution
+    from bmrm.problem import Status as Status
+    from bmrm.regularizers import register as register_regularizer
+    from bmrm.regularizers.l1 import L1 as L1
+    from bmrm.regularizers.l2 import L2 as L2
+    from bmrm.risk.linear import LinearRisk as LinearRisk
+    from bmrm.solvers import register as register_solver
+
+_HOME = {
+    "Dataset": "bmrm.data.dataset",
+    "fit": "bmrm.fitting",
+    "minimize": "bmrm.fitting",
+    "MarginLoss": "bmrm.losses.base",
+    "MulticlassLoss": "bmrm.losses.base",
+    "RegressionLoss": "bmrm.losses.base",
+    "Model": "bmrm.model",
+    "load_model": "bmrm.model",
+    "BmrmError": "bmrm.problem",
+    "IncompatibleError": "bmrm.problem",
+    "InputError": "bmrm.problem",
+    "Iteration": "bmrm.problem",
+    "Solution": "bmrm.problem",
+    "Status": "bmrm.problem",
+    "L1": "bmrm.regularizers.l1",
+    "L2": "bmrm.regularizers.l2",
+    "LinearRisk": "bmrm.risk.linear",
+}
+_RENAMED = {
+    "register_loss": ("bmrm.losses", "register"),
+    "register_regularizer": ("bmrm.regularizers", "register"),
+    "register_solver": ("bmrm.solvers", "register"),
+}
+
+__all__ = [  # noqa: RUF022 (the order of use)
+    "fit",
+    "minimize",
+    "Model",
+    "load_model",
+    "Dataset",
+    "LinearRisk",
+    "L1",
+    "L2",
+    "Solution",
+    "Status",
+    "Iteration",
+    "MarginLoss",
+    "RegressionLoss",
+    "MulticlassLoss",
+    "register_loss",
+    "register_regularizer",
+    "register_solver",
+    "BmrmError",
+    "InputError",
+    "IncompatibleError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from bmrm.model import package_version
+
+        return package_version()
+    module, attribute = _RENAMED.get(name) or (_HOME.get(name), name)
+    if module is None:
+        raise AttributeError(f"module 'bmrm' has no attribute {name!r}")
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -156,6 +156,12 @@ def mae(s: Scored) -> float:
 
 
 @measure
+def mse(s: Scored) -> float:
+    """Mean of (y - prediction)^2."""
+    return float(sk.mean_squared_error(s.y, s.predicted, sample_weight=s.weights))
+
+
+@measure
 def rmse(s: Scored) -> float:
     """Root of the mean of (y - prediction)^2."""
     return float(np.sqrt(sk.mean_squared_error(s.y, s.predicted, sample_weight=s.weights)))

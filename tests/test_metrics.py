@@ -1,0 +1,97 @@
+"""Measures: by hand where that is short, and undefined where they are."""
+
+import numpy as np
+import pytest
+
+from bmrm.losses import LOSSES
+from bmrm.metrics import MEASURES, Scored, evaluate
+from bmrm.problem import InputError
+
+
+def binary(y, scores, weights=None):
+    scores = np.asarray(scores, float)
+    weights = None if weights is None else np.asarray(weights, float)
+    return Scored(np.asarray(y), scores, (scores > 0).astype(int), weights, 2, {})
+
+
+def numbers(y, f, weights=None, **parameters):
+    f = np.asarray(f, float)
+    weights = None if weights is None else np.asarray(weights, float)
+    return Scored(np.asarray(y, float), f, f, weights, 0, parameters)
+
+
+def test_every_measure_that_a_loss_names_exists():
+    for entry in LOSSES.all():
+        assert set(entry.cls.metrics) <= set(MEASURES), entry.name
+
+
+def test_an_unknown_name_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'accuracy'"):
+        evaluate(["acuracy"], binary([0, 1], [0, 1]))
+
+
+def test_binary_measures_by_hand():
+    s = binary([0, 0, 1, 1], [-1.0, 2.0, 1.0, -3.0])
+    values = evaluate(["accuracy", "f1", "precision", "recall", "auc", "balanced_accuracy"], s)
+    # one true positive, one false positive, one false negative; pairs ranked right: (1.0 > -1.0) only
+    assert values == {
+        "accuracy": 0.5,
+        "f1": 0.5,
+        "precision": 0.5,
+        "recall": 0.5,
+        "auc": 0.25,
+        "balanced_accuracy": 0.5,
+    }
+
+
+@pytest.mark.parametrize("name", ["accuracy", "f1", "auc", "average_precision", "log_loss", "balanced_accuracy"])
+def test_a_weight_means_repetition_of_the_row(name):
+    random = np.random.default_rng(3)
+    y, scores, weights = random.integers(0, 2, 40), random.normal(size=40), random.integers(0, 4, 40)
+    weighted = evaluate([name], binary(y, scores, weights))
+    repeated = evaluate([name], binary(np.repeat(y, weights), np.repeat(scores, weights)))
+    assert weighted[name] == pytest.approx(repeated[name], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mae", "rmse", "r2", "pinball", "coverage"])
+def test_for_numbers_too(name):
+    random = np.random.default_rng(4)
+    y, f, weights = random.normal(size=40), random.normal(size=40), random.integers(0, 4, 40)
+    weighted = evaluate([name], numbers(y, f, weights, tau=0.3))
+    repeated = evaluate([name], numbers(np.repeat(y, weights), np.repeat(f, weights), tau=0.3))
+    assert weighted[name] == pytest.approx(repeated[name], rel=1e-12)
+
+
+def test_measures_of_numbers_by_hand():
+    values = evaluate(["mae", "rmse", "r2", "pinball", "coverage"], numbers([0.0, 2.0], [1.0, 0.0], tau=0.75))
+    assert values["mae"] == 1.5
+    assert values["rmse"] == pytest.approx(np.sqrt(2.5))
+    assert values["r2"] == pytest.approx(1 - 5 / 2)
+    assert values["pinball"] == pytest.approx((0.25 * 1 + 0.75 * 2) / 2)
+    assert values["coverage"] == 0.5
+
+
+def test_log_loss_is_finite_for_huge_scores_and_the_same_for_two_ways_to_write_two_classes():
+    one = evaluate(["log_loss"], binary([0, 1, 1], [-1000.0, 2.0, 1000.0]))["log_loss"]
+    f = np.array([[0.0, -1000.0], [0.0, 2.0], [0.0, 1000.0]])
+    two = evaluate(["log_loss"], Scored(np.array([0, 1, 1]), f, f.argmax(axis=1), None, 2, {}))["log_loss"]
+    assert one == pytest.approx(np.log1p(np.exp(-2.0)) / 3, rel=1e-12)
+    assert two == pytest.approx(one, rel=1e-12)
+
+
+def test_undefined_measures_are_none():
+    assert evaluate(["auc", "average_precision"], binary([1, 1], [0.0, 1.0])) == {
+        "auc": None,
+        "average_precision": None,
+    }
+    assert evaluate(["accuracy", "auc"], binary([], [])) == {"accuracy": None, "auc": None}
+    assert evaluate(["r2"], numbers([1.0], [1.0])) == {"r2": None}
+
+
+def test_a_label_that_the_model_does_not_know_is_an_error_and_no_crash():
+    f = np.eye(3)
+    s = Scored(np.array([0, 1, 3]), f, f.argmax(axis=1), None, 3, {})
+    values = evaluate(["accuracy", "macro_f1", "log_loss", "balanced_accuracy"], s)
+    assert values["accuracy"] == pytest.approx(2 / 3)
+    assert values["log_loss"] is None
+    assert values["macro_f1"] == pytest.approx(2 / 3)
