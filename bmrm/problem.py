@@ -139,6 +139,10 @@ class RowSubsets(Protocol):
         """The mean loss over `rows` (indices in [0, rows), repetition allowed), weights counted, and a subgradient."""
         ...
 
+    def mass_of(self, rows: NDArray[np.int64]) -> float:
+        """The sum of the weights of `rows`: what their mean is over; 0.0 for no rows."""
+        ...
+
 
 class Blocks(Protocol):
     """The ability to give a value and a subgradient per block of rows: several cuts a pass."""

@@ -27,11 +27,14 @@ T = TypeVar("T")
 PIECE = 1 << 20
 """Numbers sent in one message; longer arrays go in pieces, so no count nears 2^31."""
 
-FIRST_NAP, LONGEST_NAP = 2e-5, 1e-3
+FIRST_NAP, LONGEST_NAP = 2e-5, 4e-3
 """Seconds that a waiting rank sleeps between polls where ranks outnumber cores."""
 
-SPINS = 20
-"""Polls before the first nap."""
+SHORT = 1 << 13
+"""Numbers in an array that rank 0 sends to, or takes from, each rank directly where ranks outnumber cores."""
+
+SPINS = 4
+"""Polls between naps, besides one for each other rank."""
 
 
 class MpiGroup:
@@ -64,14 +67,14 @@ class MpiGroup:
             MPI.Request.Waitall(list(requests))
         self.waited += time.perf_counter() - begin
 
-    @staticmethod
-    def _poll(requests: list[MPI.Request]) -> None:
-        for _ in range(SPINS):
-            if MPI.Request.Testall(requests):
-                return
-            os.sched_yield()
+    def _poll(self, requests: list[MPI.Request]) -> None:
+        """Test, sleep, test: in bursts, because one test may look at the mailbox of one other rank only."""
+        burst = SPINS + self.size
         nap = FIRST_NAP
-        while not MPI.Request.Testall(requests):
+        while True:
+            for _ in range(burst):
+                if MPI.Request.Testall(requests):
+                    return
             time.sleep(nap)
             nap = min(2.0 * nap, LONGEST_NAP)
 
@@ -92,7 +95,16 @@ class MpiGroup:
     def send_out(self, buffer: NDArray[Any]) -> None:
         """Overwrite a contiguous `buffer` with that of rank 0."""
         flat = buffer.reshape(-1)
-        self.wait(*(self.comm.Ibcast(piece, root=0) for piece in _pieces(flat)))
+        if not self._directly(flat):
+            self.wait(*(self.comm.Ibcast(piece, root=0) for piece in _pieces(flat)))
+        elif self.rank == 0:
+            self.wait(*(self.comm.Isend(flat, dest=rank, tag=4) for rank in range(1, self.size)))
+        else:
+            self.wait(self.comm.Irecv(flat, source=0, tag=4))
+
+    def _directly(self, flat: NDArray[Any]) -> bool:
+        """Whether rank 0 speaks to each rank itself: in a tree every level waits for a sleeper to wake."""
+        return self.crowded and flat.size <= SHORT
 
     def start_adding(self, part: NDArray[np.float64], total: NDArray[np.float64] | None) -> list[MPI.Request]:
         """Begin to add `part` over all ranks into `total` of rank 0; both must live until the requests complete."""
@@ -105,9 +117,20 @@ class MpiGroup:
 
     def add_up(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of `part` (one-dimensional) over ranks, on rank 0; `part` itself elsewhere."""
+        if self._directly(part):
+            return self._add_up_directly(part)
         total = np.empty_like(part) if self.rank == 0 else None
         self.wait(*self.start_adding(part, total))
         return part if total is None else total
+
+    def _add_up_directly(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.rank != 0:
+            self.wait(self.comm.Isend(part, dest=0, tag=5))
+            return part
+        parts = np.empty((self.size, part.size))
+        parts[0] = part
+        self.wait(*(self.comm.Irecv(parts[rank], source=rank, tag=5) for rank in range(1, self.size)))
+        return np.asarray(parts.sum(axis=0))
 
     # -- Group -----------------------------------------------------------------------------------
 
@@ -175,37 +198,24 @@ class MpiGroup:
         self.wait(*requests)
         return parts
 
-    def collect(self, part: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """One-dimensional parts whose sizes are known on rank 0, joined in rank order there."""
-        if self.rank != 0:
-            self.wait(*(self.comm.Isend(piece, dest=0, tag=2) for piece in _pieces(part)))
-            return None
-        whole = np.empty(int(sizes.sum()))
-        ends = np.cumsum(sizes)
-        whole[: ends[0]] = part
-        requests = [
-            self.comm.Irecv(piece, source=rank, tag=2)
-            for rank in range(1, self.size)
-            for piece in _pieces(whole[ends[rank - 1] : ends[rank]])
-        ]
-        self.wait(*requests)
-        return whole
-
-    def hand_out(self, whole: NDArray[np.float64] | None, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The inverse of `collect`: each rank gets its part; `sizes[rank]` must be known on that rank."""
-        if self.rank != 0:
-            part = np.empty(int(sizes[self.rank]))
-            self.wait(*(self.comm.Irecv(piece, source=0, tag=3) for piece in _pieces(part)))
+    def hand_out(self, whole: NDArray[np.float64] | None, rows: int) -> NDArray[np.float64]:
+        """The inverse of `gather_array`: each rank gets its `rows` rows of the array of rank 0."""
+        counts = self.gather(rows)
+        if whole is None:
+            shape = (rows, *self.broadcast(None))
+            part = np.empty(shape)
+            self.wait(*(self.comm.Irecv(piece, source=0, tag=3) for piece in _pieces(part.reshape(-1))))
             return part
-        assert whole is not None
-        ends = np.cumsum(sizes)
+        self.broadcast(list(whole.shape[1:]))
+        assert counts is not None
+        ends = np.cumsum(counts)
         requests = [
             self.comm.Isend(piece, dest=rank, tag=3)
             for rank in range(1, self.size)
-            for piece in _pieces(whole[ends[rank - 1] : ends[rank]])
+            for piece in _pieces(np.ascontiguousarray(whole[ends[rank - 1] : ends[rank]]).reshape(-1))
         ]
         self.wait(*requests)
-        return whole[: ends[0]].copy()
+        return whole[:rows].copy()
 
 
 def _pieces(flat: NDArray[Any]) -> list[NDArray[Any]]:

@@ -92,6 +92,13 @@ class _Phi:
     def smooth(self) -> bool:
         return self.inner.smooth
 
+    @property
+    def scores_per_row(self) -> int:
+        return self.inner.scores_per_row
+
+    def total(self, scores: Scores) -> Vector:
+        return self.count.timed(0.0, self.inner.total, scores)
+
     def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
         return self.count.timed(0.0, self.inner.value_and_slope, f)
 
@@ -118,6 +125,9 @@ class _Rows:
     def value_and_subgradient_of(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
         share = len(rows) / max(1, self.inner.rows)
         return self.count.timed(share, self.inner.value_and_subgradient_of, rows, w)
+
+    def mass_of(self, rows: NDArray[np.int64]) -> float:
+        return self.inner.mass_of(rows)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,221 @@
+"""What every rank, rank 0 too, does with its own rows to answer a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.mpi.communicator import MpiGroup
+from bmrm.mpi.questions import Operation, Question
+from bmrm.problem import Blocks, LinearMap, Risk, RowSubsets, Scored, ScoreFunction, Vector, ability
+
+LONG = 1 << 17
+"""A gradient with more numbers than this is reduced in parts, the first while later ones are still computed."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A rank's share of the data: its term of R(w), or for whole-sample losses only its products with the data."""
+
+    dim: int
+    infimum: float
+    rows: int
+    risk: Risk | None
+    map: LinearMap | None
+    phi: ScoreFunction | None
+
+    @classmethod
+    def of(cls, risk: Risk) -> Share:
+        """The share that a risk is; values and subgradients are added up over ranks as they are."""
+        scored = ability(risk, Scored)
+        subsets = ability(risk, RowSubsets)
+        rows = subsets.rows if subsets is not None else 0
+        if scored is None:
+            return cls(risk.dim, risk.infimum, rows, risk, None, None)
+        return cls(risk.dim, risk.infimum, rows, risk, scored.map, scored.phi)
+
+    @property
+    def abilities(self) -> set[str]:
+        """Names of the kinds that every rank must have for the whole to have them."""
+        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks)
+        if self.risk is None:
+            return {Scored.__name__}
+        return {kind.__name__ for kind in kinds if ability(self.risk, kind) is not None}
+
+
+class LocalRisk:
+    """A share, the scores kept for rank 0 by number, and the operations on them.
+
+    Operations that rank 0 waits for end in a reduction and return the total there, their own part elsewhere.
+    """
+
+    def __init__(self, share: Share, group: MpiGroup) -> None:
+        self.share = share
+        self.group = group
+        self.store: dict[int, Floats] = {}
+        self._line: tuple[tuple[int, int], Callable[[Vector], tuple[Vector, Vector]]] | None = None
+
+    def answer(self, question: Question, sent: NDArray[Any] | None = None) -> Floats | None:
+        """Carry out a question; `sent` is, on rank 0, the array that goes with it."""
+        for number, terms in question.define.items():
+            self.store[number] = self._combine(terms)
+        for number in question.forget:
+            self.store.pop(number, None)
+            if self._line is not None and number in self._line[0]:
+                self._line = None
+        return _ACTS[question.operation](self, question.arguments, sent)
+
+    def _combine(self, terms: tuple[tuple[int, float], ...]) -> Floats:
+        (first, factor), *rest = terms
+        total: Floats = factor * self.store[first]
+        for number, weight in rest:
+            total += weight * self.store[number]
+        return total
+
+    def _weights(self, sent: NDArray[Any] | None) -> Vector:
+        """The weights of rank 0, on every rank."""
+        w = np.empty(self.share.dim) if sent is None else np.ascontiguousarray(sent, dtype=np.float64)
+        if not w.flags.writeable:
+            w = w.copy()
+        self.group.send_out(w)
+        return w
+
+    # -- the operations --------------------------------------------------------------------------
+
+    def _evaluate(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        w, share = self._weights(sent), self.share
+        assert share.risk is not None
+        if share.phi is not None and share.map is not None and self._streams:
+            value, slope = share.phi.value_and_slope(share.map.scores(w))
+            return np.concatenate((self.group.add_up(np.array([value])), self._stream(slope)))
+        value, gradient = share.risk.value_and_subgradient(w)
+        return self.group.add_up(np.concatenate(([value], gradient)))
+
+    def _scores(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
+        w = self._weights(sent)
+        assert self.share.map is not None
+        self.store[int(arguments[0])] = self.share.map.scores(w)
+
+    def _pull_back(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        slope = self.store[int(arguments[0])]
+        if self._streams:
+            return self._stream(slope)
+        assert self.share.map is not None
+        return self.group.add_up(self.share.map.pull_back(slope))
+
+    def _value_and_slope(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        assert self.share.phi is not None
+        value, slope = self.share.phi.value_and_slope(self.store[int(arguments[0])])
+        self.store[int(arguments[1])] = slope
+        return self.group.add_up(np.array([value]))
+
+    def _along(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        key = (int(arguments[0]), int(arguments[1]))
+        if self._line is None or self._line[0] != key:
+            assert self.share.phi is not None
+            self._line = (key, self.share.phi.along(self.store[key[0]], self.store[key[1]]))
+        return self.group.add_up(np.concatenate(self._line[1](np.array(arguments[2:]))))
+
+    def _curvature(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
+        f, step, new = map(int, arguments)
+        assert self.share.phi is not None
+        self.store[new] = self.share.phi.curvature_product(self.store[f], self.store[step])
+
+    def _constant(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
+        assert self.share.phi is not None
+        self.store[int(arguments[0])] = self.share.phi.constant(np.array(arguments[1:]))
+
+    def _total(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        assert self.share.phi is not None
+        return self.group.add_up(np.atleast_1d(self.share.phi.total(self.store[int(arguments[0])])))
+
+    def _rows(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        """Mass, summed loss and summed subgradient of chosen rows; `sent` is the weights, then the rows."""
+        count, dim = int(arguments[0]), self.share.dim
+        message = np.empty(dim + count) if sent is None else sent
+        self.group.send_out(message)
+        w, rows = message[:dim], message[dim:].astype(np.int64)
+        before = self._rows_before
+        mine = rows[(rows >= before) & (rows < before + self.share.rows)] - before
+        assert self.share.risk is not None
+        subsets = ability(self.share.risk, RowSubsets)
+        assert subsets is not None
+        part = np.zeros(2 + dim)
+        mass = subsets.mass_of(mine) if mine.size else 0.0
+        if mass > 0.0:
+            value, gradient = subsets.value_and_subgradient_of(mine, w)
+            part[0], part[1], part[2:] = mass, mass * value, mass * gradient
+        return self.group.add_up(part)
+
+    _rows_before = 0
+    """Rows of the ranks before this one."""
+
+    def number_rows(self) -> int:
+        """Collective: learn where this rank's rows stand among all; returns the number of all rows."""
+        counts = self.group.broadcast(self.group.gather(self.share.rows))
+        self._rows_before = sum(counts[: self.group.rank])
+        return int(sum(counts))
+
+    def _blocks(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        w = self._weights(sent)
+        values, gradients = self._offered_blocks().values_and_subgradients(w, int(arguments[0]))
+        return self.group.add_up(np.concatenate((values, gradients.reshape(-1))))
+
+    def _infima(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        return self.group.add_up(np.array(self._offered_blocks().infima(int(arguments[0]))))
+
+    def _offered_blocks(self) -> Blocks:
+        assert self.share.risk is not None
+        offered = ability(self.share.risk, Blocks)
+        assert offered is not None
+        return offered
+
+    def _collect(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats | None:
+        return self.group.gather_array(self.store[int(arguments[0])])
+
+    def _hand_out(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
+        self.store[int(arguments[0])] = self.group.hand_out(sent, self.share.rows)
+
+    # -- overlap ---------------------------------------------------------------------------------
+
+    @property
+    def _streams(self) -> bool:
+        return self.share.dim > LONG and hasattr(self.share.map, "pull_back_parts")
+
+    def _stream(self, slope: Floats) -> Floats:
+        """A' slope, reduced part by part while later parts are computed."""
+        dim, group = self.share.dim, self.group
+        part = np.empty(dim)
+        total = np.empty(dim) if group.rank == 0 else None
+        requests: list[Any] = []
+        pull_back_parts: Any = self.share.map.pull_back_parts  # type: ignore[union-attr]
+        for piece, numbers in pull_back_parts(slope, -(-dim // LONG)):
+            part[piece] = numbers
+            requests += group.start_adding(part[piece], None if total is None else total[piece])
+            for request in requests:
+                request.Test()
+        group.wait(*requests)
+        return part if total is None else total
+
+
+_ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | None], Floats | None]] = {
+    Operation.EVALUATE: LocalRisk._evaluate,
+    Operation.SCORES: LocalRisk._scores,
+    Operation.PULL_BACK: LocalRisk._pull_back,
+    Operation.VALUE_AND_SLOPE: LocalRisk._value_and_slope,
+    Operation.ALONG: LocalRisk._along,
+    Operation.CURVATURE: LocalRisk._curvature,
+    Operation.CONSTANT: LocalRisk._constant,
+    Operation.TOTAL: LocalRisk._total,
+    Operation.ROWS: LocalRisk._rows,
+    Operation.BLOCKS: LocalRisk._blocks,
+    Operation.INFIMA: LocalRisk._infima,
+    Operation.COLLECT: LocalRisk._collect,
+    Operation.HAND_OUT: LocalRisk._hand_out,
+}

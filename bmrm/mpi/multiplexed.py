@@ -1,0 +1,272 @@
+"""The multiplexer of the KDD 2007 paper (section 4): one risk whose rows lie on many ranks.
+
+Rank 0 runs the solver, and so takes every decision; the other ranks answer its questions. A question is one short
+message (combinations of scores to form, what to forget, what to do), then the weights if they are needed, then a
+reduction. Scores never travel: rank 0 holds names for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.mpi.communicator import MpiGroup
+from bmrm.mpi.local import LocalRisk, Share
+from bmrm.mpi.questions import Operation, Question, Terms, receive, send
+from bmrm.mpi.remote_scores import RemoteScores, Slot
+from bmrm.problem import Blocks, Risk, RowSubsets, Scored, ScoreFunction, Traffic, Vector
+
+T = TypeVar("T")
+
+
+class MultiplexedRisk:
+    """R(w) = sum over ranks of each rank's term.
+
+    Collective to construct. On rank 0 it is a `Risk` that offers what the risks of all ranks offer: `Scored`,
+    `RowSubsets` (rows in rank order), `Blocks` (block k is the union of the ranks' blocks k), and `Traffic`. The
+    other ranks call `serve`, which returns when rank 0 calls `end`; see `bmrm.mpi.lead`.
+
+    Parameters
+    ----------
+    share : this rank's term of the risk, a `Risk` already divided by the total mass of all ranks; or a `Share`
+        without a risk, for whole-sample losses.
+    group : the ranks.
+    whole : for whole-sample losses, on rank 0: the score function of all rows in rank order.
+    """
+
+    def __init__(self, share: Risk | Share, group: MpiGroup, *, whole: ScoreFunction | None = None) -> None:
+        share = share if isinstance(share, Share) else Share.of(share)
+        self.group = group
+        self.dim = share.dim
+        self.infimum = float(group.sum(np.array([share.infimum]))[0])
+        self.local = LocalRisk(share, group)
+        self.rows = self.local.number_rows()
+        self._whole = whole
+        offers = group.gather(sorted(share.abilities))
+        self._abilities = set.intersection(*map(set, offers)) if offers is not None else set()
+        self._slots = 0
+        self._forget: list[int] = []
+        self._define: dict[int, Terms] = {}
+        self._kept: list[dict[Slot, float]] = []
+        self.broken = False
+        """Rank 0 failed in the middle of a question: the others cannot be spoken to any more."""
+
+    # -- rank 0 ----------------------------------------------------------------------------------
+
+    def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
+        """As of `Risk`."""
+        if self._whole is not None:
+            scored = self._scored()
+            value, slope = scored.phi.value_and_slope(scored.map.scores(w))
+            return value, scored.map.pull_back(slope)
+        packed = self.ask(Operation.EVALUATE, sent=w)
+        return float(packed[0]), packed[1:]
+
+    def ability(self, kind: type[T]) -> T | None:
+        """As of `Risk`."""
+        if kind is Traffic:
+            return cast(T, _NetworkClock(self.group))
+        if kind.__name__ not in self._abilities:
+            return None
+        offers: dict[type, Callable[[], Any]] = {
+            Scored: self._scored,
+            RowSubsets: lambda: _Rows(self),
+            Blocks: lambda: _Blocks(self),
+        }
+        return cast(T, offers[kind]())
+
+    def _scored(self) -> Scored:
+        phi = _Phi(self) if self._whole is None else _GatheredPhi(self, self._whole)
+        return Scored(_Map(self), phi)
+
+    def new(self) -> tuple[RemoteScores, int]:
+        """Scores that the ranks are about to compute, and their number."""
+        self._slots += 1
+        slot = Slot(self._slots, self._forget.append)
+        return RemoteScores({slot: 1.0}), slot.number
+
+    def number(self, scores: RemoteScores) -> int:
+        """The number of `scores`; a combination is formed by the ranks at the start of the next question."""
+        slot = scores.single()
+        if slot is None:
+            fresh, number = self.new()
+            self._define[number] = tuple((term.number, factor) for term, factor in scores.terms.items())
+            # what is combined must not be forgotten before
+            self._kept.append(scores.terms)
+            scores.terms = fresh.terms
+            return number
+        return slot.number
+
+    def ask(self, operation: Operation, *arguments: float, sent: NDArray[Any] | None = None) -> Any:
+        """Ask all ranks, this one too; returns the sum of the answers."""
+        define, self._define = self._define, {}
+        forget = tuple(self._forget)
+        del self._forget[: len(forget)]
+        question = Question(operation, arguments, define, forget)
+        send(self.group, question)
+        self.broken = True
+        answer = self.local.answer(question, sent)
+        self.broken = False
+        self._kept.clear()
+        return answer
+
+    def end(self, well: bool) -> None:
+        """Let the other ranks leave `serve`."""
+        send(self.group, Question(Operation.END, (float(well),)))
+
+    # -- the other ranks -------------------------------------------------------------------------
+
+    def serve(self) -> bool:
+        """Answer questions until rank 0 ends; True if it ended well."""
+        while True:
+            question = receive(self.group)
+            if question.operation is Operation.END:
+                return bool(question.arguments[0])
+            self.local.answer(question)
+
+
+@dataclass(frozen=True)
+class _NetworkClock:
+    group: MpiGroup
+
+    def seconds(self) -> float:
+        return self.group.waited
+
+
+@dataclass(frozen=True)
+class _Map:
+    risk: MultiplexedRisk
+
+    def scores(self, w: Vector) -> RemoteScores:
+        scores, number = self.risk.new()
+        self.risk.ask(Operation.SCORES, number, sent=w)
+        return scores
+
+    def pull_back(self, slope: RemoteScores) -> Vector:
+        return cast(Vector, self.risk.ask(Operation.PULL_BACK, self.risk.number(slope)))
+
+
+@dataclass(frozen=True)
+class _Phi:
+    """The sum of the ranks' score functions."""
+
+    risk: MultiplexedRisk
+
+    @property
+    def _local(self) -> ScoreFunction:
+        phi = self.risk.local.share.phi
+        assert phi is not None
+        return phi
+
+    @property
+    def smooth(self) -> bool:
+        return self._local.smooth
+
+    @property
+    def scores_per_row(self) -> int:
+        return self._local.scores_per_row
+
+    def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
+        slope, number = self.risk.new()
+        value = self.risk.ask(Operation.VALUE_AND_SLOPE, self.risk.number(f), number)
+        return float(value[0]), slope
+
+    def along(self, f: RemoteScores, step: RemoteScores) -> Callable[[Vector], tuple[Vector, Vector]]:
+        # copies, so that both stay known to the ranks as long as the function lives
+        f, step = RemoteScores(dict(f.terms)), RemoteScores(dict(step.terms))
+
+        def evaluate(t: Vector) -> tuple[Vector, Vector]:
+            packed = self.risk.ask(Operation.ALONG, self.risk.number(f), self.risk.number(step), *t)
+            return packed[: len(t)], packed[len(t) :]
+
+        return evaluate
+
+    def curvature_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
+        product, number = self.risk.new()
+        self.risk.ask(Operation.CURVATURE, self.risk.number(f), self.risk.number(step), number)
+        return product
+
+    def constant(self, b: Vector) -> RemoteScores:
+        scores, number = self.risk.new()
+        self.risk.ask(Operation.CONSTANT, number, *np.atleast_1d(b))
+        return scores
+
+    def total(self, scores: RemoteScores) -> Vector:
+        return cast(Vector, self.risk.ask(Operation.TOTAL, self.risk.number(scores)))
+
+
+@dataclass(frozen=True)
+class _GatheredPhi:
+    """A score function of all rows at once, on rank 0: scores come in, slopes go out, the data stays."""
+
+    risk: MultiplexedRisk
+    whole: ScoreFunction
+
+    @property
+    def smooth(self) -> bool:
+        return self.whole.smooth
+
+    @property
+    def scores_per_row(self) -> int:
+        return self.whole.scores_per_row
+
+    def _collect(self, scores: RemoteScores) -> NDArray[np.float64]:
+        return cast("NDArray[np.float64]", self.risk.ask(Operation.COLLECT, self.risk.number(scores)))
+
+    def _hand_out(self, whole: NDArray[np.float64]) -> RemoteScores:
+        scores, number = self.risk.new()
+        self.risk.ask(Operation.HAND_OUT, number, sent=whole)
+        return scores
+
+    def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
+        value, slope = self.whole.value_and_slope(self._collect(f))
+        return value, self._hand_out(slope)
+
+    def along(self, f: RemoteScores, step: RemoteScores) -> Callable[[Vector], tuple[Vector, Vector]]:
+        return self.whole.along(self._collect(f), self._collect(step))
+
+    def curvature_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
+        return self._hand_out(self.whole.curvature_product(self._collect(f), self._collect(step)))
+
+    def constant(self, b: Vector) -> RemoteScores:
+        return self._hand_out(self.whole.constant(b))
+
+    def total(self, scores: RemoteScores) -> Vector:
+        return self.whole.total(self._collect(scores))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    risk: MultiplexedRisk
+
+    @property
+    def rows(self) -> int:
+        return self.risk.rows
+
+    def value_and_subgradient_of(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
+        packed = self._ask(rows, w)
+        mass = packed[0] if packed[0] > 0.0 else 1.0
+        return float(packed[1] / mass), packed[2:] / mass
+
+    def mass_of(self, rows: NDArray[np.int64]) -> float:
+        return float(self._ask(rows, np.zeros(self.risk.dim))[0])
+
+    def _ask(self, rows: NDArray[np.int64], w: Vector) -> Vector:
+        message = np.concatenate((w, np.asarray(rows, dtype=np.float64)))
+        return cast(Vector, self.risk.ask(Operation.ROWS, len(rows), sent=message))
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    risk: MultiplexedRisk
+
+    def values_and_subgradients(self, w: Vector, blocks: int) -> tuple[Vector, NDArray[np.float64]]:
+        packed = self.risk.ask(Operation.BLOCKS, blocks, sent=w)
+        return packed[:blocks], packed[blocks:].reshape(blocks, -1)
+
+    def infima(self, blocks: int) -> Vector:
+        return cast(Vector, self.risk.ask(Operation.INFIMA, blocks))

@@ -1,0 +1,91 @@
+"""What rank 0 says to the others: one short message of numbers a question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from bmrm.mpi.communicator import MpiGroup
+from bmrm.problem import Vector
+
+HEAD = 64
+"""Numbers of the first message of a question; a longer one continues in a second."""
+
+
+class Operation(IntEnum):
+    """What to do; the arguments are slot numbers unless said otherwise."""
+
+    END = 0  # 1 if rank 0 ended well, else 0
+    EVALUATE = 1
+    SCORES = 2  # new
+    PULL_BACK = 3  # slope
+    VALUE_AND_SLOPE = 4  # scores, new
+    ALONG = 5  # scores, step, then the trial points
+    CURVATURE = 6  # scores, step, new
+    CONSTANT = 7  # new, then the constant
+    TOTAL = 8  # scores
+    ROWS = 9  # count of row indices, which follow as an array
+    BLOCKS = 10  # count of blocks
+    INFIMA = 11  # count of blocks
+    COLLECT = 12  # scores
+    HAND_OUT = 13  # new
+
+
+Terms = tuple[tuple[int, float], ...]
+"""A linear combination: slot numbers and factors."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """First form the combinations of `define` (slot number -> terms), then forget the slots of `forget`, then act."""
+
+    operation: Operation
+    arguments: tuple[float, ...] = ()
+    define: dict[int, Terms] = field(default_factory=dict)
+    forget: tuple[int, ...] = ()
+
+    def encode(self) -> Vector:
+        """As numbers."""
+        numbers: list[float] = [self.operation, len(self.define)]
+        for number, terms in self.define.items():
+            numbers += [number, len(terms), *(part for term in terms for part in term)]
+        return np.array([*numbers, len(self.forget), *self.forget, *self.arguments], dtype=np.float64)
+
+    @classmethod
+    def decode(cls, message: Vector) -> Question:
+        """The inverse of `encode`."""
+        numbers = iter(message.tolist())
+        operation = Operation(int(next(numbers)))
+        define = {}
+        for _ in range(int(next(numbers))):
+            number, length = int(next(numbers)), int(next(numbers))
+            define[number] = tuple((int(next(numbers)), next(numbers)) for _ in range(length))
+        forget = tuple(int(next(numbers)) for _ in range(int(next(numbers))))
+        return cls(operation, tuple(numbers), define, forget)
+
+
+def send(group: MpiGroup, question: Question) -> None:
+    """Rank 0 asks."""
+    message = question.encode()
+    head = np.zeros(HEAD)
+    head[0] = message.size
+    first = message[: HEAD - 1]
+    head[1 : 1 + first.size] = first
+    group.send_out(head)
+    if message.size > first.size:
+        group.send_out(message[first.size :])
+
+
+def receive(group: MpiGroup) -> Question:
+    """The next question of rank 0."""
+    head = np.empty(HEAD)
+    group.send_out(head)
+    size = int(head[0])
+    message = head[1 : 1 + min(size, HEAD - 1)]
+    if size > message.size:
+        rest = np.empty(size - message.size)
+        group.send_out(rest)
+        message = np.concatenate((message, rest))
+    return Question.decode(message)
