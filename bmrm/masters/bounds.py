@@ -1,10 +1,11 @@
-"""Lower bounds that hold for any multipliers: a feasible dual point, evaluated with the planes themselves.
+"""The lower bound of L1 for any multipliers: a feasible dual point, evaluated with the planes themselves.
 
-For multipliers alpha >= 0 whose sum is 1 in every block, the floor planes (0, floors[k]) included,
+For multipliers alpha >= 0 whose sum is 1 in every block, those of the floor planes (0, floors[k]) included,
 
-    J(w) >= Omega(w) + <A alpha, w> + b'alpha + floors'rest >= b'alpha + floors'rest - Omega*(-A alpha).
+    J(w) >= lambda ||w||_1 + <A alpha, w> + b'alpha + floors'rest >= b'alpha + floors'rest   if |A alpha| <= lambda.
 
-Masters may be as inexact as they like: their alpha is put back onto the simplices here.
+An engine may be as inexact as it likes: what it found is put onto the simplices here, then shrunk towards the floor
+planes until the condition holds.
 """
 
 from __future__ import annotations
@@ -13,53 +14,45 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmrm.masters.roster import Roster
 from bmrm.problem import Vector
 
+USED = 1e-9
+"""A makeshift floor with a larger multiplier is in use, and there is no bound."""
 
-def onto_simplices(
-    alpha: Vector, block: NDArray[np.int64], floors: Sequence[float], rest: Vector | None = None
-) -> tuple[Vector, Vector]:
-    """The nearest multipliers that are feasible, and what is left for the floor planes.
 
-    Parameters
-    ----------
-    alpha, block : multipliers of the planes, any finite numbers, and their blocks.
-    floors : -inf where the block has no floor plane.
-    rest : what the engine found for the floor planes; None for one minus the sum of the others.
+def onto_simplices(alpha: Vector, rest: Vector, roster: Roster, blocks: int) -> tuple[Vector, Vector]:
+    """The multipliers alpha of planes and rest of floors, clipped to >= 0 and scaled to sum 1 per block."""
+    alpha, rest = np.maximum(alpha, 0.0), np.maximum(rest, 0.0)
+    total = np.bincount(roster.block, weights=alpha, minlength=blocks) + rest
+    rest = np.where(total > 0.0, rest, 1.0)
+    total = np.where(total > 0.0, total, 1.0)
+    return alpha / total[roster.block], rest / total
 
-    Returns
-    -------
-    alpha : >= 0; summing with `rest` to 1 in each block that has planes or a floor.
-    rest : the multipliers of the floor planes, 0 where there is none.
+
+def l1_bound(alpha: Vector, rest: Vector, roster: Roster, lam: float) -> float:
+    """The bound of multipliers that `onto_simplices` made; -inf where none can be had.
+
+    Blocks without a floor must carry all weight on planes, and cannot shrink: they give no bound unless A alpha is
+    flat enough as it is.
     """
-    blocks = len(floors)
-    alpha = np.maximum(alpha, 0.0)
-    sums = np.bincount(block, weights=alpha, minlength=blocks)
-    finite = np.isfinite(floors)
-    rest = np.where(finite, np.maximum(1.0 - sums if rest is None else rest, 0.0), 0.0)
-    total = sums + rest
-    for k in np.flatnonzero(total <= 0.0):
-        members = np.flatnonzero(block == k)
-        if finite[k]:
-            rest[k] = 1.0
-        elif len(members):
-            alpha[members] = 1.0 / len(members)
-        total[k] = 1.0
-    return alpha / total[block], rest / total
+    floors = np.array(roster.planes.floors)
+    without = ~np.isfinite(floors)
+    if np.any(rest[without] > USED):
+        return -math.inf
+    scale = np.where(without, 1.0 / np.maximum(1.0 - rest, 0.5), 1.0)
+    alpha = alpha * scale[roster.block]
+    largest = float(np.abs(roster.planes.combine(roster.spread(alpha))).max())
+    if not largest <= lam:
+        if without.any():
+            return -math.inf
+        alpha = alpha * math.nextafter(lam / largest, 0.0)
+    share = np.bincount(roster.block, weights=alpha, minlength=len(floors))
+    terms = [(1.0 - s) * f for s, f in zip(share.tolist(), floors.tolist()) if math.isfinite(f)]
+    return math.fsum([float(np.dot(alpha, roster.b)), *terms])
 
 
-def covered(block: NDArray[np.int64], floors: Sequence[float]) -> bool:
-    """Whether every block has a plane or a floor; without, the model is unbounded below."""
-    return bool(np.all(np.isfinite(floors) | (np.bincount(block, minlength=len(floors)) > 0)))
-
-
-def floor_value(rest: Vector, floors: Sequence[float]) -> float:
-    """floors'rest, where a floor of -inf that is not used counts nothing."""
-    return math.fsum(r * f for r, f in zip(rest.tolist(), floors) if r > 0.0)
-
-
-def linear_value(alpha: Vector, b: Vector, rest: Vector, floors: Sequence[float]) -> float:
-    """b'alpha + floors'rest."""
-    return float(alpha @ b) + floor_value(rest, floors)
+def flatter(lam: float, floors: Sequence[float]) -> float:
+    """The lambda to solve for: a little less where multipliers cannot be shrunk afterwards."""
+    return lam if all(map(math.isfinite, floors)) else lam * (1.0 - 1e-9)

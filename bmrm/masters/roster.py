@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,7 @@ from bmrm.problem import Planes, Vector
 class Roster:
     """The planes of one master, and where each stands among all planes of a `Planes`.
 
-    The place of a removed plane is taken by the last one.
+    Two ways to forget: `remove` puts the last plane in the place of one, `discard` closes the ranks.
 
     Attributes
     ----------
@@ -67,6 +69,16 @@ class Roster:
             self._b[place], self._block[place] = self._b[last], self._block[last]
         self._seen = None
         return place, last
+
+    def discard(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """Forget planes; the others keep their order. Returns the places where they stood, ascending."""
+        places = np.array(sorted(self._place[id] for id in ids), dtype=np.int64)
+        kept = np.delete(np.arange(len(self.ids)), places)
+        self._b[: len(kept)], self._block[: len(kept)] = self._b[kept], self._block[kept]
+        self.ids = [self.ids[k] for k in kept]
+        self._place = {id: place for place, id in enumerate(self.ids)}
+        self._seen = None
+        return places
 
     def pick(self, values: Vector) -> Vector:
         """Values in the order of `planes.ids`, brought into the order of the master."""

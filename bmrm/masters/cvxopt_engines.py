@@ -1,0 +1,158 @@
+"""Both masters by cvxopt's interior-point methods, from scratch at each call: the cross-check of our own engines.
+
+The duals are solved, whose size is the number of planes; the other side comes with them. See `simplex_qp.py` and
+`highs_lp.py` for the problems.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from cvxopt import matrix, solvers
+from numpy.typing import NDArray
+
+from bmrm.masters.bounds import flatter, l1_bound, onto_simplices
+from bmrm.masters.floors import Floors
+from bmrm.masters.roster import Roster
+from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
+
+TIGHTEST, LOOSEST = 1e-12, 1e-5
+
+
+class CvxoptMaster:
+    """What the two masters share: planes taken, and one block of multipliers per term of the model."""
+
+    def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
+        if blocks != len(planes.floors):
+            raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
+        self._lam = lam
+        self._blocks = blocks
+        self._roster = Roster(planes)
+
+    def add(self, plane: int) -> None:
+        """Take plane `plane`."""
+        self._roster.add(plane)
+
+    def remove(self, planes: Sequence[int]) -> None:
+        """Forget planes."""
+        self._roster.discard(planes)
+
+    def _rows(self) -> NDArray[np.float64]:
+        """A', one row per plane."""
+        planes = self._roster.planes
+        rows = [planes.plane(id)[0] for id in self._roster.ids]
+        return np.array(rows) if rows else np.zeros((0, planes.dim))
+
+    def _sums(self, floors: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The matrix that sums multipliers of planes, then of the floors of some blocks, per block."""
+        block = np.concatenate([self._roster.block, floors])
+        sums: NDArray[np.float64] = np.equal.outer(np.arange(self._blocks), block).astype(np.float64)
+        return sums
+
+
+class CvxoptQP(CvxoptMaster):
+    """The master of L2 (see `SimplexQP`, whose parameters and results these are)."""
+
+    def solve(self, accuracy: float) -> MasterSolution:
+        """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
+        roster, planes, lam = self._roster, self._roster.planes, self._lam
+        floors = np.flatnonzero(np.isfinite(planes.floors))
+        n, count = len(roster), len(roster) + len(floors)
+        b = np.concatenate([roster.b, np.array(planes.floors)[floors]])
+        sums = self._sums(floors)
+        present = sums.any(axis=1)
+        if count == 0:
+            return MasterSolution(np.zeros(planes.dim), {}, -math.inf)
+        rows = self._rows()
+        P = np.zeros((count, count))
+        P[:n, :n] = rows @ rows.T / lam
+        unit = max(float(np.abs(b).max()), float(np.diagonal(P).max()), 1e-300)
+        found = _solve(
+            solvers.qp,
+            accuracy,
+            matrix(P / unit),
+            matrix(-b / unit),
+            matrix(-np.eye(count)),
+            matrix(np.zeros(count)),
+            matrix(sums[present]),
+            matrix(np.ones(int(present.sum()))),
+        )
+        alpha = np.maximum(np.array(found["x"]).ravel(), 0.0)
+        alpha /= (sums @ alpha) @ sums
+        w = planes.combine(roster.spread(alpha[:n])) / -lam
+        bound = float(np.dot(alpha, b)) - 0.5 * lam * float(np.dot(w, w)) if present.all() else -math.inf
+        return MasterSolution(w, roster.multipliers(alpha[:n]), bound)
+
+
+class CvxoptLP(CvxoptMaster):
+    """The master of L1 (see `HighsLP`, whose parameters and results these are)."""
+
+    def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
+        super().__init__(planes, lam, blocks)
+        self._flat = flatter(lam, planes.floors)
+        self._floors = Floors(planes.floors)
+        self._judged = 0
+        self._last: tuple[Vector, Vector] | None = None
+
+    def add(self, plane: int) -> None:
+        """Take plane `plane`."""
+        _, b, block = self._roster.add(plane)
+        self._floors.begin(b, block)
+
+    def remove(self, planes: Sequence[int]) -> None:
+        """Forget planes."""
+        gone = self._roster.discard(planes)
+        self._judged -= int((gone < self._judged).sum())
+
+    def solve(self, accuracy: float) -> MasterSolution:
+        """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
+        roster, K, n = self._roster, self._blocks, len(self._roster)
+        if self._last is not None:
+            self._floors.deepen(roster, self._last[0], self._judged, self._last[1])
+        self._judged = n
+        b = np.concatenate([roster.b, self._floors.values])
+        slopes = np.zeros((roster.planes.dim, n + K))
+        slopes[:, :n] = self._rows().T / self._flat
+        # features that no multipliers can bring to lambda have weight 0
+        steep = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * K > 1.0)
+        unit = float(np.abs(b).max()) or 1.0
+        found = _solve(
+            solvers.lp,
+            accuracy,
+            matrix(-b / unit),
+            matrix(np.concatenate([slopes[steep], -slopes[steep], -np.eye(n + K)])),
+            matrix(np.concatenate([np.ones(2 * len(steep)), np.zeros(n + K)])),
+            matrix(self._sums(np.arange(K))),
+            matrix(np.ones(K)),
+        )
+        x, z = np.array(found["x"]).ravel(), np.array(found["z"]).ravel()
+        w = np.zeros(roster.planes.dim)
+        w[steep] = (z[len(steep) : 2 * len(steep)] - z[: len(steep)]) * (unit / self._flat)
+        alpha, rest = onto_simplices(x[:n], x[n:], roster, K)
+        self._last = (w, rest)
+        return MasterSolution(w, roster.multipliers(alpha), l1_bound(alpha, rest, roster, self._lam))
+
+
+def _solve(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
+    """One of cvxopt's solvers, with its options for this call only.
+
+    Asked for more than rounding allows, an interior point runs on into nonsense; so the tolerance is loosened until
+    it is met.
+    """
+    tolerance = min(max(0.1 * accuracy, TIGHTEST), LOOSEST)
+    reason = "no point found"
+    while tolerance <= LOOSEST:
+        options = {"show_progress": False, "abstol": 1e-3 * tolerance, "reltol": tolerance, "feastol": tolerance}
+        try:
+            found: dict[str, Any] = program(*data, options=options)
+        except (ArithmeticError, ValueError) as error:
+            reason = str(error)
+        else:
+            if found["status"] == "optimal":
+                return found
+            reason = found["status"]
+        tolerance *= 10.0
+    raise BmrmError(f"cvxopt could not solve the master problem: {reason}")

@@ -1,0 +1,49 @@
+"""The least values that masters assume of the terms of the risk: known ones, and makeshift ones for linear programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bmrm.masters.roster import Roster
+from bmrm.problem import Vector
+
+
+class Floors:
+    """A finite floor for every block.
+
+    A linear program over few planes is unbounded below where a floor is -inf. Then a makeshift floor stands in,
+    below the model's value at w = 0; while it is in use there is no lower bound, and as planes near the last w show
+    that the term goes more than half-way down to it, it is put twice as deep.
+
+    Attributes
+    ----------
+    values : (blocks,) finite.
+    makeshift : (blocks,) bool, where the value is no property of the risk.
+    """
+
+    def __init__(self, known: Sequence[float]) -> None:
+        self.makeshift = ~np.isfinite(known)
+        self.values = np.where(self.makeshift, 0.0, known)
+        self._start = np.full(len(known), np.nan)
+
+    def begin(self, b: float, block: int) -> bool:
+        """Hear of a plane's value at w = 0; returns whether a makeshift floor has changed."""
+        if not self.makeshift[block] or not np.isnan(self._start[block]):
+            return False
+        self._start[block] = b
+        self.values[block] = b - max(1.0, abs(b))
+        return True
+
+    def deepen(self, roster: Roster, w: Vector, first: int, rest: Vector) -> bool:
+        """Judge the last w by the planes that came since (from `first` on); returns whether a floor has changed."""
+        changed = False
+        for place in range(first, len(roster)):
+            a, b, k = roster.planes.plane(roster.ids[place])
+            depth = self._start[k] - self.values[k]
+            if self.makeshift[k] and rest[k] > 0.0 and float(a @ w) + b < self._start[k] - 0.5 * depth:
+                self.values[k] -= depth
+                rest[k] = 0.0
+                changed = True
+        return changed

@@ -1,0 +1,182 @@
+"""The master of L1: one linear program in HiGHS that grows by a row per plane.
+
+    min over w, xi:  lambda ||w||_1 + sum_k xi_k,   <a_j, w> + b_j <= xi_k for planes j of block k,  floor_k <= xi_k
+
+(eq. 10 of Teo, Smola, Vishwanathan & Le, KDD 2007, with the l1 norm). With w = u - v, u, v >= 0, a new row leaves the
+last basis dual feasible, so the dual simplex goes on from there. A feature has columns only once the planes are steep
+enough in it to matter: while the sum over blocks of max |a_ji| is at most lambda its weight is zero whatever the
+multipliers. So the program holds few columns where dim is large; a late column keeps the basis dual feasible too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.masters.bounds import flatter, l1_bound, onto_simplices
+from bmrm.masters.floors import Floors
+from bmrm.masters.roster import Roster
+from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
+
+SPAN = 256.0
+"""The program is put in another unit when values of the model have changed by this factor."""
+
+
+class HighsLP:
+    """min over w of lambda ||w||_1 + the model of the planes (the protocol `Master`), by the dual simplex.
+
+    The program is kept in units where the objective is about 1 and lambda is 1. Silent, single-threaded, without
+    presolve (which would lose the basis).
+
+    Parameters
+    ----------
+    planes : where the planes live; rows are read with `plane`.
+    lam : lambda > 0.
+    blocks : number of terms of the model, that of `planes.floors`.
+    """
+
+    def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
+        if blocks != len(planes.floors):
+            raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
+        self._lam = lam
+        self._flat = flatter(lam, planes.floors)
+        self._blocks = blocks
+        self._roster = Roster(planes)
+        self._floors = Floors(planes.floors)
+        self._steepest = np.zeros((blocks, planes.dim))
+        self._last: tuple[Vector, Vector] | None = None
+        self._rows = 0
+        self._unit = 0.0
+        self._features = np.zeros(0, dtype=np.int64)
+        self._program: Any = None
+
+    def add(self, plane: int) -> None:
+        """Take plane `plane`; its row joins the program at the next `solve`."""
+        a, b, block = self._roster.add(plane)
+        np.maximum(self._steepest[block], np.abs(a), out=self._steepest[block])
+        if self._floors.begin(b, block):
+            self._program = None
+
+    def remove(self, planes: Sequence[int]) -> None:
+        """Forget planes."""
+        gone = self._roster.discard(planes)
+        rows = gone[gone < self._rows]
+        if self._program is not None and len(rows):
+            self._program.deleteRows(len(rows), rows.astype(np.int32))
+        self._rows -= len(rows)
+
+    def solve(self, accuracy: float) -> MasterSolution:
+        """Minimise the model; `accuracy` sets the tolerance of the simplex method, 1e-10 at the least.
+
+        Where a floor is -inf and the planes alone leave the model unbounded, w minimises it down to a makeshift
+        floor, and the bound is -inf.
+
+        Raises
+        ------
+        BmrmError : HiGHS fails, twice.
+        """
+        if self._last is not None and self._floors.deepen(self._roster, self._last[0], self._rows, self._last[1]):
+            self._program = None
+        unit = self._scale()
+        if self._program is None or not unit / SPAN <= self._unit <= unit * SPAN:
+            self._begin(unit)
+        self._grow()
+        self._run(min(max(0.1 * accuracy, 1e-10), 1e-7))
+        solution = self._program.getSolution()
+        x = np.array(solution.col_value)
+        alpha = -np.array(solution.row_dual, dtype=np.float64)
+        block = self._roster.block
+        rest = 1.0 - np.bincount(block, weights=alpha, minlength=self._blocks)
+        alpha, rest = onto_simplices(alpha, rest, self._roster, self._blocks)
+        w = np.zeros(self._roster.planes.dim)
+        pairs = x[self._blocks :].reshape(-1, 2)
+        w[self._features] = (pairs[:, 0] - pairs[:, 1]) * (self._unit / self._flat)
+        self._last = (w, rest)
+        return MasterSolution(w, self._roster.multipliers(alpha), l1_bound(alpha, rest, self._roster, self._lam))
+
+    def _scale(self) -> float:
+        """The size of the model's value at w = 0."""
+        top = self._floors.values.copy()
+        np.maximum.at(top, self._roster.block, self._roster.b)
+        depth = (top - self._floors.values).max(initial=0.0)
+        return float(max(np.abs(top).max(), depth)) or 1.0
+
+    def _begin(self, unit: float) -> None:
+        """A program without planes."""
+        import highspy
+
+        program = highspy.Highs()
+        options = {"output_flag": False, "threads": 1, "parallel": "off", "presolve": "off", "solver": "simplex"}
+        for name, value in options.items():
+            program.setOptionValue(name, value)
+        self._program, self._unit, self._rows = program, unit, 0
+        self._features = np.zeros(0, dtype=np.int64)
+        K = self._blocks
+        nothing = np.zeros(0, dtype=np.int32)
+        program.addCols(
+            K,
+            np.ones(K),
+            self._floors.values / unit,
+            np.full(K, np.inf),
+            0,
+            np.zeros(K, np.int32),
+            nothing,
+            np.zeros(0),
+        )
+
+    def _grow(self) -> None:
+        """Columns for features that have become steep, then rows for new planes."""
+        steep = self._steepest.sum(axis=0) > self._flat
+        steep[self._features] = False
+        new = np.flatnonzero(steep)
+        if len(new):
+            self._add_columns(new)
+        for place in range(self._rows, len(self._roster)):
+            self._add_row(place)
+        self._rows = len(self._roster)
+
+    def _add_columns(self, features: NDArray[np.int64]) -> None:
+        """u_i and v_i for each of `features`, with their entries in the rows at hand."""
+        planes, n, m = self._roster.planes, self._rows, len(features)
+        entries = np.empty((m, 2, n))
+        for place, id in enumerate(self._roster.ids[:n]):
+            entries[:, 0, place] = planes.plane(id)[0][features]
+        entries[:, 0] /= self._flat
+        entries[:, 1] = -entries[:, 0]
+        flat = entries.reshape(2 * m, n)
+        column, row = np.nonzero(flat)
+        starts = np.searchsorted(column, np.arange(2 * m)).astype(np.int32)
+        ones, zeros, top = np.ones(2 * m), np.zeros(2 * m), np.full(2 * m, np.inf)
+        self._program.addCols(2 * m, ones, zeros, top, len(row), starts, row.astype(np.int32), flat[column, row])
+        self._features = np.concatenate([self._features, features])
+
+    def _add_row(self, place: int) -> None:
+        """<a, u - v> / lambda - xi_k <= -b, in units of the program."""
+        a, b, block = self._roster.planes.plane(self._roster.ids[place])
+        values = a[self._features] / self._flat
+        used = np.flatnonzero(values)
+        index = np.empty(2 * len(used) + 1, dtype=np.int32)
+        entry = np.empty(len(index))
+        index[0], entry[0] = block, -1.0
+        index[1::2], index[2::2] = self._blocks + 2 * used, self._blocks + 2 * used + 1
+        entry[1::2], entry[2::2] = values[used], -values[used]
+        self._program.addRow(-math.inf, -b / self._unit, len(index), index, entry)
+
+    def _run(self, tolerance: float) -> None:
+        """The dual simplex from the last basis; when that fails, from none."""
+        import highspy
+
+        for _ in range(2):
+            self._program.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self._program.setOptionValue("dual_feasibility_tolerance", tolerance)
+            self._program.run()
+            if self._program.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                return
+            self._program.clearSolver()
+            tolerance = max(tolerance, 1e-9)
+        status = self._program.modelStatusToString(self._program.getModelStatus())
+        raise BmrmError(f"HiGHS could not solve the master problem ({status}); engine cvxopt may")
