@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,8 +49,10 @@ class L1:
     InputError : lambda is not positive and finite, or the engine is unknown.
     """
 
+    smooth: ClassVar[bool] = False
     lam: float = parameter(doc="strength, > 0", above=0.0, below=math.inf, example=0.01)
     engine: str = parameter("highs", doc="who solves the master problem", choices=tuple(ENGINES), example="cvxopt")
+    smooth = False
 
     def __post_init__(self) -> None:
         check_parameters(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector
@@ -44,7 +45,10 @@ class Bundle(IterativeSolver):
                 value, a = run.risk.value_and_subgradient(w)
                 run.improve(w, value + regularizer.value(w))
                 if run.record():
-                    return run.solution(self.name)  # type: ignore[attr-defined]
+                    return run.solution(self.name)  # type: ignore[attr-defined, no-any-return]
+                if not math.isfinite(value):
+                    w = 0.5 * (run.w + w)
+                    continue
                 with run.master():
                     model.add(a, value, w)
                     proposal = model.solve(master_accuracy(run.relative_gap))

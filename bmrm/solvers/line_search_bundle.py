@@ -6,6 +6,7 @@ section 3.3; Franc & Sonnenburg, "Optimized cutting plane algorithm for large-sc
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,11 +98,20 @@ class LineSearchBundle(IterativeSolver):
             done = run.record() and self._holds(run, scored, best)
             first = min(max(t, 1e-4), 1.0) if t > 0.0 else first
             mu = self.mu if self.mu is not None else float(np.clip(0.5 * t, 0.05, 0.9))
-            w = best.w + mu * (proposal.w - best.w)
-            f = best.f + (mu * (1.0 - t)) * step_f
             if not done:
-                value, slope = scored.phi.value_and_slope(f)
+                w, f, value, slope = self._cut(scored, best, mu, proposal.w, (1.0 - t) * step_f)
         return run.solution(self.name)  # type: ignore[attr-defined, no-any-return]
+
+    def _cut(
+        self, scored: Scored, best: _Best, mu: float, w_model: Vector, step_f: Scores
+    ) -> tuple[Vector, Scores, float, Scores]:
+        """The point of the next plane with its scores, value and slope; nearer to the best where values overflow."""
+        while True:
+            f = best.f + mu * step_f
+            value, slope = scored.phi.value_and_slope(f)
+            if math.isfinite(value):
+                return best.w + mu * (w_model - best.w), f, value, slope
+            mu *= 0.5
 
     def _search(
         self,

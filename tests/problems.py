@@ -1,0 +1,137 @@
+"""Small convex problems written out in NumPy, with optima from software that shares nothing with ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import cvxopt
+import numpy as np
+
+from bmrm.problem import Scored
+
+
+@dataclass
+class PlainRisk:
+    """Mean loss of linear scores, value and subgradient only: what a user might write."""
+
+    X: np.ndarray
+    y: np.ndarray
+    kind: str
+    total: int = 0
+    dim: int = field(init=False)
+    infimum: float = 0.0
+
+    def __post_init__(self):
+        self.dim = self.X.shape[1]
+        self.total = self.total or len(self.y)
+
+    def value_and_subgradient(self, w):
+        value, slope = self.value_and_slope(self.X @ w)
+        return value, self.X.T @ slope
+
+    def value_and_slope(self, f):
+        if self.kind == "hinge":
+            short = 1.0 - self.y * f
+            return np.maximum(short, 0.0).sum() / self.total, np.where(short > 0.0, -self.y, 0.0) / self.total
+        if self.kind == "logistic":
+            z = -self.y * f
+            return np.logaddexp(0.0, z).sum() / self.total, -self.y / (1.0 + np.exp(-z)) / self.total
+        r = f - self.y
+        return 0.5 * (r @ r) / self.total, r / self.total
+
+
+class ScoredRisk(PlainRisk):
+    """The same with scores."""
+
+    def ability(self, kind):
+        return Scored(Map(self), Phi(self)) if kind is Scored else None
+
+
+@dataclass
+class Map:
+    risk: PlainRisk
+
+    def scores(self, w):
+        return self.risk.X @ w
+
+    def pull_back(self, slope):
+        return self.risk.X.T @ slope
+
+
+@dataclass
+class Phi:
+    risk: PlainRisk
+    scores_per_row: int = 1
+
+    @property
+    def smooth(self):
+        return self.risk.kind != "hinge"
+
+    def value_and_slope(self, f):
+        return self.risk.value_and_slope(f)
+
+    def along(self, f, step):
+        def function(t):
+            pairs = [self.risk.value_and_slope(f + one * step) for one in t]
+            return np.array([value for value, _ in pairs]), np.array([slope @ step for _, slope in pairs])
+
+        return function
+
+    def constant(self, b):
+        return np.full(len(self.risk.y), float(np.atleast_1d(b)[0]))
+
+    def total(self, scores):
+        return np.atleast_1d(scores.sum())
+
+
+def data(kind: str, rows: int = 60, features: int = 7, seed: int = 0):
+    """Features and targets."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, features))
+    f = X @ random.normal(size=features) + 0.7 * random.normal(size=rows)
+    return X, (f if kind == "least_squares" else np.where(f > 0.0, 1.0, -1.0))
+
+
+QUIET = {"show_progress": False, "abstol": 1e-12, "reltol": 1e-12, "feastol": 1e-12}
+
+
+def hinge_l2_optimum(X, y, lam):
+    """By cvxopt's QP in (w, slacks)."""
+    m, d = X.shape
+    P = np.zeros((d + m, d + m))
+    P[:d, :d] = lam * np.eye(d)
+    q = np.concatenate((np.zeros(d), np.full(m, 1.0 / m)))
+    G = np.block([[-y[:, None] * X, -np.eye(m)], [np.zeros((m, d)), -np.eye(m)]])
+    h = np.concatenate((-np.ones(m), np.zeros(m)))
+    solution = cvxopt.solvers.qp(*map(cvxopt.matrix, (P, q, G, h)), options=QUIET)
+    return solution["primal objective"]
+
+
+def hinge_l1_optimum(X, y, lam):
+    """By cvxopt's LP in (u, v, slacks), w = u - v."""
+    m, d = X.shape
+    c = np.concatenate((np.full(2 * d, lam), np.full(m, 1.0 / m)))
+    yX = y[:, None] * X
+    G = np.block([[-yX, yX, -np.eye(m)], [-np.eye(2 * d + m)]])
+    h = np.concatenate((-np.ones(m), np.zeros(2 * d + m)))
+    solution = cvxopt.solvers.lp(*map(cvxopt.matrix, (c, G, h)), options=QUIET)
+    return solution["primal objective"]
+
+
+def least_squares_l2_optimum(X, y, lam):
+    """In closed form."""
+    m, d = X.shape
+    w = np.linalg.solve(X.T @ X / m + lam * np.eye(d), X.T @ y / m)
+    r = X @ w - y
+    return 0.5 * r @ r / m + 0.5 * lam * w @ w
+
+
+def logistic_l2_optimum(X, y, lam):
+    """By Newton's method on the formula."""
+    m, d = X.shape
+    w = np.zeros(d)
+    for _ in range(50):
+        p = 1.0 / (1.0 + np.exp(y * (X @ w)))
+        gradient = lam * w - X.T @ (y * p) / m
+        w = w - np.linalg.solve(lam * np.eye(d) + (X.T * (p * (1.0 - p))) @ X / m, gradient)
+    return np.logaddexp(0.0, -y * (X @ w)).mean() + 0.5 * lam * w @ w

@@ -1,0 +1,85 @@
+"""The one-dimensional search against exhaustive references."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bmrm.solvers.line_search import minimize_along
+
+
+def hinge_line(seed: int, quadratic: float):
+    """A mean of hinges plus a quadratic, its minimum over t >= 0, and a counter of evaluations."""
+    random = np.random.default_rng(seed)
+    a, b = random.normal(size=(2, 60))
+    count = [0]
+
+    def function(t):
+        count[0] += len(t)
+        short = np.maximum(0.0, 1.0 - (a[:, None] + b[:, None] * t))
+        value = short.mean(axis=0) + quadratic * (t - 0.3) ** 2
+        derivative = np.where(short > 0.0, -b[:, None], 0.0).mean(axis=0) + 2.0 * quadratic * (t - 0.3)
+        return value, derivative
+
+    # between kinks the function is a parabola: its minimum is at a kink, at 0, or at the vertex of a piece
+    kinks = np.sort(np.concatenate(([0.0], (1.0 - a) / b)))
+    kinks = kinks[kinks >= 0.0]
+    points = [kinks]
+    if quadratic > 0.0:
+        middles = np.append(0.5 * (kinks[1:] + kinks[:-1]), kinks[-1] + 1.0)
+        vertices = middles - function(middles)[1] / (2.0 * quadratic)
+        points.append(vertices[vertices >= 0.0])
+    best = function(np.concatenate(points))[0].min()
+    count[0] = 0
+    return function, best, count
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-3, 0.1, 10.0]), st.sampled_from([1, 3]), st.floats(1e-4, 10.0))
+def test_finds_the_minimum_within_the_accuracy(seed, quadratic, batch, first):
+    function, best, count = hinge_line(seed, quadratic)
+    found = minimize_along(function, 1e-9, batch=batch, first=first)
+    assert found.value <= best + 1e-9 + 1e-9 * abs(best)
+    assert found.value == pytest.approx(function(np.array([found.t]))[0][0], rel=1e-14)
+    assert count[0] <= 120
+
+
+def test_a_function_that_rises_is_left_where_it_starts():
+    found = minimize_along(lambda t: (1.0 + t, np.ones_like(t)), 1e-12)
+    assert found.t <= 1e-9
+
+
+def test_a_quadratic_takes_few_points():
+    asked = []
+
+    def parabola(t):
+        asked.extend(t)
+        return (t - 0.7) ** 2, 2.0 * (t - 0.7)
+
+    found = minimize_along(parabola, 1e-12)
+    assert found.t == pytest.approx(0.7)
+    assert len(asked) <= 5
+
+
+def test_the_step_may_be_longer_than_one():
+    found = minimize_along(lambda t: ((t - 123.0) ** 2, 2.0 * (t - 123.0)), 1e-9)
+    assert found.t == pytest.approx(123.0, rel=1e-4)
+
+
+def test_overflow_on_the_way_is_a_wall():
+    def steep(t):
+        value = np.where(t > 2.0, np.inf, (t - 1.5) ** 2)
+        return value, np.where(t > 2.0, np.inf, 2.0 * (t - 1.5))
+
+    found = minimize_along(steep, 1e-10, first=64.0)
+    assert found.t == pytest.approx(1.5, abs=1e-4)
+
+
+def test_the_descent_is_seen_from_a_kink():
+    """At t = 0 the subgradient at hand belongs to the rising side; the function falls all the same."""
+
+    def kinked(t):
+        value = np.where(t <= 0.0, 2.0 * t, -t) + 2.0 * np.maximum(0.0, t - 1.0)
+        return value, np.where(t <= 0.0, 2.0, -1.0) + 2.0 * (t > 1.0)
+
+    assert minimize_along(kinked, 1e-9).t == pytest.approx(1.0, abs=1e-6)
