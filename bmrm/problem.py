@@ -174,8 +174,10 @@ class Traffic(Protocol):
 class Regularizer(Protocol):
     """Omega, its lambda included; immutable, convex, and nowhere negative."""
 
-    smooth: bool
-    """Differentiable everywhere."""
+    @property
+    def smooth(self) -> bool:
+        """Differentiable everywhere."""
+        ...
 
     def value(self, w: Vector) -> float: ...
 

@@ -11,8 +11,12 @@ inexact, but the step along it is exact and feasible, and the objective never fa
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 RIDGE = 1e-14
 STALLED = 40
@@ -22,7 +26,7 @@ DONE, NEEDS_ROOM = 0, 1
 
 
 @fast_jit
-def lower_solve(L, s, y):
+def lower_solve(L: Floats, s: int, y: Floats) -> None:
     """y <- L^-1 y for the leading s rows."""
     for i in range(s):
         row = L[i]
@@ -33,7 +37,7 @@ def lower_solve(L, s, y):
 
 
 @fast_jit
-def upper_solve(L, s, y):
+def upper_solve(L: Floats, s: int, y: Floats) -> None:
     """y <- L^-T y for the leading s rows."""
     for i in range(s - 1, -1, -1):
         row = L[i]
@@ -44,7 +48,9 @@ def upper_solve(L, s, y):
 
 
 @fast_jit
-def append(G, block, blocks, support, where, L, U, s, shift, j):
+def append(
+    G: Floats, block: Ints, blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, shift: float, j: int
+) -> None:
     """Variable j joins the support as number s; L is the factor, U = L^-1 E with E the indicator of blocks."""
     row = L[s]
     for p in range(s):
@@ -68,7 +74,9 @@ def append(G, block, blocks, support, where, L, U, s, shift, j):
 
 
 @fast_jit
-def delete(blocks, support, where, L, U, s, p, cosine, sine):
+def delete(
+    blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, p: int, cosine: Floats, sine: Floats
+) -> None:
     """Number p of s leaves the support; plane rotations make the factor triangular again."""
     where[support[p]] = -1
     for r in range(p, s - 1):
@@ -95,7 +103,7 @@ def delete(blocks, support, where, L, U, s, p, cosine, sine):
 
 
 @fast_jit
-def small_solve(M, x, k):
+def small_solve(M: Floats, x: Floats, k: int) -> None:
     """x <- M^-1 x for a symmetric positive definite k x k matrix, which is overwritten; rows of zeros give 0."""
     for i in range(k):
         if M[i, i] <= 0.0:
@@ -114,7 +122,18 @@ def small_solve(M, x, k):
 
 
 @fast_jit
-def direction(alpha, v, block, blocks, support, L, U, s, level, d):
+def direction(
+    alpha: Floats,
+    v: Floats,
+    block: Ints,
+    blocks: int,
+    support: Ints,
+    L: Floats,
+    U: Floats,
+    s: int,
+    level: Floats,
+    d: Floats,
+) -> float:
     """Newton's direction d on the support and the slope along it; `level` gets the mean plane value per block."""
     mass = np.zeros(blocks)
     level[:] = 0.0
@@ -147,7 +166,7 @@ def direction(alpha, v, block, blocks, support, L, U, s, level, d):
 
 
 @fast_jit
-def refresh(G, c, n, alpha, v):
+def refresh(G: Floats, c: Floats, n: int, alpha: Floats, v: Floats) -> None:
     """v = c - G alpha, the values of the planes times lambda."""
     for i in range(n):
         v[i] = c[i]
@@ -160,7 +179,7 @@ def refresh(G, c, n, alpha, v):
 
 
 @fast_jit
-def normalise(alpha, block, blocks, n):
+def normalise(alpha: Floats, block: Ints, blocks: int, n: int) -> int:
     """Make alpha >= 0 with sum 1 in every block that has a variable; returns the number of such blocks."""
     total = np.zeros(blocks)
     first = np.full(blocks, -1)
@@ -182,7 +201,9 @@ def normalise(alpha, block, blocks, n):
 
 
 @fast_jit
-def duality_gap(alpha, c, v, block, blocks, support, s, n, top):
+def duality_gap(
+    alpha: Floats, c: Floats, v: Floats, block: Ints, blocks: int, support: Ints, s: int, n: int, top: Floats
+) -> tuple[float, float]:
     """The gap sum_k max v - alpha'v and the objective, both times lambda."""
     top[:] = -np.inf
     for i in range(n):
@@ -199,8 +220,25 @@ def duality_gap(alpha, c, v, block, blocks, support, s, n, top):
 
 @fast_jit
 def solve_simplex_qp(
-    G, c, block, blocks, n, alpha, support, where, L, U, shift, s, v, given, moved, accuracy, least, limit
-):
+    G: Floats,
+    c: Floats,
+    block: Ints,
+    blocks: int,
+    n: int,
+    alpha: Floats,
+    support: Ints,
+    where: Ints,
+    L: Floats,
+    U: Floats,
+    shift: float,
+    s: int,
+    v: Floats,
+    given: bool,
+    moved: Floats,
+    accuracy: float,
+    least: float,
+    limit: int,
+) -> tuple[int, int, float, float, int]:
     """Improve a feasible alpha until the duality gap is within `accuracy` of the objective, or rounding rules.
 
     Parameters

@@ -90,7 +90,7 @@ class HighsLP:
         x = np.array(solution.col_value)
         alpha = -np.array(solution.row_dual, dtype=np.float64)
         block = self._roster.block
-        rest = 1.0 - np.bincount(block, weights=alpha, minlength=self._blocks)
+        rest: Vector = 1.0 - np.bincount(block, weights=alpha, minlength=self._blocks).astype(np.float64)
         alpha, rest = onto_simplices(alpha, rest, self._roster, self._blocks)
         w = np.zeros(self._roster.planes.dim)
         pairs = x[self._blocks :].reshape(-1, 2)

@@ -97,20 +97,20 @@ class MemoryPlanes:
         """<a_j, a> for all planes, in the order of `ids`: a Gram row."""
         used = self._used()
         if len(used) == 1:
-            return np.dot(used[0], a)
-        return np.concatenate([np.dot(part, a) for part in used]) if used else np.empty(0)
+            return _dot(used[0], a)
+        return np.concatenate([_dot(part, a) for part in used]) if used else np.empty(0)
 
     def combine(self, alpha: Vector) -> Vector:
         """sum_j alpha_j a_j, in the order of `ids`."""
         used = self._used()
         if len(used) == 1:
-            return np.dot(alpha, used[0])
+            return _dot(alpha, used[0])
         total = np.zeros(self.dim)
         start = 0
         for part in used:
             weights = alpha[start : start + len(part)]
             if weights.any():
-                total += np.dot(weights, part)
+                total += _dot(weights, part)
             start += len(part)
         return total
 
@@ -133,12 +133,19 @@ class MemoryPlanes:
 
     def _row(self, slot: int) -> NDArray[np.float64]:
         part, row = divmod(slot, self._rows)
-        return self._parts[part][row]
+        found: Vector = self._parts[part][row]
+        return found
 
     def _used(self) -> list[NDArray[np.float64]]:
         """The matrices, cut to the rows in use."""
         full, rest = divmod(len(self._ids), self._rows)
         return self._parts[:full] + ([self._parts[full][:rest]] if rest else [])
+
+
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> Vector:
+    """A product by BLAS, typed."""
+    product: Vector = np.dot(a, b)
+    return product
 
 
 def _finite(a: Vector) -> bool:
