@@ -1,0 +1,165 @@
+"""Files as bytes: opened plain or compressed, written whole or not at all."""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import io
+import lzma
+import os
+import secrets
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, TextIO
+
+from bmrm.problem import InputError
+
+# Name, first bytes, usual suffix and opener of each compression.
+_COMPRESSIONS = (
+    ("gzip", b"\x1f\x8b", ".gz", gzip.open),
+    ("bzip2", b"BZh", ".bz2", bz2.open),
+    ("xz", b"\xfd7zXZ\x00", ".xz", lzma.open),
+)
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+
+
+def compression(path: Path) -> str | None:
+    """ "gzip", "bzip2" or "xz" by the first bytes of the file, None for a plain one; InputError if it cannot be read.
+
+    An empty file, and a file named like a compressed one that is none, are InputErrors too.
+    """
+    with _explained(path), open(path, "rb") as file:
+        head = file.read(6)
+    if not head:
+        raise InputError(f"{path}: the file is empty")
+    for name, magic, suffix, _ in _COMPRESSIONS:
+        if head.startswith(magic):
+            return name
+        if path.suffix.lower() == suffix:
+            raise InputError(f"{path}: named {suffix}, but the content is not {name}")
+    return None
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The decompressed bytes of a file; whatever goes wrong in opening or reading is an InputError with its name."""
+    kind = compression(path)
+    opener = next((entry[3] for entry in _COMPRESSIONS if entry[0] == kind), None)
+    with _explained(path), open(path, "rb") as raw:
+        if opener is None:
+            yield raw
+        else:
+            with opener(raw) as file:
+                yield file  # type: ignore[misc]
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """The decompressed text of a file, UTF-8 with or without a mark; newlines as they are, for `csv`."""
+    with open_bytes(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")  # type: ignore[type-var]
+        try:
+            yield text
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not UTF-8 text (byte {error.start} of a block: {error.reason})") from error
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn errors of the system and of the decompressors into InputError."""
+    try:
+        yield
+    except _DAMAGED as error:
+        raise InputError(f"{path}: the compressed file is truncated or damaged ({error})") from error
+    except OSError as error:
+        # bz2 reports damage as an OSError without a number.
+        what = error.strerror if error.errno is not None else f"the compressed file is damaged ({error})"
+        raise InputError(f"{path}: {what}") from error
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A binary file that appears under its name complete, or not at all.
+
+    It is written under a temporary name in the same folder, flushed to the disk and renamed, which replaces an older
+    file of that name at one stroke. On any error the temporary file is removed and the older file stays.
+
+    Raises
+    ------
+    InputError
+        When the folder cannot be written, the disk is full or a size limit is reached.
+    """
+    target = Path(path)
+    temporary: Path | None = None
+    try:
+        name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        with open(name, "xb") as file:
+            temporary = name
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+        temporary = None
+        _flush_folder(target.parent)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {_reason(error)}") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def compressed_like_its_name(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """`whole_file`, compressed where the name ends in .gz, .bz2 or .xz."""
+    suffix = Path(path).suffix.lower()
+    opener = next((entry[3] for entry in _COMPRESSIONS if entry[2] == suffix), None)
+    with whole_file(path) as file:
+        if opener is None:
+            yield file
+        else:
+            with opener(file, "wb") as packed:
+                yield packed  # type: ignore[misc]
+
+
+def bare_suffix(path: Path) -> str:
+    """The last suffix but that of a compression, in small letters: ".csv" for "a.CSV.gz"."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    known = {entry[2] for entry in _COMPRESSIONS}
+    while suffixes and suffixes[-1] in known:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+@contextmanager
+def whole_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """`whole_file` for UTF-8 text with newlines as they are."""
+    with whole_file(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        try:
+            yield text
+            text.flush()
+        finally:
+            text.detach()
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full"
+    if error.errno == errno.EFBIG:
+        return "the limit of the file size is reached"
+    return error.strerror or str(error)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Bring the rename to the disk, where the file system can."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)

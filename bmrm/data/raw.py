@@ -1,0 +1,158 @@
+"""What a reader hands over before all ranks have agreed on the numbering and the number of the features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.labels import LabelSets
+from bmrm.data.matrix import Csr, Matrix
+from bmrm.problem import InputError, Targets, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """Rows as their file numbers the columns, and what that numbering looks like.
+
+    Attributes
+    ----------
+    data : the rows; of files that number their columns, `data.X` has one column per number from 0 to the largest.
+    origin : the source, for messages.
+    numbered : whether the columns have numbers in the file, which may count from 0 or from 1.
+    smallest : the smallest of these numbers; None without entries; 0 where columns have no numbers.
+    """
+
+    data: Dataset
+    origin: str
+    numbered: bool = False
+    smallest: int | None = 0
+
+    @property
+    def extent(self) -> Vector:
+        """What ranks must agree on: the elementwise maximum over them, `group.max(raw.extent)`, goes to `dataset`.
+
+        Two numbers: minus the smallest column number (-inf without entries) and the number of columns.
+        """
+        return np.array([-np.inf if self.smallest is None else -float(self.smallest), self.data.features])
+
+    def dataset(
+        self, extent: Vector | None = None, *, features: int | None = None, one_based: bool | None = None
+    ) -> Dataset:
+        """The rows with columns counted from 0.
+
+        Parameters
+        ----------
+        extent : the elementwise maximum of `extent` over ranks; None: this rank is alone.
+        features : the number of features; None: the largest number on any rank, at least 1.
+        one_based : whether the numbers count from 1; None: they do where no rank has a 0. (For test data: what held
+            for the training data, `from_one(extent)`.)
+
+        Raises
+        ------
+        InputError
+            More features than `features`; a number 0 where they count from 1.
+        """
+        extent = self.extent if extent is None else extent
+        if one_based and self.numbered and extent[0] == 0:
+            raise InputError(f"{self.origin}: feature number 0, expected numbers from 1")
+        shift = int(from_one(extent) if one_based is None else one_based and extent[0] != 0)
+        columns = int(extent[1])
+        found = max(columns - shift, 1)
+        if features is not None and found > features:
+            raise InputError(f"{self.origin}: {found} features, expected at most {features}")
+        data = self.data
+        if shift and isinstance(data.X, Csr):
+            X = data.X
+            data = replace(data, X=Csr(X.indptr, X.indices - np.int32(1), X.values, max(X.columns - 1, 0)))
+        return data.with_features(found if features is None else features)
+
+    def kept(self, start: int, stop: int) -> Raw:
+        """A copy of the rows [start, stop), so that the memory of the others can go; the extent stays."""
+        if (start, stop) == (0, self.data.rows):
+            return self
+        X, t = self.data.X, self.data.targets.part(start, stop)
+        if isinstance(X, Csr):
+            first, last = int(X.indptr[start]), int(X.indptr[stop])
+            values = None if X.values is None else X.values[first:last].copy()
+            X = Csr(X.indptr[start : stop + 1] - first, X.indices[first:last].copy(), values, X.columns)
+        else:
+            X = X[start:stop].copy()
+        y = LabelSets.from_rows(t.y) if isinstance(t.y, LabelSets) else t.y.copy()
+        targets = Targets(y, _copy(t.weights), _copy(t.groups))
+        return replace(self, data=Dataset(X, targets))
+
+
+def from_one(extent: Vector) -> bool:
+    """Whether the column numbers count from 1: there are some, and none is 0."""
+    return bool(-np.inf < extent[0] < 0)
+
+
+def nothing(origin: str) -> Raw:
+    """No rows: what a rank without a file has."""
+    X = Csr(np.zeros(1, np.int64), np.zeros(0, np.int32), None, 0)
+    return Raw(Dataset(X, Targets(np.zeros(0))), origin, smallest=None)
+
+
+def join(raws: Sequence[Raw], origin: str) -> Raw:
+    """The rows of several files, in their order."""
+    if len(raws) == 1:
+        return raws[0]
+    if len({raw.numbered for raw in raws}) > 1:
+        raise InputError(f"{origin}: some files number their columns and some do not, expected files of one format")
+    found = [raw.smallest for raw in raws if raw.smallest is not None]
+    X = _join_matrices([raw.data.X for raw in raws], origin, raws[0].numbered)
+    return Raw(Dataset(X, _join_targets(raws, origin)), origin, raws[0].numbered, min(found, default=None))
+
+
+def _join_matrices(matrices: Sequence[Matrix], origin: str, numbered: bool) -> Matrix:
+    widths = [X.shape[1] for X in matrices]
+    if not numbered and len(set(widths)) > 1:
+        raise InputError(f"{origin}: the files have {min(widths)} to {max(widths)} features, expected the same number")
+    sparse = [X for X in matrices if isinstance(X, Csr)]
+    dense = [X for X in matrices if not isinstance(X, Csr)]
+    if dense and sparse:
+        raise InputError(f"{origin}: some files are dense and some sparse, expected files of one kind")
+    if dense:
+        return np.concatenate(dense)
+    offsets = np.cumsum([0, *(X.nnz for X in sparse)])
+    indptr = [X.indptr[1:] - X.indptr[0] + offset for X, offset in zip(sparse, offsets, strict=False)]
+    spans = [slice(int(X.indptr[0]), int(X.indptr[-1])) for X in sparse]
+    indices = np.concatenate([X.indices[span] for X, span in zip(sparse, spans, strict=True)])
+    values: NDArray[Any] | None = None
+    if any(X.values is not None for X in sparse):
+        dtype = np.result_type(*(X.values for X in sparse if X.values is not None))
+        values = np.ones(int(offsets[-1]), dtype)
+        for X, span, offset in zip(sparse, spans, offsets, strict=False):
+            if X.values is not None:
+                values[offset : offset + X.nnz] = X.values[span]
+    return Csr(np.concatenate([np.zeros(1, np.int64), *indptr]), indices, values, max(widths))
+
+
+def _join_targets(raws: Sequence[Raw], origin: str) -> Targets:
+    targets = [raw.data.targets for raw in raws]
+    kinds = {
+        "sets" if isinstance(t.y, LabelSets) else "text" if t.y.dtype.kind == "U" else t.y.shape[1:] for t in targets
+    }
+    if len(kinds) > 1:
+        raise InputError(f"{origin}: labels of different kinds (numbers, text, several numbers) in different files")
+    y: Any
+    if isinstance(targets[0].y, LabelSets):
+        y = LabelSets.from_rows(row for t in targets for row in t.y)
+    else:
+        y = np.concatenate([t.y for t in targets])
+    return Targets(y, _join_all([t.weights for t in targets]), _join_all([t.groups for t in targets]))
+
+
+def _join_all(arrays: Sequence[NDArray[Any] | None]) -> Any:
+    """The joined arrays where every file has one, else None."""
+    present = [array for array in arrays if array is not None]
+    return np.concatenate(present) if len(present) == len(arrays) else None
+
+
+def _copy(array: Any) -> Any:
+    return None if array is None else array.copy()

@@ -1,0 +1,67 @@
+"""Who reads what: contiguous shares of files, rows and bytes, in the order of the parts.
+
+Joined in the order of the parts, the shares are the whole. Rows of one group (`qid`) that follow one another are
+never parted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.files import open_bytes
+
+
+def even_share(count: int, part: int, parts: int) -> tuple[int, int]:
+    """The share [start, stop) of `count` things, sizes differing by at most one."""
+    return count * part // parts, count * (part + 1) // parts
+
+
+def row_share(rows: int, part: int, parts: int, groups: NDArray[np.int64] | None = None) -> tuple[int, int]:
+    """The share of the rows; a border within a group moves behind it."""
+
+    def border(row: int) -> int:
+        if groups is None or not 0 < row < rows:
+            return row
+        behind = np.flatnonzero(groups[row:] != groups[row - 1])
+        return row + int(behind[0]) if behind.size else rows
+
+    start, stop = even_share(rows, part, parts)
+    return border(start), border(stop)
+
+
+def byte_share(path: Path, part: int, parts: int) -> tuple[int, int]:
+    """The share of a plain text file, from the start of a line to the start of another (or the end)."""
+    size = path.stat().st_size
+    start, stop = even_share(size, part, parts)
+    with open_bytes(path) as file:
+
+        def border(place: int) -> int:
+            """The first line that starts at or behind `place` and, where it has a group, starts a new one."""
+            if place in (0, size):
+                return place
+            file.seek(place - 1)
+            place += len(file.readline()) - 1
+            first = None
+            at = place
+            while line := file.readline():
+                group = _group_of(line)
+                first = group if first is None else first
+                if first == b"":
+                    return place
+                if group is not None and group != first:
+                    return at
+                at += len(line)
+            return at if first else place
+
+        return border(start), border(stop)
+
+
+def _group_of(line: bytes) -> bytes | None:
+    """The `qid:` token of a line of svmlight text, b"" where it has none, None for a line that is no row."""
+    tokens = line.split(b"#", 1)[0].split(None, 2)
+    if not tokens:
+        return None
+    return next((token for token in tokens[:2] if token.startswith(b"qid:")), b"")

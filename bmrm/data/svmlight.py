@@ -1,0 +1,326 @@
+"""Svmlight text: `label [qid:group] index:value ... # comment`, one row a line.
+
+Blanks are space, tab, CR, VT and FF; lines end with LF. Indices rise strictly within a line and count from 0 or 1.
+Numbers are Python's (`float` for labels and values, `int` for indices and groups), to the same bits, but without nan,
+infinities and underscores. The same text is taken and refused as by scikit-learn's `load_svmlight_file(query_id=True)`
+but for these, and for files without a row. Groups are kept where every row has one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.files import compression, open_bytes
+from bmrm.data.formats import formats
+from bmrm.data.labels import LabelSets
+from bmrm.data.matrix import Csr
+from bmrm.data.raw import Raw
+from bmrm.data.shares import byte_share, row_share
+from bmrm.problem import InputError, Targets
+from bmrm.registry import check_parameters, parameter
+
+BLOCK = 1 << 22
+"""Bytes of text held at a time."""
+MOST_INDEX = 2**31 - 1
+
+
+@formats.register("svmlight")
+@dataclass(frozen=True)
+class Svmlight:
+    """`label [qid:group] index:value ... # comment`, one row a line (also known as LIBSVM's format)."""
+
+    one_based: bool | None = parameter(None, doc="indices count from 1; null: they do where none is 0", example=True)
+    dtype: str = parameter("float64", doc="type of the values", choices=("float64", "float32"), example="float32")
+    multilabel: bool = parameter(False, doc="a row has any number of labels, joined by commas", example=True)
+
+    suffixes: ClassVar[tuple[str, ...]] = (".svm", ".svmlight", ".libsvm")
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Whether the first row, where it lies in `head`, can be read."""
+        for line in head.splitlines()[: max(1, head.count(b"\n"))]:
+            try:
+                row = parse_line(line[:200].rsplit(None, 1)[0] if len(line) > 200 else line, multilabel=True)
+            except ValueError:
+                return False
+            if row is not None:
+                return True
+        return False
+
+    def scan(self, path: Path, part: int = 0, parts: int = 1) -> Raw:
+        """The share of the rows, columns numbered as in the file: by bytes of a plain file, else by rows."""
+        packed = compression(path) is not None
+        start, stop = (0, None) if packed else byte_share(path, part, parts)
+        raw = _scan(path, self, start, stop)
+        if raw.data.rows == 0 and not _has_rows(path):
+            raise InputError(f"{path}: the file has no rows")
+        if packed:
+            raw = raw.kept(*row_share(raw.data.rows, part, parts, raw.data.targets.groups))
+        return raw
+
+
+def read_svmlight(
+    path: str | Path,
+    *,
+    features: int | None = None,
+    part: int = 0,
+    parts: int = 1,
+    one_based: bool | None = None,
+    dtype: str = "float64",
+    multilabel: bool = False,
+) -> Dataset:
+    """Read a file, plain or packed by gzip, bzip2 or xz.
+
+    Parameters
+    ----------
+    path : the file.
+    features : number of columns; None: the largest index.
+    part, parts : read the share `part` (from 0) of `parts`. Each part must then be told `features` and `one_based`, or
+        use `Svmlight.scan` and agree with the others on `Raw.extent`.
+    one_based : indices count from 1; None: they do where none is 0.
+    dtype : "float64" or "float32", the type of the values; sparse rows of only ones have none.
+    multilabel : labels are sets of numbers, joined by commas.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the line and what was expected.
+    """
+    if parts > 1 and (features is None or one_based is None):
+        raise InputError("read_svmlight: a part cannot know the features of the others; state features and one_based")
+    raw = Svmlight(one_based, dtype, multilabel).scan(Path(path), part, parts)
+    return raw.dataset(features=features, one_based=one_based)
+
+
+_Array = NDArray[Any]
+_Arrays = tuple[_Array, _Array, _Array, _Array, _Array, _Array]
+
+
+class Row(NamedTuple):
+    """One parsed line."""
+
+    labels: list[float]
+    group: int | None
+    indices: list[int]
+    values: list[float]
+
+
+def parse_line(line: bytes, *, multilabel: bool = False, least: int = 0, limit: float = math.inf) -> Row | None:
+    """Read one line in plain Python; None where it holds no row. ValueError says what was expected.
+
+    The definition of the format: the jitted scan reads the same, or leaves the line to this.
+    """
+    tokens = line.split(b"#", 1)[0].split()
+    if not tokens:
+        return None
+    labels: list[float] = []
+    if not (multilabel and b":" in tokens[0]):
+        first = tokens.pop(0)
+        if b"," in first and not multilabel:
+            raise ValueError(f"label {_shown(first)}, expected one number (several labels need multilabel: true)")
+        labels = [_number(token, "label", math.inf) for token in (first.split(b",") if multilabel else [first])]
+    group = None
+    if tokens and tokens[0].startswith(b"qid"):
+        head, colon, text = tokens.pop(0).partition(b":")
+        if not colon:
+            raise ValueError(f"{_shown(head)}, expected qid:integer or index:value")
+        group = _integer(text, "qid")
+        if not -(2**63) <= group < 2**63:
+            raise ValueError(f"qid {_shown(text)}, expected a 64-bit integer")
+    indices: list[int] = []
+    values: list[float] = []
+    before = least - 1
+    for token in tokens:
+        text, colon, value = token.partition(b":")
+        if not colon:
+            raise ValueError(f"{_shown(token)}, expected index:value")
+        index = _integer(text, "index")
+        if index <= before:
+            if index < least:
+                raise ValueError(f"index {index}, expected indices from {least}")
+            raise ValueError(f"index {index} after {before}, expected rising indices")
+        if index > MOST_INDEX:
+            raise ValueError(f"index {index}, expected at most {MOST_INDEX}")
+        values.append(_number(value, f"value of index {index}", limit))
+        indices.append(index)
+        before = index
+    return Row(labels, group, indices, values)
+
+
+def _number(token: bytes, what: str, limit: float) -> float:
+    try:
+        number = math.nan if b"_" in token else float(token)
+    except ValueError:
+        number = math.nan
+    if not abs(number) <= limit or math.isinf(number):
+        raise ValueError(f"{what} is {_shown(token)}, expected a finite number")
+    return number
+
+
+def _integer(token: bytes, what: str) -> int:
+    try:
+        if b"_" not in token:
+            return int(token)
+    except ValueError:
+        pass
+    raise ValueError(f"{what} {_shown(token)}, expected an integer")
+
+
+def _shown(token: bytes) -> str:
+    text = token.decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
+    """Read whole lines from byte `start` of the unpacked text to `stop` (None: to the end)."""
+    from bmrm.kernels import svmlight as kernel
+    from bmrm.kernels.decimal import POWERS
+
+    dtype = np.dtype(options.dtype)
+    least = int(bool(options.one_based))
+    limit = float(np.finfo(dtype).max)
+    columns = _Columns(dtype)
+    state = np.zeros(kernel.STATES, np.int64)
+    state[kernel.SMALLEST], state[kernel.LARGEST] = MOST_INDEX + 1, -1
+    with open_bytes(path) as file:
+        for text, length, offset in _blocks(file, start, stop):
+            colons, lines, commas = kernel.count_marks(text, length)
+            labels = lines + commas * options.multilabel
+            columns.reserve(state[kernel.ROWS] + lines, state[kernel.ENTRIES] + colons, state[kernel.LABELS] + labels)
+            state[kernel.PLACE] = 0
+            while not kernel.scan(text, length, options.multilabel, least, limit, POWERS, *columns.arrays(), state):
+                place = int(state[kernel.PLACE])
+                end = int(np.flatnonzero(text[place:length] == 10)[0]) + place
+                try:
+                    row = parse_line(text[place:end].tobytes(), multilabel=options.multilabel, least=least, limit=limit)
+                except ValueError as error:
+                    raise InputError(f"{path}, line {_line_at(path, offset + place)}: {error}") from None
+                columns.put(row, state)
+                state[kernel.PLACE] = end + 1
+    rows, entries, labels = (int(state[k]) for k in (kernel.ROWS, kernel.ENTRIES, kernel.LABELS))
+    columns.trim(rows, entries, labels)
+    y: Any = columns.labels
+    if options.multilabel:
+        y = _as_sets(columns.label_ends, columns.labels)
+    X = Csr(
+        columns.indptr,
+        columns.indices,
+        columns.values if state[kernel.NOT_ONE] else None,
+        int(state[kernel.LARGEST]) + 1,
+    )
+    groups = columns.groups if rows and int(state[kernel.GROUPED]) == rows else None
+    smallest = int(state[kernel.SMALLEST]) if entries else None
+    return Raw(Dataset(X, Targets(y, None, groups)), str(path), True, smallest)
+
+
+class _Columns:
+    """Arrays that grow in place."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.indptr = np.zeros(1, np.int64)
+        self.indices = np.empty(0, np.int32)
+        self.values = np.empty(0, dtype)
+        self.label_ends = np.zeros(1, np.int64)
+        self.labels = np.empty(0)
+        self.groups = np.empty(0, np.int64)
+
+    def arrays(self) -> _Arrays:
+        return self.indptr, self.indices, self.values, self.label_ends, self.labels, self.groups
+
+    def reserve(self, rows: int, entries: int, labels: int) -> None:
+        """Give the arrays at least these lengths; `realloc` moves pages rather than bytes when they are large."""
+        # Nothing else refers to the arrays between two calls of the kernel, which is what refcheck would ask.
+        for array, length in zip(self.arrays(), (rows + 1, entries, entries, rows + 1, labels, rows), strict=True):
+            if array.shape[0] < length:
+                array.resize(int(length), refcheck=False)
+
+    def trim(self, rows: int, entries: int, labels: int) -> None:
+        """Cut the arrays to these lengths."""
+        for array, length in zip(self.arrays(), (rows + 1, entries, entries, rows + 1, labels, rows), strict=True):
+            array.resize(length, refcheck=False)
+
+    def put(self, row: Row | None, state: NDArray[np.int64]) -> None:
+        """Add a line that the kernel has left to Python."""
+        from bmrm.kernels import svmlight as kernel
+
+        if row is None:
+            return
+        at, entry, label = (int(state[k]) for k in (kernel.ROWS, kernel.ENTRIES, kernel.LABELS))
+        entries, labels = entry + len(row.indices), label + len(row.labels)
+        self.indices[entry:entries] = row.indices
+        self.values[entry:entries] = row.values
+        self.labels[label:labels] = row.labels
+        self.groups[at] = 0 if row.group is None else row.group
+        self.indptr[at + 1], self.label_ends[at + 1] = entries, labels
+        state[kernel.ROWS], state[kernel.ENTRIES], state[kernel.LABELS] = at + 1, entries, labels
+        state[kernel.GROUPED] += row.group is not None
+        if row.indices:
+            state[kernel.SMALLEST] = min(int(state[kernel.SMALLEST]), row.indices[0])
+            state[kernel.LARGEST] = max(int(state[kernel.LARGEST]), row.indices[-1])
+            state[kernel.NOT_ONE] |= any(value != 1.0 for value in row.values)
+
+
+def _blocks(file: IO[bytes], start: int, stop: int | None) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
+    """Blocks of whole lines: bytes, the length used, which ends with a newline, and the place in the file."""
+    if start:
+        file.seek(start)
+    left = math.inf if stop is None else stop - start
+    buffer = bytearray(int(min(BLOCK, left)) + 1)
+    kept, offset = 0, start
+    while True:
+        room = int(min(len(buffer) - 1 - kept, left))
+        got = file.readinto(memoryview(buffer)[kept : kept + room]) if room else 0  # type: ignore[attr-defined]
+        left -= got
+        filled = kept + got
+        if got == 0 and left and room == 0:
+            buffer = buffer + bytearray(len(buffer))
+            continue
+        if got == 0:
+            if kept:
+                buffer[kept] = 10
+                yield np.frombuffer(buffer, np.uint8), kept + 1, offset
+            return
+        cut = buffer.rfind(b"\n", 0, filled) + 1
+        if cut:
+            yield np.frombuffer(buffer, np.uint8), cut, offset
+            offset += cut
+        kept = filled - cut
+        buffer[:kept] = buffer[cut:filled]
+
+
+def _as_sets(ends: NDArray[np.int64], labels: NDArray[np.float64]) -> LabelSets:
+    """Sorted sets of the labels of each row."""
+    row = np.repeat(np.arange(ends.shape[0] - 1), np.diff(ends))
+    order = np.lexsort((labels, row))
+    row, labels = row[order], labels[order]
+    new = np.ones(labels.shape[0], bool)
+    new[1:] = (row[1:] != row[:-1]) | (labels[1:] != labels[:-1])
+    counts = np.bincount(row[new], minlength=ends.shape[0] - 1)
+    return LabelSets(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int64), labels[new])
+
+
+def _line_at(path: Path, place: int) -> int:
+    """The number, from 1, of the line that starts at byte `place` of the unpacked text; counted only for messages."""
+    lines = 1
+    with open_bytes(path) as file:
+        while place > 0 and (piece := file.read(min(place, BLOCK))):
+            lines += piece.count(b"\n")
+            place -= len(piece)
+    return lines
+
+
+def _has_rows(path: Path) -> bool:
+    """Whether any line holds more than blanks and a comment."""
+    with open_bytes(path) as file:
+        return any(line.split(b"#", 1)[0].split() for line in file)
