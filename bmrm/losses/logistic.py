@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.vectors import dot
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
 from bmrm.losses.prepared import Array
@@ -26,20 +27,21 @@ def _finish(f, y, slope):  # type: ignore[no-untyped-def]
     """With e = exp(-|f|) in `slope`: replace it by the slope, return the sum."""
     total = 0.0
     for start in range(0, f.size, RUN):
-        stop = min(start + RUN, f.size)
+        run = slope[start : start + RUN]
         product, size = 1.0, 0.0
-        for i in range(start, stop):
-            product *= 1.0 + slope[i]
-            size += slope[i]
+        for i in range(run.size):
+            product *= 1.0 + run[i]
+            size += run[i]
         if size >= FEW:
             total += np.log(product)
         else:
-            for i in range(start, stop):
-                total += np.log1p(slope[i])
+            for i in range(run.size):
+                total += np.log1p(run[i])
     for i in range(f.size):
         e, margin = slope[i], y[i] * f[i]
-        total += 0.0 if margin >= 0.0 else -margin
-        slope[i] = -y[i] * (e if margin >= 0.0 else 1.0) / (1.0 + e)
+        wrong = 0.0 if margin >= 0.0 else 1.0
+        total -= wrong * margin
+        slope[i] = -y[i] * (wrong + (1.0 - wrong) * e) / (1.0 + e)
     return total
 
 
@@ -49,8 +51,9 @@ def _finish_weighted(f, y, weights, logs, slope):  # type: ignore[no-untyped-def
     total = 0.0
     for i in range(f.size):
         e, margin = slope[i], y[i] * f[i]
-        total += weights[i] * (logs[i] + (0.0 if margin >= 0.0 else -margin))
-        slope[i] = -y[i] * weights[i] * (e if margin >= 0.0 else 1.0) / (1.0 + e)
+        wrong = 0.0 if margin >= 0.0 else 1.0
+        total += weights[i] * (logs[i] - wrong * margin)
+        slope[i] = -y[i] * weights[i] * (wrong + (1.0 - wrong) * e) / (1.0 + e)
     return total
 
 
@@ -77,7 +80,7 @@ def logistic_along(
             np.multiply(along, t, out=at)
             at += here
             values[k] += logistic_kernel(at, labels, masses, slopes)
-            derivatives[k] += np.dot(slopes, along)
+            derivatives[k] += dot(slopes, along)
 
 
 @register("logistic", task="binary")

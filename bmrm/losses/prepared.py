@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.vectors import dot, plain
 from bmrm.problem import Vector
 
 Array = NDArray[np.float64]
@@ -123,16 +124,10 @@ def along_by_slopes(value_and_slope: Callable[[Array], tuple[float, Array]], f: 
         values, derivatives = np.empty(len(ts)), np.empty(len(ts))
         for k, t in enumerate(ts):
             values[k], slope = value_and_slope(f + t * step)
-            derivatives[k] = np.vdot(slope, step)
+            derivatives[k] = dot(slope, step)
         return values, derivatives
 
     return curve
-
-
-def plain(f: Array) -> Array:
-    """`f` as kernels want it: float64, contiguous, and writable (read-only arrays would be compiled for again)."""
-    f = np.ascontiguousarray(f, np.float64)
-    return f if f.flags.writeable else f.copy()
 
 
 def times_present(weights: Vector, values: Array) -> float:

@@ -1,0 +1,112 @@
+"""Products with sparse rows, one score per row.
+
+Indices come as uint32 views and positions are uint64: a signed index costs a sign extension and a wrap-around check,
+two to three times the loop. Four accumulators hide the latency of the additions. Plain `jit`, since the vectorised
+gathers that `fast_jit` allows are slower. Sums are float64 whatever the values are.
+
+`indptr` has one entry more than there are rows; its entries are positions in the whole of `indices` and `values`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.kernels.jit import jit
+
+U = np.uint64
+"""Positions stay unsigned only if what is added to them is: uint64 + int64 would be float64."""
+
+
+@jit
+def scores(indptr, indices, values, w, offset, out):  # type: ignore[no-untyped-def]
+    """out[i] = <row i, w> + offset."""
+    for i in range(out.size):
+        a, b, c, d = offset, 0.0, 0.0, 0.0
+        p, end = U(indptr[i]), U(indptr[i + 1])
+        while p + U(4) <= end:
+            a += values[p] * w[indices[p]]
+            b += values[p + U(1)] * w[indices[p + U(1)]]
+            c += values[p + U(2)] * w[indices[p + U(2)]]
+            d += values[p + U(3)] * w[indices[p + U(3)]]
+            p += U(4)
+        while p < end:
+            a += values[p] * w[indices[p]]
+            p += U(1)
+        out[i] = (a + b) + (c + d)
+
+
+@jit
+def scores_valueless(indptr, indices, w, offset, out):  # type: ignore[no-untyped-def]
+    """As `scores`, where every stored value is 1."""
+    for i in range(out.size):
+        a, b, c, d = offset, 0.0, 0.0, 0.0
+        p, end = U(indptr[i]), U(indptr[i + 1])
+        while p + U(4) <= end:
+            a += w[indices[p]]
+            b += w[indices[p + U(1)]]
+            c += w[indices[p + U(2)]]
+            d += w[indices[p + U(3)]]
+            p += U(4)
+        while p < end:
+            a += w[indices[p]]
+            p += U(1)
+        out[i] = (a + b) + (c + d)
+
+
+@jit
+def active_rows(slope, active):  # type: ignore[no-untyped-def]
+    """Fill `active` (int64, like `slope`) with the positions where `slope` is not 0; returns their number."""
+    count = U(0)
+    for i in range(slope.size):
+        active[count] = i
+        count += U(slope[i] != 0.0)
+    return count
+
+
+@jit
+def scatter(indptr, indices, values, slope, active, gradient):  # type: ignore[no-untyped-def]
+    """gradient += the sum over rows i of `active` of slope[i] times row i."""
+    for k in range(active.size):
+        i = U(active[k])
+        s = slope[i]
+        for p in range(U(indptr[i]), U(indptr[i + U(1)])):
+            gradient[indices[p]] += s * values[p]
+
+
+@jit
+def scatter_valueless(indptr, indices, slope, active, gradient):  # type: ignore[no-untyped-def]
+    """As `scatter`, where every stored value is 1."""
+    for k in range(active.size):
+        i = U(active[k])
+        s = slope[i]
+        for p in range(U(indptr[i]), U(indptr[i + U(1)])):
+            gradient[indices[p]] += s
+
+
+@jit
+def scatter_range(indptr, indices, values, slope, active, cursor, stop, gradient):  # type: ignore[no-untyped-def]
+    """As `scatter`, for the columns below `stop` that earlier calls have not done.
+
+    `cursor` holds for each entry of `active` the position reached, `indptr` of the row at first, and moves on.
+    """
+    for k in range(active.size):
+        i = U(active[k])
+        s = slope[i]
+        p, end = U(cursor[k]), U(indptr[i + U(1)])
+        while p < end and indices[p] < stop:
+            gradient[indices[p]] += s * values[p]
+            p += U(1)
+        cursor[k] = p
+
+
+@jit
+def scatter_range_valueless(indptr, indices, slope, active, cursor, stop, gradient):  # type: ignore[no-untyped-def]
+    """As `scatter_range`, where every stored value is 1."""
+    for k in range(active.size):
+        i = U(active[k])
+        s = slope[i]
+        p, end = U(cursor[k]), U(indptr[i + U(1)])
+        while p < end and indices[p] < stop:
+            gradient[indices[p]] += s
+            p += U(1)
+        cursor[k] = p

@@ -1,0 +1,35 @@
+"""Products with dense rows, one score per row; sums are float64 for float32 data too.
+
+Compiled loops and no BLAS: its threads would compete with ours, and it would sum float32 data in float32.
+"""
+
+from __future__ import annotations
+
+from bmrm.kernels.jit import fast_jit
+
+
+@fast_jit
+def scores(X, w, offset, out):  # type: ignore[no-untyped-def]
+    """out[i] = <row i, w> + offset."""
+    for i in range(out.size):
+        total = 0.0
+        for j in range(w.size):
+            total += X[i, j] * w[j]
+        out[i] = total + offset
+
+
+@fast_jit
+def scatter(X, slope, active, first, gradient):  # type: ignore[no-untyped-def]
+    """gradient[j] += the sum over rows i of `active` of slope[i] X[i, first + j]."""
+    count, width = active.size, gradient.size
+    four = count - count % 4
+    for k in range(0, four, 4):
+        a, b, c, d = active[k], active[k + 1], active[k + 2], active[k + 3]
+        r, s, t, u = slope[a], slope[b], slope[c], slope[d]
+        P, Q, R, S = X[a, first:], X[b, first:], X[c, first:], X[d, first:]
+        for j in range(width):
+            gradient[j] += (r * P[j] + s * Q[j]) + (t * R[j] + u * S[j])
+    for k in range(four, count):
+        s, P = slope[active[k]], X[active[k], first:]
+        for j in range(width):
+            gradient[j] += s * P[j]

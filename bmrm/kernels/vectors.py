@@ -1,0 +1,29 @@
+"""Arrays as kernels want them, and sums without the threads that BLAS would start."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.jit import fast_jit
+
+Array = NDArray[np.float64]
+
+
+@fast_jit
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+def dot(a: Array, b: Array) -> float:
+    """The sum of products of two float64 arrays of one shape."""
+    return float(_dot(a.ravel(), b.ravel()))
+
+
+def plain(array: Array) -> Array:
+    """`array` as float64, contiguous and writable, copied only if it is not (kernels compile again for each kind)."""
+    array = np.ascontiguousarray(array, np.float64)
+    return array if array.flags.writeable else array.copy()

@@ -1,0 +1,44 @@
+"""Threads of our own, for compiled functions that run without the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Workers:
+    """At most `threads` threads, the calling one among them; started at the first use.
+
+    Parameters
+    ----------
+    threads : at least 1; None means the usable cores.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = max(1, usable_cores() if threads is None else threads)
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = os.getpid()
+
+    def map(self, task: Callable[[P], R], pieces: Sequence[P]) -> list[R]:
+        """The results of `task` for each piece, in order; a piece a thread. The first error is raised."""
+        if len(pieces) == 1 or self.threads == 1:
+            return [task(piece) for piece in pieces]
+        # A forked child inherits the pool but not its threads.
+        if self._pool is None or self._process != os.getpid():
+            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="bmrm")
+            self._process = os.getpid()
+        others = [self._pool.submit(task, piece) for piece in pieces[1:]]
+        first = task(pieces[0])
+        return [first, *(other.result() for other in others)]

@@ -1,0 +1,194 @@
+"""A: data times weights, the only place where passes over the data happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr, Matrix, nnz_of
+from bmrm.kernels.vectors import plain
+from bmrm.kernels.workers import Workers
+from bmrm.problem import InputError, Vector
+from bmrm.risk.columns import Columns
+from bmrm.risk.products import products_of
+
+Array = NDArray[np.float64]
+Span = tuple[int, int]
+"""Rows [start, stop)."""
+
+WORK_PER_THREAD = 400_000
+"""Non-zeros times scores below which another thread costs more than it saves."""
+CHUNK_BYTES = 600_000
+"""Data of one chunk of rows, with its scores: about half of a core's L2 cache."""
+CHUNK_ROWS = 512
+"""Fewer rows would cost more in calls than the cache saves."""
+
+
+class DataMap:
+    """The scores `A w` of rows of features, and `A'` times a slope.
+
+    With K scores per row, `w` is the (inputs, K) matrix in C order, flattened; scores are then (rows, K). Inputs are
+    the features and, with `bias`, a constant 1 after them.
+
+    Parameters
+    ----------
+    X : features, (rows, features).
+    scores_per_row : K.
+    columns : scale and shift of the features, applied to weights and gradients instead of the data.
+    bias : whether a constant feature 1 follows the features (never scaled).
+    workers : the threads for large data; None for one per usable core.
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        *,
+        scores_per_row: int = 1,
+        columns: Columns | None = None,
+        bias: bool = False,
+        workers: Workers | None = None,
+    ) -> None:
+        self.X = X
+        self.rows, self.features = int(X.shape[0]), int(X.shape[1])
+        self.scores_per_row = scores_per_row
+        self.columns = Columns() if columns is None else columns
+        self.columns.check(self.features)
+        self.bias = bias
+        self.inputs = self.features + int(bias)
+        self.dim = self.inputs * scores_per_row
+        self.workers = Workers() if workers is None else workers
+        self.products = products_of(X, scores_per_row)
+
+    def scores(self, w: Vector) -> Array:
+        """A w, a new array (rows,) or (rows, K)."""
+        v, offset = self.inward(w)
+        out = np.empty(self._shape_of(self.rows))
+
+        def work(span: Span) -> None:
+            self.products.scores(span[0], span[1], v, offset, out[span[0] : span[1]])
+
+        self.workers.map(work, self.spans(0, self.rows))
+        return out
+
+    def pull_back(self, slope: Array) -> Vector:
+        """A' slope, a new array (dim,); rows of slope 0 are skipped."""
+        slope = plain(slope)
+
+        def work(span: Span) -> Array:
+            gradient = self.zeros()
+            self.products.add_pull_back(span[0], span[1], slope[span[0] : span[1]], gradient)
+            return gradient
+
+        return self.outward(added(self.workers.map(work, self.spans(0, self.rows))), slope.sum(axis=0))
+
+    def pull_back_parts(self, slope: Array, parts: int) -> Iterator[tuple[slice, Vector]]:
+        """A' slope in `parts` consecutive pieces (fewer where there are fewer inputs), each as soon as it is ready.
+
+        Yields (where in the (dim,) vector, the piece). The borders depend on `dim`, `scores_per_row` and `parts` only.
+        """
+        slope, K = plain(slope), self.scores_per_row
+        total = slope.sum(axis=0)
+        spans = self.spans(0, self.rows)
+        sweeps = [self.products.sweep(a, b, slope[a:b]) for a, b in spans]
+        gradients = [self.zeros() for _ in spans]
+        first = 0
+        for stop in borders(self.inputs, parts):
+            last = min(stop, self.features)
+
+            def work(k: int, first: int = first, last: int = last) -> Array:
+                sweeps[k].add_until(first, last, gradients[k])
+                return gradients[k][first:last]
+
+            raw = added(self.workers.map(work, range(len(spans))))
+            piece = self.columns.scaled_part(slice(first, last), raw, total)
+            if stop > last:
+                piece = np.concatenate([piece, np.reshape(total, (1, *piece.shape[1:]))])
+            yield slice(first * K, stop * K), piece.ravel()
+            first = stop
+
+    def raw_weights(self, w: Vector) -> tuple[Array, Vector]:
+        """Weights (features,) or (features, K) and intercept (K,) that give the same scores on raw features."""
+        table = self._table(w)
+        intercept = table[self.features] if self.bias else np.zeros(table.shape[1:])
+        weights, shifted = self.columns.raw_weights(table[: self.features], intercept)
+        return weights.copy(), np.array(np.atleast_1d(shifted))
+
+    # ------------------------------------------------------------------------------------------
+    # Used by the fused passes of LinearRisk, too
+    # ------------------------------------------------------------------------------------------
+
+    def inward(self, w: Vector) -> tuple[Array, NDArray[np.float64] | float]:
+        """Weights and offset for the features as they are stored."""
+        table = self._table(w)
+        v = table[: self.features]
+        offset = table[self.features] if self.bias else np.zeros(table.shape[1:])
+        v, offset = self.columns.raw_weights(v, offset)
+        return plain(v), float(offset) if v.ndim == 1 else plain(offset)
+
+    def outward(self, gradient: Array, total: Array) -> Vector:
+        """The (dim,) gradient, from that for stored features and the sum of the slopes; may reuse `gradient`."""
+        scaled = self.columns.scaled_gradient(gradient, total)
+        if self.bias:
+            scaled = np.concatenate([scaled, np.reshape(total, (1, *scaled.shape[1:]))])
+        return scaled.ravel()
+
+    def zeros(self) -> Array:
+        """A gradient of 0 for stored features."""
+        return np.zeros(self._shape_of(self.features))
+
+    def spans(self, start: int, stop: int) -> list[Span]:
+        """The rows shared out to threads, by non-zeros; one span where threads would not pay."""
+        work = self._work_before(stop) - self._work_before(start)
+        count = min(self.workers.threads, int(work * self.scores_per_row) // WORK_PER_THREAD)
+        return self._split(start, stop, max(1, count))
+
+    def chunks(self, start: int, stop: int) -> list[Span]:
+        """The rows cut into chunks that fit the cache."""
+        size = nnz_of(self.X) / max(1, self.rows) * self._bytes_per_entry() + 8 * self.scores_per_row
+        rows = max(CHUNK_ROWS, int(CHUNK_BYTES / max(1.0, size)))
+        return self._split(start, stop, max(1, round((stop - start) / rows)))
+
+    def _split(self, start: int, stop: int, count: int) -> list[Span]:
+        """`count` spans of about equal work, empty ones left out (but for one, where there are no rows)."""
+        if count == 1:
+            return [(start, stop)]
+        if isinstance(self.X, Csr):
+            indptr = self.X.indptr
+            goals = np.linspace(indptr[start], indptr[stop], count + 1)[1:-1]
+            cuts = start + np.searchsorted(indptr[start:stop], goals)
+        else:
+            cuts = np.linspace(start, stop, count + 1)[1:-1].astype(np.int64)
+        edges = [start, *np.unique(np.clip(cuts, start, stop)).tolist(), stop]
+        return [(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a] or [(start, stop)]
+
+    def _work_before(self, row: int) -> int:
+        return int(self.X.indptr[row]) if isinstance(self.X, Csr) else row * self.features
+
+    def _bytes_per_entry(self) -> int:
+        if not isinstance(self.X, Csr):
+            return self.X.dtype.itemsize
+        return 4 if self.X.values is None else 4 + self.X.values.dtype.itemsize
+
+    def _shape_of(self, length: int) -> tuple[int, ...]:
+        return (length,) if self.scores_per_row == 1 else (length, self.scores_per_row)
+
+    def _table(self, w: Vector) -> Array:
+        w = np.asarray(w, np.float64)
+        if w.shape != (self.dim,):
+            raise InputError(f"w has shape {w.shape}, expected ({self.dim},)")
+        return w.reshape(self._shape_of(self.inputs))
+
+
+def borders(length: int, parts: int) -> list[int]:
+    """The ends of `parts` pieces of about equal length (fewer where `length` is less)."""
+    count = max(1, min(parts, length))
+    return [length * (k + 1) // count for k in range(count)]
+
+
+def added(arrays: list[Array]) -> Array:
+    """The sum of the arrays, into the first."""
+    for array in arrays[1:]:
+        arrays[0] += array
+    return arrays[0]

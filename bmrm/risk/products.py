@@ -1,0 +1,197 @@
+"""Products of rows of features with weights and with slopes, for each way that features are stored.
+
+Each class offers the same four methods for rows [start, stop); `v` is (features,) with one score per row and
+(features, K) with K, `offset` a number or (K,). Safe to call from several threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr, Matrix
+from bmrm.kernels import csr, csr_many, dense
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+NO_VALUES = np.ones(1)
+
+
+class Products(Protocol):
+    """What a map needs to know of the features."""
+
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
+        """Fill `out` with the scores of the rows."""
+        ...
+
+    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
+        """Add X' slope of the rows to `gradient`, shaped like `v`; rows of slope 0 cost nothing."""
+        ...
+
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
+        """X' slope of the rows, to be taken feature range by feature range."""
+        ...
+
+
+class Sweep(Protocol):
+    """X' slope in pieces, from the first feature to the last."""
+
+    def add_until(self, first: int, stop: int, gradient: Array) -> None:
+        """Add the features [first, stop) to those of `gradient`; `first` is where the last call stopped."""
+        ...
+
+
+def products_of(X: Matrix, scores_per_row: int) -> Products:
+    """The products for this kind of matrix and number of scores."""
+    if isinstance(X, Csr):
+        return CsrProducts(X) if scores_per_row == 1 else CsrManyProducts(X)
+    return DenseProducts(X) if scores_per_row == 1 else DenseManyProducts(X)
+
+
+class CsrProducts:
+    """Sparse rows, one score per row."""
+
+    def __init__(self, X: Csr) -> None:
+        self.indptr = X.indptr
+        self.indices = X.indices.view(np.uint32)
+        self.values = X.values
+
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:  # noqa: D102
+        indptr = self.indptr[start : stop + 1]
+        if self.values is None:
+            csr.scores_valueless(indptr, self.indices, v, offset, out)
+        else:
+            csr.scores(indptr, self.indices, self.values, v, offset, out)
+
+    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:  # noqa: D102
+        active = _active(csr.active_rows, slope)
+        indptr = self.indptr[start : stop + 1]
+        if self.values is None:
+            csr.scatter_valueless(indptr, self.indices, slope, active, gradient)
+        else:
+            csr.scatter(indptr, self.indices, self.values, slope, active, gradient)
+
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:  # noqa: D102
+        return _CsrSweep(self, self.indptr[start : stop + 1], slope)
+
+
+class _CsrSweep:
+    def __init__(self, products: CsrProducts, indptr: Rows, slope: Array) -> None:
+        self.products, self.indptr, self.slope = products, indptr, slope
+        self.active = _active(csr.active_rows, slope)
+        self.cursor = indptr[self.active]
+
+    def add_until(self, first: int, stop: int, gradient: Array) -> None:
+        p = self.products
+        here = (self.slope, self.active, self.cursor, stop, gradient)
+        if p.values is None:
+            csr.scatter_range_valueless(self.indptr, p.indices, *here)
+        else:
+            csr.scatter_range(self.indptr, p.indices, p.values, *here)
+
+
+class CsrManyProducts:
+    """Sparse rows, several scores per row."""
+
+    def __init__(self, X: Csr) -> None:
+        self.indptr = X.indptr
+        self.indices = X.indices.view(np.uint32)
+        self.ones = X.values is None
+        self.values = NO_VALUES if X.values is None else X.values
+
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:  # noqa: D102
+        csr_many.scores(self.indptr[start : stop + 1], self.indices, self.values, self.ones, v, offset, out)
+
+    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:  # noqa: D102
+        active = _active(csr_many.active_rows, slope)
+        indptr = self.indptr[start : stop + 1]
+        csr_many.scatter(indptr, self.indices, self.values, self.ones, slope, active, gradient)
+
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:  # noqa: D102
+        return _CsrManySweep(self, self.indptr[start : stop + 1], slope)
+
+
+class _CsrManySweep:
+    def __init__(self, products: CsrManyProducts, indptr: Rows, slope: Array) -> None:
+        self.products, self.indptr, self.slope = products, indptr, slope
+        self.active = _active(csr_many.active_rows, slope)
+        self.cursor = indptr[self.active]
+
+    def add_until(self, first: int, stop: int, gradient: Array) -> None:
+        p = self.products
+        csr_many.scatter_range(
+            self.indptr, p.indices, p.values, p.ones, self.slope, self.active, self.cursor, stop, gradient
+        )
+
+
+class DenseProducts:
+    """Dense rows, one score per row."""
+
+    def __init__(self, X: NDArray[Any]) -> None:
+        self.X = X
+
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:  # noqa: D102
+        dense.scores(self.X[start:stop], v, offset, out)
+
+    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:  # noqa: D102
+        dense.scatter(self.X[start:stop], slope, _active(csr.active_rows, slope), 0, gradient)
+
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:  # noqa: D102
+        return _DenseSweep(self.X[start:stop], slope)
+
+
+class _DenseSweep:
+    def __init__(self, X: NDArray[Any], slope: Array) -> None:
+        self.X, self.slope = X, slope
+        self.active = _active(csr.active_rows, slope)
+
+    def add_until(self, first: int, stop: int, gradient: Array) -> None:
+        dense.scatter(self.X, self.slope, self.active, first, gradient[first:stop])
+
+
+class DenseManyProducts:
+    """Dense rows, several scores per row: BLAS, on float64 copies of float32 chunks."""
+
+    def __init__(self, X: NDArray[Any]) -> None:
+        self.X = X
+
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:  # noqa: D102
+        for rows in self._blocks(start, stop):
+            np.matmul(_float64(self.X[start:stop][rows]), v, out=out[rows])
+        out += offset
+
+    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:  # noqa: D102
+        for rows in self._blocks(start, stop):
+            gradient += _float64(self.X[start:stop][rows]).T @ slope[rows]
+
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:  # noqa: D102
+        return _DenseManySweep(self, start, stop, slope)
+
+    def _blocks(self, start: int, stop: int) -> list[slice]:
+        """Slices within the rows, short where the data have to be converted."""
+        length = stop - start
+        if self.X.dtype == np.float64:
+            return [slice(0, length)]
+        size = max(1, 2**17 // max(1, self.X.shape[1]))
+        return [slice(first, min(first + size, length)) for first in range(0, length, size)]
+
+
+class _DenseManySweep:
+    def __init__(self, products: DenseManyProducts, start: int, stop: int, slope: Array) -> None:
+        self.products, self.rows, self.slope = products, slice(start, stop), slope
+
+    def add_until(self, first: int, stop: int, gradient: Array) -> None:
+        X = self.products.X[self.rows, first:stop]
+        for rows in self.products._blocks(self.rows.start, self.rows.stop):
+            gradient[first:stop] += _float64(X[rows]).T @ self.slope[rows]
+
+
+def _float64(X: NDArray[Any]) -> Array:
+    return X.astype(np.float64, copy=False)
+
+
+def _active(kernel: Any, slope: Array) -> Rows:
+    active = np.empty(slope.shape[0], np.int64)
+    return active[: int(kernel(slope, active))]
