@@ -7,9 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
-
-F = TypeVar("F", bound=Callable[..., Any])
+from typing import Any
 
 
 def _writable(folder: Path) -> bool:
@@ -36,17 +34,17 @@ _choose_cache()
 import numba  # noqa: E402  (reads NUMBA_CACHE_DIR when it is imported)
 
 
-def jit(function: F) -> F:
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile `function` at its first call; later processes load it from the cache."""
     return numba.njit(cache=True, nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
 
 
-def fast_jit(function: F) -> F:
+def fast_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like `jit`, with sums that may be reassociated and contracted (vectorised); nan and inf keep their meaning."""
     flags = {"reassoc", "contract", "nsz", "arcp"}
     return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function)  # type: ignore[no-any-return]
 
 
-def inlined(function: F) -> F:
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like `jit`, but copied into every compiled caller: for a few lines in the heart of a loop."""
     return numba.njit(nogil=True, error_model="numpy", inline="always")(function)  # type: ignore[no-any-return]

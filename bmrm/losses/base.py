@@ -96,7 +96,8 @@ class OneScoreLoss(RowLoss):
 
 
 def _diagonal_product(self: Any, f: Array, y: Any, step: Array) -> Array:
-    return np.multiply(self.curvature(f, y), step)
+    product: Array = np.multiply(self.curvature(f, y), step)
+    return product
 
 
 class MarginLoss(OneScoreLoss):
@@ -159,7 +160,8 @@ class MulticlassLoss(RowLoss):
 
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
         """The label of the largest score, (rows,)."""
-        return np.array(labels)[np.argmax(f, axis=1)]
+        chosen: NDArray[Any] = np.array(labels)[np.argmax(f, axis=1)]
+        return chosen
 
 
 def signs(targets: Targets, summary: Summary, loss: str) -> Array:
@@ -169,7 +171,7 @@ def signs(targets: Targets, summary: Summary, loss: str) -> Array:
         raise InputError(f"{loss}: {_too_few(summary)}, expected two classes")
     if count > 2:
         raise InputError(f"{loss}: {count} labels: {domain.listed(summary.labels)}; expected two classes")
-    return 2.0 * domain.label_positions(targets, summary.labels, loss) - 1.0
+    return np.where(domain.label_positions(targets, summary.labels, loss) == 1, 1.0, -1.0)
 
 
 def _too_few(summary: Summary) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -66,10 +65,10 @@ class EpsilonInsensitive(RegressionLoss):
     kernel = staticmethod(epsilon_insensitive_kernel)
     along_kernel = staticmethod(epsilon_insensitive_along)
 
-    def value(self, f: Array, y: Any) -> Array:
+    def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
         return np.maximum(0.0, np.abs(f - y) - self.epsilon)
 
-    def slope(self, f: Array, y: Any) -> Array:
+    def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         return np.where(np.abs(f - y) > self.epsilon, np.sign(f - y), 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -66,10 +65,10 @@ class Hinge(MarginLoss):
     kernel = staticmethod(hinge_kernel)
     along_kernel = staticmethod(hinge_along)
 
-    def value(self, f: Array, y: Any) -> Array:
+    def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
         return np.maximum(0.0, 1.0 - y * f)
 
-    def slope(self, f: Array, y: Any) -> Array:
+    def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         return np.where(y * f < 1.0, -y, 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -59,14 +58,14 @@ class LeastSquares(RegressionLoss):
     kernel = staticmethod(least_squares_kernel)
     along_kernel = staticmethod(least_squares_along)
 
-    def value(self, f: Array, y: Any) -> Array:
+    def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
         return 0.5 * (f - y) ** 2
 
-    def slope(self, f: Array, y: Any) -> Array:
+    def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         return f - y
 
-    def curvature(self, f: Array, y: Any) -> Array:
+    def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f."""
         return np.ones_like(f)

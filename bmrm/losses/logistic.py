@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -99,16 +98,16 @@ class Logistic(MarginLoss):
     kernel = staticmethod(logistic_kernel)
     along_kernel = staticmethod(logistic_along)
 
-    def value(self, f: Array, y: Any) -> Array:
+    def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
         return np.logaddexp(0.0, -y * f)
 
-    def slope(self, f: Array, y: Any) -> Array:
+    def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         e = np.exp(-np.abs(f))
         return -y * np.where(y * f >= 0.0, e, 1.0) / (1.0 + e)
 
-    def curvature(self, f: Array, y: Any) -> Array:
+    def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f."""
         e = np.exp(-np.abs(f))
         return e / (1.0 + e) ** 2

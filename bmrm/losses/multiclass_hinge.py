@@ -10,7 +10,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
 from bmrm.losses.base import MulticlassLoss
-from bmrm.losses.prepared import Array, PreparedRows
+from bmrm.losses.prepared import Array, Positions, PreparedRows
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import parameter
 
@@ -46,7 +46,7 @@ class MulticlassHinge(MulticlassLoss):
     class first, then the first of the worst.
     """
 
-    cost: Cost | None = parameter(
+    cost: Cost | None = parameter(  # noqa: RUF009
         None,
         doc="cost of each mistake, a row per true class",
         example=((0.0, 2.0, 1.0), (1.0, 0.0, 1.0), (3.0, 1.0, 0.0)),
@@ -83,11 +83,12 @@ class MulticlassHinge(MulticlassLoss):
         """The cost matrix."""
         return (self._table(len(summary.labels)),)
 
-    def value(self, f: Array, y: Any) -> Array:
+    def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
-        return self._violations(f, y).max(axis=1)
+        loss: Array = self._violations(f, y).max(axis=1)
+        return loss
 
-    def slope(self, f: Array, y: Any) -> Array:
+    def slope(self, f: Array, y: Positions) -> Array:
         """Its slope: 1 at the worst class, -1 at the true one, 0 where they are the same."""
         rows = np.arange(len(y))
         reach = self._violations(f, y)
@@ -97,8 +98,9 @@ class MulticlassHinge(MulticlassLoss):
         slope[rows, y] -= 1.0
         return slope
 
-    def _violations(self, f: Array, y: Any) -> Array:
-        return self._table(f.shape[1])[y] + f - f[np.arange(len(y)), y][:, None]
+    def _violations(self, f: Array, y: Positions) -> Array:
+        reach: Array = self._table(f.shape[1])[y] + f - f[np.arange(len(y)), y][:, None]
+        return reach
 
     def _table(self, classes: int) -> Array:
         return 1.0 - np.eye(classes) if self.cost is None else np.array(self.cost)

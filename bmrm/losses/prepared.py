@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from bmrm.kernels.vectors import dot, plain
 from bmrm.problem import Vector
 
 Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+"""For each row the position of its label."""
 Curve = Callable[[Vector], tuple[Vector, Vector]]
 """t -> (values, derivatives), for a vector of t."""
 
@@ -19,23 +21,12 @@ NO_WEIGHTS = np.empty(0)
 """Stands for weights that are all 1 in kernels, which take arrays only."""
 
 
-class RowFormulas(Protocol):
-    """What `PreparedRows` asks of a loss: its NumPy lines and, where it has them, its kernels."""
-
-    smooth: Any
-    kernel: Any
-    along_kernel: Any
-    least: Any
-
-    def value(self, f: Array, y: Any) -> Array: ...
-    def slope(self, f: Array, y: Any) -> Array: ...
-
-
 class PreparedRows:
     """Targets of some rows, checked and converted, beside the loss.
 
     Attributes
     ----------
+    loss : gives the formulas and kernels, see `bmrm.losses.base`.
     y : (rows,): -1.0 and 1.0, numbers, or positions of labels (int64).
     weights : (rows,) or None where all are 1.
     scores_per_row : 1, or the number of classes.
@@ -46,7 +37,7 @@ class PreparedRows:
 
     def __init__(
         self,
-        loss: RowFormulas,
+        loss: Any,
         y: NDArray[Any],
         weights: Vector | None,
         scores_per_row: int,
@@ -112,8 +103,7 @@ class CurvedRows(PreparedRows):
 
     def curvature_product(self, f: Array, step: Array) -> Array:
         """The (generalised) second derivative of the weighted sum at `f`, times `step`; a new array like `f`."""
-        loss: Any = self.loss
-        product = loss.curvature_product(f, self.y, step)
+        product: Array = self.loss.curvature_product(f, self.y, step)
         return np.asarray(product, np.float64) if self.weights is None else weigh(self.weights, product)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -62,10 +61,10 @@ class Quantile(RegressionLoss):
     kernel = staticmethod(quantile_kernel)
     along_kernel = staticmethod(quantile_along)
 
-    def value(self, f: Array, y: Any) -> Array:
+    def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
         return np.maximum(self.tau * (y - f), (1.0 - self.tau) * (f - y))
 
-    def slope(self, f: Array, y: Any) -> Array:
+    def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         return np.where(f > y, 1.0 - self.tau, np.where(f < y, -self.tau, 0.0))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
 from bmrm.losses.base import MulticlassLoss
-from bmrm.losses.prepared import Array
+from bmrm.losses.prepared import Array, Positions
 from bmrm.problem import Vector
 
 
@@ -44,7 +43,7 @@ def _finish(f, y, weights, slope):  # type: ignore[no-untyped-def]
     return total
 
 
-def softmax_kernel(f: Array, y: Any, weights: Vector, slope: Array) -> float:
+def softmax_kernel(f: Array, y: Positions, weights: Vector, slope: Array) -> float:
     """Fill `slope`, return the sum; NumPy's exponential is vectorised where a compiled loop's is not."""
     _below_largest(f, slope)
     np.exp(slope, out=slope)
@@ -66,27 +65,29 @@ class Softmax(MulticlassLoss):
     metrics = ("accuracy", "log_loss")
     kernel = staticmethod(softmax_kernel)
 
-    def value(self, f: Array, y: Any) -> Array:
+    def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
         top = f.max(axis=1)
         mass = np.exp(f - top[:, None]).sum(axis=1)
-        return np.log1p(mass - 1.0) + (top - f[np.arange(len(y)), y])
+        loss: Array = np.log1p(mass - 1.0) + (top - f[np.arange(len(y)), y])
+        return loss
 
-    def slope(self, f: Array, y: Any) -> Array:
+    def slope(self, f: Array, y: Positions) -> Array:
         """Its slope in the scores: probabilities minus the indicator of y."""
         shares = probabilities(f)
         shares[np.arange(len(y)), y] -= 1.0
         return shares
 
-    def curvature_product(self, f: Array, y: Any, step: Array) -> Array:
+    def curvature_product(self, f: Array, y: Positions, step: Array) -> Array:
         """Each row's second derivative, diag(p) - p p', times its row of `step`."""
         shares = probabilities(f)
-        product = shares * step
-        return product - shares * product.sum(axis=1, keepdims=True)
+        product: Array = shares * step
+        product -= shares * product.sum(axis=1, keepdims=True)
+        return product
 
 
 def probabilities(f: Array) -> Array:
     """exp(f_k) / sum_j exp(f_j) in each row; (rows, K)."""
-    shares = np.exp(f - f.max(axis=1, keepdims=True))
+    shares: Array = np.exp(f - f.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     return shares

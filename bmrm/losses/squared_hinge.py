@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -68,14 +67,14 @@ class SquaredHinge(MarginLoss):
     kernel = staticmethod(squared_hinge_kernel)
     along_kernel = staticmethod(squared_hinge_along)
 
-    def value(self, f: Array, y: Any) -> Array:
+    def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
         return 0.5 * np.maximum(0.0, 1.0 - y * f) ** 2
 
-    def slope(self, f: Array, y: Any) -> Array:
+    def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         return -y * np.maximum(0.0, 1.0 - y * f)
 
-    def curvature(self, f: Array, y: Any) -> Array:
+    def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f."""
         return np.where(y * f < 1.0, 1.0, 0.0)

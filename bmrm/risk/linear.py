@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -184,4 +185,4 @@ class RowBlocks:
     def _spans(self, blocks: int) -> list[Span]:
         rows = self.risk.data.rows
         edges = [rows * k // blocks for k in range(blocks + 1)]
-        return list(zip(edges[:-1], edges[1:], strict=True))
+        return list(pairwise(edges))

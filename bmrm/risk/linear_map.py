@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,7 +162,7 @@ class DataMap:
         else:
             cuts = np.linspace(start, stop, count + 1)[1:-1].astype(np.int64)
         edges = [start, *np.unique(np.clip(cuts, start, stop)).tolist(), stop]
-        return [(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a] or [(start, stop)]
+        return [(a, b) for a, b in pairwise(edges) if b > a] or [(start, stop)]
 
     def _work_before(self, row: int) -> int:
         return int(self.X.indptr[row]) if isinstance(self.X, Csr) else row * self.features

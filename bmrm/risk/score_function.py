@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class LossPhi:
         self._workers = Workers(1) if workers is None else workers
         count = min(self._workers.threads, bound.rows // ROWS_PER_THREAD) if bound.divisible else 1
         edges = [bound.rows * k // max(1, count) for k in range(max(1, count) + 1)]
-        self._parts = [(slice(a, b), bound.part(a, b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        self._parts = [(slice(a, b), bound.part(a, b)) for a, b in pairwise(edges)]
 
     def value_and_slope(self, f: Array) -> tuple[float, Array]:
         """phi(f) and a subgradient, a new array like `f`."""
