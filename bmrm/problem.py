@@ -136,11 +136,11 @@ class RowSubsets(Protocol):
     """Number of rows, over all ranks."""
 
     def value_and_subgradient_of(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
-        """The mean loss over `rows` (indices in [0, rows), repetition allowed), weights counted, and a subgradient."""
-        ...
+        """An estimate of R(w) and a subgradient from `rows` alone (indices in [0, self.rows), repetition allowed).
 
-    def mass_of(self, rows: NDArray[np.int64]) -> float:
-        """The sum of the weights of `rows`: what their mean is over; 0.0 for no rows."""
+        It is (self.rows / number of chosen rows) times their part of R(w), weights included: drawn uniformly, its
+        expectation is R(w).
+        """
         ...
 
 

@@ -83,9 +83,7 @@ def check_parameters(instance: Any) -> None:
         limits = field.metadata.get("range")
         value = getattr(instance, field.name)
         if limits is not None and value is not None and value not in limits:
-            raise InputError(
-                f"{type(instance).__name__}: {option_name(field.name)} is {value!r}, expected {limits}"
-            )
+            raise InputError(f"{type(instance).__name__}: {option_name(field.name)} is {value!r}, expected {limits}")
 
 
 @dataclass(frozen=True)

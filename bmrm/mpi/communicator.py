@@ -47,7 +47,7 @@ class MpiGroup:
         self.node = comm.Split_type(MPI.COMM_TYPE_SHARED)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.crowded: bool = self.node.Get_size() > cores
-        self.cores_per_rank: int = max(1, cores // self.node.Get_size())
+        self.cores_per_rank: int | None = max(1, cores // self.node.Get_size())
         self.waited = 0.0
         """Seconds spent waiting for other ranks."""
 
@@ -119,7 +119,7 @@ class MpiGroup:
         """The sum of `part` (one-dimensional) over ranks, on rank 0; `part` itself elsewhere."""
         if self._directly(part):
             return self._add_up_directly(part)
-        total = np.empty_like(part) if self.rank == 0 else None
+        total: NDArray[np.float64] | None = np.empty_like(part) if self.rank == 0 else None
         self.wait(*self.start_adding(part, total))
         return part if total is None else total
 

@@ -74,17 +74,30 @@ class Alone:
     size = 1
     cores_per_rank: int | None = None
 
-    def broadcast(self, value: Any) -> Any: return value  # noqa: D102, E704
-    def gather(self, value: Any) -> list[Any] | None: return [value]  # noqa: D102, E704
-    def broadcast_array(self, array: NDArray[np.float64] | None) -> NDArray[np.float64]:  # noqa: D102
+    def broadcast(self, value: Any) -> Any:
+        return value
+
+    def gather(self, value: Any) -> list[Any] | None:
+        return [value]
+
+    def broadcast_array(self, array: NDArray[np.float64] | None) -> NDArray[np.float64]:
         assert array is not None
         return array
 
-    def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None: return array  # noqa: D102, E704
-    def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]: return array  # noqa: D102, E704
-    def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]: return array  # noqa: D102, E704
-    def first_per_node(self, function: Callable[[], T]) -> T: return function()  # noqa: D102, E704
-    def abort(self, status: int) -> None: ...  # noqa: D102
+    def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None:
+        return array
+
+    def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
+        return array
+
+    def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
+        return array
+
+    def first_per_node(self, function: Callable[[], T]) -> T:
+        return function()
+
+    def abort(self, status: int) -> None:
+        """Nothing: there is nobody else to end."""
 
 
 def launched() -> bool:

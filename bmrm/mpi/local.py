@@ -136,7 +136,7 @@ class LocalRisk:
         return self.group.add_up(np.atleast_1d(self.share.phi.total(self.store[int(arguments[0])])))
 
     def _rows(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
-        """Mass, summed loss and summed subgradient of chosen rows; `sent` is the weights, then the rows."""
+        """The chosen rows' part of R(w) and its subgradient; `sent` is the weights, then the rows."""
         count, dim = int(arguments[0]), self.share.dim
         message = np.empty(dim + count) if sent is None else sent
         self.group.send_out(message)
@@ -146,11 +146,10 @@ class LocalRisk:
         assert self.share.risk is not None
         subsets = ability(self.share.risk, RowSubsets)
         assert subsets is not None
-        part = np.zeros(2 + dim)
-        mass = subsets.mass_of(mine) if mine.size else 0.0
-        if mass > 0.0:
-            value, gradient = subsets.value_and_subgradient_of(mine, w)
-            part[0], part[1], part[2:] = mass, mass * value, mass * gradient
+        part = np.zeros(1 + dim)
+        if mine.size:
+            part[0], part[1:] = subsets.value_and_subgradient_of(mine, w)
+            part *= mine.size / subsets.rows
         return self.group.add_up(part)
 
     _rows_before = 0

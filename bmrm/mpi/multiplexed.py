@@ -80,7 +80,7 @@ class MultiplexedRisk:
         return cast(T, offers[kind]())
 
     def _scored(self) -> Scored:
-        phi = _Phi(self) if self._whole is None else _GatheredPhi(self, self._whole)
+        phi: ScoreFunction = _Phi(self) if self._whole is None else _GatheredPhi(self, self._whole)
         return Scored(_Map(self), phi)
 
     def new(self) -> tuple[RemoteScores, int]:
@@ -248,16 +248,10 @@ class _Rows:
         return self.risk.rows
 
     def value_and_subgradient_of(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
-        packed = self._ask(rows, w)
-        mass = packed[0] if packed[0] > 0.0 else 1.0
-        return float(packed[1] / mass), packed[2:] / mass
-
-    def mass_of(self, rows: NDArray[np.int64]) -> float:
-        return float(self._ask(rows, np.zeros(self.risk.dim))[0])
-
-    def _ask(self, rows: NDArray[np.int64], w: Vector) -> Vector:
         message = np.concatenate((w, np.asarray(rows, dtype=np.float64)))
-        return cast(Vector, self.risk.ask(Operation.ROWS, len(rows), sent=message))
+        packed = self.risk.ask(Operation.ROWS, len(rows), sent=message)
+        packed *= self.rows / len(rows)
+        return float(packed[0]), packed[1:]
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Auto(IterativeSolver):
 
     def _bundle(
         self, scored: Scored | None, regularizer: Regularizer, options: dict[str, object]
-    ) -> tuple[IterativeSolver, str] | None:
+    ) -> tuple[Bundle | LineSearchBundle, str] | None:
         if not isinstance(regularizer, HasMaster):
             return None
         if scored is not None:
@@ -72,7 +72,7 @@ class Auto(IterativeSolver):
 
     def _continue(
         self,
-        bundle: tuple[IterativeSolver, str],
+        bundle: tuple[Bundle | LineSearchBundle, str],
         first: Solution,
         risk: Risk,
         regularizer: Regularizer,

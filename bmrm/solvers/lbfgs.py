@@ -1,4 +1,4 @@
-"""Limited-memory BFGS over scipy's, certified: Byrd, Lu, Nocedal & Zhu 1995; the bound is eq. 15 of the KDD 2007 paper."""
+"""Limited-memory BFGS over scipy's (Byrd, Lu, Nocedal & Zhu 1995), certified by eq. 15 of the KDD 2007 paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bmrm.solvers import register
 from bmrm.solvers.monitor import IterativeSolver, Monitor
 
 
-class _Stop(Exception):
+class _Stop(Exception):  # noqa: N818
     """Leaves scipy's loop."""
 
 

@@ -25,7 +25,7 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.line_search import Trial, minimize_along, total
+from bmrm.solvers.line_search import minimize_along, total
 from bmrm.solvers.monitor import IterativeSolver, Monitor
 from bmrm.solvers.plane_model import PlaneModel, master_accuracy
 

@@ -126,9 +126,6 @@ class _Rows:
         share = len(rows) / max(1, self.inner.rows)
         return self.count.timed(share, self.inner.value_and_subgradient_of, rows, w)
 
-    def mass_of(self, rows: NDArray[np.int64]) -> float:
-        return self.inner.mass_of(rows)
-
 
 @dataclass(frozen=True)
 class _Blocks:

@@ -52,9 +52,7 @@ class IterativeSolver:
     def __post_init__(self) -> None:
         check_parameters(self)
 
-    def monitor(
-        self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None
-    ) -> Monitor:
+    def monitor(self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None) -> Monitor:
         """The bookkeeping of one run, to be used as a context manager."""
         return Monitor(self, MeteredRisk(risk), regularizer, starting_point(risk, start), callback)
 

@@ -27,9 +27,11 @@ def solve(name, case, risk_class=problems.ScoredRisk, start=None, callback=None,
     X, y = problems.data(kind)
     solver = SOLVERS.make(name, {"tolerance": 1e-6, "max_iterations": 3000, **options})
     solution = solver.minimize(risk_class(X, y, kind), regularizer, start=start, callback=callback)
-    return solution, reference(X, y, LAM), lambda w: risk_class(X, y, kind).value_and_subgradient(w)[
-        0
-    ] + regularizer.value(w)
+    return (
+        solution,
+        reference(X, y, LAM),
+        lambda w: risk_class(X, y, kind).value_and_subgradient(w)[0] + regularizer.value(w),
+    )
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,0 +1,135 @@
+"""A dataset and a loss as one risk over all ranks."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bmrm.data.dataset import Dataset
+from bmrm.kernels.workers import Workers
+from bmrm.mpi.group import Alone, Group, together
+from bmrm.problem import Loss, Risk, Summary, Targets
+from bmrm.risk.columns import Columns
+from bmrm.risk.linear import LinearRisk
+
+if TYPE_CHECKING:
+    from bmrm.mpi.communicator import MpiGroup
+
+
+def merged_summary(targets: Targets, loss: Loss, group: Group) -> Summary:
+    """Collective: what `loss` must know of the targets of all ranks."""
+    with together(group):
+        mine = loss.summarise(targets)
+    parts = group.gather(dataclasses.asdict(mine))
+    merged = None
+    with together(group):
+        if parts is not None:
+            first, *rest = (_summary(part) for part in parts)
+            for part in rest:
+                first = first.merge(part)
+            merged = dataclasses.asdict(first)
+    return _summary(group.broadcast(merged))
+
+
+def _summary(part: dict[str, object]) -> Summary:
+    return Summary(**{key: tuple(value) if isinstance(value, list) else value for key, value in part.items()})  # type: ignore[arg-type]
+
+
+def shared_risk(
+    data: Dataset,
+    loss: Loss,
+    group: Group,
+    *,
+    summary: Summary | None = None,
+    bias: bool = False,
+    columns: Columns | None = None,
+    threads: int | None = None,
+) -> Risk:
+    """Collective: the risk of `loss` over the rows of all ranks; to be used inside `bmrm.mpi.leading.lead`.
+
+    Alone it is a `LinearRisk`. A rank may have no rows.
+
+    Parameters
+    ----------
+    data : the rows of this rank; the number of features must be the same on all.
+    loss : one that decomposes over rows is evaluated where the rows are; else rank 0 gathers scores, not data.
+    group : the ranks.
+    summary : of all rows (`merged_summary`), possibly with the labels in another order.
+    bias, columns : as of `LinearRisk`.
+    threads : per rank; None for the cores that the rank does not share.
+    """
+    if summary is None:
+        summary = merged_summary(data.targets, loss, group)
+    if isinstance(group, Alone):
+        return LinearRisk(data, loss, summary=summary, bias=bias, columns=columns, threads=threads)
+    mpi: MpiGroup = group  # type: ignore[assignment]
+    threads = mpi.cores_per_rank if threads is None else threads
+    if loss.decomposes == "no":
+        return _whole_sample(data, loss, mpi, summary, bias, columns, threads)
+    return _by_rows(data, loss, mpi, summary, bias, columns, threads)
+
+
+def _by_rows(
+    data: Dataset,
+    loss: Loss,
+    group: MpiGroup,
+    summary: Summary,
+    bias: bool,
+    columns: Columns | None,
+    threads: int | None,
+) -> Risk:
+    from bmrm.mpi.multiplexed import MultiplexedRisk
+
+    with together(group):
+        mine = loss.prepare(data.targets, summary).mass
+    mass = float(group.sum(np.array([mine]))[0])
+    with together(group):
+        risk = LinearRisk(data, loss, summary=summary, mass=mass, bias=bias, columns=columns, threads=threads)
+    return MultiplexedRisk(risk, group)
+
+
+def _whole_sample(
+    data: Dataset,
+    loss: Loss,
+    group: MpiGroup,
+    summary: Summary,
+    bias: bool,
+    columns: Columns | None,
+    threads: int | None,
+) -> Risk:
+    from bmrm.mpi.local import Share
+    from bmrm.mpi.multiplexed import MultiplexedRisk
+    from bmrm.risk.linear_map import DataMap
+    from bmrm.risk.score_function import BoundLoss, LossPhi
+
+    targets = gathered_targets(data.targets, group)
+    phi, per_row, infimum = None, 1, 0.0
+    with together(group):
+        if targets is not None:
+            phi = LossPhi(BoundLoss(loss, targets, summary))
+            per_row, infimum = phi.scores_per_row, phi.infimum
+    per_row = group.broadcast(per_row)
+    map = DataMap(data.X, scores_per_row=per_row, columns=columns, bias=bias, workers=Workers(threads))
+    share = Share(map.dim, infimum, data.rows, None, map, None)
+    return MultiplexedRisk(share, group, whole=phi)
+
+
+def gathered_targets(targets: Targets, group: Group) -> Targets | None:
+    """The targets of all ranks in rank order, on rank 0; None elsewhere."""
+    text = any(group.broadcast(group.gather(targets.y.dtype.kind in "UO")) or [])
+    y = _gathered_text(targets, group) if text else group.gather_array(targets.y.astype(np.float64))
+    have = group.broadcast(group.gather([targets.weights is not None, targets.groups is not None]))
+    weights = groups = None
+    if any(one for one, _ in have):
+        mine = np.ones(targets.rows) if targets.weights is None else targets.weights
+        weights = group.gather_array(mine)
+    if any(one for _, one in have):
+        groups = group.gather_array(np.zeros(targets.rows, np.int64) if targets.groups is None else targets.groups)
+    return None if y is None else Targets(y, weights, groups)
+
+
+def _gathered_text(targets: Targets, group: Group) -> np.ndarray | None:
+    parts = group.gather([str(label) for label in targets.y])
+    return None if parts is None else np.array([label for part in parts for label in part])
