@@ -1,0 +1,166 @@
+"""Comma-separated numbers, a row a line, one column of which may hold the labels."""
+
+from __future__ import annotations
+
+import csv
+import math
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.files import open_text
+from bmrm.data.formats import formats
+from bmrm.data.raw import Raw
+from bmrm.data.shares import row_share
+from bmrm.problem import InputError, Targets
+from bmrm.registry import nearest, parameter
+
+_DELIMITERS = ",;\t"
+
+
+@formats.register("csv")
+@dataclass(frozen=True)
+class Csv:
+    """Comma-, semicolon- or tab-separated numbers; labels may be text."""
+
+    label: str | int | None = parameter(
+        -1, doc="the column of labels: its name, or its number from 0 (-1: the last); null: none", example=0
+    )
+    header: bool | None = parameter(
+        None, doc="the first row holds names; null: it does where none of its fields is a number", example=True
+    )
+    delimiter: str | None = parameter(
+        None, doc="one character; null: comma, semicolon or tab, by the first row", example=";"
+    )
+
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv")
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise InputError(f"Csv: delimiter is {self.delimiter!r}, expected one character")
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Whether the first line has a delimiter and its fields no colons."""
+        line = head.split(b"\n", 1)[0].strip()
+        return any(mark in line for mark in (b",", b";", b"\t")) and b":" not in line and b"\0" not in line
+
+    def scan(self, path: Path, part: int = 0, parts: int = 1) -> Raw:
+        """The share of the rows; every part reads the whole file, because a quoted field may hold a newline."""
+        with open_text(path) as text:
+            table = _Table(path, self, text)
+        start, stop = row_share(table.rows, part, parts)
+        return Raw(table.dataset(), str(path)).kept(start, stop)
+
+
+class _Table:
+    """The fields of a file: numbers row by row, labels apart."""
+
+    def __init__(self, path: Path, options: Csv, text: Any) -> None:
+        self.path = path
+        self.numbers = array("d")
+        self.labels: list[str] = []
+        self.lines = array("q")
+        records = self._records(text, options.delimiter)
+        line, first = next(records, (0, []))
+        if not first:
+            raise InputError(f"{path}: the file has no rows")
+        self.width = len(first)
+        headed = not any(_is_number(field) for field in first) if options.header is None else options.header
+        self.names = [field.strip() for field in first] if headed else [str(k) for k in range(self.width)]
+        self.label = self._label_column(options.label, headed)
+        if not headed:
+            self._add(line, first)
+        for line, fields in records:
+            self._add(line, fields)
+        self.rows = len(self.lines)
+        if self.rows == 0:
+            raise InputError(f"{path}: the file has no rows")
+
+    def dataset(self) -> Dataset:
+        """All rows."""
+        features = self.width - (self.label is not None)
+        X = np.frombuffer(self.numbers).reshape(self.rows, features)
+        finite = np.isfinite(X)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            self._refuse(self.lines[int(row)], self._feature_columns()[int(column)], str(X[row, column]))
+        return Dataset(X.copy(), Targets(self._targets()))
+
+    def _records(self, text: Any, delimiter: str | None) -> Iterator[tuple[int, list[str]]]:
+        """Line number and fields of every record that is not blank."""
+        if delimiter is None:
+            first = text.readline()
+            text.seek(0)
+            delimiter = max(_DELIMITERS, key=first.count)
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        try:
+            for fields in reader:
+                if fields and any(field.strip() for field in fields):
+                    yield reader.line_num, fields
+        except csv.Error as error:
+            raise InputError(f"{self.path}, line {reader.line_num}: {error}") from error
+
+    def _label_column(self, label: str | int | None, headed: bool) -> int | None:
+        if label is None:
+            return None
+        if isinstance(label, str):
+            if not headed:
+                raise InputError(f"{self.path}: label column {label!r}, but the file has no header")
+            if self.names.count(label) != 1:
+                close = nearest(label, self.names)
+                raise InputError(
+                    f"{self.path}: {self.names.count(label)} columns are named {label!r}, expected one{close}"
+                )
+            return self.names.index(label)
+        if not -self.width <= label < self.width:
+            raise InputError(f"{self.path}: label column {label}, but there are {self.width} columns")
+        return label % self.width
+
+    def _feature_columns(self) -> list[int]:
+        return [k for k in range(self.width) if k != self.label]
+
+    def _add(self, line: int, fields: Sequence[str]) -> None:
+        if len(fields) != self.width:
+            raise InputError(f"{self.path}, line {line}: {len(fields)} fields, expected {self.width}")
+        features = list(fields)
+        if self.label is not None:
+            self.labels.append(features.pop(self.label).strip())
+        try:
+            if "_" in "".join(features):
+                raise ValueError
+            self.numbers.extend(map(float, features))
+        except ValueError:
+            column = next(k for k in self._feature_columns() if not _is_number(fields[k]))
+            self._refuse(line, column, repr(fields[column]))
+        self.lines.append(line)
+
+    def _refuse(self, line: int, column: int, field: str) -> None:
+        raise InputError(f"{self.path}, line {line}, column {self.names[column]!r}: {field}, expected a finite number")
+
+    def _targets(self) -> Any:
+        if self.label is None:
+            return np.zeros(self.rows)
+        if not all(map(_is_number, self.labels)):
+            missing = next((k for k, label in enumerate(self.labels) if not label), None)
+            if missing is not None:
+                raise InputError(f"{self.path}, line {self.lines[missing]}: the label is missing")
+            return np.array(self.labels, dtype=np.str_)
+        numbers = [float(label) for label in self.labels]
+        for line, number in zip(self.lines, numbers, strict=True):
+            if not math.isfinite(number):
+                self._refuse(line, self.label, str(number))
+        return np.array(numbers)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return "_" not in field

@@ -1,0 +1,130 @@
+"""The one entry to all data: files in any format, bundled and generated sets, shared out among ranks.
+
+Reading has two steps, because the parts must agree on how many features there are and whether they count from 1:
+
+    raw = scan("shards/*.svm", part=group.rank, parts=group.size)      # errors: wrap in `together(group)`
+    extent = group.max(raw.extent)                                     # the only thing to agree on
+    data = raw.dataset(extent, features=None)                          # a Dataset; InputError if too wide
+    test = scan("test.svm", ...).dataset(test_extent, features=data.features, one_based=from_one(extent))
+
+`read(source)` is both steps for one process.
+
+A source is a path, a glob, a list of these, `sklearn:NAME` or `synthetic:NAME?option=value`. Who reads what:
+
+- several files (a list or a glob): whole files, a contiguous run of them for each part;
+- a single file: a share of its bytes where it is plain svmlight text, else all is read and a share of the rows kept;
+- `{rank}` in a path stands for `part` (`{rank:03d}` for padding): that file, whole;
+- `sklearn:`, `synthetic:`: a share of the rows.
+
+Shares are contiguous and in the order of the parts, so a row's place in the whole is its place in the part plus the
+rows of the parts before (that is how `read_weights` is to be cut). A part may be left without rows; a file that is
+named and has none is an error, and so is a glob that matches nothing.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.formats import Format, formats, recognised
+from bmrm.data.raw import Raw, from_one, join, nothing
+from bmrm.data.shares import even_share, row_share
+from bmrm.problem import InputError
+
+__all__ = ["Source", "from_one", "read", "scan"]
+
+Source = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+# Prefix of a source -> the function that makes its data set.
+_MAKERS = {"sklearn": "bmrm.data.bundled:load", "synthetic": "bmrm.data.synthetic:load"}
+_RANK = re.compile(r"\{rank(?::(0?\d+)d)?\}")
+
+
+def scan(source: Source, *, format: str | Mapping[str, Any] | Format = "auto", part: int = 0, parts: int = 1) -> Raw:
+    """The share of the rows of a source, before the parts have agreed; see the head of this file.
+
+    Parameters
+    ----------
+    source : path, glob, list of these, `sklearn:NAME` or `synthetic:NAME?option=value`.
+    format : "auto", the name of a format, `{"name": name, option: value}`, or an instance, `Svmlight(one_based=True)`.
+    part, parts : this share, from 0, and how many there are.
+
+    Raises
+    ------
+    InputError
+        Naming the file, and the line where there is one.
+    """
+    sources = [source] if isinstance(source, (str, PathLike)) else list(source)
+    names = [fspath(one) for one in sources]
+    if not names:
+        raise InputError("the list of files is empty")
+    origin = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    prefix, _, rest = names[0].partition(":")
+    if prefix in _MAKERS:
+        if len(names) > 1:
+            raise InputError(f"{names[0]}: cannot be one of a list")
+        data = _maker(prefix)(rest)
+        return Raw(data, origin).kept(*row_share(data.rows, part, parts, data.targets.groups))
+    if any(_RANK.search(name) for name in names):
+        files = [path for name in names for path in _files(_RANK.sub(lambda match: _padded(part, match), name))]
+        return join([_scan_file(path, format, 0, 1) for path in files], origin)
+    files = [path for name in names for path in _files(name)]
+    if len(files) == 1:
+        return _scan_file(files[0], format, part, parts)
+    start, stop = even_share(len(files), part, parts)
+    if start == stop:
+        return nothing(origin)
+    return join([_scan_file(path, format, 0, 1) for path in files[start:stop]], origin)
+
+
+def read(
+    source: Source,
+    *,
+    format: str | Mapping[str, Any] | Format = "auto",
+    features: int | None = None,
+    one_based: bool | None = None,
+) -> Dataset:
+    """All rows of a source. `features` and `one_based` are those of `Raw.dataset`, the rest that of `scan`."""
+    return scan(source, format=format).dataset(features=features, one_based=one_based)
+
+
+def _scan_file(path: Path, format: str | Mapping[str, Any] | Format, part: int, parts: int) -> Raw:
+    return _chosen(path, format).scan(path, part, parts)
+
+
+def _chosen(path: Path, format: str | Mapping[str, Any] | Format) -> Format:
+    if isinstance(format, str):
+        return recognised(path) if format == "auto" else formats.make(format)
+    if not isinstance(format, Mapping):
+        return format
+    options = dict(format)
+    name = options.pop("name", "auto")
+    if name == "auto":
+        raise InputError(f"format {dict(format)!r}, expected a name beside the options")
+    return formats.make(name, options)
+
+
+def _files(name: str) -> list[Path]:
+    """The file of that name, or the sorted files that match it as a pattern."""
+    if Path(name).exists() or not glob.has_magic(name):
+        return [Path(name)]
+    found = sorted(glob.glob(name))
+    if not found:
+        raise InputError(f"{name}: no file matches")
+    return [Path(one) for one in found]
+
+
+def _padded(part: int, match: re.Match[str]) -> str:
+    return format(part, f"{match[1]}d") if match[1] else str(part)
+
+
+def _maker(prefix: str) -> Callable[[str], Dataset]:
+    module, _, attribute = _MAKERS[prefix].partition(":")
+    maker: Callable[[str], Dataset] = getattr(importlib.import_module(module), attribute)
+    return maker
