@@ -92,9 +92,13 @@ class LinearMap(Protocol):
 class ScoreFunction(Protocol):
     """phi, a convex function of the scores, normalised like the risk: R(w) = phi(A w)."""
 
-    smooth: bool
-    """Differentiable everywhere with a Lipschitz gradient on bounded sets."""
-    scores_per_row: int
+    @property
+    def smooth(self) -> bool:
+        """Differentiable everywhere with a Lipschitz gradient on bounded sets."""
+        ...
+
+    @property
+    def scores_per_row(self) -> int: ...
 
     def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
         """phi(f) and a subgradient with respect to f."""

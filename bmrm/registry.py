@@ -14,7 +14,7 @@ import math
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from bmrm.problem import InputError
 
@@ -180,7 +180,7 @@ class Registry(Generic[P]):
             raise InputError(f"{self.kind} {name!r} cannot be imported: {error}") from error
         if not dataclasses.is_dataclass(cls) or not isinstance(cls, type):
             raise InputError(f"{self.kind} {name!r} is not a dataclass")
-        return Entry(name, cls, {})
+        return Entry(name, cast("type[P]", cls), {})
 
     def _import_file(self, name: str) -> None:
         module = f"{self.package}.{name}"

@@ -149,7 +149,8 @@ class MpiGroup:
         """As of `Group`."""
         shape = self.broadcast(None if array is None else list(array.shape))
         flat = None if array is None else np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
-        return self._broadcast_any(flat, np.float64).reshape(shape)
+        received: NDArray[np.float64] = self._broadcast_any(flat, np.float64).reshape(shape)
+        return received
 
     def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None:
         """As of `Group`."""
@@ -203,7 +204,7 @@ class MpiGroup:
         counts = self.gather(rows)
         if whole is None:
             shape = (rows, *self.broadcast(None))
-            part = np.empty(shape)
+            part: NDArray[np.float64] = np.empty(shape)
             self.wait(*(self.comm.Irecv(piece, source=0, tag=3) for piece in _pieces(part.reshape(-1))))
             return part
         self.broadcast(list(whole.shape[1:]))
