@@ -1,0 +1,101 @@
+"""Limits, Ctrl-C and the counts of a run."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from bmrm.problem import BmrmError, Scored, Status, Traffic, ability, relative_gap
+from bmrm.regularizers.l2 import L2
+from bmrm.solvers.bundle import Bundle
+from bmrm.solvers.line_search_bundle import LineSearchBundle
+from bmrm.solvers.metered import MeteredRisk
+from tests import problems
+
+
+def risk(kind="logistic", cls=problems.ScoredRisk):
+    return cls(*problems.data(kind), kind)
+
+
+def press_ctrl_c(line):
+    if line.iteration == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("solver", [Bundle(tolerance=1e-9), LineSearchBundle(tolerance=1e-9)])
+def test_ctrl_c_returns_the_best_point(solver):
+    before = signal.getsignal(signal.SIGINT)
+    solution = solver.minimize(risk(), L2(1e-3), callback=press_ctrl_c)
+    assert solution.status is Status.INTERRUPTED
+    assert 3 <= solution.iterations <= 4
+    assert solution.objective == pytest.approx(
+        risk().value_and_subgradient(solution.w)[0] + L2(1e-3).value(solution.w), rel=1e-12
+    )
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_is_a_keyboard_interrupt():
+    def impatient(line):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        Bundle().minimize(risk(), L2(1e-3), callback=impatient)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_hosts_handler_is_left_alone():
+    calls = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))
+    try:
+        solution = Bundle(tolerance=1e-6).minimize(risk(), L2(1e-2), callback=press_ctrl_c)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert calls == [signal.SIGINT]
+    assert solution.status is Status.CONVERGED
+
+
+def test_works_in_a_thread():
+    results = []
+    thread = threading.Thread(target=lambda: results.append(Bundle().minimize(risk(), L2(1e-2))))
+    thread.start()
+    thread.join()
+    assert results[0].converged
+
+
+def test_passes_are_counted():
+    metered = MeteredRisk(risk())
+    metered.value_and_subgradient(np.zeros(7))
+    scored = metered.ability(Scored)
+    f = scored.map.scores(np.zeros(7))
+    value, slope = scored.phi.value_and_slope(f)
+    scored.map.pull_back(slope)
+    scored.phi.along(f, f)(np.ones(4))
+    assert metered.count.passes == 2.0
+    assert metered.count.seconds > 0.0
+    assert ability(metered, Traffic) is None
+
+
+def test_a_line_search_costs_no_passes():
+    solution = LineSearchBundle(tolerance=1e-6).minimize(risk("hinge"), L2(1e-2))
+    assert solution.passes <= solution.iterations + 1.5
+
+
+def test_nan_is_an_error():
+    class Nan(problems.PlainRisk):
+        def value_and_subgradient(self, w):
+            return np.nan, w
+
+    with pytest.raises(BmrmError, match="nan"):
+        Bundle().minimize(Nan(*problems.data("hinge"), "hinge"), L2(1.0))
+
+
+def test_relative_gap():
+    assert relative_gap(2.0, 1.0) == 0.5
+    assert relative_gap(-2.0, -3.0) == 0.5
+    assert relative_gap(1.0, 1.0 + 1e-16) == 0.0
+    assert relative_gap(1.0, -np.inf) == np.inf
+    assert relative_gap(np.inf, 0.0) == np.inf
+    assert relative_gap(0.0, 0.0) == 0.0
