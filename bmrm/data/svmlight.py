@@ -9,6 +9,7 @@ but for these, and for files without a row. Groups are kept where every row has 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ from bmrm.registry import check_parameters, parameter
 BLOCK = 1 << 22
 """Bytes of text held at a time."""
 MOST_INDEX = 2**31 - 1
+# The largest float64 that does not become infinite in each type.
+_LIMITS = {"float64": sys.float_info.max, "float32": math.nextafter((2 - 2.0**-24) * 2.0**127, 0.0)}
 
 
 @formats.register("svmlight")
@@ -116,7 +119,9 @@ class Row(NamedTuple):
     values: list[float]
 
 
-def parse_line(line: bytes, *, multilabel: bool = False, least: int = 0, limit: float = math.inf) -> Row | None:
+def parse_line(
+    line: bytes, *, multilabel: bool = False, least: int = 0, limit: float = sys.float_info.max
+) -> Row | None:
     """Read one line in plain Python; None where it holds no row. ValueError says what was expected.
 
     The definition of the format: the jitted scan reads the same, or leaves the line to this.
@@ -129,7 +134,9 @@ def parse_line(line: bytes, *, multilabel: bool = False, least: int = 0, limit: 
         first = tokens.pop(0)
         if b"," in first and not multilabel:
             raise ValueError(f"label {_shown(first)}, expected one number (several labels need multilabel: true)")
-        labels = [_number(token, "label", math.inf) for token in (first.split(b",") if multilabel else [first])]
+        labels = [
+            _number(token, "label", sys.float_info.max) for token in (first.split(b",") if multilabel else [first])
+        ]
     group = None
     if tokens and tokens[0].startswith(b"qid"):
         head, colon, text = tokens.pop(0).partition(b":")
@@ -163,7 +170,7 @@ def _number(token: bytes, what: str, limit: float) -> float:
         number = math.nan if b"_" in token else float(token)
     except ValueError:
         number = math.nan
-    if not abs(number) <= limit or math.isinf(number):
+    if not abs(number) <= limit:
         raise ValueError(f"{what} is {_shown(token)}, expected a finite number")
     return number
 
@@ -189,7 +196,7 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
 
     dtype = np.dtype(options.dtype)
     least = int(bool(options.one_based))
-    limit = float(np.finfo(dtype).max)
+    limit = _LIMITS[options.dtype]
     columns = _Columns(dtype)
     state = np.zeros(kernel.STATES, np.int64)
     state[kernel.SMALLEST], state[kernel.LARGEST] = MOST_INDEX + 1, -1
