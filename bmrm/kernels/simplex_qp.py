@@ -74,6 +74,21 @@ def append(
 
 
 @fast_jit
+def rebuild(
+    G: Floats, block: Ints, blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, shift: float, j: int
+) -> float:
+    """The shift that suits the support with j; the factor is made anew when it is another."""
+    largest = G[j, j]
+    for p in range(s):
+        largest = max(largest, G[support[p], support[p]])
+    if largest <= 0.0 or 1e-6 * largest <= shift <= 1e3 * largest:
+        return shift
+    for p in range(s):
+        append(G, block, blocks, support, where, L, U, p, largest, support[p])
+    return largest
+
+
+@fast_jit
 def delete(
     blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, p: int, cosine: Floats, sine: Floats
 ) -> None:
@@ -236,9 +251,9 @@ def solve_simplex_qp(
     given: bool,
     moved: Floats,
     accuracy: float,
-    least: float,
+    noise: float,
     limit: int,
-) -> tuple[int, int, float, float, int]:
+) -> tuple[int, int, float, float, float, int]:
     """Improve a feasible alpha until the duality gap is within `accuracy` of the objective, or rounding rules.
 
     Parameters
@@ -247,16 +262,16 @@ def solve_simplex_qp(
     alpha : (N,), feasible on entry; changed.
     support, where : the first `s` of `support` are in the factor; `where` is its inverse, -1 outside. Changed.
     L, U : (room, room), (room, blocks); changed.
-    shift : what was added to G within blocks, the same as long as the factor lives.
+    shift : what was added to G within blocks when the factor was made.
     v : (n,), c - G alpha on exit, and on entry where `given`; it may differ by rounding of G, so that a caller who
         knows better values gets the correction that they ask for.
     moved : (n,), zero on entry; what was added to alpha, to more digits than alpha itself can show.
-    least : a gap that is small enough whatever the objective.
+    noise : a gap of this times the largest ||a_j||^2 of the support is small enough.
     limit : changes of the support at most.
 
     Returns
     -------
-    (code, s, gap, objective, changes) : DONE, or NEEDS_ROOM where L must grow before going on.
+    (code, s, shift, gap, objective, changes) : DONE, or NEEDS_ROOM where L must grow before going on.
     """
     room = L.shape[0]
     d = np.empty(room)
@@ -271,17 +286,22 @@ def solve_simplex_qp(
     for j in range(n):
         if alpha[j] > 0.0 and where[j] < 0:
             if s == room:
-                return NEEDS_ROOM, s, np.inf, 0.0, 0
+                return NEEDS_ROOM, s, shift, np.inf, 0.0, 0
+            shift = rebuild(G, block, blocks, support, where, L, U, s, shift, j)
             append(G, block, blocks, support, where, L, U, s, shift, j)
             s += 1
     changes = 0
     idle = 0
     repeats = 0
+    tight = False
     while True:
         gap, objective = duality_gap(alpha, c, v, block, blocks, support, s, n, top)
-        goal = max(accuracy * abs(objective), least)
+        largest = 0.0
+        for p in range(s):
+            largest = max(largest, G[support[p], support[p]])
+        goal = max(accuracy * abs(objective), noise * largest)
         if gap <= goal or changes >= limit or idle > STALLED:
-            return DONE, s, gap, objective, changes
+            return DONE, s, shift, gap, objective, changes
         # the spread of plane values over the support, zero at its optimum
         inside = 0.0
         level[:] = -np.inf
@@ -292,7 +312,7 @@ def solve_simplex_qp(
             j = support[p]
             inside += alpha[j] * (level[block[j]] - v[j])
         slope = 0.0
-        if inside > 0.5 * goal and repeats < 3:
+        if inside > (0.0 if tight else 0.5 * goal) and repeats < 3:
             slope = direction(alpha, v, block, blocks, support, L, U, s, level, d)
         if slope > 0.0:
             longest = np.inf
@@ -325,13 +345,16 @@ def solve_simplex_qp(
             gain = t * (slope - 0.5 * t * curvature)
             if gain > 1e-17 * abs(objective):
                 idle = 0
+                tight = False
                 banned[:] = False
             else:
                 idle += 1
             if leaver >= 0:
                 j = support[leaver]
                 alpha[j] = 0.0
-                banned[j] = banned[j] or t == 0.0
+                if t == 0.0:
+                    banned[j] = True
+                    tight = True
                 delete(blocks, support, where, L, U, s, leaver, cosine, sine)
                 s -= 1
                 changes += 1
@@ -350,10 +373,14 @@ def solve_simplex_qp(
             if where[i] < 0 and not banned[i] and v[i] - level[block[i]] > best:
                 best = v[i] - level[block[i]]
                 enters = i
+        if enters < 0 and not tight:
+            tight = True
+            continue
         if enters < 0:
-            return DONE, s, gap, objective, changes
+            return DONE, s, shift, gap, objective, changes
         if s == room:
-            return NEEDS_ROOM, s, gap, objective, changes
+            return NEEDS_ROOM, s, shift, gap, objective, changes
+        shift = rebuild(G, block, blocks, support, where, L, U, s, shift, enters)
         append(G, block, blocks, support, where, L, U, s, shift, enters)
         s += 1
         changes += 1

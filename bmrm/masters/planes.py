@@ -71,7 +71,7 @@ class MemoryPlanes:
             raise ValueError(f"a plane must have shape ({self.dim},), got {a.shape}")
         if not 0 <= block < len(self.floors):
             raise ValueError(f"block must be in [0, {len(self.floors)}), got {block}")
-        if not (math.isfinite(b) and _finite(a)):
+        if not (math.isfinite(b) and bool(np.isfinite(a).all())):
             raise ValueError("a plane must be finite")
         slot = len(self._ids)
         part, row = divmod(slot, self._rows)
@@ -146,8 +146,3 @@ def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> Vector:
     """A product by BLAS, typed."""
     product: Vector = np.dot(a, b)
     return product
-
-
-def _finite(a: Vector) -> bool:
-    """Whether all entries are finite; one product where they are, since a finite sum of squares has finite terms."""
-    return math.isfinite(np.dot(a, a)) or bool(np.isfinite(a).all())

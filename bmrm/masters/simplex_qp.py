@@ -19,6 +19,8 @@ from bmrm.masters.roster import Roster
 from bmrm.problem import MasterSolution, Planes, Vector
 
 EPS = float(np.finfo(np.float64).eps)
+NOISE = 4.0 * EPS
+"""Rounding of the Gram matrix, relative to its largest diagonal entry in use."""
 ROUNDS = 6
 """Refinements at most, when the Gram matrix is too coarse for the accuracy asked."""
 AGE = 2000
@@ -113,11 +115,12 @@ class SimplexQP:
         accuracy = max(accuracy, 4.0 * EPS)
         c = self._lam * self._b[:n]
         v = np.empty(n)
-        largest = self._check_factor()
-        noise = 4.0 * EPS * largest
-        objective = self._run(c, v, False, np.zeros(n), accuracy, noise)
+        if self._age > AGE:
+            self._forget_factor()
+        objective = self._run(c, v, False, np.zeros(n), accuracy, NOISE)
         solution = self._evaluate()
-        if noise > accuracy * abs(objective) and math.isfinite(solution.lower_bound):
+        largest = float(self._diagonal[:n].max(initial=0.0, where=self._alpha[:n] > 0.0))
+        if NOISE * largest > accuracy * abs(objective) and math.isfinite(solution.lower_bound):
             solution = self._refine(solution, c, v, accuracy)
         return solution
 
@@ -151,10 +154,10 @@ class SimplexQP:
         np.maximum.at(top, self._block[:n], v)
         return 0.5 * self._lam * float(w @ w) + float(top.sum()) / self._lam
 
-    def _run(self, c: Vector, v: Vector, given: bool, moved: Vector, accuracy: float, least: float) -> float:
+    def _run(self, c: Vector, v: Vector, given: bool, moved: Vector, accuracy: float, noise: float) -> float:
         """The kernel, with more room for its factor when it asks; returns lambda times the objective."""
         while True:
-            code, self._size, _, objective, changes = solve_simplex_qp(
+            code, self._size, self._shift, _, objective, changes = solve_simplex_qp(
                 self._G,
                 c,
                 self._block,
@@ -171,7 +174,7 @@ class SimplexQP:
                 given,
                 moved,
                 accuracy,
-                least,
+                noise,
                 100 + 20 * self._n,
             )
             self._age += changes
@@ -191,18 +194,6 @@ class SimplexQP:
         if present == self._blocks:
             bound = float(np.dot(self._alpha[:n], self._b[:n])) - 0.5 * self._lam * float(np.dot(w, w))
         return MasterSolution(w, self._roster.multipliers(alpha), bound)
-
-    def _check_factor(self) -> float:
-        """Make the factor anew when it is old or out of scale; returns the largest ||a_j||^2 that is in use."""
-        n = self._n
-        largest = float(self._diagonal[:n].max(initial=0.0, where=self._alpha[:n] > 0.0))
-        if n:
-            largest = max(largest, float(self._diagonal[n - 1]))
-        if self._age > AGE or not 1e-3 * self._shift <= (largest or 1.0) <= 1e3 * self._shift:
-            self._forget_factor()
-        if self._size == 0:
-            self._shift = largest or 1.0
-        return largest
 
     def _forget_factor(self) -> None:
         self._where[: self._n] = -1
