@@ -58,14 +58,14 @@ class CsrProducts:
         self.indices = X.indices.view(np.uint32)
         self.values = X.values
 
-    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:  # noqa: D102
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
         indptr = self.indptr[start : stop + 1]
         if self.values is None:
             csr.scores_valueless(indptr, self.indices, v, offset, out)
         else:
             csr.scores(indptr, self.indices, self.values, v, offset, out)
 
-    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:  # noqa: D102
+    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         active = _active(csr.active_rows, slope)
         indptr = self.indptr[start : stop + 1]
         if self.values is None:
@@ -73,7 +73,7 @@ class CsrProducts:
         else:
             csr.scatter(indptr, self.indices, self.values, slope, active, gradient)
 
-    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:  # noqa: D102
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _CsrSweep(self, self.indptr[start : stop + 1], slope)
 
 
@@ -101,15 +101,15 @@ class CsrManyProducts:
         self.ones = X.values is None
         self.values = NO_VALUES if X.values is None else X.values
 
-    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:  # noqa: D102
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
         csr_many.scores(self.indptr[start : stop + 1], self.indices, self.values, self.ones, v, offset, out)
 
-    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:  # noqa: D102
+    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         active = _active(csr_many.active_rows, slope)
         indptr = self.indptr[start : stop + 1]
         csr_many.scatter(indptr, self.indices, self.values, self.ones, slope, active, gradient)
 
-    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:  # noqa: D102
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _CsrManySweep(self, self.indptr[start : stop + 1], slope)
 
 
@@ -132,13 +132,13 @@ class DenseProducts:
     def __init__(self, X: NDArray[Any]) -> None:
         self.X = X
 
-    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:  # noqa: D102
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
         dense.scores(self.X[start:stop], v, offset, out)
 
-    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:  # noqa: D102
+    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         dense.scatter(self.X[start:stop], slope, _active(csr.active_rows, slope), 0, gradient)
 
-    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:  # noqa: D102
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _DenseSweep(self.X[start:stop], slope)
 
 
@@ -157,16 +157,16 @@ class DenseManyProducts:
     def __init__(self, X: NDArray[Any]) -> None:
         self.X = X
 
-    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:  # noqa: D102
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
         for rows in self._blocks(start, stop):
             np.matmul(_float64(self.X[start:stop][rows]), v, out=out[rows])
         out += offset
 
-    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:  # noqa: D102
+    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         for rows in self._blocks(start, stop):
             gradient += _float64(self.X[start:stop][rows]).T @ slope[rows]
 
-    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:  # noqa: D102
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _DenseManySweep(self, start, stop, slope)
 
     def _blocks(self, start: int, stop: int) -> list[slice]:

@@ -1,0 +1,124 @@
+"""A free intercept: one that the regularizer does not touch, minimised over in every evaluation.
+
+phi~(f) = min over b of phi(f + b) is convex in the scores f and costs no product with the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bmrm.problem import IncompatibleError, Risk, Scored, ScoreFunction, Scores, Traffic, Vector, ability
+from bmrm.risk.mixture import Mixture, derivative_of, refuse_degenerate, slope_of
+from bmrm.risk.mixture_search import minimum_over_constant
+from bmrm.risk.mixture_simplex import minimum_over_constants
+
+T = TypeVar("T")
+
+
+class FreeIntercept:
+    """R~(w) = min over b of R(w, b), where b is added to all scores (a b for each score of a row).
+
+    Parameters
+    ----------
+    risk : any risk with the ability `Scored`, distributed or not, that has no intercept of its own.
+
+    Raises
+    ------
+    IncompatibleError
+        Where `risk` has no scores, where a constant added to all scores changes nothing (`roc_area`), or where the
+        minimum over b is -inf.
+    """
+
+    def __init__(self, risk: Risk) -> None:
+        scored = ability(risk, Scored)
+        if scored is None:
+            raise IncompatibleError("a free intercept needs a risk with scores; use data.bias: regularized or none")
+        refuse_degenerate(scored.phi)
+        self.risk = risk
+        self.map = scored.map
+        self.phi = ProfiledPhi(scored.phi)
+        self.dim, self.infimum = risk.dim, risk.infimum
+
+    def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
+        """R~(w) and a subgradient, a new array (dim,); one pass over the data."""
+        value, slope = self.phi.value_and_slope(self.map.scores(w))
+        return value, self.map.pull_back(slope)
+
+    def intercept(self, w: Vector) -> Vector:
+        """The minimising b, (scores per row,), to be added to scores that `w` gives."""
+        return np.array(self.phi.mixture(self.map.scores(w)).best)
+
+    def ability(self, kind: type[T]) -> T | None:
+        """`Scored`, and what the risk says of its traffic; subsets and blocks of rows do not share one b."""
+        offered: Any = None
+        if kind is Scored:
+            offered = Scored(self.map, self.phi)
+        elif kind is Traffic:
+            offered = ability(self.risk, Traffic)
+        return offered  # type: ignore[no-any-return]
+
+
+class ProfiledPhi:
+    """phi~(f) = min over b of phi(f + b), for any score function.
+
+    The last minimiser is remembered as the start of the next search; it has no other effect.
+    """
+
+    def __init__(self, phi: ScoreFunction) -> None:
+        self.phi = phi
+        self.smooth = phi.smooth
+        self.scores_per_row = phi.scores_per_row
+        self._near = np.zeros(phi.scores_per_row)
+        self._reach = 1.0
+
+    def mixture(self, f: Scores) -> Mixture:
+        """The minimum over b at scores `f`, with the shares that make a valid cut."""
+        if self.scores_per_row == 1:
+            found = minimum_over_constant(self.phi, f, float(self._near[0]), self._reach)
+        else:
+            found = minimum_over_constants(self.phi, f, self._near)
+        moved = float(np.max(np.abs(found.best - self._near)))
+        self._reach = max(2.0 * moved, 1e-6 * (1.0 + float(np.max(np.abs(found.best)))))
+        self._near = found.best
+        return found
+
+    def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
+        """phi~(f), up to rounding from below, and a subgradient."""
+        found = self.mixture(f)
+        return found.value, slope_of(self.phi, f, found)
+
+    def along(self, f: Scores, step: Scores) -> Callable[[Vector], tuple[Vector, Vector]]:
+        """The function t -> (phi~(f + t step), its derivative in t), for a vector of t; a search for each t."""
+
+        def curve(ts: Vector) -> tuple[Vector, Vector]:
+            values, derivatives = np.empty(len(ts)), np.empty(len(ts))
+            for k, t in enumerate(ts):
+                here = f + step * float(t)
+                found = self.mixture(here)
+                values[k], derivatives[k] = found.value, derivative_of(self.phi, here, step, found)
+            return values, derivatives
+
+        return curve
+
+    def curvature_product(self, f: Scores, step: Scores) -> Scores:
+        """phi~''(f) step = H (step - c), c the constant that makes the product sum to 0 (a Schur complement)."""
+        phi, b = self.phi, self.mixture(f).best
+        here = f + phi.constant(b)
+        product = phi.curvature_product(here, step)
+        columns = [phi.curvature_product(here, phi.constant(unit)) for unit in np.eye(self.scores_per_row)]
+        inner = np.array([phi.total(column) for column in columns])
+        shift = np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True) @ phi.total(product)
+        for column, amount in zip(columns, shift, strict=True):
+            product = product - column * float(amount)
+        return product
+
+    def constant(self, b: Vector) -> Scores:
+        """The scores whose every row is `b`."""
+        return self.phi.constant(b)
+
+    def total(self, scores: Scores) -> Vector:
+        """The sum over all rows, (scores per row,)."""
+        return self.phi.total(scores)

@@ -1,0 +1,81 @@
+"""A minimum over a constant added to all scores, and the mixture of slopes that makes it a valid cut.
+
+With v_i = phi(f + b_i), slopes s_i there and their sums g_i, let shares theta >= 0 add up to 1 and make
+sum theta_i g_i = 0. Then for all scores h and every constant b
+
+    phi(h + b) >= sum theta_i (v_i + <s_i, h - f> + g_i (b - b_i))
+                = sum theta_i (v_i - g_i b_i) + <sum theta_i s_i, h - f>
+
+so both slopes AND offsets are mixed; the slope at one minimiser b, whose sum need not be 0, gives no valid cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.problem import IncompatibleError, ScoreFunction, Scores, Vector
+
+UNBOUNDED = "the loss has no minimum over a free intercept; use a regularized one (data.bias: regularized) or none"
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Points b_i, (scores per row,) each, with shares theta_i and sums g_i as above.
+
+    Attributes
+    ----------
+    value : sum theta_i (v_i - g_i b_i), at most the minimum and equal to it up to rounding.
+    best : the b_i of least phi.
+    """
+
+    points: tuple[Vector, ...]
+    shares: tuple[float, ...]
+    value: float
+    best: Vector
+
+
+def mixture_of(points: list[Vector], values: Vector, sums: Vector, shares: Vector) -> Mixture:
+    """The mixture of the points with a positive share; `sums` is (points, scores per row)."""
+    middle = shares @ np.array(points)
+    # Around the middle, since far from it the products would cancel.
+    value = float(sum(s * (v + g @ (middle - b)) for s, v, g, b in zip(shares, values, sums, points, strict=True)))
+    used = np.flatnonzero(shares > 0.0)
+    best = points[int(used[np.argmin(values[used])])]
+    return Mixture(tuple(points[k] for k in used), tuple(float(shares[k]) for k in used), value, best)
+
+
+def slope_of(phi: ScoreFunction, f: Scores, mixture: Mixture) -> Scores:
+    """sum theta_i s_i, the slope of the cut."""
+    slope: Scores = None
+    for b, share in zip(mixture.points, mixture.shares, strict=True):
+        here = phi.value_and_slope(f + phi.constant(b))[1] * share
+        slope = here if slope is None else slope + here
+    return slope
+
+
+def derivative_of(phi: ScoreFunction, f: Scores, step: Scores, mixture: Mixture) -> float:
+    """<slope of the cut, step>."""
+    here = np.zeros(1)
+    return sum(
+        share * float(phi.along(f + phi.constant(b), step)(here)[1][0])
+        for b, share in zip(mixture.points, mixture.shares, strict=True)
+    )
+
+
+def refuse_degenerate(phi: ScoreFunction) -> None:
+    """IncompatibleError where adding a constant to all scores changes nothing."""
+    zero = phi.constant(np.zeros(phi.scores_per_row))
+    for direction in np.eye(phi.scores_per_row):
+        _, derivatives = phi.along(zero, phi.constant(direction))(np.array([-FAR, 0.0, FAR]))
+        if np.any(derivatives != 0.0):
+            return
+    raise IncompatibleError(
+        "the loss does not change when a constant is added to all scores, so a free intercept has no meaning; "
+        "use data.bias: none"
+    )
+
+
+FAR = 1e12
+"""A constant beyond every kink."""
