@@ -99,8 +99,8 @@ class CvxoptLP(CvxoptMaster):
 
     def add(self, plane: int) -> None:
         """Take plane `plane`."""
-        _, b, block = self._roster.add(plane)
-        self._floors.begin(b, block)
+        a, b, block = self._roster.add(plane)
+        self._floors.begin(a, b, block)
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes."""

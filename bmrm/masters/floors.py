@@ -28,12 +28,12 @@ class Floors:
         self.values = np.where(self.makeshift, 0.0, known)
         self._start = np.full(len(known), np.nan)
 
-    def begin(self, b: float, block: int) -> bool:
-        """Hear of a plane's value at w = 0; returns whether a makeshift floor has changed."""
+    def begin(self, a: Vector, b: float, block: int) -> bool:
+        """Hear of a plane; the first one of a block sets its makeshift floor. Returns whether it did."""
         if not self.makeshift[block] or not np.isnan(self._start[block]):
             return False
         self._start[block] = b
-        self.values[block] = b - max(1.0, abs(b))
+        self.values[block] = b - ((abs(b) + float(np.abs(a).max())) or 1.0)
         return True
 
     def deepen(self, roster: Roster, w: Vector, first: int, rest: Vector) -> bool:

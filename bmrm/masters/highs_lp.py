@@ -58,7 +58,7 @@ class HighsLP:
         """Take plane `plane`; its row joins the program at the next `solve`."""
         a, b, block = self._roster.add(plane)
         np.maximum(self._steepest[block], np.abs(a), out=self._steepest[block])
-        if self._floors.begin(b, block):
+        if self._floors.begin(a, b, block):
             self._program = None
 
     def remove(self, planes: Sequence[int]) -> None:
