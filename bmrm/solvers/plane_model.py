@@ -5,6 +5,9 @@ from __future__ import annotations
 from bmrm.masters.planes import MemoryPlanes
 from bmrm.problem import HasMaster, IncompatibleError, MasterSolution, Regularizer, Vector
 
+CLEANING = 10
+"""Solutions between two clearings of idle planes."""
+
 
 class PlaneModel:
     """max_j (<a_j, w> + b_j), from which planes leave that have not mattered for a while.
@@ -25,32 +28,34 @@ class PlaneModel:
         self.planes = MemoryPlanes(dim, (infimum,))
         self.master = regularizer.master(self.planes)
         self.idle_limit = idle_limit
-        self._idle: dict[int, int] = {}
+        self._solved = 0
+        self._last_used: dict[int, int] = {}
 
     def add(self, a: Vector, value: float, w: Vector) -> None:
         """The tangent plane with slope `a` that passes through `value` at `w`."""
         plane = self.planes.add(a, value - float(a @ w))
         self.master.add(plane)
-        self._idle[plane] = 0
+        self._last_used[plane] = self._solved
 
     def solve(self, accuracy: float) -> MasterSolution:
         """The minimiser of the regularized model; planes that are long idle leave afterwards."""
         solution = self.master.solve(accuracy)
-        for plane in self._idle:
-            self._idle[plane] = 0 if solution.multipliers.get(plane, 0.0) > 0.0 else self._idle[plane] + 1
-        if self.idle_limit is not None:
-            self._drop(self.idle_limit)
+        self._solved += 1
+        for plane, multiplier in solution.multipliers.items():
+            if multiplier > 0.0:
+                self._last_used[plane] = self._solved
+        # all at once now and then: each time costs a compaction
+        if self.idle_limit is not None and self._solved % CLEANING == 0:
+            self._drop(self._solved - self.idle_limit)
         return solution
 
     def _drop(self, limit: int) -> None:
-        gone = [plane for plane, idle in self._idle.items() if idle >= limit]
-        # one by one would cost a compaction each
-        if len(gone) < 8:
-            return
-        self.master.remove(gone)
-        self.planes.drop(gone)
+        gone = [plane for plane, used in self._last_used.items() if used <= limit]
+        if gone:
+            self.master.remove(gone)
+            self.planes.drop(gone)
         for plane in gone:
-            del self._idle[plane]
+            del self._last_used[plane]
 
 
 def master_accuracy(relative_gap: float) -> float:

@@ -70,7 +70,7 @@ def test_passes_are_counted():
     metered.value_and_subgradient(np.zeros(7))
     scored = metered.ability(Scored)
     f = scored.map.scores(np.zeros(7))
-    value, slope = scored.phi.value_and_slope(f)
+    _, slope = scored.phi.value_and_slope(f)
     scored.map.pull_back(slope)
     scored.phi.along(f, f)(np.ones(4))
     assert metered.count.passes == 2.0

@@ -1,0 +1,1 @@
+"""Measurements: `python -m benchmarks` runs all and writes docs/measurements.md; `python -m benchmarks passes` one."""
