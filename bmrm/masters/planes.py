@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmrm.problem import Vector
 
-BLOCK_BYTES = 32 << 20
+BLOCK_BYTES = 8 << 20
 """Planes are kept in matrices of about this size; storage grows by one of them at a time."""
 
 BLOCK_ROWS = 512
