@@ -21,7 +21,7 @@ class MemoryPlanes:
     """Planes `R_k(w) >= <a_j, w> + b_j` as dense float64 rows (the protocol `Planes`).
 
     Rows lie side by side in matrices of fixed size, so that growing copies nothing and products run in BLAS:
-    memory is planes x dim x 8 bytes, plus at most one matrix of 32 MB (or one row, where that is longer). A dropped
+    memory is planes x dim x 8 bytes, plus at most one matrix of 8 MB (or one row, where that is longer). A dropped
     row is overwritten by the last one; so `ids` may change its order at `drop`, never otherwise.
 
     Parameters
