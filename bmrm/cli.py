@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", help="file, sklearn:NAME or synthetic:NAME")
-    parser.add_argument("--format", default="auto", help="auto, svmlight, csv or npz; default: auto")
+    parser.add_argument("--format", default="auto", help="auto (default), a name, or {name: csv, label: 0}")
 
 
 def _add_model_and_data(parser: argparse.ArgumentParser) -> None:
@@ -65,9 +65,10 @@ def _train(group: Group, arguments: argparse.Namespace) -> int:
 
 
 def _read(arguments: argparse.Namespace) -> Dataset:
-    from bmrm.data.reading import read_dataset
+    from bmrm.config import format_section
+    from bmrm.data.reading import read
 
-    return read_dataset(arguments.data, format=arguments.format)
+    return read(arguments.data, format=format_section(arguments.format))
 
 
 def _predict(group: Group, arguments: argparse.Namespace) -> int:

@@ -14,11 +14,12 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from bmrm.data.formats import formats
 from bmrm.fields import checked, expected, option_types
 from bmrm.losses import LOSSES
 from bmrm.marks import Document, Place
 from bmrm.problem import BmrmError, InputError
-from bmrm.registry import Registry, nearest, option_name
+from bmrm.registry import Range, Registry, nearest, option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
 
@@ -61,8 +62,8 @@ class DataSection(BaseModel):
     )
     validation: Files | None = Field(None, description="rows to score after training")
     test: Files | None = Field(None, description="rows to score after training")
-    format: Literal["auto", "svmlight", "csv", "npz"] = Field(
-        "auto", description="format of the files; `auto` goes by the name"
+    format: str | dict[str, Any] = Field(
+        "auto", description="`auto` (by name and content), the name of a format, or `{name: ..., option: value}`"
     )
     dimension: Annotated[Count, Field(ge=1)] | None = Field(
         None, description="number of features; null = the largest index on any rank"
@@ -119,6 +120,8 @@ PLUG_INS: Mapping[str, PlugIn] = {
     "regularizer": PlugIn(REGULARIZERS, "l2"),
     "solver": PlugIn(SOLVERS, "auto", {"threads": _THREADS}),
 }
+FORMATS = PlugIn(formats, "auto")
+AUTO = "auto"
 
 Problems = list[tuple[Place, str]]
 """What is wrong, and at which field."""
@@ -144,6 +147,23 @@ def load_settings(path: Path | str, overrides: Sequence[str] = ()) -> Settings:
     return _settings(document, default_directory=f"runs/{path.stem}")
 
 
+def format_section(text: str) -> str | dict[str, Any]:
+    """What a command line says of a format, `csv` or `{name: csv, label: 0}`, as `data.format` has it."""
+    document, problems = Document("--format", text), Problems()
+    if document.value == AUTO:
+        return AUTO
+    section = _plug_in((), FORMATS, document.value, problems)
+    _refuse(document, problems)
+    return section
+
+
+def _refuse(document: Document, problems: Problems) -> None:
+    """Raise one InputError for all problems, in the order of the file."""
+    if problems:
+        problems.sort(key=lambda problem: document.line(problem[0]))
+        raise InputError("\n".join(f"{document.where(place)}: {text}" for place, text in problems))
+
+
 def _settings(document: Document, default_directory: str) -> Settings:
     value = document.value
     if value is None:
@@ -153,26 +173,26 @@ def _settings(document: Document, default_directory: str) -> Settings:
     problems: Problems = []
     value = dict(value)
     for section in PLUG_INS:
-        value[section] = _plug_in(document, section, value.get(section, {}), problems)
+        value[section] = _plug_in((section,), PLUG_INS[section], value.get(section, {}), problems)
+    data = value.get("data")
+    if isinstance(data, dict) and data.get("format", AUTO) != AUTO:
+        value["data"] = data | {"format": _plug_in(("data", "format"), FORMATS, data["format"], problems)}
     try:
         settings = Settings.model_validate(value)
     except ValidationError as error:
         for detail in error.errors():
             place = tuple(str(part) for part in detail["loc"])
             problems.append((place, _sentence(place, detail)))
-    if problems:
-        problems.sort(key=lambda problem: document.line(problem[0]))
-        raise InputError("\n".join(f"{document.where(place)}: {text}" for place, text in problems))
+    _refuse(document, problems)
     if settings.output.directory is None:
         output = settings.output.model_copy(update={"directory": default_directory})
         settings = settings.model_copy(update={"output": output})
     return settings
 
 
-def _plug_in(document: Document, section: str, value: Any, problems: Problems) -> dict[str, Any]:
-    """`{name, every option}` of a section; what is wrong goes into `problems`."""
-    plug_in = PLUG_INS[section]
-    place: Place = (section,)
+def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> dict[str, Any]:
+    """`{name, every option}` of the section at `place`; what is wrong goes into `problems`."""
+    section = ".".join(place)
     if isinstance(value, str):
         value = {"name": value}
     if isinstance(value, dict):
@@ -184,16 +204,16 @@ def _plug_in(document: Document, section: str, value: Any, problems: Problems) -
     try:
         entry = plug_in.registry.get(name)
     except InputError as error:
-        problems.append(((section, "name"), str(error)))
+        problems.append(((*place, "name"), str(error)))
         return {}
     hints = option_types(entry.cls)
     types = {option_name(f.name): hints[f.name] for f in entry.parameters}
     extra_types = {key: kind for key, (kind, _, _) in plug_in.extra.items()}
-    limits = {option_name(f.name): f.metadata.get("range") for f in entry.parameters}
+    limits: dict[str, Range | None] = {option_name(f.name): f.metadata.get("range") for f in entry.parameters}
     before = len(problems)
     given: dict[str, Any] = {}
     for key, raw in value.items():
-        at: Place = (section, str(key))
+        at: Place = (*place, str(key))
         if key not in types and key not in extra_types:
             known = nearest(key, [*types, *extra_types])
             problems.append((at, f"{plug_in.registry.kind} {name!r} has no option {key!r}{known}"))
@@ -203,8 +223,9 @@ def _plug_in(document: Document, section: str, value: Any, problems: Problems) -
         except ValueError as error:
             problems.append((at, f"{section}.{key} is {raw!r:.60}, expected {error}"))
             continue
-        if limits.get(key) is not None and given[key] is not None and given[key] not in limits[key]:
-            problems.append((at, f"{section}.{key} is {raw!r:.60}, expected {limits[key]}"))
+        limit = limits.get(key)
+        if limit is not None and given[key] is not None and given[key] not in limit:
+            problems.append((at, f"{section}.{key} is {raw!r:.60}, expected {limit}"))
     for field in entry.parameters:
         needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if needed and option_name(field.name) not in value:

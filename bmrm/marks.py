@@ -111,9 +111,10 @@ class Document:
         seen: dict[str, int] = {}
         for key, value in node.value:
             name, line = str(key.value), key.start_mark.line + 1
+            here = (*place, name)
             if name in seen:
-                field = ".".join((*place, name))
+                field = ".".join(here)
                 raise InputError(f"{self.name}, line {line}: {field} stands there already in line {seen[name]}")
             seen[name] = line
-            self._lines[(*place, name)] = line
-            self._walk(value, (*place, name))
+            self._lines[here] = line
+            self._walk(value, here)

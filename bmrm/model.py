@@ -9,18 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset, check_matrix
 from bmrm.data.files import whole_file
-from bmrm.data.matrix import Csr, Matrix
+from bmrm.data.matrix import Csr, with_columns
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Loss, Regularizer, Solution
+from bmrm.problem import InputError, Loss, Regularizer, Solution, Targets
 from bmrm.registry import Registry
 from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.scaling import SCALINGS
+from bmrm.scoring import scores_of
 
 FORMAT = 1
 """Version of the model file."""
@@ -81,12 +83,10 @@ class Model:
         matrix = check_matrix(X.X if isinstance(X, Dataset) else X)
         if matrix.shape[1] > self.dim or (not isinstance(matrix, Csr) and matrix.shape[1] != self.dim):
             raise InputError(f"the data have {matrix.shape[1]} features, the model has {self.dim}")
-        scores = _product(matrix, self.weights)
-        if self.row_scale == "unit_norm":
-            norms = _row_norms(matrix)
-            norms[norms == 0.0] = 1.0
-            scores = scores / (norms if scores.ndim == 1 else norms[:, None])
-        return scores + (self.intercept[0] if scores.ndim == 1 else self.intercept)
+        data = SCALINGS[self.row_scale].rows(
+            Dataset(with_columns(matrix, self.dim), Targets(np.zeros(matrix.shape[0])))
+        )
+        return scores_of(data, self.weights, self.intercept)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels, or numbers for regression: what the loss makes of the scores; shape (rows,)."""
@@ -100,15 +100,19 @@ class Model:
 
     def save(self, path: Path | str) -> None:
         """Write `model.npz`: the whole file, or none where writing fails."""
-        header = dict(self.header) | {"row_scale": self.row_scale}
         with whole_file(Path(path)) as stream:
-            np.savez(
-                stream,
-                weights=self.weights,
-                intercept=self.intercept,
-                labels=self.labels,
-                header=np.array(json.dumps(header, allow_nan=False)),
-            )
+            self.write(stream)
+
+    def write(self, stream: IO[bytes]) -> None:
+        """The content of `model.npz`."""
+        header = dict(self.header) | {"row_scale": self.row_scale}
+        np.savez(
+            stream,
+            weights=self.weights,
+            intercept=self.intercept,
+            labels=self.labels,
+            header=np.array(json.dumps(header, allow_nan=False)),
+        )
 
 
 def make_header(
@@ -213,16 +217,3 @@ def _header(path: Path | str, array: NDArray[Any]) -> dict[str, Any]:
 
 def _tuples(value: Any) -> Any:
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
-
-
-def _product(matrix: Matrix, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """matrix @ weights in float64; missing columns count as zeros."""
-    weights = weights[: matrix.shape[1]]
-    product = matrix.to_scipy() @ weights if isinstance(matrix, Csr) else matrix @ weights
-    return np.asarray(product, np.float64)
-
-
-def _row_norms(matrix: Matrix) -> NDArray[np.float64]:
-    if isinstance(matrix, Csr):
-        return np.sqrt(np.asarray(matrix.to_scipy().power(2).sum(axis=1), np.float64)).ravel()
-    return np.asarray(np.linalg.norm(matrix.astype(np.float64), axis=1), np.float64)

@@ -1,0 +1,127 @@
+"""Train from Python: arrays in, a model with its certificate out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.model import Model
+from bmrm.mpi.group import Alone
+from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Vector
+from bmrm.registry import Range, Registry, nearest
+from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.scaling import SCALINGS
+from bmrm.solvers import SOLVERS
+from bmrm.training import BIASES, Problem, solve
+
+
+def fit(
+    X: Any,
+    y: Any,
+    *,
+    loss: Any = "hinge",
+    regularizer: Any,
+    solver: Any = "auto",
+    sample_weight: Any = None,
+    groups: Any = None,
+    bias: str = "none",
+    scale: str = "none",
+    positive_label: float | str | None = None,
+    threads: int | None = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> Model:
+    """Train a linear model: minimise Omega(w) + R(w), R the (weighted) mean loss of the rows.
+
+    Parameters
+    ----------
+    X : array, scipy.sparse matrix or `Csr`, (rows, features), finite; float32 stays float32. Not changed.
+    y : (rows,) labels (numbers or text) or numbers, as the loss wants them.
+    loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance.
+    regularizer : likewise, `bmrm.L2(1e-4)` say.
+    solver : likewise.
+    sample_weight : (rows,), >= 0; None for 1 each.
+    groups : (rows,) integers, for losses over groups of rows.
+    bias : "none"; "regularized": a constant feature 1; "free": an intercept that the regularizer does not touch.
+    scale : "none", "standardize", "max_abs" (folded back into the weights), or "unit_norm" (per row).
+    positive_label : of two labels the positive one; None for the last in sort order.
+    threads : at most so many; None for the usable cores.
+    callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
+    options : of the solver, where it is given by name: `tolerance=1e-6`, `max_iterations`, `time_limit`, ...
+
+    Returns
+    -------
+    Model
+        Its `solution` says how the run ended, with objective, lower bound and history.
+
+    Raises
+    ------
+    InputError
+        Wrong arrays, labels, names or options.
+    IncompatibleError
+        The solver cannot serve this loss and regularizer.
+    """
+    for name, value, known in (("bias", bias, BIASES), ("scale", scale, SCALINGS)):
+        if value not in known:
+            raise InputError(f"{name} is {value!r}, expected one of {', '.join(known)}{nearest(value, known)}")
+    if threads is not None and threads not in Range(least=1):
+        raise InputError(f"threads is {threads!r}, expected a number >= 1")
+    problem = Problem(
+        loss=_plug_in(LOSSES, loss),
+        regularizer=_plug_in(REGULARIZERS, regularizer),
+        solver=_plug_in(SOLVERS, solver, options),
+        bias=bias,
+        scale=scale,
+        positive_label=positive_label,
+        threads=threads,
+    )
+    data = SCALINGS[scale].rows(Dataset.from_arrays(X, y, sample_weight, groups))
+    model = solve(data, problem, Alone(), callback=callback)
+    assert model is not None
+    return model
+
+
+def minimize(
+    risk: Risk,
+    regularizer: Regularizer,
+    solver: Any = "auto",
+    *,
+    start: Vector | None = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> Solution:
+    """Minimise J(w) = regularizer + risk for any convex risk.
+
+    Parameters
+    ----------
+    risk : anything with `dim`, `infimum` (R never goes below it; -inf where unknown) and
+        `value_and_subgradient(w) -> (float, array of shape (dim,))`.
+    regularizer : an instance, `bmrm.L2(1e-4)` say.
+    solver : a name (see `bmrm solvers`), `{"name": ..., option: value}`, or an instance.
+    start : (dim,); None for zero. Not changed.
+    callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
+    options : of the solver, where it is given by name.
+
+    Raises
+    ------
+    IncompatibleError
+        The solver needs what the risk or the regularizer cannot do.
+    """
+    chosen = _plug_in(SOLVERS, solver, options)
+    solution: Solution = chosen.minimize(risk, regularizer, start=start, callback=callback)
+    return solution
+
+
+def _plug_in(registry: Registry[Any], given: Any, options: Mapping[str, Any] | None = None) -> Any:
+    """An instance from a name, a mapping or an instance."""
+    if isinstance(given, str):
+        return registry.make(given, options)
+    if isinstance(given, Mapping):
+        if not isinstance(given.get("name"), str):
+            raise InputError(f"{registry.kind} is {dict(given)!r}, expected a name or {{'name': ...}}")
+        return registry.make(given["name"], {k: v for k, v in given.items() if k != "name"} | dict(options or {}))
+    if options:
+        raise InputError(f"options {', '.join(options)} beside a {registry.kind} that is made already")
+    return given

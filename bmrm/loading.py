@@ -1,0 +1,117 @@
+"""From the section `data` to datasets, on every rank its own rows; what ranks must agree on is agreed on here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.raw import Raw
+from bmrm.data.reading import from_one, scan
+from bmrm.data.weights import read_weights
+from bmrm.mpi.group import Group, together
+from bmrm.problem import InputError, Summary, Vector
+
+PARTS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """This rank's rows of each part that the config names, all with the same number of features."""
+
+    parts: dict[str, Dataset]
+    rows: int
+    """Of the training data, over all ranks."""
+    nnz: int
+    """Likewise."""
+
+    @property
+    def train(self) -> Dataset:
+        """The training rows."""
+        return self.parts["train"]
+
+
+def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
+    """Collective: read what the section `data` (plain, checked) names.
+
+    Raises
+    ------
+    InputError
+        On rank 0, with the first failing rank's message (`OtherRankError` on the others).
+    """
+    raws: dict[str, Raw] = {}
+    with together(group):
+        for part in PARTS:
+            if section[part] is not None:
+                sources = [seeded(source, seed) for source in section[part]]
+                source = sources[0] if len(sources) == 1 else sources
+                raws[part] = scan(source, format=section["format"], part=group.rank, parts=group.size)
+    extents = {part: group.max(raw.extent) for part, raw in raws.items()}
+    parts: dict[str, Dataset] = {}
+    with together(group):
+        train = raws["train"]
+        check_width(train, extents["train"])
+        parts["train"] = train.dataset(extents["train"], features=section["dimension"])
+        for part, raw in raws.items():
+            if part != "train":
+                parts[part] = _like_training(part, raw, extents[part], parts["train"], from_one(extents["train"]))
+    if section["weights"] is not None:
+        parts["train"] = weighted(parts["train"], section["weights"], group)
+    sizes = group.sum(np.array([parts["train"].rows, parts["train"].nnz], np.float64))
+    return Loaded(parts, int(sizes[0]), int(sizes[1]))
+
+
+def _like_training(part: str, raw: Raw, extent: Vector, train: Dataset, one_based: bool) -> Dataset:
+    check_width(raw, extent)
+    try:
+        return raw.dataset(extent, features=train.features, one_based=one_based if raw.numbered else None)
+    except InputError as error:
+        raise InputError(f"data.{part}: {error} (the training data have {train.features} features)") from error
+
+
+def seeded(source: str, seed: int) -> str:
+    """A `synthetic:` source that names no seed gets that of the config."""
+    if not source.startswith("synthetic:") or "seed=" in source:
+        return source
+    return f"{source}{'&' if '?' in source else '?'}seed={seed}"
+
+
+def check_width(raw: Raw, extent: Vector) -> None:
+    """Columns that have no numbers must be as many on every rank."""
+    if not raw.numbered and raw.data.rows and raw.data.features != int(extent[1]):
+        raise InputError(f"{raw.origin}: {raw.data.features} features, the files of other ranks have {int(extent[1])}")
+
+
+def weighted(data: Dataset, path: str, group: Group) -> Dataset:
+    """Collective: `data` with its share of the weights in a file, one per row in the order of all rows."""
+    counts = group.broadcast(group.gather(data.rows))
+    mine = data
+    with together(group):
+        weights = read_weights(path)
+        if len(weights) != sum(counts):
+            raise InputError(f"{path}: {len(weights)} weights, the training data have {sum(counts)} rows")
+        if not weights.any():
+            raise InputError(f"{path}: all weights are 0, expected at least one above 0")
+        first = sum(counts[: group.rank])
+        share = weights[first : first + data.rows].copy()
+        mine = replace(data, targets=replace(data.targets, weights=share))
+    return mine
+
+
+def positive_last(summary: Summary, positive: float | str | None) -> Summary:
+    """The summary with `positive` as the second of its two labels; as it is where None."""
+    if positive is None:
+        return summary
+    if len(summary.labels) != 2:
+        raise InputError(
+            f"data.positive_label is {positive!r}, which needs two labels; there are {len(summary.labels)}"
+        )
+    if positive not in summary.labels:
+        known = " and ".join(map(repr, summary.labels))
+        raise InputError(f"data.positive_label is {positive!r}, but the labels are {known}")
+    if summary.labels[1] == positive:
+        return summary
+    return replace(summary, labels=summary.labels[::-1], counts=summary.counts[::-1])

@@ -1,0 +1,90 @@
+"""How good a model is on rows that lie on many ranks: each scores its own, rank 0 judges."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.labels import LabelSets
+from bmrm.kernels.workers import Workers
+from bmrm.mpi.group import Alone, Group
+from bmrm.problem import InputError, Targets
+from bmrm.risk.linear_map import DataMap
+
+Labels = Sequence[float | str]
+
+
+def codes(targets: Targets, labels: Labels, part: str) -> NDArray[np.float64]:
+    """Position of each row's label in `labels`; one more than the last for a label that is not there.
+
+    With two labels another one is refused: it is a mix-up of names (1 and 2 for -1 and 1), not a rare class.
+    """
+    y = targets.y
+    if isinstance(y, LabelSets) or y.ndim != 1:
+        raise InputError(f"{part}: expected one label per row")
+    known: NDArray[Any] = np.array(labels)
+    if len(y) and (known.dtype.kind == "U") != (y.dtype.kind == "U"):
+        raise InputError(f"{part}: the label {y[0].item()!r} is not among those of the model, {_listed(labels)}")
+    order = np.argsort(known)
+    found = order[np.minimum(np.searchsorted(known, y, sorter=order), len(known) - 1)]
+    strange = known[found] != y if len(y) else np.zeros(0, bool)
+    if len(known) == 2 and strange.any():
+        label = y[strange][0].item()
+        raise InputError(f"{part}: the label {label!r} is not among those of the model, {_listed(labels)}")
+    return np.where(strange, len(known), found).astype(np.float64)
+
+
+def _listed(labels: Labels) -> str:
+    return ", ".join(repr(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
+
+
+def prepared_targets(targets: Targets, labels: Labels, part: str) -> NDArray[np.float64]:
+    """Codes of labels, or the numbers themselves where the task has no labels; InputError for what does not fit."""
+    if len(labels):
+        return codes(targets, labels, part)
+    if isinstance(targets.y, LabelSets) or targets.y.dtype.kind == "U":
+        raise InputError(f"{part}: the targets are no numbers, which this loss is for")
+    return np.asarray(targets.y, np.float64)
+
+
+def scores_of(data: Dataset, weights: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`X weights + intercept`, (rows,) or (rows, scores); weights are (features,) or (features, scores)."""
+    per_row = 1 if weights.ndim == 1 else weights.shape[1]
+    scores = DataMap(data.X, scores_per_row=per_row, workers=Workers()).scores(weights.ravel())
+    return scores + (intercept[0] if scores.ndim == 1 else intercept)
+
+
+def measure(
+    scores: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    loss: Any,
+    classes: int,
+    group: Group | None = None,
+) -> dict[str, float | None] | None:
+    """Collective: the measures that the loss names, over the rows of all ranks; None but on rank 0.
+
+    Parameters
+    ----------
+    scores, y, weights : of this rank's rows; `y` as of `prepared_targets`.
+    classes : number of labels; 0 for tasks without.
+    """
+    group = Alone() if group is None else group
+    weighted = any(group.broadcast(group.gather(weights is not None)))
+    all_scores, all_y = group.gather_array(scores), group.gather_array(y)
+    all_weights = None
+    if weighted:
+        all_weights = group.gather_array(np.ones(len(y)) if weights is None else np.asarray(weights, np.float64))
+    if all_scores is None or all_y is None:
+        return None
+    from bmrm.metrics import Scored, evaluate
+
+    targets = all_y.astype(np.int64) if classes else all_y
+    predicted = loss.predict(all_scores, np.arange(classes))
+    parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
+    return evaluate(loss.metrics, Scored(targets, all_scores, predicted, all_weights, classes, parameters))
