@@ -1,0 +1,311 @@
+"""What every loss must be, each property a function of a case that raises AssertionError where it does not hold."""
+
+import itertools
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import InputError, Scored, Targets, ability
+from bmrm.risk import linear_map, score_function
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.linear_map import DataMap
+from bmrm.risk.score_function import BoundLoss, LossPhi
+from tests.conformance.slow_twins import TWINS
+
+PROPERTIES = {}
+
+
+def law(function):
+    PROPERTIES[function.__name__] = function
+    return function
+
+
+def frozen(array):
+    array = np.array(array)
+    array.flags.writeable = False
+    return array
+
+
+def near(a, b, tolerance=1e-11):
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * (1.0 + np.max(np.abs(b), initial=0.0)))
+
+
+@law
+def subgradient_inequality(case):
+    prepared = case.prepare()
+    points = [(f, *prepared.value_and_slope(f)) for f in case.all_scores()]
+    for (f, value, slope), (g, other, _) in itertools.permutations(points, 2):
+        rounding = 1e-12 * (abs(value) + abs(other) + np.sum(np.abs(slope * f)) + np.sum(np.abs(slope * g)))
+        assert other >= value + np.sum(slope * (g - f)) - rounding
+
+
+@law
+def convex_along_segments(case):
+    prepared = case.prepare()
+    for f, g in itertools.combinations(case.all_scores(), 2):
+        ends = [prepared.value_and_slope(h)[0] for h in (f, g)]
+        for t in (0.1, 0.5, 0.8):
+            inside = prepared.value_and_slope((1 - t) * f + t * g)[0]
+            assert inside <= (1 - t) * ends[0] + t * ends[1] + 1e-11 * (1.0 + sum(map(abs, ends)))
+
+
+@law
+def slope_is_the_derivative(case):
+    prepared, f = case.prepare(), case.generic_scores()
+    for seed in range(5):
+        step = np.random.default_rng(seed).normal(size=f.shape)
+        h = 1e-6
+        difference = (prepared.value_and_slope(f + h * step)[0] - prepared.value_and_slope(f - h * step)[0]) / (2 * h)
+        near(np.sum(prepared.value_and_slope(f)[1] * step), difference, 1e-6)
+    if prepared.smooth:
+        for f in case.all_scores()[:5]:
+            slope = prepared.value_and_slope(f)[1]
+            near(prepared.value_and_slope(f + 1e-7)[1], slope, 1e-5)
+
+
+@law
+def curvature_is_the_second_derivative(case):
+    prepared, f = case.prepare(), case.generic_scores()
+    if not hasattr(prepared, "curvature_product"):
+        return
+    for seed in range(5):
+        step = np.random.default_rng(seed).normal(size=f.shape)
+        h = 1e-5
+        difference = (prepared.value_and_slope(f + h * step)[1] - prepared.value_and_slope(f - h * step)[1]) / (2 * h)
+        near(prepared.curvature_product(f, step), difference, 1e-6)
+    for f in case.all_scores():
+        step = np.random.default_rng(0).normal(size=f.shape)
+        assert np.sum(step * prepared.curvature_product(f, step)) >= 0.0
+
+
+@law
+def value_follows_the_formula(case):
+    twin = TWINS.get(case.loss.name)
+    prepared = case.prepare()
+    y = np.asarray(case.targets.y)
+    for f in case.all_scores():
+        if twin is not None:
+            classes = y.astype(int) if case.loss.task == "multiclass" else y
+            near(prepared.value_and_slope(f)[0], twin(case.loss, classes.tolist(), f.tolist()))
+
+
+@law
+def kernels_follow_the_formulas(case):
+    """The sweep, weighted or not, and the curve along a step, against `value` and `slope`."""
+    weights = [None, np.random.default_rng(5).uniform(0.5, 2.0, case.rows)] if case.decomposes else [None]
+    for w, f in itertools.product(weights, case.all_scores()):
+        prepared = case.prepare(Targets(case.targets.y, w))
+        value, slope = prepared.value_and_slope(f)
+        if case.decomposes:
+            factors = np.ones(case.rows) if w is None else w
+            near(value, np.sum(factors * case.loss.value(f, prepared.y)))
+            near(slope, (factors * case.loss.slope(f, prepared.y).T).T)
+        step, ts = case.generic_scores(9), np.array([-1.0, 0.0, 0.25, 3.0])
+        values, derivatives = score_function.along(prepared, f, step)(ts)
+        for t, v, d in zip(ts, values, derivatives, strict=True):
+            value, slope = prepared.value_and_slope(f + t * step)
+            near(v, value, 1e-10)
+            near(d, np.sum(slope * step), 1e-8)
+
+
+@law
+def weights_are_repetitions(case):
+    counts = np.random.default_rng(6).integers(1, 4, case.rows)
+    if not case.decomposes:
+        with pytest.raises(InputError, match="weight"):
+            case.prepare(Targets(case.targets.y, counts.astype(float)))
+        return
+    copies = np.repeat(np.arange(case.rows), counts)
+    weighted = case.prepare(Targets(case.targets.y, counts.astype(float)))
+    repeated = case.prepare(Targets(case.targets.y[copies]))
+    near(weighted.mass, repeated.mass)
+    for f in case.all_scores():
+        near(weighted.value_and_slope(f)[0], repeated.value_and_slope(f[copies])[0])
+        per_copy = repeated.value_and_slope(f[copies])[1]
+        summed = np.zeros_like(f)
+        np.add.at(summed, copies, per_copy)
+        near(weighted.value_and_slope(f)[1], summed)
+
+
+@law
+def weight_zero_is_absence(case):
+    present = np.random.default_rng(7).random(case.rows) < 0.7
+    if not case.decomposes:
+        with pytest.raises(InputError, match="weight"):
+            case.prepare(Targets(case.targets.y, present.astype(float)))
+        return
+    weighted = case.prepare(Targets(case.targets.y, present.astype(float)))
+    fewer = case.prepare(Targets(case.targets.y[present]))
+    near(weighted.mass, fewer.mass)
+    for f in case.all_scores():
+        value, slope = weighted.value_and_slope(f)
+        near(value, fewer.value_and_slope(f[present])[0])
+        near(slope[present], fewer.value_and_slope(f[present])[1])
+        assert not slope[~present].any()
+
+
+@law
+def order_of_rows_is_nothing(case):
+    order = np.random.default_rng(8).permutation(case.rows)
+    mixed = case.prepare(Targets(case.targets.y[order]))
+    for f in case.all_scores():
+        value, slope = case.prepare().value_and_slope(f)
+        near(mixed.value_and_slope(f[order])[0], value)
+        near(mixed.value_and_slope(f[order])[1], slope[order])
+
+
+def features(case, values):
+    """(rows, 5) features, sparse where `values` is "ones" or "sparse"."""
+    rng = np.random.default_rng(11)
+    X = (rng.random((case.rows, 5)) < 0.4).astype(float)
+    return X if values == "ones" else X * rng.normal(size=X.shape)
+
+
+def dataset(case, X):
+    return Dataset.from_arrays(X, case.targets.y)
+
+
+def weights_of(risk):
+    return frozen(np.random.default_rng(12).normal(size=risk.dim))
+
+
+@law
+def storage_is_nothing(case):
+    from scipy.sparse import csr_matrix
+
+    for values in ("ones", "sparse"):
+        X = features(case, values)
+        dense, sparse = LinearRisk(dataset(case, X), case.loss), LinearRisk(dataset(case, csr_matrix(X)), case.loss)
+        assert (sparse.data.X.values is None) == (values == "ones")
+        w = weights_of(dense)
+        for a, b in zip(dense.value_and_subgradient(w), sparse.value_and_subgradient(w), strict=True):
+            near(a, b)
+
+
+@law
+def float32_is_near(case):
+    X = features(case, "sparse").astype(np.float32)
+    single, double = (LinearRisk(dataset(case, x), case.loss) for x in (X, X.astype(np.float64)))
+    w = weights_of(double)
+    for a, b in zip(single.value_and_subgradient(w), double.value_and_subgradient(w), strict=True):
+        near(a, b)
+    rounded = LinearRisk(dataset(case, features(case, "sparse")), case.loss)
+    near(single.value_and_subgradient(w)[0], rounded.value_and_subgradient(w)[0], 1e-5)
+
+
+@law
+def inputs_stay_as_they_are(case):
+    y = frozen(case.targets.y)
+    weights = frozen(np.ones(case.rows))
+    prepared = case.prepare(Targets(y, weights))
+    for f in case.all_scores():
+        before = f.copy()
+        value, slope = prepared.value_and_slope(f)
+        np.testing.assert_array_equal(f, before)
+        again, same = prepared.value_and_slope(frozen(f))
+        assert value == again
+        np.testing.assert_array_equal(slope, same)
+        assert slope.flags.writeable
+        assert not np.shares_memory(slope, f)
+
+
+@law
+def infimum_is_never_crossed(case):
+    prepared = case.prepare()
+    for f in case.all_scores():
+        value = prepared.value_and_slope(f)[0]
+        assert not np.isnan(value)
+        assert value >= prepared.infimum
+
+
+@law
+def domain_is_checked(case):
+    text = np.array(["x"] * case.rows)
+    if case.loss.task == "regression":
+        wrong = {"nan": np.full(case.rows, np.nan), "x": text, "inf": np.full(case.rows, np.inf)}
+    elif case.loss.task == "binary":
+        wrong = {"only one class: 7": np.full(case.rows, 7.0), "3 labels: 0, 1, 2": np.arange(case.rows) % 3.0}
+    else:
+        wrong = {"only one class: 'x'": text}
+    for said, y in wrong.items():
+        with pytest.raises(InputError, match=f"{case.loss.title}.*{said}"):
+            case.prepare(Targets(y))
+    if case.loss.task != "regression":
+        with pytest.raises(InputError, match=f"{case.loss.title}.*99"):
+            case.prepare(Targets(np.full(case.rows, 99.0)), case.summary())
+    for bad in (-1.0, np.nan):
+        with pytest.raises(InputError, match=f"{case.loss.title}.*weight of row 1 is {bad:g}"):
+            case.prepare(Targets(case.targets.y, np.where(np.arange(case.rows) == 1, bad, 1.0)), case.summary())
+
+
+@law
+def chunks_and_threads_are_nothing(case):
+    X = features(case, "sparse")
+    plain = LinearRisk(dataset(case, X), case.loss, threads=1)
+    w = weights_of(plain)
+    expected = plain.value_and_subgradient(w)
+    with (
+        mock.patch.object(linear_map, "CHUNK_ROWS", 5),
+        mock.patch.object(linear_map, "CHUNK_BYTES", 1),
+        mock.patch.object(linear_map, "WORK_PER_THREAD", 1),
+        mock.patch.object(score_function, "ROWS_PER_THREAD", 4),
+    ):
+        threaded = LinearRisk(dataset(case, X), case.loss, threads=3)
+        found = threaded.value_and_subgradient(w)
+        scored = ability(threaded, Scored)
+        value, slope = scored.phi.value_and_slope(scored.map.scores(w))
+        for a, b, c in zip(found, expected, (value, scored.map.pull_back(slope)), strict=True):
+            near(a, b)
+            near(c, b)
+
+
+@law
+def parts_add_up(case):
+    """As ranks do it: rows shared out, one summary, and the mass of all."""
+    X, y = features(case, "sparse"), case.targets.y
+    whole = LinearRisk(dataset(case, X), case.loss)
+    w = weights_of(whole)
+    value, subgradient = whole.value_and_subgradient(w)
+    cuts = [slice(0, 10), slice(10, 10), slice(10, 24), slice(24, case.rows)]
+    summaries = [case.loss.summarise(Targets(y[cut])) for cut in cuts]
+    summary = summaries[0]
+    for other in summaries[1:]:
+        summary = summary.merge(other)
+    if case.decomposes:
+        risks = [
+            LinearRisk(Dataset.from_arrays(X[cut], y[cut]), case.loss, summary=summary, mass=whole.local_mass)
+            for cut in cuts
+        ]
+        results = [risk.value_and_subgradient(w) for risk in risks]
+        near(sum(risk.local_mass for risk in risks), whole.local_mass)
+        near(sum(risk.infimum for risk in risks), whole.infimum)
+    else:
+        maps = [DataMap(X[cut], scores_per_row=whole.scores_per_row) for cut in cuts]
+        phi = LossPhi(BoundLoss(case.loss, case.targets, summary))
+        total, slope = phi.value_and_slope(np.concatenate([each.scores(w) for each in maps]))
+        results = [(total / len(cuts), each.pull_back(slope[cut])) for each, cut in zip(maps, cuts, strict=True)]
+    near(sum(result[0] for result in results), value)
+    near(sum(result[1] for result in results), subgradient)
+
+
+@law
+def description_rebuilds_it(case):
+    description = LOSSES.describe(case.loss)
+    again = LOSSES.make(description.pop("name"), description)
+    assert again == case.loss
+    assert hash(again) == hash(case.loss)
+
+
+@law
+def predictions_are_labels(case):
+    labels = case.summary().labels
+    found = case.loss.predict(case.generic_scores(), labels)
+    assert found.shape == (case.rows,)
+    if case.loss.task == "regression":
+        assert np.isfinite(found).all()
+    else:
+        assert set(found.tolist()) <= set(labels)
+    assert case.loss.metrics
