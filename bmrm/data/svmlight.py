@@ -51,14 +51,13 @@ class Svmlight:
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Whether the first row, where it lies in `head`, can be read."""
-        for line in head.splitlines()[: max(1, head.count(b"\n"))]:
-            try:
-                row = parse_line(line[:200].rsplit(None, 1)[0] if len(line) > 200 else line, multilabel=True)
-            except ValueError:
-                return False
-            if row is not None:
-                return True
+        """Whether the first line that is no comment has `label index:value` or a number alone; errors may follow."""
+        for line in head.split(b"\n"):
+            tokens = line.split(b"#", 1)[0].split(None, 6)
+            if len(tokens) > 1:
+                return all(b":" in token for token in tokens[1:6])
+            if tokens:
+                return b":" in tokens[0] or all(map(_is_number, tokens[0].split(b",")))
         return False
 
     def scan(self, path: Path, part: int = 0, parts: int = 1) -> Raw:
@@ -173,6 +172,14 @@ def _number(token: bytes, what: str, limit: float) -> float:
     if not abs(number) <= limit:
         raise ValueError(f"{what} is {_shown(token)}, expected a finite number")
     return number
+
+
+def _is_number(token: bytes) -> bool:
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True
 
 
 def _integer(token: bytes, what: str) -> int:
