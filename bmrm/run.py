@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bmrm.mpi.group import Group, OtherRankError, open_group, together
+from bmrm.mpi.group import Group, OtherRankError, open_group
 from bmrm.problem import IncompatibleError, InputError
 
 OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 3
@@ -57,16 +57,25 @@ def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool) -> 
     """Read the config on rank 0, train on all; returns the exit status."""
     from bmrm.training import train
 
-    plain: dict[str, Any] = {}
-    with together(group):
-        if group.rank == 0:
-            from bmrm.config import load_settings
-
-            plain = load_settings(config, overrides).plain()
-    plain = group.broadcast(plain)
+    plain = group.broadcast(_settings(group, config, overrides))
+    if plain is None:
+        raise OtherRankError(f"{config}: rank 0 has refused it")
     outcome = train(plain, group, quiet=quiet)
     status = None if outcome is None else outcome.status.name
     return {"CONVERGED": OK, "NON_FINITE": FAILED}.get(group.broadcast(status), STOPPED)
+
+
+def _settings(group: Group, config: str, overrides: Sequence[str]) -> dict[str, Any] | None:
+    """On rank 0 the checked config as plain JSON; the others hear of a refusal and only rank 0 says why."""
+    if group.rank != 0:
+        return None
+    from bmrm.config import load_settings
+
+    try:
+        return load_settings(config, overrides).plain()
+    except InputError:
+        group.broadcast(None)
+        raise
 
 
 def guarded(work: Callable[[Group], int]) -> int:

@@ -1,0 +1,85 @@
+"""`python -m mpi_examples.tour`: two examples under `mpirun -n 2`, one table. `make run` ends here."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+EXAMPLES = ("breast_cancer", "sparse_text")
+RANKS = 2
+
+
+def main() -> int:
+    """Run the examples; returns 0 when all converged."""
+    console = Console() if sys.stdout.isatty() else Console(width=120)
+    launcher = mpirun()
+    if launcher is None:
+        console.print("no mpirun found: install the extra `mpirun`, or put one on the path", style="bold red")
+        return 1
+    table = Table(title=f"{len(EXAMPLES)} examples under mpirun -n {RANKS}", title_justify="left")
+    for heading in (
+        "data set",
+        "loss",
+        "status",
+        "objective",
+        "lower bound",
+        "relative gap",
+        "seconds",
+        "train accuracy",
+    ):
+        table.add_column(
+            heading, justify="left" if heading in ("data set", "loss", "status") else "right", overflow="fold"
+        )
+    worst, places = 0, []
+    for name in EXAMPLES:
+        config, directory = Path(__file__).parent / name / "config.yaml", Path("runs") / name
+        console.print(f"mpirun -n {RANKS} python -m bmrm.run {config}", highlight=False, soft_wrap=True)
+        command = [launcher, "-n", str(RANKS), sys.executable, "-m", "bmrm.run", str(config), "--quiet"]
+        command += ["--set", f"output.directory={directory}", "--set", "solver.threads=1"]
+        status = subprocess.run(command, check=False).returncode
+        worst = max(worst, status)
+        if status in (0, 3):
+            table.add_row(name, *_row(json.loads((directory / "summary.json").read_text()), _loss(directory)))
+            places.append(directory)
+        else:
+            table.add_row(name, "", f"exit status {status}")
+    console.print()
+    console.print(table)
+    for directory in places:
+        console.print(f"plot {directory / 'convergence.png'}, model {directory / 'model.npz'}", highlight=False)
+    return worst
+
+
+def mpirun() -> str | None:
+    """The launcher beside this Python, else the one on the path."""
+    beside = Path(sys.executable).parent / "mpirun"
+    return str(beside) if beside.exists() else shutil.which("mpirun")
+
+
+def _loss(directory: Path) -> str:
+    from bmrm.model import load_model
+
+    return str(load_model(directory / "model.npz").header["loss"]["name"])
+
+
+def _row(summary: dict[str, Any], loss: str) -> list[str]:
+    return [
+        loss,
+        summary["status"],
+        f"{summary['objective']:.6f}",
+        f"{summary['lower_bound']:.6f}",
+        f"{summary['relative_gap']:.1e}",
+        f"{summary['seconds']['total']:.1f}",
+        f"{summary['metrics']['train']['accuracy']:.3f}",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
