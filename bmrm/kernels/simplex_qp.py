@@ -78,7 +78,7 @@ def rebuild(
     G: Floats, block: Ints, blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, shift: float, j: int
 ) -> float:
     """The shift that suits the support with j; the factor is made anew when it is another."""
-    largest = G[j, j]
+    largest: float = G[j, j]
     for p in range(s):
         largest = max(largest, G[support[p], support[p]])
     if largest <= 0.0 or 1e-6 * largest <= shift <= 1e3 * largest:

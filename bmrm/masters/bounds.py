@@ -18,9 +18,6 @@ import numpy as np
 from bmrm.masters.roster import Roster
 from bmrm.problem import Vector
 
-USED = 1e-9
-"""A makeshift floor with a larger multiplier is in use, and there is no bound."""
-
 
 def onto_simplices(alpha: Vector, rest: Vector, roster: Roster, blocks: int) -> tuple[Vector, Vector]:
     """The multipliers alpha of planes and rest of floors, clipped to >= 0 and scaled to sum 1 per block."""
@@ -35,13 +32,13 @@ def l1_bound(alpha: Vector, rest: Vector, roster: Roster, lam: float) -> float:
     """The bound of multipliers that `onto_simplices` made; -inf where none can be had.
 
     Blocks without a floor must carry all weight on planes, and cannot shrink: they give no bound unless A alpha is
-    flat enough as it is.
+    flat enough as it is, the weight of a makeshift floor being spread over the planes.
     """
     floors = np.array(roster.planes.floors)
     without = ~np.isfinite(floors)
-    if np.any(rest[without] > USED):
+    if np.any(rest[without] > 0.5):
         return -math.inf
-    scale = np.where(without, 1.0 / np.maximum(1.0 - rest, 0.5), 1.0)
+    scale = np.where(without, 1.0 / (1.0 - np.minimum(rest, 0.5)), 1.0)
     alpha = alpha * scale[roster.block]
     largest = float(np.abs(roster.planes.combine(roster.spread(alpha))).max())
     if not largest <= lam:
@@ -53,6 +50,6 @@ def l1_bound(alpha: Vector, rest: Vector, roster: Roster, lam: float) -> float:
     return math.fsum([float(np.dot(alpha, roster.b)), *terms])
 
 
-def flatter(lam: float, floors: Sequence[float]) -> float:
-    """The lambda to solve for: a little less where multipliers cannot be shrunk afterwards."""
-    return lam if all(map(math.isfinite, floors)) else lam * (1.0 - 1e-9)
+def flatter(lam: float, floors: Sequence[float], margin: float) -> float:
+    """The lambda to solve for: less by the relative `margin` where multipliers cannot be shrunk afterwards."""
+    return lam if all(map(math.isfinite, floors)) else lam * (1.0 - margin)

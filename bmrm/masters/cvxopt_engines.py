@@ -92,7 +92,7 @@ class CvxoptLP(CvxoptMaster):
 
     def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
         super().__init__(planes, lam, blocks)
-        self._flat = flatter(lam, planes.floors)
+        self._flat = flatter(lam, planes.floors, 1e-7)
         self._floors = Floors(planes.floors)
         self._judged = 0
         self._last: tuple[Vector, Vector] | None = None
@@ -119,6 +119,9 @@ class CvxoptLP(CvxoptMaster):
         # features that no multipliers can bring to lambda have weight 0
         steep = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * K > 1.0)
         unit = float(np.abs(b).max()) or 1.0
+        if self._floors.makeshift.any():
+            # what is not flat to the margin of `flatter` proves nothing
+            accuracy = min(accuracy, 1e-8)
         found = _solve(
             solvers.lp,
             accuracy,
@@ -140,17 +143,18 @@ def _solve(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
     """One of cvxopt's solvers, with its options for this call only.
 
     Asked for more than rounding allows, an interior point runs on into nonsense; so the tolerance is loosened until
-    it is met.
+    it is met. The LDL factorisation is slower than Cholesky's, and goes on where that one fails.
     """
     tolerance = min(max(0.1 * accuracy, TIGHTEST), LOOSEST)
     reason = "no point found"
     while tolerance <= LOOSEST:
         options = {"show_progress": False, "abstol": 1e-3 * tolerance, "reltol": tolerance, "feastol": tolerance}
-        try:
-            found: dict[str, Any] = program(*data, options=options)
-        except (ArithmeticError, ValueError) as error:
-            reason = str(error)
-        else:
+        for factorisation in ("chol", "ldl"):
+            try:
+                found: dict[str, Any] = program(*data, kktsolver=factorisation, options=options)
+            except (ArithmeticError, ValueError) as error:
+                reason = str(error)
+                continue
             if found["status"] == "optimal":
                 return found
             reason = found["status"]

@@ -43,7 +43,7 @@ class HighsLP:
         if blocks != len(planes.floors):
             raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
         self._lam = lam
-        self._flat = flatter(lam, planes.floors)
+        self._flat = flatter(lam, planes.floors, 1e-9)
         self._blocks = blocks
         self._roster = Roster(planes)
         self._floors = Floors(planes.floors)

@@ -60,12 +60,16 @@ class Model:
 def _solve(program, *data):
     for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
         options = {"show_progress": False, "abstol": tolerance, "reltol": tolerance, "feastol": tolerance}
-        found = program(*map(matrix, data), options=options)
-        if found["status"] == "optimal":
-            return np.array(found["x"]).ravel()
-        if found["status"] == "dual infeasible":
-            return None
-    raise AssertionError(found["status"])
+        for factorisation in ("chol", "ldl"):
+            try:
+                found = program(*map(matrix, data), kktsolver=factorisation, options=options)
+            except (ArithmeticError, ValueError):
+                continue  # the other one may do
+            if found["status"] == "optimal":
+                return np.array(found["x"]).ravel()
+            if found["status"] == "dual infeasible":
+                return None
+    raise AssertionError("cvxopt finds no optimum")
 
 
 class Player:

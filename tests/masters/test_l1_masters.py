@@ -25,7 +25,7 @@ def proved_bound(solution, model, known):
     return scale * float(alpha @ model.b[ids]) + float((1.0 - share) @ np.array(model.floors))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=150)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["highs", "highs", "cvxopt"]),
@@ -59,7 +59,7 @@ def test_any_sequence_of_planes_is_solved(seed, engine, floors, exponent, scale)
             assert abs(proved - solution.lower_bound) <= 1e-12 * size
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(FLOORS), min_size=1, max_size=3))
 def test_engines_agree_with_the_constrained_program(seed, floors):
     for engine in ("highs", "cvxopt"):
