@@ -1,7 +1,7 @@
 """A group of MPI ranks: buffers only, counts above 2^31 safe, and waiting that leaves the cores to those who compute.
 
-MPI libraries wait by spinning. That is right while every rank has a core; where there are more ranks than cores a
-waiting rank polls and sleeps instead.
+MPI libraries wait by spinning. That is right for the moment that an answer usually takes while every rank has a core;
+beyond that, and where there are more ranks than cores, a waiting rank polls and sleeps.
 """
 
 from __future__ import annotations
@@ -27,14 +27,8 @@ T = TypeVar("T")
 PIECE = 1 << 20
 """Numbers sent in one message; longer arrays go in pieces, so no count nears 2^31."""
 
-FIRST_NAP, LONGEST_NAP = 2e-5, 4e-3
-"""Seconds that a waiting rank sleeps between polls where ranks outnumber cores."""
-
 SHORT = 1 << 13
 """Numbers in an array that rank 0 sends to, or takes from, each rank directly where ranks outnumber cores."""
-
-SPINS = 4
-"""Polls between naps, besides one for each other rank."""
 
 
 class MpiGroup:
@@ -59,24 +53,23 @@ class MpiGroup:
     # -- waiting ---------------------------------------------------------------------------------
 
     def wait(self, *requests: MPI.Request) -> None:
-        """Until all requests are complete."""
-        begin = time.perf_counter()
-        if self.crowded:
-            self._poll(list(requests))
-        else:
-            MPI.Request.Waitall(list(requests))
-        self.waited += time.perf_counter() - begin
+        """Until all requests are complete: poll for a while, then sleep between bursts of polls.
 
-    def _poll(self, requests: list[MPI.Request]) -> None:
-        """Test, sleep, test: in bursts, because one test may look at the mailbox of one other rank only."""
-        burst = SPINS + self.size
-        nap = FIRST_NAP
-        while True:
-            for _ in range(burst):
-                if MPI.Request.Testall(requests):
-                    return
-            time.sleep(nap)
-            nap = min(2.0 * nap, LONGEST_NAP)
+        A burst has a poll for each rank, because one poll may look at the mailbox of one other rank only.
+        """
+        pending = list(requests)
+        begin = now = time.perf_counter()
+        burst = 4 + self.size
+        patience, longest_nap = (0.0, 4e-3) if self.crowded else (2e-3, 2e-4)
+        nap = 2e-5
+        while not any(MPI.Request.Testall(pending) for _ in range(burst)):
+            if now - begin < patience:
+                os.sched_yield()
+            else:
+                time.sleep(nap)
+                nap = min(2.0 * nap, longest_nap)
+            now = time.perf_counter()
+        self.waited += time.perf_counter() - begin
 
     def barrier(self) -> None:
         """Wait for every rank."""
