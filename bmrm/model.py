@@ -183,9 +183,11 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
+        with open(path, "rb") as stream:
+            start = stream.read(6)
+        if start == b"\x93NUMPY":
+            raise InputError(f"{path}: not a model file: a single array")
         with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise InputError(f"{path}: not a model file: a single array")
             missing = {"weights", "intercept", "labels", "header"} - set(file.files)
             if missing:
                 raise InputError(f"{path}: not a model file: it has no {', '.join(sorted(missing))}")

@@ -50,11 +50,11 @@ def convergence(history: Sequence[Iteration], *, title: str, tolerance: float | 
             below.axhline(tolerance, color="0.4", linewidth=1, linestyle="--")
             below.annotate(
                 f"tolerance {tolerance:g}",
-                (0.995, tolerance),
+                (0.005, tolerance),
                 xycoords=("axes fraction", "data"),
                 xytext=(0, 3),
                 textcoords="offset points",
-                ha="right",
+                ha="left",
                 fontsize=8,
                 color="0.3",
             )
