@@ -17,28 +17,31 @@ from bmrm.problem import InputError, Targets, Vector
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """Rows as their file numbers the columns, and what that numbering looks like.
+    """Rows, and how their file numbers the columns.
 
     Attributes
     ----------
-    data : the rows; of files that number their columns, `data.X` has one column per number from 0 to the largest.
+    data : the rows; column `j` of `data.X` has the number `j + first` in the file.
     origin : the source, for messages.
-    numbered : whether the columns have numbers in the file, which may count from 0 or from 1.
-    smallest : the smallest of these numbers; None without entries; 0 where columns have no numbers.
+    smallest : the smallest number of a column; None without entries; 0 where columns have no numbers.
+    first : 1 or 0 where the file numbers its columns: the number of column 0 of `data.X` (which may have entries in
+        column -1 if it is 1 and the file counts from 0); None where columns have no numbers.
     """
 
     data: Dataset
     origin: str
-    numbered: bool = False
     smallest: int | None = 0
+    first: int | None = None
 
     @property
     def extent(self) -> Vector:
         """What ranks must agree on: the elementwise maximum over them, `group.max(raw.extent)`, goes to `dataset`.
 
-        Two numbers: minus the smallest column number (-inf without entries) and the number of columns.
+        Two numbers: minus the smallest column number (-inf without entries), and the largest plus 1.
         """
-        return np.array([-np.inf if self.smallest is None else -float(self.smallest), self.data.features])
+        return np.array(
+            [-np.inf if self.smallest is None else -float(self.smallest), self.data.features + (self.first or 0)]
+        )
 
     def dataset(
         self, extent: Vector | None = None, *, features: int | None = None, one_based: bool | None = None
@@ -58,17 +61,17 @@ class Raw:
             More features than `features`; a number 0 where they count from 1.
         """
         extent = self.extent if extent is None else extent
-        if one_based and self.numbered and extent[0] == 0:
+        if one_based and self.first is not None and extent[0] == 0:
             raise InputError(f"{self.origin}: feature number 0, expected numbers from 1")
-        shift = int(from_one(extent) if one_based is None else one_based and extent[0] != 0)
-        columns = int(extent[1])
-        found = max(columns - shift, 1)
+        first = int(from_one(extent) if one_based is None else one_based and extent[0] != 0)
+        found = max(int(extent[1]) - first, 1)
         if features is not None and found > features:
             raise InputError(f"{self.origin}: {found} features, expected at most {features}")
-        data = self.data
-        if shift and isinstance(data.X, Csr):
-            X = data.X
-            data = replace(data, X=Csr(X.indptr, X.indices - np.int32(1), X.values, max(X.columns - 1, 0)))
+        data, X = self.data, self.data.X
+        if isinstance(X, Csr) and self.first is not None:
+            move = self.first - first
+            indices = X.indices + np.int32(move) if move else X.indices
+            data = replace(data, X=Csr(X.indptr, indices, X.values, found))
         return data.with_features(found if features is None else features)
 
     def kept(self, start: int, stop: int) -> Raw:
@@ -102,11 +105,11 @@ def join(raws: Sequence[Raw], origin: str) -> Raw:
     """The rows of several files, in their order."""
     if len(raws) == 1:
         return raws[0]
-    if len({raw.numbered for raw in raws}) > 1:
+    if len({raw.first for raw in raws}) > 1:
         raise InputError(f"{origin}: some files number their columns and some do not, expected files of one format")
     found = [raw.smallest for raw in raws if raw.smallest is not None]
-    X = _join_matrices([raw.data.X for raw in raws], origin, raws[0].numbered)
-    return Raw(Dataset(X, _join_targets(raws, origin)), origin, raws[0].numbered, min(found, default=None))
+    X = _join_matrices([raw.data.X for raw in raws], origin, raws[0].first is not None)
+    return Raw(Dataset(X, _join_targets(raws, origin)), origin, min(found, default=None), raws[0].first)
 
 
 def _join_matrices(matrices: Sequence[Matrix], origin: str, numbered: bool) -> Matrix:

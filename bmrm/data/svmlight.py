@@ -28,9 +28,10 @@ from bmrm.data.shares import byte_share, row_share
 from bmrm.problem import InputError, Targets
 from bmrm.registry import check_parameters, parameter
 
-BLOCK = 1 << 22
+BLOCK = 1 << 20
 """Bytes of text held at a time."""
 MOST_INDEX = 2**31 - 1
+_SPARE = 1.05
 # The largest float64 that does not become infinite in each type.
 _LIMITS = {"float64": sys.float_info.max, "float32": math.nextafter((2 - 2.0**-24) * 2.0**127, 0.0)}
 
@@ -203,6 +204,7 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
 
     dtype = np.dtype(options.dtype)
     least = int(bool(options.one_based))
+    first = int(options.one_based is not False)  # most files count from 1: these are then right without a copy
     limit = _LIMITS[options.dtype]
     columns = _Columns(dtype)
     state = np.zeros(kernel.STATES, np.int64)
@@ -211,16 +213,21 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
         for text, length, offset in _blocks(file, start, stop):
             colons, lines, commas = kernel.count_marks(text, length)
             labels = lines + commas * options.multilabel
+            if columns.room == (0, 0, 0) and stop is not None:
+                whole = _SPARE * (stop - start) / length  # so that the arrays need not grow, if all blocks are alike
+                columns.reserve(int(lines * whole), int(colons * whole), int(labels * whole))
             columns.reserve(state[kernel.ROWS] + lines, state[kernel.ENTRIES] + colons, state[kernel.LABELS] + labels)
             state[kernel.PLACE] = 0
-            while not kernel.scan(text, length, options.multilabel, least, limit, POWERS, *columns.arrays(), state):
+            while not kernel.scan(
+                text, length, options.multilabel, least, first, limit, POWERS, *columns.arrays(), state
+            ):
                 place = int(state[kernel.PLACE])
                 end = int(np.flatnonzero(text[place:length] == 10)[0]) + place
                 try:
                     row = parse_line(text[place:end].tobytes(), multilabel=options.multilabel, least=least, limit=limit)
                 except ValueError as error:
                     raise InputError(f"{path}, line {_line_at(path, offset + place)}: {error}") from None
-                columns.put(row, state)
+                columns.put(row, first, state)
                 state[kernel.PLACE] = end + 1
     rows, entries, labels = (int(state[k]) for k in (kernel.ROWS, kernel.ENTRIES, kernel.LABELS))
     columns.trim(rows, entries, labels)
@@ -231,30 +238,43 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
         columns.indptr,
         columns.indices,
         columns.values if state[kernel.NOT_ONE] else None,
-        int(state[kernel.LARGEST]) + 1,
+        max(int(state[kernel.LARGEST]) + 1 - first, 0),
     )
     groups = columns.groups if rows and int(state[kernel.GROUPED]) == rows else None
     smallest = int(state[kernel.SMALLEST]) if entries else None
-    return Raw(Dataset(X, Targets(y, None, groups)), str(path), True, smallest)
+    return Raw(Dataset(X, Targets(y, None, groups)), str(path), smallest, first)
 
 
 class _Columns:
     """Arrays that grow in place."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.indptr = np.zeros(1, np.int64)
-        self.indices = np.empty(0, np.int32)
-        self.values = np.empty(0, dtype)
-        self.label_ends = np.zeros(1, np.int64)
-        self.labels = np.empty(0)
-        self.groups = np.empty(0, np.int64)
+        self.dtype = dtype
+        self._allocate(0, 0, 0)
+
+    def _allocate(self, rows: int, entries: int, labels: int) -> None:
+        self.indptr = np.empty(rows + 1, np.int64)
+        self.indices = np.empty(entries, np.int32)
+        self.values = np.empty(entries, self.dtype)
+        self.label_ends = np.empty(rows + 1, np.int64)
+        self.labels = np.empty(labels)
+        self.groups = np.empty(rows, np.int64)
+        self.indptr[0] = self.label_ends[0] = 0
+
+    @property
+    def room(self) -> tuple[int, int, int]:
+        """Rows, entries and labels that have a place."""
+        return self.groups.shape[0], self.indices.shape[0], self.labels.shape[0]
 
     def arrays(self) -> _Arrays:
         return self.indptr, self.indices, self.values, self.label_ends, self.labels, self.groups
 
     def reserve(self, rows: int, entries: int, labels: int) -> None:
-        """Give the arrays at least these lengths; `realloc` moves pages rather than bytes when they are large."""
-        # Nothing else refers to the arrays between two calls of the kernel, which is what refcheck would ask.
+        """Give the arrays at least these lengths."""
+        # `resize` moves pages rather than bytes where arrays are large, but fills with zeros: a first allocation does
+        # not touch the memory. Nothing else refers to the arrays between two calls of the kernel (refcheck).
+        if self.room == (0, 0, 0):
+            self._allocate(rows, entries, labels)
         for array, length in zip(self.arrays(), (rows + 1, entries, entries, rows + 1, labels, rows), strict=True):
             if array.shape[0] < length:
                 array.resize(int(length), refcheck=False)
@@ -264,7 +284,7 @@ class _Columns:
         for array, length in zip(self.arrays(), (rows + 1, entries, entries, rows + 1, labels, rows), strict=True):
             array.resize(length, refcheck=False)
 
-    def put(self, row: Row | None, state: NDArray[np.int64]) -> None:
+    def put(self, row: Row | None, first: int, state: NDArray[np.int64]) -> None:
         """Add a line that the kernel has left to Python."""
         from bmrm.kernels import svmlight as kernel
 
@@ -272,7 +292,7 @@ class _Columns:
             return
         at, entry, label = (int(state[k]) for k in (kernel.ROWS, kernel.ENTRIES, kernel.LABELS))
         entries, labels = entry + len(row.indices), label + len(row.labels)
-        self.indices[entry:entries] = row.indices
+        self.indices[entry:entries] = np.array(row.indices, np.int64) - first
         self.values[entry:entries] = row.values
         self.labels[label:labels] = row.labels
         self.groups[at] = 0 if row.group is None else row.group

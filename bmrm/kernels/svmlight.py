@@ -51,6 +51,7 @@ def scan(
     stop: Any,
     multilabel: Any,
     least: Any,
+    first: Any,
     limit: Any,
     powers: Any,
     indptr: Any,
@@ -68,6 +69,7 @@ def scan(
     text : uint8; text[stop - 1] is a newline.
     multilabel : whether a row has any number of labels, joined by commas.
     least : the smallest index allowed.
+    first : subtracted from every index.
     limit : the largest absolute value allowed.
     powers : the table of `bmrm.kernels.decimal`.
     indptr, indices, values, label_ends, labels, groups : outputs, long enough for all marks of the text. `indptr[r]`
@@ -118,11 +120,11 @@ def scan(
             at += 4 if usual else 0
             negative = usual and text[np.uint64(at)] == _MINUS
             at += 1 if negative else 0
-            first = at
+            begin = at
             while usual and 48 <= text[np.uint64(at)] <= 57:
                 group = group * 10 + np.int64(text[np.uint64(at)] - 48)
                 at += 1
-            usual = usual and 0 < at - first <= _MOST_DIGITS and _ends(text[np.uint64(at)])
+            usual = usual and 0 < at - begin <= _MOST_DIGITS and _ends(text[np.uint64(at)])
             group = -group if negative else group
             while usual and _blank(text[np.uint64(at)]):
                 at += 1
@@ -134,12 +136,12 @@ def scan(
                 while text[np.uint64(at)] != _NEWLINE:
                     at += 1
                 break
-            first = at
+            begin = at
             index = 0
             while 48 <= text[np.uint64(at)] <= 57:
                 index = index * 10 + np.int64(text[np.uint64(at)] - 48)
                 at += 1
-            if text[np.uint64(at)] != _COLON or not 0 < at - first <= _MOST_DIGITS or not before < index <= _MOST_INDEX:
+            if text[np.uint64(at)] != _COLON or not 0 < at - begin <= _MOST_DIGITS or not before < index <= _MOST_INDEX:
                 usual = False
                 break
             at += 1
@@ -153,7 +155,7 @@ def scan(
             if not abs(value) <= limit:
                 usual = False
                 break
-            indices[entry] = index
+            indices[entry] = index - first
             values[entry] = value
             entry += 1
             line_not_one = line_not_one or value != 1.0
