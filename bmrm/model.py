@@ -184,14 +184,10 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with open(path, "rb") as stream:
-            start = stream.read(6)
-        if start == b"\x93NUMPY":
-            raise InputError(f"{path}: not a model file: a single array")
-        with np.load(path, allow_pickle=False) as file:
-            missing = {"weights", "intercept", "labels", "header"} - set(file.files)
-            if missing:
-                raise InputError(f"{path}: not a model file: it has no {', '.join(sorted(missing))}")
-            return {name: file[name] for name in ("weights", "intercept", "labels", "header")}
+            if stream.read(6) == b"\x93NUMPY":
+                raise InputError(f"{path}: not a model file: a single array")
+            stream.seek(0)
+            return _members(path, stream)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError, MemoryError) as error:
@@ -201,6 +197,14 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise InputError(
             f"{path}: not a model file: {'it holds pickled objects, which are never read' if pickled else error}"
         ) from error
+
+
+def _members(path: Path, stream: IO[bytes]) -> dict[str, NDArray[Any]]:
+    with np.load(stream, allow_pickle=False) as file:
+        missing = [name for name in ("weights", "intercept", "labels", "header") if name not in file.files]
+        if missing:
+            raise InputError(f"{path}: not a model file: it has no {', '.join(missing)}")
+        return {name: file[name] for name in ("weights", "intercept", "labels", "header")}
 
 
 def _header(path: Path | str, array: NDArray[Any]) -> dict[str, Any]:

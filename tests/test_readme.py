@@ -1,0 +1,39 @@
+"""Every Python block of the README runs, in the order in which it stands there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bmrm.config import load_settings
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(blocks("python"))))
+def test_a_python_block_runs_by_itself(number, tmp_path):
+    (tmp_path / "block.py").write_text(blocks("python")[number])
+    done = subprocess.run([sys.executable, "-W", "error", "block.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_there_are_blocks_for_fit_a_loss_and_a_risk():
+    assert len(blocks("python")) >= 3
+
+
+def test_the_loss_has_at_most_fifteen_lines():
+    block = next(text for text in blocks("python") if "register_loss" in text)
+    loss = block[block.index("@bmrm.register_loss") : block.index("random =")]
+    assert len([line for line in loss.splitlines() if line.strip()]) <= 15
+
+
+def test_the_config_is_a_config(tmp_path):
+    for text in blocks("yaml"):
+        (tmp_path / "a.yaml").write_text(text)
+        assert load_settings(tmp_path / "a.yaml").data.train == ("sklearn:breast_cancer",)
