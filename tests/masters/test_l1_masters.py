@@ -48,7 +48,7 @@ def test_any_sequence_of_planes_is_solved(seed, engine, floors, exponent, scale)
         assert set(solution.multipliers) <= set(player.known)
         assert np.isfinite(solution.w).all()
         value = model.l1(solution.w)
-        size = max(abs(value) if np.isfinite(value) else 0.0, 0.1 * scale)
+        size = max(abs(value) if np.isfinite(value) else 0.0, 0.1 * scale, regularizer.value(solution.w))
         if solution.lower_bound == -np.inf:
             # only where the floors leave the model unbounded, as the reference must find too
             assert not np.isfinite(floors).all()
@@ -81,7 +81,7 @@ def test_engines_agree_with_the_constrained_program(seed, floors):
             assert solution.lower_bound == -np.inf
             continue
         best = model.l1(w)
-        size = max(abs(best), 1e-2)
+        size = max(abs(best), 1e-2, 0.3 * np.abs(w).sum())
         assert solution.lower_bound <= best + 1e-9 * size
         # a makeshift floor may still hide the minimum; there is no bound then
         if np.isfinite(solution.lower_bound):
