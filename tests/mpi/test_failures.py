@@ -1,0 +1,129 @@
+"""What the user sees when a rank dies, reads bad data, or is interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.mpi.launch import ROOT, launch, mpirun
+
+pytestmark = pytest.mark.mpi
+
+CONFIG = """
+schema: 1
+data: {train: "part-{rank}.svm"}
+loss: hinge
+regularizer: {name: l2, lambda: 1.0e-9}
+solver: {name: bundle, tolerance: 1.0e-12, max_iterations: 1000000}
+output: {directory: out}
+"""
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    """A folder with a config that runs for long and three shards."""
+    random = np.random.default_rng(0)
+    for rank in range(3):
+        X = random.normal(size=(200, 40))
+        lines = (f"{random.choice([-1, 1])} " + " ".join(f"{j + 1}:{x:.6g}" for j, x in enumerate(row)) for row in X)
+        (tmp_path / f"part-{rank}.svm").write_text("\n".join(lines) + "\n")
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+def test_a_bad_line_is_reported_once_with_file_line_and_rank(shards):
+    path = shards / "part-2.svm"
+    lines = path.read_text().splitlines()
+    lines[16] = "1 1:0.5 2:abc"
+    path.write_text("\n".join(lines) + "\n")
+    done = launch(3, "-m", "bmrm.run", "config.yaml", cwd=shards)
+    assert done.returncode == 2
+    messages = [line for line in done.stderr.splitlines() if "bmrm" in line]
+    assert len(messages) == 1
+    assert "rank 2" in messages[0]
+    assert "part-2.svm" in messages[0]
+    assert "17" in messages[0]
+    assert not (shards / "out" / "model.npz").exists()
+
+
+def test_a_missing_shard_ends_all_with_status_two(shards):
+    (shards / "part-1.svm").unlink()
+    done = launch(3, "-m", "bmrm.run", "config.yaml", cwd=shards)
+    assert done.returncode == 2
+    assert done.stderr.count("part-1.svm") == 1
+
+
+def test_a_bad_config_is_reported_once(shards):
+    done = launch(2, "-m", "bmrm.run", "config.yaml", "--set", "loss.name=hindge", cwd=shards)
+    assert done.returncode == 2
+    assert done.stderr.count("hindge") == 1
+
+
+def start(folder: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [mpirun(), "-n", "3", sys.executable, "-m", "bmrm.run", "config.yaml"]
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def ranks_of(launcher: int) -> list[int]:
+    """Process ids of the Python ranks below the launcher."""
+    parents, commands = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                commands[int(entry.name)] = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+
+    def below(process: int) -> bool:
+        while process > 1 and process in parents:
+            process = parents[process]
+            if process == launcher:
+                return True
+        return False
+
+    return sorted(p for p in parents if below(p) and b"bmrm.run" in commands[p] and b"mpirun" not in commands[p])
+
+
+def wait_until_training(job: subprocess.Popen[str]) -> list[int]:
+    """The ranks, once the first progress line is out."""
+    assert job.stdout is not None
+    line = job.stdout.readline()
+    assert line, "the job ended before it began"
+    return [p for p in ranks_of(job.pid) if b"proxy" not in Path(f"/proc/{p}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_killed_rank_ends_the_job(shards):
+    job = start(shards)
+    ranks = wait_until_training(job)
+    assert len(ranks) == 3
+    os.kill(ranks[-1], signal.SIGKILL)
+    begin = time.perf_counter()
+    job.communicate(timeout=10.0)
+    assert time.perf_counter() - begin < 10.0
+    assert job.returncode != 0
+    assert not list(shards.glob("out/*"))
+    for rank in ranks:
+        assert not Path(f"/proc/{rank}").exists()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_ctrl_c_writes_the_best_point_and_ends_with_status_three(shards):
+    job = start(shards)
+    ranks = wait_until_training(job)
+    for rank in ranks:
+        os.kill(rank, signal.SIGINT)
+    output, _ = job.communicate(timeout=30.0)
+    assert job.returncode == 3, output
+    assert "INTERRUPTED" in output
+    assert (shards / "out" / "model.npz").exists()

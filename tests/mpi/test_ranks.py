@@ -1,0 +1,39 @@
+"""One risk over several ranks: the same answers as on one, whatever the loss."""
+
+import json
+
+import pytest
+
+from bmrm.losses import LOSSES
+from tests.mpi.launch import launch
+
+pytestmark = pytest.mark.mpi
+
+
+def answers(ranks, *losses, timeout=120.0):
+    done = launch(ranks, "-m", "tests.mpi.nine_losses", *losses, timeout=timeout)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def one_rank():
+    return answers(1)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_every_loss_is_the_same_on_any_number_of_ranks(ranks, one_rank):
+    several = answers(ranks)
+    assert set(several) == {entry.name for entry in LOSSES.all()}
+    for name, (objective, bound, status) in several.items():
+        assert status == "CONVERGED", name
+        assert objective == pytest.approx(one_rank[name][0], rel=1e-8), name
+        assert bound <= one_rank[name][0] * (1.0 + 1e-12), name
+
+
+@pytest.mark.slow
+def test_sixty_four_ranks_on_a_few_cores(one_rank):
+    many = answers(64, "hinge", "roc_area", timeout=60.0)
+    for name, (objective, _, status) in many.items():
+        assert status == "CONVERGED", name
+        assert objective == pytest.approx(one_rank[name][0], rel=1e-8), name
