@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, ClassVar, NamedTuple
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,12 @@ from bmrm.data.labels import LabelSets
 from bmrm.data.matrix import Csr
 from bmrm.data.raw import Raw
 from bmrm.data.shares import byte_share, row_share
+from bmrm.data.svmlight_line import MOST_INDEX, Row, parse_line
 from bmrm.problem import InputError, Targets
 from bmrm.registry import check_parameters, parameter
 
 BLOCK = 1 << 20
 """Bytes of text held at a time."""
-MOST_INDEX = 2**31 - 1
 _SPARE = 1.05
 # The largest float64 that does not become infinite in each type.
 _LIMITS = {"float64": sys.float_info.max, "float32": math.nextafter((2 - 2.0**-24) * 2.0**127, 0.0)}
@@ -110,91 +110,12 @@ _Array = NDArray[Any]
 _Arrays = tuple[_Array, _Array, _Array, _Array, _Array, _Array]
 
 
-class Row(NamedTuple):
-    """One parsed line."""
-
-    labels: list[float]
-    group: int | None
-    indices: list[int]
-    values: list[float]
-
-
-def parse_line(
-    line: bytes, *, multilabel: bool = False, least: int = 0, limit: float = sys.float_info.max
-) -> Row | None:
-    """Read one line in plain Python; None where it holds no row. ValueError says what was expected.
-
-    The definition of the format: the jitted scan reads the same, or leaves the line to this.
-    """
-    tokens = line.split(b"#", 1)[0].split()
-    if not tokens:
-        return None
-    labels: list[float] = []
-    if not (multilabel and b":" in tokens[0]):
-        first = tokens.pop(0)
-        if b"," in first and not multilabel:
-            raise ValueError(f"label {_shown(first)}, expected one number (several labels need multilabel: true)")
-        labels = [
-            _number(token, "label", sys.float_info.max) for token in (first.split(b",") if multilabel else [first])
-        ]
-    group = None
-    if tokens and tokens[0].startswith(b"qid"):
-        head, colon, text = tokens.pop(0).partition(b":")
-        if not colon:
-            raise ValueError(f"{_shown(head)}, expected qid:integer or index:value")
-        group = _integer(text, "qid")
-        if not -(2**63) <= group < 2**63:
-            raise ValueError(f"qid {_shown(text)}, expected a 64-bit integer")
-    indices: list[int] = []
-    values: list[float] = []
-    before = least - 1
-    for token in tokens:
-        text, colon, value = token.partition(b":")
-        if not colon:
-            raise ValueError(f"{_shown(token)}, expected index:value")
-        index = _integer(text, "index")
-        if index <= before:
-            if index < least:
-                raise ValueError(f"index {index}, expected indices from {least}")
-            raise ValueError(f"index {index} after {before}, expected rising indices")
-        if index > MOST_INDEX:
-            raise ValueError(f"index {index}, expected at most {MOST_INDEX}")
-        values.append(_number(value, f"value of index {index}", limit))
-        indices.append(index)
-        before = index
-    return Row(labels, group, indices, values)
-
-
-def _number(token: bytes, what: str, limit: float) -> float:
-    try:
-        number = math.nan if b"_" in token else float(token)
-    except ValueError:
-        number = math.nan
-    if not abs(number) <= limit:
-        raise ValueError(f"{what} is {_shown(token)}, expected a finite number")
-    return number
-
-
 def _is_number(token: bytes) -> bool:
     try:
         float(token)
     except ValueError:
         return False
     return True
-
-
-def _integer(token: bytes, what: str) -> int:
-    try:
-        if b"_" not in token:
-            return int(token)
-    except ValueError:
-        pass
-    raise ValueError(f"{what} {_shown(token)}, expected an integer")
-
-
-def _shown(token: bytes) -> str:
-    text = token.decode("utf-8", "backslashreplace")
-    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
