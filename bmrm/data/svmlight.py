@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import compression, open_bytes
@@ -80,7 +80,7 @@ def read_svmlight(
     part: int = 0,
     parts: int = 1,
     one_based: bool | None = None,
-    dtype: str = "float64",
+    dtype: DTypeLike = "float64",
     multilabel: bool = False,
 ) -> Dataset:
     """Read a file, plain or packed by gzip, bzip2 or xz.
@@ -92,7 +92,7 @@ def read_svmlight(
     part, parts : read the share `part` (from 0) of `parts`. Each part must then be told `features` and `one_based`, or
         use `Svmlight.scan` and agree with the others on `Raw.extent`.
     one_based : indices count from 1; None: they do where none is 0.
-    dtype : "float64" or "float32", the type of the values; sparse rows of only ones have none.
+    dtype : float64 or float32, the type of the values; sparse rows of only ones have none.
     multilabel : labels are sets of numbers, joined by commas.
 
     Raises
@@ -102,7 +102,7 @@ def read_svmlight(
     """
     if parts > 1 and (features is None or one_based is None):
         raise InputError("read_svmlight: a part cannot know the features of the others; state features and one_based")
-    raw = Svmlight(one_based, dtype, multilabel).scan(Path(path), part, parts)
+    raw = Svmlight(one_based, np.dtype(dtype).name, multilabel).scan(Path(path), part, parts)
     return raw.dataset(features=features, one_based=one_based)
 
 
