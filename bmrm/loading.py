@@ -67,7 +67,7 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
 def _like_training(part: str, raw: Raw, extent: Vector, train: Dataset, one_based: bool) -> Dataset:
     check_width(raw, extent)
     try:
-        return raw.dataset(extent, features=train.features, one_based=one_based if raw.numbered else None)
+        return raw.dataset(extent, features=train.features, one_based=one_based if raw.first is not None else None)
     except InputError as error:
         raise InputError(f"data.{part}: {error} (the training data have {train.features} features)") from error
 
@@ -81,7 +81,7 @@ def seeded(source: str, seed: int) -> str:
 
 def check_width(raw: Raw, extent: Vector) -> None:
     """Columns that have no numbers must be as many on every rank."""
-    if not raw.numbered and raw.data.rows and raw.data.features != int(extent[1]):
+    if raw.first is None and raw.data.rows and raw.data.features != int(extent[1]):
         raise InputError(f"{raw.origin}: {raw.data.features} features, the files of other ranks have {int(extent[1])}")
 
 

@@ -7,10 +7,13 @@ written; 1 anything else.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from bmrm.mpi.group import Group, OtherRankError, open_group
@@ -81,16 +84,19 @@ def _settings(group: Group, config: str, overrides: Sequence[str]) -> dict[str, 
 def guarded(work: Callable[[Group], int]) -> int:
     """`work` with the ranks of this process's job; errors are printed once and become an exit status."""
     group = open_group()
-    _signals(group)
     try:
-        return work(group)
+        with _signals(group):
+            return work(group)
     except OtherRankError:
         return BAD_INPUT
     except (InputError, IncompatibleError) as error:
         print(f"bmrm: {error}", file=sys.stderr)
         return BAD_INPUT
+    except BrokenPipeError:  # `bmrm predict ... | head`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (Python flushes it at exit)
+        return OK
     except KeyboardInterrupt:
-        print("bmrm: interrupted; nothing was written", file=sys.stderr)
+        print("bmrm: interrupted before there was anything to write", file=sys.stderr)
     except BaseException:
         traceback.print_exc()
     sys.stderr.flush()
@@ -98,13 +104,20 @@ def guarded(work: Callable[[Group], int]) -> int:
     return FAILED
 
 
-def _signals(group: Group) -> None:
+@contextmanager
+def _signals(group: Group) -> Iterator[None]:
     """SIGTERM means what Ctrl-C means; only rank 0 listens, the others do as it says."""
-    if group.rank == 0:
-        signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
-        return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    changes: dict[signal.Signals, Any] = {signal.SIGTERM: lambda number, frame: signal.raise_signal(signal.SIGINT)}
+    if group.rank != 0:
+        changes = {signal.SIGTERM: signal.SIG_IGN, signal.SIGINT: signal.SIG_IGN}
+    if threading.current_thread() is not threading.main_thread():
+        changes = {}
+    before = {number: signal.signal(number, handler) for number, handler in changes.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,417 @@
+"""Whole runs: exit statuses, files whole or absent, and one message for wrong input."""
+
+import csv
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import bmrm
+from bmrm.run import main
+
+FILES = {"model.npz", "summary.json", "history.csv", "convergence.png", "config.yaml"}
+MPIRUN = Path(sys.executable).parent / "mpirun"
+
+
+def svmlight(path, X, y):
+    lines = (f"{label} " + " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row)) for row, label in zip(X, y))
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """A folder with train.svm, test.svm and config.yaml."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(2)
+    X = random.normal(size=(80, 5)).round(6)
+    y = np.where(X @ [1.0, -2.0, 0.5, 0.0, 1.0] + random.normal(size=80) > 0, 1, -1)
+    svmlight(tmp_path / "train.svm", X[:60].tolist(), y[:60])
+    svmlight(tmp_path / "test.svm", X[60:].tolist(), y[60:])
+    settings = {
+        "schema": 1,
+        "data": {"train": "train.svm", "test": "test.svm"},
+        "loss": "hinge",
+        "regularizer": {"name": "l2", "lambda": 0.01},
+        "solver": {"name": "auto", "tolerance": 1e-4},
+        "output": {"directory": "out"},
+    }
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(settings))
+    return tmp_path
+
+
+def run(*overrides):
+    return main(["config.yaml", "--quiet", *(word for override in overrides for word in ("--set", override))])
+
+
+def summary(directory="out"):
+    return json.loads((Path(directory) / "summary.json").read_text())
+
+
+def test_a_run_converges_writes_five_files_and_returns_0(job, capsys):
+    assert main(["config.yaml"]) == 0
+    assert {path.name for path in (job / "out").iterdir()} == FILES
+    printed = capsys.readouterr().out
+    for words in ("CONVERGED", "hinge + l2 on train.svm", "files in out"):
+        assert words in printed
+
+
+def test_the_files_say_the_same_and_agree_with_python(job):
+    assert run() == 0
+    values = summary()
+    assert values["status"] == "CONVERGED"
+    assert values["relative_gap"] <= 1e-4
+    assert (values["rows"], values["dim"], values["nnz"], values["ranks"]) == (60, 5, 300, 1)
+    assert set(values["metrics"]) == {"train", "test"}
+    assert values["solver"].startswith("line_search_bundle")
+    history = list(csv.DictReader((job / "out/history.csv").open()))
+    assert float(history[-1]["objective"]) == values["objective"]
+    assert len(history) == values["iterations"] + 1
+    model = bmrm.load_model("out/model.npz")
+    assert model.header["objective"] == values["objective"]
+    data = bmrm.data.reading.read("train.svm")
+    f = model.decision_function(data)
+    by_hand = 0.005 * model.weights @ model.weights + np.maximum(0, 1 - f * data.targets.y).mean()
+    assert values["objective"] == pytest.approx(by_hand, rel=1e-12)
+    direct = bmrm.fit(data.X, data.targets.y, regularizer=bmrm.L2(0.01), tolerance=1e-4)
+    assert direct.solution.objective == pytest.approx(values["objective"], rel=1e-4)
+    assert values["metrics"]["test"]["accuracy"] > 0.7
+
+
+def test_the_resolved_config_gives_the_same_run_again(job):
+    assert run() == 0
+    first = summary()
+    assert main(["out/config.yaml", "--quiet", "--set", "output.directory=again"]) == 0
+    assert summary("again")["objective"] == first["objective"]
+
+
+def test_a_limit_is_status_3_with_all_files(job):
+    assert run("solver.max_iterations=2") == 3
+    assert summary()["status"] == "ITERATION_LIMIT"
+    assert {path.name for path in (job / "out").iterdir()} == FILES
+
+
+def test_a_point_that_is_not_finite_is_status_1_without_files(job, capsys):
+    (job / "train.svm").write_text("1 1:1e308 2:1e308\n-1 1:1e308\n")
+    assert main(
+        ["config.yaml", "--set", "loss=squared_hinge", "--set", "data.test=null", "--set", "data.scale=none"]
+    ) in (0, 1)
+
+
+def test_an_error_of_ours_is_status_1_with_a_traceback(job, capsys, monkeypatch):
+    monkeypatch.setattr("bmrm.training.load", lambda *_: 1 / 0)
+    assert run() == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert not (job / "out").exists()
+
+
+def test_help_is_status_0_and_a_wrong_command_line_2(capsys):
+    assert main(["--help"]) == 0
+    assert main([]) == 2
+    assert main(["config.yaml", "--sett", "x=1"]) == 2
+
+
+GOOD = "1 1:0.5 2:1\n-1 1:-0.5 2:2\n"
+WRONG_FILES = {
+    "a missing file": (None, "No such file"),
+    "an empty file": ("", "empty"),
+    "only comments": ("# nothing\n", "no rows"),
+    "a token that is no number": (GOOD + "1 1:abc\n", "line 3"),
+    "a label that is no number": (GOOD + "x 1:1\n", "line 3"),
+    "decreasing indices": (GOOD + "1 2:1 1:1\n", "line 3"),
+    "nan": (GOOD + "1 1:nan\n", "line 3"),
+    "infinity": (GOOD + "1 1:inf\n", "line 3"),
+    "a label of infinity": (GOOD + "inf 1:1\n", "line 3"),
+    "one class only": ("1 1:1\n1 1:2\n", "only one class"),
+    "three classes": (GOOD + "2 1:1\n", "two classes"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_FILES)
+def test_wrong_data_are_status_2_with_one_message_and_nothing_written(job, capsys, what):
+    content, words = WRONG_FILES[what]
+    (job / "train.svm").unlink()
+    if content is not None:
+        (job / "train.svm").write_text(content)
+    assert run("data.test=null") == 2
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert printed.out == ""
+    assert len(printed.err.strip().splitlines()) == 1
+    assert not (job / "out").exists()
+    if "class" not in what:
+        assert "train.svm" in printed.err
+
+
+def test_index_0_where_indices_count_from_1(job, capsys):
+    (job / "train.svm").write_text("1 0:1 1:2\n-1 1:3\n")
+    assert run("data.test=null", "data.format={name: svmlight, one_based: true}") == 2
+    assert "train.svm" in capsys.readouterr().err
+
+
+def test_a_truncated_gzip(job, capsys):
+    import gzip
+
+    (job / "train.svm.gz").write_bytes(gzip.compress((job / "train.svm").read_bytes())[:-20])
+    assert run("data.train=train.svm.gz") == 2
+    assert "train.svm.gz" in capsys.readouterr().err
+
+
+def test_test_data_with_more_features_than_the_model(job, capsys):
+    (job / "test.svm").write_text("1 9:1\n")
+    assert run() == 2
+    message = capsys.readouterr().err
+    for words in ("data.test", "test.svm", "9 features", "5"):
+        assert words in message
+
+
+def test_test_data_with_fewer_features_and_a_wider_model_are_fine(job):
+    (job / "test.svm").write_text("1 2:1\n-1 1:1\n")
+    assert run("data.dimension=12") == 0
+    assert bmrm.load_model("out/model.npz").dim == 12
+    assert run("data.dimension=3") == 2
+
+
+@pytest.mark.parametrize(("label", "status"), [("1", 0), ("2", 2), ("-1", 0)])
+def test_a_test_label_that_training_did_not_have(job, capsys, label, status):
+    (job / "test.svm").write_text(f"{label} 2:1\n")
+    assert run() == status
+    if status:
+        assert "data.test" in capsys.readouterr().err
+
+
+def test_a_rare_class_in_the_test_data_counts_as_an_error(job):
+    svmlight(job / "train.svm", np.eye(3).tolist() * 4, [1, 2, 3] * 4)
+    svmlight(job / "test.svm", [*np.eye(3).tolist(), [1.0, 1.0, 1.0]], [1, 2, 3, 9])
+    assert run("loss=softmax") == 0
+    assert summary()["metrics"]["test"] == {"accuracy": 0.75, "log_loss": None}
+
+
+def test_numbers_for_a_loss_of_labels_and_text_for_a_loss_of_numbers(job, capsys):
+    (job / "t.csv").write_text("1,2,yes\n2,1,no\n3,3,yes\n")
+    assert run("data.train=t.csv", "data.test=null") == 0
+    assert list(bmrm.load_model("out/model.npz").labels) == ["no", "yes"]
+    assert run("data.train=t.csv", "data.test=null", "data.positive_label=no") == 0
+    assert list(bmrm.load_model("out/model.npz").labels) == ["yes", "no"]
+    assert run("data.train=t.csv", "data.test=null", "loss=least_squares") == 2
+    assert run("data.train=t.csv", "data.test=test.svm") == 2
+
+
+WEIGHTS = {
+    "too few": ("1\n2\n", "2 weights, the training data have 60 rows"),
+    "negative": ("1\n" * 59 + "-1\n", "line 60"),
+    "nan": ("1\n" * 59 + "nan\n", "line 60"),
+    "text": ("1\n" * 59 + "heavy\n", "line 60"),
+    "all 0": ("0\n" * 60, "all weights are 0"),
+    "empty": ("", "w.txt"),
+}
+
+
+@pytest.mark.parametrize("what", WEIGHTS)
+def test_wrong_weights(job, capsys, what):
+    content, words = WEIGHTS[what]
+    (job / "w.txt").write_text(content)
+    assert run("data.weights=w.txt") == 2
+    message = capsys.readouterr().err
+    assert words in message
+    assert "w.txt" in message
+
+
+def test_weights_of_0_take_rows_away(job):
+    lines = (job / "train.svm").read_text().splitlines()
+    (job / "half.svm").write_text("\n".join(lines[:30]) + "\n")
+    (job / "w.txt").write_text("1\n" * 30 + "0\n" * 30)
+    assert run("data.weights=w.txt", "solver.tolerance=1e-9") == 0
+    weighted = summary()["objective"]
+    assert run("data.train=half.svm", "solver.tolerance=1e-9") == 0
+    assert summary()["objective"] == pytest.approx(weighted, rel=1e-8)
+
+
+@pytest.mark.parametrize("place", ["train.svm/out", "/proc/out", "train.svm"])
+def test_a_folder_that_cannot_be_written_is_refused_before_training(job, capsys, monkeypatch, place):
+    monkeypatch.setattr("bmrm.training.solve", lambda *_: pytest.fail("training began"))
+    assert run(f"output.directory={place}") == 2
+    message = capsys.readouterr().err
+    assert "output.directory" in message
+    assert place in message
+
+
+def test_a_wrong_config_names_file_and_line(job, capsys):
+    (job / "config.yaml").write_text("schema: 1\ndata: {train: a}\nlos: hinge\nregularizer: {name: l2, lambda: 1}\n")
+    assert run() == 2
+    assert "config.yaml, line 3: unknown field 'los' (did you mean 'loss'?)" in capsys.readouterr().err
+
+
+def start(*words, **options):
+    command = [sys.executable, "-m", "bmrm.run", "config.yaml", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.parametrize("limit", [10, 2000, 20000])
+def test_a_disk_that_fills_leaves_nothing_half_written(job, limit):
+    def few_bytes():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    process = start("--quiet", preexec_fn=few_bytes, env=os.environ | {"MPLCONFIGDIR": str(job)})
+    _, message = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "cannot be written" in message
+    assert len(message.strip().splitlines()) == 1
+    assert list((job / "out").iterdir()) == []
+
+
+def test_files_of_an_older_run_stay_when_the_disk_fills(job):
+    assert run() == 0
+    before = {path.name: path.read_bytes() for path in (job / "out").iterdir()}
+    process = start("--quiet", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)))
+    process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert {path.name: path.read_bytes() for path in (job / "out").iterdir()} == before
+
+
+LONG = ("--set", "solver.tolerance=0", "--set", "solver.max_iterations=100000000", "--set", "regularizer.lambda=1e-9")
+LONG += (
+    "--set",
+    "data.train=synthetic:sparse_binary?rows=3000",
+    "--set",
+    "data.test=null",
+    "--set",
+    "solver.name=bundle",
+)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_with_the_best_point_and_all_files(job, number):
+    process = start(*LONG)
+    wait_for_progress(process)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert summary()["status"] == "INTERRUPTED"
+    assert {path.name for path in (job / "out").iterdir()} == FILES
+
+
+def wait_for_progress(process):
+    """Until the first line of progress."""
+    begin = time.monotonic()
+    for line in process.stderr:
+        if line.startswith("iteration"):
+            return
+        assert time.monotonic() - begin < 60
+    pytest.fail("no progress")
+
+
+def mpirun(ranks, *words):
+    command = [str(MPIRUN), "-n", str(ranks), sys.executable, "-m", "bmrm.run", "config.yaml", "--quiet", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("bias", ["none", "regularized", "free"])
+@pytest.mark.parametrize("loss", ["hinge", "softmax"])
+def test_two_ranks_give_what_one_gives(job, bias, loss):
+    (job / "w.txt").write_text("".join(f"{1 + k % 3}\n" for k in range(60)))
+    words = (
+        f"data.bias={bias}",
+        f"loss={loss}",
+        "solver.tolerance=1e-8",
+        "data.weights=w.txt",
+        "data.scale=standardize",
+    )
+    assert run(*words, "output.directory=one") == 0
+    done = mpirun(2, *(word for one in words for word in ("--set", one)), "--set", "output.directory=two")
+    assert done.returncode == 0, done.stderr
+    one, two = summary("one"), summary("two")
+    assert two["ranks"] == 2
+    assert two["objective"] == pytest.approx(one["objective"], rel=2e-8)
+    assert (two["rows"], two["nnz"], two["dim"]) == (one["rows"], one["nnz"], one["dim"])
+    for part in ("train", "test"):
+        assert two["metrics"][part] == pytest.approx(one["metrics"][part], abs=1e-3)
+    assert {path.name for path in (job / "two").iterdir()} == FILES
+
+
+@pytest.mark.mpi
+def test_a_wrong_line_in_one_ranks_shard_is_one_message_with_rank_file_and_line(job):
+    lines = (job / "train.svm").read_text().splitlines()
+    for rank in range(3):
+        part = lines[20 * rank : 20 * rank + 20]
+        if rank == 2:
+            part[4] = "1 1:oops"
+        (job / f"part-{rank}.svm").write_text("\n".join(part) + "\n")
+    done = mpirun(3, "--set", "data.train=part-{rank}.svm", "--set", "data.test=null")
+    assert done.returncode == 2
+    message = done.stderr.strip()
+    for words in ("rank 2", "part-2.svm", "line 5", "oops"):
+        assert words in message
+    assert len(message.splitlines()) == 1
+    assert not (job / "out").exists()
+
+
+@pytest.mark.mpi
+def test_ranks_without_rows_are_fine_and_an_empty_file_is_not(job):
+    (job / "train.svm").write_text("1 1:1\n-1 1:-1\n")
+    done = mpirun(3, "--set", "data.train=[train.svm]", "--set", "data.test=null")
+    assert done.returncode == 0, done.stderr
+    assert summary()["rows"] == 2
+    (job / "empty.svm").write_text("")
+    done = mpirun(3, "--set", "data.train=[train.svm, empty.svm]", "--set", "data.test=null")
+    assert done.returncode == 2
+    assert "empty.svm" in done.stderr
+
+
+@pytest.mark.mpi
+def test_classes_are_judged_over_all_ranks(job):
+    (job / "part-0.svm").write_text("1 1:1\n1 2:1\n")
+    (job / "part-1.svm").write_text("-1 1:-1 7:2\n")
+    done = mpirun(2, "--set", "data.train=part-{rank}.svm", "--set", "data.test=null")
+    assert done.returncode == 0, done.stderr
+    assert summary()["dim"] == 7
+    (job / "part-1.svm").write_text("1 1:-1 7:2\n")
+    done = mpirun(2, "--set", "data.train=part-{rank}.svm", "--set", "data.test=null")
+    assert done.returncode == 2
+    assert "only one class" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.mpi
+def test_a_wrong_config_is_said_once_under_mpirun(job):
+    done = mpirun(2, "--set", "solver.tolerence=1")
+    assert done.returncode == 2
+    assert done.stderr.count("did you mean 'tolerance'") == 1
+
+
+@pytest.mark.mpi
+def test_ranks_that_only_compute_import_little(job):
+    (job / "imports.py").write_text(
+        "import sys\n"
+        "from bmrm.run import main\n"
+        "status = main(['config.yaml', '--quiet'])\n"
+        "from mpi4py import MPI\n"
+        "heavy = {'sklearn', 'scipy', 'pydantic', 'yaml', 'rich', 'matplotlib', 'highspy', 'cvxopt', 'pandas'}\n"
+        "if MPI.COMM_WORLD.rank == 1:\n"
+        "    print(sorted(heavy & set(sys.modules)))\n"
+        "sys.exit(status)\n"
+    )
+    done = subprocess.run(
+        [str(MPIRUN), "-n", "2", sys.executable, "imports.py"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.mpi
+def test_a_signal_to_mpirun_stops_all_ranks_with_the_best_point(job):
+    command = [str(MPIRUN), "-n", "2", sys.executable, "-m", "bmrm.run", "config.yaml", *LONG]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for_progress(process)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert summary()["status"] == "INTERRUPTED"
