@@ -68,7 +68,7 @@ class Risk(Protocol):
 
 
 def ability(risk: object, kind: type[T]) -> T | None:
-    """What `risk` offers of `kind` (`Scored`, `RowSubsets`, `Blocks`, `Traffic`), or None.
+    """What `risk` offers of `kind` (`Scored`, `RowSubsets`, `Blocks`, `Identity`, `Traffic`), or None.
 
     Asks `risk.ability(kind)` where the risk has that method: abilities depend on the instance (its loss,
     its data), not on the class, and a wrapper forwards or withholds each.
@@ -163,6 +163,14 @@ class Blocks(Protocol):
         ...
 
 
+class Identity(Protocol):
+    """The ability to tell whether two risks are the same function, so that planes of one hold for the other."""
+
+    def fingerprint(self) -> str:
+        """A digest of data, weights, scaling, intercept mode and loss; reads the data once."""
+        ...
+
+
 class Traffic(Protocol):
     """The ability of a distributed risk to say how long it has waited for the network."""
 
@@ -236,6 +244,10 @@ class Planes(Protocol):
 
     def drop(self, ids: Sequence[int]) -> None: ...
 
+    def fold(self, ids: Sequence[int], alpha: Vector) -> int:
+        """Replace planes of one block by their average with weights `alpha`, still a lower bound; returns its id."""
+        ...
+
     def plane(self, id: int) -> tuple[Vector, float, int]:
         """(a, b, block); the array must not be changed."""
         ...
@@ -258,6 +270,24 @@ class MasterSolution:
     """Plane id -> alpha; planes that are not here have 0."""
     lower_bound: float
     """A true lower bound of min J, from a feasible dual point: never above the minimum but for rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class SavedPlanes:
+    """The planes of a finished run, for another run on the same risk with any lambda.
+
+    Attributes
+    ----------
+    slopes : (planes, dim).
+    offsets, blocks : (planes,).
+    fingerprint : of the risk (`Identity`).
+    """
+
+    slopes: NDArray[np.float64]
+    offsets: Vector
+    blocks: NDArray[np.int64]
+    floors: tuple[float, ...]
+    fingerprint: str
 
 
 class Master(Protocol):
@@ -417,7 +447,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
     """(objective - lower_bound) / |objective|, 0 where rounding has put the bound above; inf without a bound."""
     if not (math.isfinite(objective) and math.isfinite(lower_bound)):
         return math.inf
-    return max(0.0, objective - lower_bound) / max(abs(objective), np.finfo(np.float64).tiny)
+    return max(0.0, objective - lower_bound) / max(abs(objective), float(np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,6 +467,8 @@ class Solution:
     history: tuple[Iteration, ...] = field(default=(), repr=False)
     solver: str = ""
     """The name of the solver; what `auto` chose and why."""
+    planes: SavedPlanes | None = field(default=None, repr=False)
+    """The planes of a bundle method that was told to keep them."""
 
     @property
     def gap(self) -> float:

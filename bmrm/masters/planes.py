@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import Vector
+from bmrm.kernels.planes import combine, products
+from bmrm.kernels.vectors import plain
+from bmrm.problem import SavedPlanes, Vector
 
 BLOCK_BYTES = 8 << 20
 """Planes are kept in matrices of about this size; storage grows by one of them at a time."""
@@ -20,9 +22,9 @@ BLOCK_ROWS = 512
 class MemoryPlanes:
     """Planes `R_k(w) >= <a_j, w> + b_j` as dense float64 rows (the protocol `Planes`).
 
-    Rows lie side by side in matrices of fixed size, so that growing copies nothing and products run in BLAS:
-    memory is planes x dim x 8 bytes, plus at most one matrix of 8 MB (or one row, where that is longer). A dropped
-    row is overwritten by the last one; so `ids` may change its order at `drop`, never otherwise.
+    Rows lie side by side in matrices of fixed size, so that growing copies nothing: memory is planes x dim x 8 bytes,
+    plus at most one matrix of 8 MB (or one row, where that is longer). A dropped row is overwritten by the last one; so
+    `ids` may change its order at `drop`, never otherwise.
 
     Parameters
     ----------
@@ -95,23 +97,18 @@ class MemoryPlanes:
 
     def products(self, a: Vector) -> Vector:
         """<a_j, a> for all planes, in the order of `ids`: a Gram row."""
-        used = self._used()
-        if len(used) == 1:
-            return _dot(used[0], a)
-        return np.concatenate([_dot(part, a) for part in used]) if used else np.empty(0)
+        a = plain(a)
+        result = np.empty(len(self._ids))
+        for start, part in self._used():
+            products(part, a, result[start : start + len(part)])
+        return result
 
     def combine(self, alpha: Vector) -> Vector:
         """sum_j alpha_j a_j, in the order of `ids`."""
-        used = self._used()
-        if len(used) == 1:
-            return _dot(alpha, used[0])
+        alpha = plain(alpha)
         total = np.zeros(self.dim)
-        start = 0
-        for part in used:
-            weights = alpha[start : start + len(part)]
-            if weights.any():
-                total += _dot(weights, part)
-            start += len(part)
+        for start, part in self._used():
+            combine(alpha[start : start + len(part)], part, total)
         return total
 
     def drop(self, ids: Sequence[int]) -> None:
@@ -131,18 +128,37 @@ class MemoryPlanes:
         self._ids = tuple(order)
         del self._parts[-(-len(order) // self._rows) + 1 :]
 
+    def fold(self, ids: Sequence[int], alpha: Vector) -> int:
+        """Replace planes of one block by their average with weights `alpha` >= 0, not all 0; returns its id.
+
+        An average of lower bounds is a lower bound; it is all that a minimiser needs to know of the planes folded.
+        """
+        slots = [self._slot[id] for id in ids]
+        if len({self._block[slot] for slot in slots}) != 1:
+            raise ValueError("planes of several blocks cannot be folded into one")
+        weights = np.asarray(alpha, dtype=np.float64) / np.sum(alpha)
+        a = np.zeros(self.dim)
+        for weight, slot in zip(weights, slots, strict=True):
+            a += weight * self._row(slot)
+        folded = self.add(a, float(weights @ self._b[slots]), self._block[slots[0]])
+        self.drop(ids)
+        return folded
+
+    def saved(self, fingerprint: str) -> SavedPlanes:
+        """A copy of all planes."""
+        slopes = np.empty((len(self._ids), self.dim))
+        for start, part in self._used():
+            slopes[start : start + len(part)] = part
+        blocks = np.array(self._block, dtype=np.int64)
+        return SavedPlanes(slopes, self.offsets.copy(), blocks, self.floors, fingerprint)
+
     def _row(self, slot: int) -> NDArray[np.float64]:
         part, row = divmod(slot, self._rows)
         found: Vector = self._parts[part][row]
         return found
 
-    def _used(self) -> list[NDArray[np.float64]]:
-        """The matrices, cut to the rows in use."""
-        full, rest = divmod(len(self._ids), self._rows)
-        return self._parts[:full] + ([self._parts[full][:rest]] if rest else [])
-
-
-def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> Vector:
-    """A product by BLAS, typed."""
-    product: Vector = np.dot(a, b)
-    return product
+    def _used(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """The matrices, cut to the rows in use, and the number of rows before each."""
+        count = len(self._ids)
+        for number, start in enumerate(range(0, count, self._rows)):
+            yield start, self._parts[number][: count - start]

@@ -209,7 +209,8 @@ class MpiGroup:
             for piece in _pieces(np.ascontiguousarray(whole[ends[rank - 1] : ends[rank]]).reshape(-1))
         ]
         self.wait(*requests)
-        return whole[:rows].copy()
+        mine: NDArray[np.float64] = whole[:rows].copy()
+        return mine
 
 
 def _pieces(flat: NDArray[Any]) -> list[NDArray[Any]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.questions import Operation, Question
-from bmrm.problem import Blocks, LinearMap, Risk, RowSubsets, Scored, ScoreFunction, Vector, ability
+from bmrm.problem import Blocks, Identity, LinearMap, Risk, RowSubsets, Scored, ScoreFunction, Vector, ability
 
 LONG = 1 << 17
 """A gradient with more numbers than this is reduced in parts, the first while later ones are still computed."""
@@ -29,6 +29,7 @@ class Share:
     risk: Risk | None
     map: LinearMap | None
     phi: ScoreFunction | None
+    identity: Identity | None = None
 
     @classmethod
     def of(cls, risk: Risk) -> Share:
@@ -36,16 +37,15 @@ class Share:
         scored = ability(risk, Scored)
         subsets = ability(risk, RowSubsets)
         rows = subsets.rows if subsets is not None else 0
-        if scored is None:
-            return cls(risk.dim, risk.infimum, rows, risk, None, None)
-        return cls(risk.dim, risk.infimum, rows, risk, scored.map, scored.phi)
+        map, phi = (scored.map, scored.phi) if scored is not None else (None, None)
+        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Identity))
 
     @property
     def abilities(self) -> set[str]:
         """Names of the kinds that every rank must have for the whole to have them."""
-        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks)
+        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks, Identity)
         if self.risk is None:
-            return {Scored.__name__}
+            return {Scored.__name__, Identity.__name__}
         return {kind.__name__ for kind in kinds if ability(self.risk, kind) is not None}
 
 
@@ -181,6 +181,12 @@ class LocalRisk:
     def _hand_out(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
         self.store[int(arguments[0])] = self.group.hand_out(sent, self.share.rows)
 
+    def _fingerprint(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats | None:
+        """The characters of the ranks' fingerprints, joined."""
+        assert self.share.identity is not None
+        text = self.share.identity.fingerprint().encode()
+        return self.group.gather_array(np.frombuffer(text, dtype=np.uint8).astype(np.float64))
+
     # -- overlap ---------------------------------------------------------------------------------
 
     @property
@@ -217,4 +223,5 @@ _ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | No
     Operation.INFIMA: LocalRisk._infima,
     Operation.COLLECT: LocalRisk._collect,
     Operation.HAND_OUT: LocalRisk._hand_out,
+    Operation.FINGERPRINT: LocalRisk._fingerprint,
 }

@@ -7,6 +7,7 @@ reduction. Scores never travel: rank 0 holds names for them.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -18,7 +19,7 @@ from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.local import LocalRisk, Share
 from bmrm.mpi.questions import Operation, Question, Terms, receive, send
 from bmrm.mpi.remote_scores import RemoteScores, Slot
-from bmrm.problem import Blocks, Risk, RowSubsets, Scored, ScoreFunction, Traffic, Vector
+from bmrm.problem import Blocks, Identity, Risk, RowSubsets, Scored, ScoreFunction, Traffic, Vector
 
 T = TypeVar("T")
 
@@ -76,6 +77,7 @@ class MultiplexedRisk:
             Scored: self._scored,
             RowSubsets: lambda: _Rows(self),
             Blocks: lambda: _Blocks(self),
+            Identity: lambda: _Fingerprints(self),
         }
         return cast(T, offers[kind]())
 
@@ -264,3 +266,12 @@ class _Blocks:
 
     def infima(self, blocks: int) -> Vector:
         return cast(Vector, self.risk.ask(Operation.INFIMA, blocks))
+
+
+@dataclass(frozen=True)
+class _Fingerprints:
+    risk: MultiplexedRisk
+
+    def fingerprint(self) -> str:
+        codes = self.risk.ask(Operation.FINGERPRINT)
+        return hashlib.sha256(codes.tobytes()).hexdigest()

@@ -31,6 +31,7 @@ class Operation(IntEnum):
     INFIMA = 11  # count of blocks
     COLLECT = 12  # scores
     HAND_OUT = 13  # new
+    FINGERPRINT = 14
 
 
 Terms = tuple[tuple[int, float], ...]

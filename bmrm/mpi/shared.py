@@ -12,6 +12,7 @@ from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import Loss, Risk, Summary, Targets
 from bmrm.risk.columns import Columns
+from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def _whole_sample(
             per_row, infimum = phi.scores_per_row, phi.infimum
     per_row = group.broadcast(per_row)
     map = DataMap(data.X, scores_per_row=per_row, columns=columns, bias=bias, workers=Workers(threads))
-    share = Share(map.dim, infimum, data.rows, None, map, None)
+    identity = DataIdentity(data, loss, summary, map.columns, bias)
+    share = Share(map.dim, infimum, data.rows, None, map, None, identity)
     return MultiplexedRisk(share, group, whole=phi)
 
 

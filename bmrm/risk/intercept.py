@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bmrm.problem import IncompatibleError, Risk, Scored, ScoreFunction, Scores, Traffic, Vector, ability
+from bmrm.problem import Identity, IncompatibleError, Risk, Scored, ScoreFunction, Scores, Traffic, Vector, ability
+from bmrm.risk.identity import Prefixed
 from bmrm.risk.mixture import Mixture, derivative_of, refuse_degenerate, slope_of
 from bmrm.risk.mixture_search import minimum_over_constant
 from bmrm.risk.mixture_simplex import minimum_over_constants
@@ -58,6 +59,9 @@ class FreeIntercept:
             offered = Scored(self.map, self.phi)
         elif kind is Traffic:
             offered = ability(self.risk, Traffic)
+        elif kind is Identity:
+            inner = ability(self.risk, Identity)
+            offered = None if inner is None else Prefixed("free intercept", inner)
         return offered  # type: ignore[no-any-return]
 
 

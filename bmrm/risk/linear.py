@@ -12,8 +12,9 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.kernels.vectors import plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import Blocks, InputError, Loss, PreparedLoss, RowSubsets, Scored, Summary, Vector
+from bmrm.problem import Blocks, Identity, InputError, Loss, PreparedLoss, RowSubsets, Scored, Summary, Vector
 from bmrm.risk.columns import Columns
+from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear_map import DataMap, Span, added
 from bmrm.risk.score_function import BoundLoss, LossPhi
 
@@ -83,10 +84,12 @@ class LinearRisk:
         return value, self.map.pull_back(slope)
 
     def ability(self, kind: type[T]) -> T | None:
-        """`Scored` always; `RowSubsets` and `Blocks` where the loss is a sum over rows."""
+        """`Scored` and `Identity` always; `RowSubsets` and `Blocks` where the loss is a sum over rows."""
         offered: Any = None
         if kind is Scored:
             offered = Scored(self.map, self.phi)
+        elif kind is Identity:
+            offered = DataIdentity(self.data, self.loss, self.summary, self.map.columns, self.map.bias)
         elif kind is RowSubsets and self.bound.divisible:
             offered = ChosenRows(self)
         elif kind is Blocks and self.bound.divisible:
@@ -120,7 +123,8 @@ class LinearRisk:
                 loss, slope = prepared.value_and_slope(f)
                 products.add_pull_back(start, stop, plain(slope), gradient)
                 value += loss
-                total += slope.sum(axis=0)
+                if self.map.needs_total:
+                    total += slope.sum(axis=0)
             return value, gradient, total
 
         results = self._workers.map(work, plan)

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import (
+    Blocks,
+    Callback,
+    IncompatibleError,
+    Regularizer,
+    Risk,
+    SavedPlanes,
+    Solution,
+    Vector,
+)
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.monitor import IterativeSolver
-from bmrm.solvers.plane_model import PlaneModel, master_accuracy
+from bmrm.solvers.metered import MeteredRisk
+from bmrm.solvers.plane_model import PlaneSolver, master_accuracy
+
+Oracle = Callable[[Vector], tuple[Vector, NDArray[np.float64]]]
+"""w -> the values (blocks,) and the subgradients (blocks, dim) of the terms of the risk."""
 
 
 @register("bundle", needs="value and subgradient; a master", certificate="the master's bound")
 @dataclass(frozen=True)
-class Bundle(IterativeSolver):
+class Bundle(PlaneSolver):
     """BMRM: minimise the regularized maximum of all tangent planes, add the plane at the minimiser, repeat.
 
     With `w_i` the minimiser of `J_i(w) = Omega(w) + max(infimum, max_j <a_j, w> + b_j)` (eq. 7, 8), `J_i(w_i)` is
@@ -23,11 +39,10 @@ class Bundle(IterativeSolver):
 
     Parameters
     ----------
-    idle_limit : a plane leaves when the master has not used it for so many iterations; null keeps all. Memory is
-        2 (planes kept) dim 8 bytes at most.
+    cuts_per_pass : blocks of rows that give a plane each: a finer model for the same pass, and a larger master.
     """
 
-    idle_limit: int | None = parameter(100, least=1, doc="iterations until an unused plane leaves", example=1)
+    cuts_per_pass: int = parameter(1, least=1, doc="planes a pass, one for each block of rows", example=3)
 
     def minimize(
         self,
@@ -36,21 +51,42 @@ class Bundle(IterativeSolver):
         *,
         start: Vector | None = None,
         callback: Callback | None = None,
+        planes: SavedPlanes | None = None,
     ) -> Solution:
-        """As of `Solver`."""
+        """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model."""
         with self.monitor(risk, regularizer, start, callback) as run:
-            model = PlaneModel(regularizer, risk.dim, risk.infimum, self.idle_limit)
+            oracle, infima = self._oracle(run.risk)
+            model, proposal = self.model(run, infima, planes)
             w = run.start
+            if proposal is not None:
+                run.raise_bound(proposal.lower_bound)
+                w = run.start if start is not None else proposal.w
             while True:
-                value, a = run.risk.value_and_subgradient(w)
+                values, slopes = oracle(w)
+                value = float(values.sum())
                 run.improve(w, value + regularizer.value(w))
                 if run.record():
-                    return run.solution(self.name)  # type: ignore[attr-defined, no-any-return]
+                    return self.finished(run, model, self.name)  # type: ignore[attr-defined]
                 if not math.isfinite(value):
                     w = 0.5 * (run.w + w)
                     continue
                 with run.master():
-                    model.add(a, value, w)
+                    for block, (a, part) in enumerate(zip(slopes, values, strict=True)):
+                        model.add(a, float(part), w, block)
                     proposal = model.solve(master_accuracy(run.relative_gap))
                 run.raise_bound(proposal.lower_bound)
                 w = proposal.w
+
+    def _oracle(self, risk: MeteredRisk) -> tuple[Oracle, tuple[float, ...]]:
+        if self.cuts_per_pass == 1:
+
+            def single(w: Vector) -> tuple[Vector, NDArray[np.float64]]:
+                value, a = risk.value_and_subgradient(w)
+                return np.array([value]), a[None, :]
+
+            return single, (risk.infimum,)
+        blocks = risk.ability(Blocks)
+        if blocks is None:
+            raise IncompatibleError("cuts_per_pass above 1 needs a risk with the ability Blocks; use 1")
+        count = self.cuts_per_pass
+        return lambda w: blocks.values_and_subgradients(w, count), tuple(map(float, blocks.infima(count)))

@@ -16,6 +16,7 @@ from bmrm.problem import (
     IncompatibleError,
     Regularizer,
     Risk,
+    SavedPlanes,
     Scored,
     Scores,
     Solution,
@@ -26,8 +27,8 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers.line_search import minimize_along, total
-from bmrm.solvers.monitor import IterativeSolver, Monitor
-from bmrm.solvers.plane_model import PlaneModel, master_accuracy
+from bmrm.solvers.monitor import Monitor
+from bmrm.solvers.plane_model import PlaneModel, PlaneSolver, master_accuracy
 
 SEARCH_ACCURACY = 0.01
 """The line search stops this share of the gap above the minimum along the line."""
@@ -44,7 +45,7 @@ class _Best:
 
 @register("line_search_bundle", needs="Scored; a master", certificate="the master's bound")
 @dataclass(frozen=True)
-class LineSearchBundle(IterativeSolver):
+class LineSearchBundle(PlaneSolver):
     """Cutting planes with a best-so-far point whose objective never rises.
 
     Each iteration: `w_m` minimises the model; `w_b <- w_b + t (w_m - w_b)` with `t` from a line search over
@@ -55,12 +56,9 @@ class LineSearchBundle(IterativeSolver):
     ----------
     mu : where between the best point and the model's minimiser the plane is taken; null adapts it to the step,
         mu = clip(t / 2, 0.05, 0.9); the paper's fixed value is 0.1.
-    idle_limit : a plane leaves when the master has not used it for so many iterations; null keeps all. Memory is
-        2 (planes kept) dim 8 bytes at most.
     """
 
     mu: float | None = parameter(None, above=0.0, most=1.0, doc="place of the cut; null adapts", example=0.1)
-    idle_limit: int | None = parameter(100, least=1, doc="iterations until an unused plane leaves", example=1)
 
     def minimize(
         self,
@@ -69,18 +67,26 @@ class LineSearchBundle(IterativeSolver):
         *,
         start: Vector | None = None,
         callback: Callback | None = None,
+        planes: SavedPlanes | None = None,
     ) -> Solution:
-        """As of `Solver`; raises IncompatibleError where the risk has no scores."""
+        """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model.
+
+        Raises IncompatibleError where the risk has no scores.
+        """
         with self.monitor(risk, regularizer, start, callback) as run:
             scored = run.risk.ability(Scored)
             if scored is None:
                 raise IncompatibleError(
                     "line_search_bundle needs a risk with the ability Scored; solver bundle does without"
                 )
-            model = PlaneModel(regularizer, risk.dim, risk.infimum, self.idle_limit)
-            return self._loop(run, scored, model)
+            model, proposal = self.model(run, (risk.infimum,), planes)
+            if proposal is not None:
+                run.raise_bound(proposal.lower_bound)
+                run.start = run.start if start is not None else proposal.w
+            self._loop(run, scored, model)
+            return self.finished(run, model, self.name)  # type: ignore[attr-defined]
 
-    def _loop(self, run: Monitor, scored: Scored, model: PlaneModel) -> Solution:
+    def _loop(self, run: Monitor, scored: Scored, model: PlaneModel) -> None:
         batch = 1 if run.risk.ability(Traffic) is None else 3
         w, f = run.start, scored.map.scores(run.start)
         value, slope = scored.phi.value_and_slope(f)
@@ -100,7 +106,6 @@ class LineSearchBundle(IterativeSolver):
             mu = self.mu if self.mu is not None else float(np.clip(0.5 * t, 0.05, 0.9))
             if not done:
                 w, f, value, slope = self._cut(scored, best, mu, proposal.w, (1.0 - t) * step_f)
-        return run.solution(self.name)  # type: ignore[attr-defined, no-any-return]
 
     def _cut(
         self, scored: Scored, best: _Best, mu: float, w_model: Vector, step_f: Scores

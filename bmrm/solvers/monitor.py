@@ -20,6 +20,7 @@ from bmrm.problem import (
     Iteration,
     Regularizer,
     Risk,
+    SavedPlanes,
     Solution,
     Status,
     Vector,
@@ -147,7 +148,7 @@ class Monitor:
         """Say that no further progress is possible."""
         self.status = Status.STALLED if math.isfinite(self.objective) else Status.NON_FINITE
 
-    def solution(self, solver: str) -> Solution:
+    def solution(self, solver: str, planes: SavedPlanes | None = None) -> Solution:
         """The result; the last line of the history is brought up to date."""
         assert self.status is not None
         if self.history:
@@ -163,6 +164,7 @@ class Monitor:
             seconds=self.seconds,
             history=tuple(self.history),
             solver=solver,
+            planes=planes,
         )
 
     def _line(self, iteration: int) -> Iteration:

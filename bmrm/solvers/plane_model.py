@@ -2,62 +2,187 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
 from bmrm.masters.planes import MemoryPlanes
-from bmrm.problem import HasMaster, IncompatibleError, MasterSolution, Regularizer, Vector
+from bmrm.problem import (
+    HasMaster,
+    Identity,
+    IncompatibleError,
+    InputError,
+    MasterSolution,
+    Regularizer,
+    Risk,
+    SavedPlanes,
+    Solution,
+    Vector,
+    ability,
+)
+from bmrm.registry import parameter
+from bmrm.solvers.monitor import IterativeSolver, Monitor
 
 CLEANING = 10
-"""Solutions between two clearings of idle planes."""
+"""Solutions between two clearings of idle planes: each costs a compaction."""
+
+
+@dataclass(frozen=True)
+class PlaneSolver(IterativeSolver):
+    """What the bundle methods have in common.
+
+    Parameters
+    ----------
+    idle_limit : a plane leaves when the master has not used it for so many iterations; null keeps all.
+    max_planes : planes kept at most, null for no limit. Unused ones leave first, the oldest before; then those with
+        the smallest multipliers are folded into one average. The bound stays true and the method still converges.
+    keep_planes : whether the `Solution` holds the planes, from which `minimize(planes=...)` can start, with any
+        lambda.
+
+    Notes
+    -----
+    Memory is (planes kept) dim 8 bytes, and the square of their number for the Gram matrix of the master.
+    """
+
+    idle_limit: int | None = parameter(100, least=1, doc="iterations until an unused plane leaves", example=1)
+    max_planes: int | None = parameter(None, least=4, doc="planes kept at most", example=4)
+    keep_planes: bool = parameter(False, doc="keep the planes in the solution", example=True)
+
+    def model(
+        self, run: Monitor, infima: Sequence[float], planes: SavedPlanes | None
+    ) -> tuple[PlaneModel, MasterSolution | None]:
+        """An empty model, or one that starts from the planes of another run, and then its minimiser."""
+        model = PlaneModel(run.regularizer, run.risk.dim, infima, self.idle_limit, self.max_planes)
+        if planes is None:
+            return model, None
+        check_reuse(run.risk, planes, model.planes.floors)
+        with run.master():
+            model.take(planes)
+            return model, model.solve(master_accuracy(self.tolerance))
+
+    def finished(self, run: Monitor, model: PlaneModel, name: str) -> Solution:
+        """The solution, with the planes if they are to be kept."""
+        identity = run.risk.ability(Identity) if self.keep_planes else None
+        saved = model.planes.saved(identity.fingerprint() if identity is not None else "") if self.keep_planes else None
+        return run.solution(name, saved)
 
 
 class PlaneModel:
-    """max_j (<a_j, w> + b_j), from which planes leave that have not mattered for a while.
+    """The sum over blocks of max_j (<a_j, w> + b_j), from which planes leave that have not mattered for a while.
 
     Parameters
     ----------
     regularizer : must offer a master.
-    dim, infimum : of the risk; the infimum is the floor plane.
-    idle_limit : a plane leaves when its multiplier was zero in so many solutions in a row; None keeps all.
+    dim : length of w.
+    infima : of each block of the risk; the floor planes.
+    idle_limit, max_planes : as of `PlaneSolver`.
     """
 
-    def __init__(self, regularizer: Regularizer, dim: int, infimum: float, idle_limit: int | None) -> None:
+    def __init__(
+        self,
+        regularizer: Regularizer,
+        dim: int,
+        infima: Sequence[float],
+        idle_limit: int | None = None,
+        max_planes: int | None = None,
+    ) -> None:
         if not isinstance(regularizer, HasMaster):
             raise IncompatibleError(
                 f"regularizer {type(regularizer).__name__} offers no master, which cutting planes need;"
                 " solver lbfgs does without"
             )
-        self.planes = MemoryPlanes(dim, (infimum,))
-        self.master = regularizer.master(self.planes)
+        if max_planes is not None and max_planes < 4 * len(infima):
+            raise InputError(
+                f"max_planes is {max_planes}, expected at least 4 for each of the {len(infima)} cuts a pass"
+            )
+        self.planes = MemoryPlanes(dim, tuple(infima))
+        self.master = regularizer.master(self.planes, len(infima))
         self.idle_limit = idle_limit
+        self.max_planes = max_planes
         self._solved = 0
         self._last_used: dict[int, int] = {}
+        self._multipliers: dict[int, float] = {}
 
-    def add(self, a: Vector, value: float, w: Vector) -> None:
+    def add(self, a: Vector, value: float, w: Vector, block: int = 0) -> None:
         """The tangent plane with slope `a` that passes through `value` at `w`."""
-        plane = self.planes.add(a, value - float(a @ w))
-        self.master.add(plane)
-        self._last_used[plane] = self._solved
+        if self.max_planes is not None and len(self._last_used) >= self.max_planes:
+            self._make_room(self.max_planes)
+        self._take(a, value - float(a @ w), block)
+
+    def take(self, planes: SavedPlanes) -> None:
+        """All planes of another run."""
+        for a, b, block in zip(planes.slopes, planes.offsets, planes.blocks, strict=True):
+            self._take(a, float(b), int(block))
 
     def solve(self, accuracy: float) -> MasterSolution:
         """The minimiser of the regularized model; planes that are long idle leave afterwards."""
         solution = self.master.solve(accuracy)
         self._solved += 1
+        self._multipliers = solution.multipliers
         for plane, multiplier in solution.multipliers.items():
             if multiplier > 0.0:
                 self._last_used[plane] = self._solved
-        # all at once now and then: each time costs a compaction
         if self.idle_limit is not None and self._solved % CLEANING == 0:
-            self._drop(self._solved - self.idle_limit)
+            limit = self._solved - self.idle_limit
+            self._drop([plane for plane, used in self._last_used.items() if used <= limit])
         return solution
 
-    def _drop(self, limit: int) -> None:
-        gone = [plane for plane, used in self._last_used.items() if used <= limit]
+    def _take(self, a: Vector, b: float, block: int) -> None:
+        plane = self.planes.add(a, b, block)
+        self.master.add(plane)
+        self._last_used[plane] = self._solved
+
+    def _drop(self, gone: Sequence[int]) -> None:
         if gone:
             self.master.remove(gone)
             self.planes.drop(gone)
         for plane in gone:
             del self._last_used[plane]
 
+    def _make_room(self, limit: int) -> None:
+        """Down to three quarters of `limit`: unused planes leave, then small multipliers are folded."""
+        goal = 3 * limit // 4
+        unused = sorted(
+            (p for p in self._last_used if not self._multipliers.get(p, 0.0) > 0.0), key=lambda p: self._last_used[p]
+        )
+        self._drop(unused[: max(0, len(self._last_used) - goal)])
+        if len(self._last_used) > goal:
+            self._fold(goal // 2)
+
+    def _fold(self, keep: int) -> None:
+        """Fold all but the `keep` largest multipliers into one plane a block."""
+        order = sorted(self._last_used, key=lambda plane: self._multipliers.get(plane, 0.0))
+        small: dict[int, list[int]] = {}
+        for plane in order[: max(2, len(order) - keep)]:
+            small.setdefault(self.planes.plane(plane)[2], []).append(plane)
+        for members in small.values():
+            if len(members) < 2:
+                continue
+            alpha = np.array([self._multipliers[plane] for plane in members])
+            self.master.remove(members)
+            folded = self.planes.fold(members, alpha)
+            self.master.add(folded)
+            for plane in members:
+                del self._last_used[plane]
+            self._last_used[folded] = self._solved
+            self._multipliers = {**self._multipliers, folded: float(alpha.sum())}
+
 
 def master_accuracy(relative_gap: float) -> float:
     """How exactly to solve the master: a tenth of the gap is as good as exact, and cheaper."""
     return min(max(0.1 * relative_gap, 1e-15), 0.1)
+
+
+def check_reuse(risk: Risk, planes: SavedPlanes, floors: tuple[float, ...]) -> None:
+    """InputError unless the planes were made by the same risk with the same blocks."""
+    identity = ability(risk, Identity)
+    if identity is None:
+        raise IncompatibleError("planes can be reused only with a risk that has the ability Identity")
+    if planes.slopes.shape[1] != risk.dim or len(planes.floors) != len(floors):
+        raise InputError(
+            f"the planes have dimension {planes.slopes.shape[1]} and {len(planes.floors)} blocks,"
+            f" expected {risk.dim} and {len(floors)}"
+        )
+    if planes.fingerprint != identity.fingerprint():
+        raise InputError("the planes were made by another risk: data, weights, scaling, intercept or loss differ")
