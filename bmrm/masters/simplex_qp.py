@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.kernels.simplex_qp import DONE, normalise, solve_simplex_qp
+from bmrm.kernels.simplex_qp import DONE, conclude, enlarge, solve_simplex_qp
+from bmrm.kernels.vectors import dot, plain
 from bmrm.masters.roster import Roster
 from bmrm.problem import MasterSolution, Planes, Vector
 
@@ -72,15 +73,11 @@ class SimplexQP:
     def add(self, plane: int) -> None:
         """Take plane `plane`: one product with all planes."""
         a, b, block = self._roster.add(plane)
-        row = self._roster.pick(self._planes.products(a))
+        row = plain(self._roster.pick(self._planes.products(a)))
         j = self._n
         if j == len(self._b):
             self._resize(j + j // 2)
-        self._G[j, : self._first] = 0.0
-        self._G[j, self._first : j + 1] = row
-        self._G[:j, j] = self._G[j, :j]
-        self._diagonal[j], self._b[j], self._block[j], self._where[j] = row[-1], b, block, -1
-        self._alpha[j] = 0.0 if np.any(self._block[:j] == block) else 1.0
+        enlarge(self._G, self._diagonal, self._b, self._block, self._where, self._alpha, j, row, b, block)
         self._n = j + 1
 
     def remove(self, planes: Sequence[int]) -> None:
@@ -100,7 +97,7 @@ class SimplexQP:
                     self._support[self._where[j]] = j
             self._n = last
         if broken:
-            normalise(self._alpha, self._block, self._blocks, self._n)
+            conclude(self._alpha, self._b, self._diagonal, self._block, self._blocks, self._n)
             self._forget_factor()
         if 4 * self._n + 16 < len(self._b):
             self._resize(16 + 2 * self._n)
@@ -118,8 +115,7 @@ class SimplexQP:
         if self._age > AGE:
             self._forget_factor()
         objective = self._run(c, v, False, np.zeros(n), accuracy, NOISE)
-        solution = self._evaluate()
-        largest = float(self._diagonal[:n].max(initial=0.0, where=self._alpha[:n] > 0.0))
+        solution, largest = self._evaluate()
         if NOISE * largest > accuracy * abs(objective) and math.isfinite(solution.lower_bound):
             solution = self._refine(solution, c, v, accuracy)
         return solution
@@ -140,7 +136,7 @@ class SimplexQP:
             moved = np.zeros(self._n)
             self._run(c, v, True, moved, accuracy, 0.0)
             w = w - self._planes.combine(self._roster.spread(moved[self._first :])) / self._lam
-            trial = self._evaluate()
+            trial, _ = self._evaluate()
             if trial.lower_bound >= best.lower_bound:
                 best = MasterSolution(best.w, trial.multipliers, trial.lower_bound)
         return best
@@ -152,7 +148,7 @@ class SimplexQP:
         v[first:] = c[first:] + self._lam * self._roster.pick(self._planes.products(w))
         top = np.full(self._blocks, -np.inf)
         np.maximum.at(top, self._block[:n], v)
-        return 0.5 * self._lam * float(w @ w) + float(top.sum()) / self._lam
+        return 0.5 * self._lam * dot(w, w) + float(top.sum()) / self._lam
 
     def _run(self, c: Vector, v: Vector, given: bool, moved: Vector, accuracy: float, noise: float) -> float:
         """The kernel, with more room for its factor when it asks; returns lambda times the objective."""
@@ -183,17 +179,15 @@ class SimplexQP:
             given = True
             self._make_room(2 * len(self._support))
 
-    def _evaluate(self) -> MasterSolution:
-        """w and the bound of the multipliers, after they were made feasible."""
-        n, first = self._n, self._first
-        present = normalise(self._alpha, self._block, self._blocks, n)
-        alpha = self._alpha[first:n]
+    def _evaluate(self) -> tuple[MasterSolution, float]:
+        """w and the bound of the multipliers, after they were made feasible; and the largest ||a_j||^2 in use."""
+        n = self._n
+        present, linear, largest = conclude(self._alpha, self._b, self._diagonal, self._block, self._blocks, n)
+        alpha = self._alpha[self._first : n]
         w = self._planes.combine(self._roster.spread(alpha))
         w /= -self._lam
-        bound = -math.inf
-        if present == self._blocks:
-            bound = float(np.dot(self._alpha[:n], self._b[:n])) - 0.5 * self._lam * float(np.dot(w, w))
-        return MasterSolution(w, self._roster.multipliers(alpha), bound)
+        bound = linear - 0.5 * self._lam * dot(w, w) if present == self._blocks else -math.inf
+        return MasterSolution(w, self._roster.multipliers(alpha), bound), largest
 
     def _forget_factor(self) -> None:
         self._where[: self._n] = -1
