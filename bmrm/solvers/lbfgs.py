@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.problem import Callback, HasConjugate, Regularizer, Risk, Solution, Vector
+from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
+from bmrm.solvers.certificate import plane_bound
 from bmrm.solvers.monitor import IterativeSolver, Monitor
 
 
@@ -97,18 +98,3 @@ class _Remembering:
             self._answer = self._function(w)
             self._point = w.copy()
         return self._answer
-
-
-def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -> float:
-    """The lower bound of min J that one plane R(w) >= <a, w> + b proves; -inf where it proves nothing.
-
-    min over w of Omega(w) + s (<a, w> + b) + (1 - s) infimum, with s the largest for which it is finite.
-    """
-    if not isinstance(regularizer, HasConjugate):
-        return -math.inf
-    scale = regularizer.feasible(-a)
-    if scale < 1.0 and not math.isfinite(infimum):
-        return -math.inf
-    floor = (1.0 - scale) * infimum if scale < 1.0 else 0.0
-    bound = scale * b + floor - regularizer.conjugate(-scale * a)
-    return bound if not np.isnan(bound) else -math.inf
