@@ -12,18 +12,27 @@ from __future__ import annotations
 import numpy as np
 
 from bmrm.kernels.jit import jit
+from bmrm.kernels.prefetch import prefetch
 
 U = np.uint64
 """Positions stay unsigned only if what is added to them is: uint64 + int64 would be float64."""
+AHEAD = U(128)
+"""Entries between the one that is used and the one that is fetched."""
+WIDE = 1 << 14
+"""Weights beyond which they and the stream of entries compete for the cache, so that fetching ahead pays."""
 
 
 @jit
 def scores(indptr, indices, values, w, offset, out):  # type: ignore[no-untyped-def]
     """out[i] = <row i, w> + offset."""
+    wide = w.size > WIDE
     for i in range(out.size):
         a, b, c, d = offset, 0.0, 0.0, 0.0
         p, end = U(indptr[i]), U(indptr[i + 1])
         while p + U(4) <= end:
+            if wide:
+                prefetch(values, p + AHEAD)
+                prefetch(indices, p + AHEAD)
             a += values[p] * w[indices[p]]
             b += values[p + U(1)] * w[indices[p + U(1)]]
             c += values[p + U(2)] * w[indices[p + U(2)]]
@@ -38,10 +47,13 @@ def scores(indptr, indices, values, w, offset, out):  # type: ignore[no-untyped-
 @jit
 def scores_valueless(indptr, indices, w, offset, out):  # type: ignore[no-untyped-def]
     """As `scores`, where every stored value is 1."""
+    wide = w.size > WIDE
     for i in range(out.size):
         a, b, c, d = offset, 0.0, 0.0, 0.0
         p, end = U(indptr[i]), U(indptr[i + 1])
         while p + U(4) <= end:
+            if wide:
+                prefetch(indices, p + AHEAD)
             a += w[indices[p]]
             b += w[indices[p + U(1)]]
             c += w[indices[p + U(2)]]
@@ -54,32 +66,47 @@ def scores_valueless(indptr, indices, w, offset, out):  # type: ignore[no-untype
 
 
 @jit
-def active_rows(slope, active):  # type: ignore[no-untyped-def]
-    """Fill `active` (int64, like `slope`) with the positions where `slope` is not 0; returns their number."""
-    count = U(0)
+def active_rows(slope):  # type: ignore[no-untyped-def]
+    """The positions where `slope` is not 0, int64."""
+    active, count = np.empty(slope.size, np.int64), U(0)
     for i in range(slope.size):
         active[count] = i
         count += U(slope[i] != 0.0)
-    return count
+    return active[:count]
 
 
 @jit
-def scatter(indptr, indices, values, slope, active, gradient):  # type: ignore[no-untyped-def]
-    """gradient += the sum over rows i of `active` of slope[i] times row i."""
-    for k in range(active.size):
-        i = U(active[k])
+def scatter(indptr, indices, values, slope, gradient):  # type: ignore[no-untyped-def]
+    """gradient += the sum over rows i of slope[i] times row i; rows of slope 0 cost nothing."""
+    active = active_rows(slope)
+    for r in range(active.size):
+        i = U(active[r])
         s = slope[i]
-        for p in range(U(indptr[i]), U(indptr[i + U(1)])):
+        p, end = U(indptr[i]), U(indptr[i + U(1)])
+        # Two at a time, which the compiler may not do: only we know that the columns of a row differ.
+        while p + U(2) <= end:
+            j, k = indices[p], indices[p + U(1)]
+            at_j, at_k = gradient[j] + s * values[p], gradient[k] + s * values[p + U(1)]
+            gradient[j], gradient[k] = at_j, at_k
+            p += U(2)
+        if p < end:
             gradient[indices[p]] += s * values[p]
 
 
 @jit
-def scatter_valueless(indptr, indices, slope, active, gradient):  # type: ignore[no-untyped-def]
+def scatter_valueless(indptr, indices, slope, gradient):  # type: ignore[no-untyped-def]
     """As `scatter`, where every stored value is 1."""
-    for k in range(active.size):
-        i = U(active[k])
+    active = active_rows(slope)
+    for r in range(active.size):
+        i = U(active[r])
         s = slope[i]
-        for p in range(U(indptr[i]), U(indptr[i + U(1)])):
+        p, end = U(indptr[i]), U(indptr[i + U(1)])
+        while p + U(2) <= end:
+            j, k = indices[p], indices[p + U(1)]
+            at_j, at_k = gradient[j] + s, gradient[k] + s
+            gradient[j], gradient[k] = at_j, at_k
+            p += U(2)
+        if p < end:
             gradient[indices[p]] += s
 
 
@@ -87,7 +114,8 @@ def scatter_valueless(indptr, indices, slope, active, gradient):  # type: ignore
 def scatter_range(indptr, indices, values, slope, active, cursor, stop, gradient):  # type: ignore[no-untyped-def]
     """As `scatter`, for the columns below `stop` that earlier calls have not done.
 
-    `cursor` holds for each entry of `active` the position reached, `indptr` of the row at first, and moves on.
+    `active` lists the rows to visit; `cursor` holds for each the position reached, `indptr` of the row at first, and
+    moves on.
     """
     for k in range(active.size):
         i = U(active[k])

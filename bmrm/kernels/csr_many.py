@@ -28,21 +28,22 @@ def scores(indptr, indices, values, ones, w, offset, out):  # type: ignore[no-un
 
 
 @jit
-def active_rows(slope, active):  # type: ignore[no-untyped-def]
-    """Fill `active` (int64, (rows,)) with the rows where some slope is not 0; returns their number."""
-    count = U(0)
+def active_rows(slope):  # type: ignore[no-untyped-def]
+    """The rows where some slope is not 0, int64."""
+    active, count = np.empty(slope.shape[0], np.int64), U(0)
     for i in range(slope.shape[0]):
         used = False
         for k in range(slope.shape[1]):
             used |= slope[i, k] != 0.0
         active[count] = i
         count += U(used)
-    return count
+    return active[:count]
 
 
 @jit
-def scatter(indptr, indices, values, ones, slope, active, gradient):  # type: ignore[no-untyped-def]
-    """gradient[j, k] += the sum over rows i of `active` of slope[i, k] times entry j of row i."""
+def scatter(indptr, indices, values, ones, slope, gradient):  # type: ignore[no-untyped-def]
+    """gradient[j, k] += the sum over rows i of slope[i, k] times entry j of row i; rows of slope 0 cost nothing."""
+    active = active_rows(slope)
     width = slope.shape[1]
     columns, amounts = np.empty(width, np.int64), np.empty(width)
     for r in range(active.size):

@@ -66,12 +66,11 @@ class CsrProducts:
             csr.scores(indptr, self.indices, self.values, v, offset, out)
 
     def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
-        active = _active(csr.active_rows, slope)
         indptr = self.indptr[start : stop + 1]
         if self.values is None:
-            csr.scatter_valueless(indptr, self.indices, slope, active, gradient)
+            csr.scatter_valueless(indptr, self.indices, slope, gradient)
         else:
-            csr.scatter(indptr, self.indices, self.values, slope, active, gradient)
+            csr.scatter(indptr, self.indices, self.values, slope, gradient)
 
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _CsrSweep(self, self.indptr[start : stop + 1], slope)
@@ -80,7 +79,7 @@ class CsrProducts:
 class _CsrSweep:
     def __init__(self, products: CsrProducts, indptr: Rows, slope: Array) -> None:
         self.products, self.indptr, self.slope = products, indptr, slope
-        self.active = _active(csr.active_rows, slope)
+        self.active = csr.active_rows(slope)
         self.cursor = indptr[self.active]
 
     def add_until(self, first: int, stop: int, gradient: Array) -> None:
@@ -105,9 +104,8 @@ class CsrManyProducts:
         csr_many.scores(self.indptr[start : stop + 1], self.indices, self.values, self.ones, v, offset, out)
 
     def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
-        active = _active(csr_many.active_rows, slope)
         indptr = self.indptr[start : stop + 1]
-        csr_many.scatter(indptr, self.indices, self.values, self.ones, slope, active, gradient)
+        csr_many.scatter(indptr, self.indices, self.values, self.ones, slope, gradient)
 
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _CsrManySweep(self, self.indptr[start : stop + 1], slope)
@@ -116,7 +114,7 @@ class CsrManyProducts:
 class _CsrManySweep:
     def __init__(self, products: CsrManyProducts, indptr: Rows, slope: Array) -> None:
         self.products, self.indptr, self.slope = products, indptr, slope
-        self.active = _active(csr_many.active_rows, slope)
+        self.active = csr_many.active_rows(slope)
         self.cursor = indptr[self.active]
 
     def add_until(self, first: int, stop: int, gradient: Array) -> None:
@@ -136,7 +134,7 @@ class DenseProducts:
         dense.scores(self.X[start:stop], v, offset, out)
 
     def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
-        dense.scatter(self.X[start:stop], slope, _active(csr.active_rows, slope), 0, gradient)
+        dense.scatter(self.X[start:stop], slope, csr.active_rows(slope), 0, gradient)
 
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _DenseSweep(self.X[start:stop], slope)
@@ -145,7 +143,7 @@ class DenseProducts:
 class _DenseSweep:
     def __init__(self, X: NDArray[Any], slope: Array) -> None:
         self.X, self.slope = X, slope
-        self.active = _active(csr.active_rows, slope)
+        self.active = csr.active_rows(slope)
 
     def add_until(self, first: int, stop: int, gradient: Array) -> None:
         dense.scatter(self.X, self.slope, self.active, first, gradient[first:stop])
@@ -191,7 +189,3 @@ class _DenseManySweep:
 def _float64(X: NDArray[Any]) -> Array:
     return X.astype(np.float64, copy=False)
 
-
-def _active(kernel: Any, slope: Array) -> Rows:
-    active = np.empty(slope.shape[0], np.int64)
-    return active[: int(kernel(slope, active))]
