@@ -10,7 +10,7 @@ with `R` a convex risk and `Omega` a convex regularizer that has its own lambda 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
@@ -68,7 +68,7 @@ class Risk(Protocol):
 
 
 def ability(risk: object, kind: type[T]) -> T | None:
-    """What `risk` offers of `kind` (`Scored`, `RowSubsets`, `Blocks`, `Identity`, `Traffic`), or None.
+    """What `risk` offers of `kind` (`Scored`, `RowSubsets`, `Blocks`, `Variants`, `Identity`, `Traffic`), or None.
 
     Asks `risk.ability(kind)` where the risk has that method: abilities depend on the instance (its loss,
     its data), not on the class, and a wrapper forwards or withholds each.
@@ -147,6 +147,47 @@ class RowSubsets(Protocol):
         """
         ...
 
+    def watch(self, quiet: int, least: int, most: int, seed: int) -> Watch:
+        """An evaluation that leaves out rows which have not mattered for a while (PROBE)."""
+        ...
+
+
+class Watch(Protocol):
+    """R(w) from the rows that matter, one step after another.
+
+    A row whose slope has been 0 in `quiet` steps in a row falls asleep for `least` to `most` steps (drawn at random
+    by seed, step and row alone, so that sharing out the rows changes nothing), then is tried again. Rows asleep
+    count as loss 0.
+    """
+
+    def step(self, w: Vector) -> tuple[float, Vector, float]:
+        """Value and subgradient at `w` of the rows awake, and their share of all rows."""
+        ...
+
+    def rest(self, w: Vector) -> tuple[float, Vector]:
+        """Value and subgradient of the rows that `step`, just called with `w`, left out; those that matter wake."""
+        ...
+
+
+class Variants(Protocol):
+    """The ability to state phi anew: of some rows only, or with a loss changed within limits (IRLS)."""
+
+    rows: int
+    """Number of rows, over all ranks."""
+    offset: int | None
+    """Where in w the weight of a constant feature stands, with one score per row; None where there is none."""
+
+    def mean_outcome(self) -> float:
+        """The weighted mean of the targets, for two classes the share of the positive one."""
+        ...
+
+    def variant(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> ScoreFunction:
+        """phi of `rows` alone (None for all), divided by their mass, with `changes` made to the loss.
+
+        Raises IncompatibleError where the loss knows no such changes.
+        """
+        ...
+
 
 class Blocks(Protocol):
     """The ability to give a value and a subgradient per block of rows: several cuts a pass."""
@@ -217,6 +258,25 @@ class HasConjugate(Protocol):
 
     def feasible(self, v: Vector) -> float:
         """The largest scale s in [0, 1] with Omega*(s v) finite: 1.0 for L2, min(1, lam / max |v|) for L1."""
+        ...
+
+
+@runtime_checkable
+class HasProx(Protocol):
+    """A regularizer whose proximal map is known."""
+
+    def prox(self, v: Vector, step: float) -> Vector:
+        """argmin over w of step * Omega(w) + 1/2 ||w - v||^2."""
+        ...
+
+
+@runtime_checkable
+class StronglyConvex(Protocol):
+    """A regularizer with Omega(w) - modulus/2 ||w||^2 convex."""
+
+    @property
+    def modulus(self) -> float:
+        """Greater than 0: lambda for L2."""
         ...
 
 
@@ -383,9 +443,11 @@ class PreparedLoss(Protocol):
 
 @runtime_checkable
 class HasCurvature(Protocol):
-    """A prepared loss with a second derivative."""
+    """A prepared loss, or a regularizer, with a second derivative."""
 
-    def curvature_product(self, f: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def curvature_product(self, f: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The second derivative at `f` times `step`, a new array."""
+        ...
 
 
 class Loss(Protocol):
@@ -410,6 +472,7 @@ class Status(Enum):
     """How a solver stopped; `advice` says what to do next."""
 
     CONVERGED = "the relative gap is within the tolerance"
+    OWN_RULE = "the solver's own stopping rule is met; only the gap reported beside it is proved"
     ITERATION_LIMIT = "max_iterations reached; raise it, or accept the gap reported"
     TIME_LIMIT = "time_limit reached; raise it, or accept the gap reported"
     STALLED = "rounding or a kink stops further progress; the tolerance is out of reach for this solver"
@@ -469,6 +532,8 @@ class Solution:
     """The name of the solver; what `auto` chose and why."""
     planes: SavedPlanes | None = field(default=None, repr=False)
     """The planes of a bundle method that was told to keep them."""
+    details: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What a solver records beyond the history, by name; its docstring says what."""
 
     @property
     def gap(self) -> float:

@@ -63,6 +63,15 @@ class L2:
         """Lambda w."""
         return self.lam * w
 
+    @property
+    def modulus(self) -> float:
+        """Lambda: Omega is that strongly convex."""
+        return self.lam
+
+    def curvature_product(self, f: Vector, step: Vector) -> Vector:
+        """Lambda step, the second derivative (the same at every `f`) times `step`."""
+        return self.lam * step
+
     def along(self, w: Vector, step: Vector) -> Callable[[Vector], tuple[Vector, Vector]]:
         """The function t -> (Omega(w + t step), its derivative in t), for a vector of t: a quadratic, set up once."""
         ww, ws, ss = float(w @ w), float(w @ step), float(step @ step)

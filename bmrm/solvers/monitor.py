@@ -6,10 +6,11 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -148,7 +149,19 @@ class Monitor:
         """Say that no further progress is possible."""
         self.status = Status.STALLED if math.isfinite(self.objective) else Status.NON_FINITE
 
-    def solution(self, solver: str, planes: SavedPlanes | None = None) -> Solution:
+    def finish_by_rule(self) -> None:
+        """Say that the solver's own stopping rule is met, unless something else has ended the run."""
+        self.status = self.status or Status.OWN_RULE
+
+    def settle(self, w: Vector, objective: float) -> None:
+        """Return `w`, which the solver's own measure has chosen, instead of the point of least objective."""
+        self.w, self.objective = w, objective
+        if self.status is Status.CONVERGED and self.relative_gap > self.options.tolerance:
+            self.status = Status.OWN_RULE
+
+    def solution(
+        self, solver: str, planes: SavedPlanes | None = None, details: Mapping[str, Any] | None = None
+    ) -> Solution:
         """The result; the last line of the history is brought up to date."""
         assert self.status is not None
         if self.history:
@@ -165,6 +178,7 @@ class Monitor:
             history=tuple(self.history),
             solver=solver,
             planes=planes,
+            details=dict(details or {}),
         )
 
     def _line(self, iteration: int) -> Iteration:
