@@ -29,8 +29,8 @@ def shards(tmp_path: Path) -> Path:
     """A folder with a config that runs for long and three shards."""
     random = np.random.default_rng(0)
     for rank in range(3):
-        X = random.normal(size=(200, 40))
-        lines = (f"{random.choice([-1, 1])} " + " ".join(f"{j + 1}:{x:.6g}" for j, x in enumerate(row)) for row in X)
+        X = random.normal(size=(500, 300))
+        lines = (f"{random.choice([-1, 1])} " + " ".join(f"{j + 1}:{x:.3g}" for j, x in enumerate(row)) for row in X)
         (tmp_path / f"part-{rank}.svm").write_text("\n".join(lines) + "\n")
     (tmp_path / "config.yaml").write_text(CONFIG)
     return tmp_path
