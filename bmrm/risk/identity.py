@@ -32,7 +32,7 @@ class DataIdentity:
         arrays: list[Any] = [X.indptr - X.indptr[0], *_entries(X)] if isinstance(X, Csr) else [X]
         arrays += [targets.weights, targets.groups, self.columns.scale, self.columns.shift]
         for array in arrays:
-            digest.update(b"-" if array is None else np.ascontiguousarray(array))
+            digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
         digest.update(_text(targets.y).encode())
         kind = type(self.loss)
         facts = (kind.__module__, kind.__qualname__, self.loss, dataclasses.astuple(self.summary), self.bias, X.shape)
