@@ -70,6 +70,8 @@ def write_run(
             os.replace(staging / name, directory / name)
     except OSError as error:
         raise InputError(f"output.directory {directory}: cannot be written: {error.strerror}") from error
+    except InputError as error:
+        raise InputError(str(error).replace(str(staging), str(directory))) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 

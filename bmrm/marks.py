@@ -15,9 +15,14 @@ Place = tuple[str, ...]
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2 numbers: 1e-4 is a number, where PyYAML's rules (YAML 1.1) make it text."""
+    """YAML 1.2 scalars, where PyYAML keeps to 1.1: 1e-4 is a number there, and `no` and `off` are text, not false."""
 
 
+_BOOL = "tag:yaml.org,2002:bool"
+_Loader.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != _BOOL] for first, pairs in _Loader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(_BOOL, re.compile(r"^(true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from bmrm.model import ROW_SCALES, Model, from_plain, make_header
 from bmrm.mpi.group import Group, together
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import merged_summary, shared_risk
-from bmrm.problem import Callback, Regularizer, Risk, Solution, Solver, Status, Summary, Vector
+from bmrm.problem import BmrmError, Callback, Regularizer, Risk, Solution, Solver, Status, Summary, Vector
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
@@ -181,10 +181,11 @@ def _compile(data: Dataset, problem: Problem, summary: Summary, columns: Columns
     """Call what every rank will call, on a few rows: the first process of a node compiles, the others find it done."""
     if problem.loss.decomposes == "no" or data.rows == 0:
         return
-    few = LinearRisk(data.part(0, min(2, data.rows)), problem.loss, summary=summary, mass=1.0, columns=columns)
-    f = few.map.scores(np.zeros(few.dim))
-    few.phi.along(f, f)(np.zeros(1))
-    few.value_and_subgradient(np.zeros(few.dim))
+    with suppress(BmrmError):  # the risk itself will say what is wrong, on all ranks in step
+        few = LinearRisk(data.part(0, min(2, data.rows)), problem.loss, summary=summary, mass=1.0, columns=columns)
+        f = few.map.scores(np.zeros(few.dim))
+        few.phi.along(f, f)(np.zeros(1))
+        few.value_and_subgradient(np.zeros(few.dim))
 
 
 Found = tuple[Solution, NDArray[np.float64], Vector]

@@ -79,6 +79,13 @@ def test_a_name_stands_for_a_section_and_a_section_for_its_default_name(config):
     assert (plain["solver"]["name"], plain["solver"]["tolerance"]) == ("auto", 0.1)
 
 
+@pytest.mark.parametrize("label", ["no", "off", "7", "-1", "ham", "1.5"])
+def test_a_label_is_what_it_looks_like(config, label):
+    settings = config(MINIMAL, f"data.positive_label={label}")
+    expected = float(label) if label[-1].isdigit() else label
+    assert settings.data.positive_label == expected
+
+
 def test_what_is_written_back_gives_the_same_settings(config, tmp_path):
     first = config(MINIMAL + "loss: {name: quantile, tau: 0.25}\noutput: {directory: there}\nseed: 7\n")
     path = tmp_path / "again.yaml"
@@ -138,7 +145,8 @@ def test_one_message_names_the_place_and_what_was_expected(config, line):
 DATA = {
     "trian: b": ("unknown field 'data.trian'", "did you mean 'train'"),
     "bias: regularised": ("data.bias is 'regularised'", "did you mean 'regularized'"),
-    "scale: yes": ("data.scale is True", "'unit_norm'"),
+    "scale: yes": ("data.scale is 'yes'", "'unit_norm'"),
+    "bias: true": ("data.bias is True", "'free'"),
     "format: svmligth": ("unknown data format 'svmligth'", "did you mean 'svmlight'"),
     "format: {name: csv, lable: 0}": ("no option 'lable'", "did you mean 'label'"),
     "format: {name: svmlight, dtype: float16}": ("data.format.dtype is 'float16'", "one of float64, float32"),
