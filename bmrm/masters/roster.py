@@ -96,7 +96,9 @@ class Roster:
 
     def multipliers(self, alpha: Vector) -> dict[int, float]:
         """Plane id -> alpha where it is positive."""
-        return {id: a for id, a in zip(self.ids, alpha.tolist()) if a > 0.0}
+        positive = np.flatnonzero(alpha > 0.0)
+        ids = self.ids
+        return dict(zip([ids[j] for j in positive.tolist()], alpha[positive].tolist()))
 
     def _locate(self) -> None:
         """Bring `_where` up to date with the planes at hand."""
