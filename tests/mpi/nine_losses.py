@@ -7,6 +7,7 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
+from bmrm.mpi import communicator, local
 from bmrm.mpi.group import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
@@ -45,5 +46,15 @@ def main(names: list[str]) -> None:
         print(json.dumps(answers))
 
 
+def use_small_pieces() -> None:
+    """Messages of seven numbers, gradients reduced in parts of four: what long vectors get."""
+    communicator.PIECE = 7
+    local.LONG = 4
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:] or [entry.name for entry in LOSSES.all()])
+    names = sys.argv[1:]
+    if "--small-pieces" in names:
+        names.remove("--small-pieces")
+        use_small_pieces()
+    main(names or [entry.name for entry in LOSSES.all()])

@@ -31,6 +31,13 @@ def test_every_loss_is_the_same_on_any_number_of_ranks(ranks, one_rank):
         assert bound <= one_rank[name][0] * (1.0 + 1e-12), name
 
 
+def test_long_vectors_go_in_pieces_and_overlap(one_rank):
+    losses = ("hinge", "logistic", "multiclass_hinge", "roc_area")
+    for name, (objective, _, status) in answers(2, "--small-pieces", *losses).items():
+        assert status == "CONVERGED", name
+        assert objective == pytest.approx(one_rank[name][0], rel=1e-8), name
+
+
 @pytest.mark.slow
 def test_sixty_four_ranks_on_a_few_cores(one_rank):
     many = answers(64, "hinge", "roc_area", timeout=60.0)
