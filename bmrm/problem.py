@@ -88,6 +88,10 @@ class LinearMap(Protocol):
         """A' slope, shape (dim,), half a pass; rows of slope 0 are skipped."""
         ...
 
+    def diagonal(self, weights: Scores) -> Vector:
+        """The diagonal of A' diag(weights) A, shape (dim,), half a pass; for one score per row."""
+        ...
+
 
 class ScoreFunction(Protocol):
     """phi, a convex function of the scores, normalised like the risk: R(w) = phi(A w)."""
@@ -402,13 +406,15 @@ class Summary:
     """What a loss must know of all rows, over all ranks, before it can prepare some of them.
 
     `labels` are the distinct classes in score order (of two, the second is positive), empty for tasks without
-    classes; `counts` the rows of each. JSON-able, so that ranks can exchange it.
+    classes; `counts` the rows of each; `outputs` the targets per row where that is more than a label or a number, 0
+    where it is not asked for. JSON-able, so that ranks can exchange it.
     """
 
     rows: int
     weight: float
     labels: tuple[float | str, ...] = ()
     counts: tuple[int, ...] = ()
+    outputs: int = 0
 
     def merge(self, other: Summary) -> Summary:
         """The summary of both sets of rows; labels in sort order."""
@@ -417,8 +423,12 @@ class Summary:
             table[label] = table.get(label, 0) + count
         if len({isinstance(label, str) for label in table}) > 1:
             raise InputError("labels are numbers in one part of the data and text in another")
+        if self.outputs != other.outputs and self.outputs and other.outputs:
+            raise InputError(f"{self.outputs} targets per row in one part of the data, {other.outputs} in another")
         labels = tuple(sorted(table, key=lambda label: (label,)))
-        return Summary(self.rows + other.rows, self.weight + other.weight, labels, tuple(table[k] for k in labels))
+        counts = tuple(table[label] for label in labels)
+        outputs = max(self.outputs, other.outputs)
+        return Summary(self.rows + other.rows, self.weight + other.weight, labels, counts, outputs)
 
 
 class PreparedLoss(Protocol):
@@ -436,7 +446,8 @@ class PreparedLoss(Protocol):
     def value_and_slope(self, f: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """The sum over its rows (weights inside) at scores `f`, and the slope, a new array like `f`.
 
-        `f` is (rows,) where `scores_per_row` is 1, else (rows, scores_per_row).
+        `f` is (rows,) where `scores_per_row` is 1, else (rows, scores_per_row). With `extra_dim` above 0 it is flat:
+        the scores of the rows in C order, then the parameters of the loss.
         """
         ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,9 @@ class LabelSets:
         for start, stop in zip(self.indptr[:-1], self.indptr[1:], strict=True):
             yield self.labels[start:stop]
 
-    def __getitem__(self, rows: slice) -> LabelSets:
+    def __getitem__(self, rows: slice | NDArray[Any]) -> LabelSets:
+        if not isinstance(rows, slice):
+            return self.select(np.flatnonzero(rows) if rows.dtype == np.bool_ else rows)
         start, stop, step = rows.indices(len(self))
         if step != 1:
             raise IndexError("only consecutive rows can be taken by a slice; use `select`")

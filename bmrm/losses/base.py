@@ -16,6 +16,7 @@ A loss is a frozen dataclass of its parameters:
 `curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers (several scores per row: `curvature_product`).
 `kernel(f, y, weights, slope, *arguments) -> value` : the sweep over rows in one function, which fills `slope` and
     returns the sum, weights inside; `weights` is empty where all are 1. `arguments` are the loss's parameters.
+`floor(y)` : what each row's loss never goes below, where that depends on the target.
 `along_kernel(f, step, y, weights, ts, values, derivatives, *arguments)` : fills the sums and their derivatives at
     `f + t step`, for each t of `ts`.
 """
@@ -50,6 +51,8 @@ class LossBase:
     """Differentiable everywhere, with a gradient that is Lipschitz on bounded sets."""
     metrics: ClassVar[tuple[str, ...]] = ()
     """Names of the measures that users of this loss read, of `bmrm.metrics`."""
+    no_free_intercept: ClassVar[str] = ""
+    """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -76,6 +79,10 @@ class RowLoss(LossBase):
         """A subgradient of each row's loss with respect to its scores, like `f`."""
         raise TypeError(f"{self.title} does not define slope(f, y)")
 
+    def floor(self, y: Any) -> Array | float:
+        """A number that each row's loss never goes below, (rows,) or one for all."""
+        return self.least
+
     def arguments(self, summary: Summary) -> tuple[Any, ...]:
         """What the kernels take after the arrays: the parameters, in the order of the fields."""
         return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(self))  # type: ignore[arg-type]
@@ -88,6 +95,9 @@ class RowLoss(LossBase):
 
 class OneScoreLoss(RowLoss):
     """One score per row; a `curvature(f, y)` gives the second derivative of each row's loss."""
+
+    shown_target: ClassVar[float] = 0.0
+    """The target for which figures show the loss."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -105,6 +115,7 @@ class MarginLoss(OneScoreLoss):
 
     task: ClassVar[str] = "binary"
     metrics: ClassVar[tuple[str, ...]] = ("accuracy", "auc")
+    shown_target = 1.0
 
     def summarise(self, targets: Targets) -> Summary:
         """The labels of these rows and how many have each."""

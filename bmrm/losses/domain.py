@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.labels import LabelSets
 from bmrm.problem import InputError, Summary, Targets, Vector
 
 SHOWN = 5
@@ -85,6 +86,29 @@ def numbers(targets: Targets, loss: str) -> Vector:
     if bad.size:
         raise InputError(f"{loss}: the target of row {bad[0]} is {values[bad[0]]}, expected a finite number")
     return values
+
+
+def vectors(targets: Targets, loss: str) -> NDArray[np.float64]:
+    """The targets as a new contiguous float64 array (rows, targets per row); InputError where one is not finite."""
+    y = targets.y
+    if not isinstance(y, np.ndarray) or y.dtype.kind not in "fiub" or y.ndim not in (1, 2):
+        kind = "text" if isinstance(y, np.ndarray) and y.dtype.kind in "US" else "no numbers"
+        raise InputError(f"{loss}: the targets are {kind}, expected the same number of numbers per row")
+    values = np.array(y, np.float64, order="C").reshape(targets.rows, -1)
+    bad = np.argwhere(~np.isfinite(values))
+    if bad.size:
+        row, column = bad[0]
+        raise InputError(f"{loss}: target {column} of row {row} is {values[row, column]}, expected a finite number")
+    return values
+
+
+def label_sets(targets: Targets, loss: str) -> LabelSets:
+    """The sets of labels; InputError where the targets are something else."""
+    y: Any = targets.y
+    if isinstance(y, LabelSets):
+        return y
+    shape = getattr(y, "shape", None)
+    raise InputError(f"{loss}: expected a set of labels per row, found {type(y).__name__} of shape {shape}")
 
 
 def listed(labels: Sequence[float | str]) -> str:

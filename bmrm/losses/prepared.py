@@ -49,7 +49,7 @@ class PreparedRows:
         self.scores_per_row = scores_per_row
         self.arguments = arguments
         self.mass = float(y.shape[0]) if weights is None else float(weights.sum())
-        self.infimum = float(loss.least) * self.mass if self.mass else 0.0
+        self.infimum = _least(loss.floor(y), weights, self.mass)
         self.smooth = bool(loss.smooth)
         self._kernel_weights = NO_WEIGHTS if weights is None else weights
 
@@ -105,6 +105,14 @@ class CurvedRows(PreparedRows):
         """The (generalised) second derivative of the weighted sum at `f`, times `step`; a new array like `f`."""
         product: Array = self.loss.curvature_product(f, self.y, step)
         return np.asarray(product, np.float64) if self.weights is None else weigh(self.weights, product)
+
+
+def _least(floor: Array | float, weights: Vector | None, mass: float) -> float:
+    """The weighted sum of floors, a rounding error below it where they differ."""
+    if np.ndim(floor) == 0:
+        return float(floor) * mass if mass else 0.0
+    each = np.asarray(floor) if weights is None else weigh(weights, np.asarray(floor))
+    return float(each.sum() - 1e-15 * np.abs(each).sum())
 
 
 def along_by_slopes(value_and_slope: Callable[[Array], tuple[float, Array]], f: Array, step: Array) -> Curve:

@@ -1,0 +1,41 @@
+"""Least absolute deviation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bmrm.losses import register
+from bmrm.losses.base import RegressionLoss
+from bmrm.losses.epsilon_insensitive import epsilon_insensitive_along, epsilon_insensitive_kernel
+from bmrm.losses.prepared import Array
+from bmrm.problem import Summary
+
+
+@register("least_absolute_deviation", task="regression")
+@dataclass(frozen=True)
+class LeastAbsoluteDeviation(RegressionLoss):
+    """|f - y|: the median is its minimiser.
+
+    Scale: twice `quantile` with tau 1/2; `epsilon_insensitive` with epsilon 0. Kink at f = y, where the slope is 0.
+    """
+
+    formula = "|f - y|"
+    source = "Boscovich 1757; Laplace 1789"
+    metrics = ("mae", "r2")
+    kernel = staticmethod(epsilon_insensitive_kernel)
+    along_kernel = staticmethod(epsilon_insensitive_along)
+
+    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+        """No tube."""
+        return (0.0,)
+
+    def value(self, f: Array, y: Array) -> Array:
+        """The loss of each row."""
+        return np.abs(f - y)
+
+    def slope(self, f: Array, y: Array) -> Array:
+        """Its slope in f."""
+        return np.sign(f - y)

@@ -1,0 +1,151 @@
+"""Multi-label hinge loss: relevant labels above irrelevant ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.jit import fast_jit
+from bmrm.losses import domain, register
+from bmrm.losses.base import Labels, RowLoss
+from bmrm.losses.prepared import Array, PreparedRows
+from bmrm.problem import InputError, Summary, Targets
+from bmrm.registry import parameter
+
+Relevant = NDArray[np.bool_]
+"""(rows, labels): whether the row has the label."""
+
+
+@fast_jit
+def multilabel_hinge_kernel(f, y, weights, slope, averaged):  # type: ignore[no-untyped-def]
+    """Fill `slope`, return the sum."""
+    total = 0.0
+    labels = f.shape[1]
+    for i in range(f.shape[0]):
+        weight = weights[i] if weights.size else 1.0
+        low, high, relevant = -1, -1, 0
+        for k in range(labels):
+            slope[i, k] = 0.0
+            if y[i, k]:
+                relevant += 1
+                low = k if low < 0 or f[i, k] < f[i, low] else low
+            else:
+                high = k if high < 0 or f[i, k] > f[i, high] else high
+        if low < 0 or high < 0 or weight == 0.0 or 1.0 + f[i, high] - f[i, low] <= 0.0:
+            continue
+        if not averaged:
+            total += weight * (1.0 + f[i, high] - f[i, low])
+            slope[i, high] += weight
+            slope[i, low] -= weight
+            continue
+        share = weight / (float(relevant) * float(labels - relevant))
+        for j in range(labels):
+            if y[i, j]:
+                for k in range(labels):
+                    short = 1.0 + f[i, k] - f[i, j]
+                    if not y[i, k] and short > 0.0:
+                        total += share * short
+                        slope[i, k] += share
+                        slope[i, j] -= share
+    return total
+
+
+@register("multilabel_hinge", task="multilabel")
+@dataclass(frozen=True)
+class MultilabelHinge(RowLoss):
+    """max over relevant j, irrelevant k of max(0, 1 + f_k - f_j): a row's labels should outscore all others.
+
+    Domain: a set of labels per row, at least two different ones in all. A row with no label, or with every one, costs
+    nothing. `averaged` takes the mean over the pairs (j, k) of the row instead of the largest. Only the order of a
+    row's scores is trained, so predictions are rankings and an intercept that all labels share has no effect. At ties
+    the slope takes the first labels; kinks at f_j = 1 + f_k, where the pair's slope is 0.
+    """
+
+    averaged: bool = parameter(False, doc="mean over the pairs of a row instead of the largest", example=True)
+
+    task: ClassVar[str] = "multilabel"
+    formula = "max (or mean) over relevant j, irrelevant k of max(0, 1 + f_k - f_j)"
+    source = "Crammer & Singer 2003; averaged: Elisseeff & Weston 2001"
+    metrics = ("label_average_precision", "label_ranking_loss", "one_error", "label_coverage")
+    kernel = staticmethod(multilabel_hinge_kernel)
+
+    def summarise(self, targets: Targets) -> Summary:
+        """The labels of these rows and how many rows have each."""
+        rows = domain.summary_of_rows(targets, self.title)
+        sets = domain.label_sets(targets, self.title) if targets.rows else None
+        if sets is None:
+            return rows
+        if targets.weights is not None:
+            sets = sets[np.asarray(targets.weights) != 0.0]
+        labels, counts = np.unique(sets.labels[sets.indptr[0] : sets.indptr[-1]], return_counts=True)
+        return Summary(rows.rows, rows.weight, tuple(labels.tolist()), tuple(int(count) for count in counts))
+
+    def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
+        """Bind to some rows; InputError unless there are at least two labels over all rows."""
+        count = len(summary.labels)
+        if count < 2:
+            found = f"only one label: {domain.listed(summary.labels)}" if count else "no labelled rows"
+            raise InputError(f"{self.title}: {found}, expected at least two labels")
+        if not targets.rows:
+            return self._prepared(targets, np.zeros((0, count), np.bool_), count, summary)
+        return self._prepared(targets, self._relevant(targets, summary.labels), count, summary)
+
+    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+        """Mean or largest."""
+        return (bool(self.averaged),)
+
+    def value(self, f: Array, y: Relevant) -> Array:
+        """The loss of each row."""
+        short = self._shortfalls(f, y)
+        if not self.averaged:
+            largest: Array = short.max(axis=(1, 2))
+            return largest
+        mean: Array = short.sum(axis=(1, 2)) / self._pairs(y)
+        return mean
+
+    def slope(self, f: Array, y: Relevant) -> Array:
+        """Its slope: 1 at irrelevant labels that come too near, -1 at the relevant ones they come near to."""
+        short = self._shortfalls(f, y)
+        if self.averaged:
+            active = (short > 0.0) / self._pairs(y)[:, None, None]
+            mean: Array = active.sum(axis=1) - active.sum(axis=2)
+            return mean
+        slope = np.zeros_like(f)
+        rows = np.flatnonzero(short.max(axis=(1, 2)) > 0.0)
+        slope[rows, np.where(y, -np.inf, f)[rows].argmax(axis=1)] += 1.0
+        slope[rows, np.where(y, f, np.inf)[rows].argmin(axis=1)] -= 1.0
+        return slope
+
+    def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
+        """The labels from the best score to the worst, (rows, labels)."""
+        ranked: NDArray[Any] = np.array(labels)[np.argsort(-f, axis=1, kind="stable")]
+        return ranked
+
+    def measured(self, targets: Targets, labels: Labels, part: str) -> Array:
+        """What measures compare predictions with: 1.0 where a row has a label, (rows, labels)."""
+        if not targets.rows:
+            return np.zeros((0, len(labels)))
+        return self._relevant(targets, labels, part).astype(np.float64)
+
+    def _relevant(self, targets: Targets, labels: Labels, part: str = "") -> Relevant:
+        sets = domain.label_sets(targets, self.title)
+        present = slice(None) if targets.weights is None else np.asarray(targets.weights) != 0.0
+        table = np.zeros((targets.rows, len(labels)), np.bool_)
+        try:
+            table[present] = sets[present].indicator(np.array(labels, np.float64))
+        except InputError as error:
+            raise InputError(f"{part + ': ' if part else ''}{self.title}: {error}") from error
+        return table
+
+    def _shortfalls(self, f: Array, y: Relevant) -> Array:
+        """max(0, 1 + f_k - f_j) at [row, j, k], 0 unless j is relevant and k is not."""
+        short = np.maximum(0.0, 1.0 + f[:, None, :] - f[:, :, None])
+        return np.where(y[:, :, None] & ~y[:, None, :], short, 0.0)
+
+    def _pairs(self, y: Relevant) -> Array:
+        count = y.sum(axis=1)
+        pairs: Array = np.maximum(count * (y.shape[1] - count), 1).astype(np.float64)
+        return pairs

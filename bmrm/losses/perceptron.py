@@ -1,0 +1,85 @@
+"""The perceptron's loss and its square."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bmrm.losses import register
+from bmrm.losses.base import MarginLoss
+from bmrm.losses.piecewise import (
+    linear_margin_along,
+    linear_margin_kernel,
+    quadratic_margin_along,
+    quadratic_margin_kernel,
+)
+from bmrm.losses.prepared import Array
+from bmrm.problem import Summary
+
+ZERO_IS_BEST = "scores of 0 cost nothing, so weights of 0 are optimal with any intercept"
+
+
+@register("perceptron", task="binary")
+@dataclass(frozen=True)
+class Perceptron(MarginLoss):
+    """max(0, -y f): what the perceptron's updates descend.
+
+    Domain: two classes, y in {-1, 1}. Scale: slope -1 on the wrong side. Kink at f = 0, where the slope is 0. Without
+    a margin w = 0 costs nothing: any regularizer makes it the minimiser, so stop early, or take `hinge`. "Hinge" in
+    table 1 of the KDD paper (2007).
+    """
+
+    formula = "max(0, -y f)"
+    source = "Rosenblatt 1958; Gentile & Littlestone 1999"
+    no_free_intercept = ZERO_IS_BEST
+    kernel = staticmethod(linear_margin_kernel)
+    along_kernel = staticmethod(linear_margin_along)
+
+    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+        """Reach and costs."""
+        return 0.0, 1.0, 1.0
+
+    def value(self, f: Array, y: Array) -> Array:
+        """The loss of each row."""
+        return np.maximum(0.0, -y * f)
+
+    def slope(self, f: Array, y: Array) -> Array:
+        """Its slope in f."""
+        return np.where(y * f < 0.0, -y, 0.0)
+
+
+@register("squared_perceptron", task="binary")
+@dataclass(frozen=True)
+class SquaredPerceptron(MarginLoss):
+    """1/2 max(0, -y f)^2: the perceptron's loss made smooth.
+
+    Domain: two classes, y in {-1, 1}. Scale: the factor 1/2 gives curvature 1 on the wrong side. The second derivative
+    is the generalised one, 0 at f = 0. As for `perceptron`, w = 0 costs nothing. "Squared hinge" in table 1 of the KDD
+    paper (2007).
+    """
+
+    formula = "1/2 max(0, -y f)^2"
+    source = "Keerthi & DeCoste 2005, without the margin"
+    smooth = True
+    no_free_intercept = ZERO_IS_BEST
+    kernel = staticmethod(quadratic_margin_kernel)
+    along_kernel = staticmethod(quadratic_margin_along)
+
+    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+        """Reach, width and scale."""
+        return 0.0, math.inf, 1.0
+
+    def value(self, f: Array, y: Array) -> Array:
+        """The loss of each row."""
+        return 0.5 * np.maximum(0.0, -y * f) ** 2
+
+    def slope(self, f: Array, y: Array) -> Array:
+        """Its slope in f."""
+        return -y * np.maximum(0.0, -y * f)
+
+    def curvature(self, f: Array, y: Array) -> Array:
+        """Its second derivative in f."""
+        return np.where(y * f < 0.0, 1.0, 0.0)

@@ -1,0 +1,90 @@
+"""Tweedie loss: regression for amounts that are often exactly 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.kernels.jit import fast_jit
+from bmrm.losses import register
+from bmrm.losses.exponentials import HUGE, LogLinkLoss, along_by_blocks, exponential_of
+from bmrm.losses.prepared import Array
+from bmrm.problem import Vector
+from bmrm.registry import parameter
+
+
+@fast_jit
+def _finish(y, weights, up, slope, power):  # type: ignore[no-untyped-def]
+    """With exp((2 - power) f) in `up` and exp((1 - power) f) in `slope`: fill `slope`, return the sum."""
+    total = 0.0
+    weighted = weights.size > 0
+    for i in range(y.size):
+        rise = up[i]
+        fall = 0.0 if y[i] == 0.0 else y[i] * slope[i]
+        loss = rise / (2.0 - power) + fall / (power - 1.0)
+        rate = -HUGE if fall == np.inf else (HUGE if rise == np.inf else rise - fall)
+        if weighted:
+            loss = weights[i] * loss if weights[i] > 0.0 else 0.0
+            rate *= weights[i]
+        total += loss
+        slope[i] = rate
+    return total
+
+
+def tweedie_kernel(f: Array, y: Array, weights: Vector, slope: Array, power: float) -> float:
+    """Fill `slope`, return the sum."""
+    up = exponential_of((2.0 - power) * f)
+    np.multiply(f, 1.0 - power, out=slope)
+    exponential_of(slope, slope)
+    return _finish(y, weights, up, slope, power)  # type: ignore[no-any-return]
+
+
+@register("tweedie", task="regression")
+@dataclass(frozen=True)
+class Tweedie(LogLinkLoss):
+    """exp((2 - p) f) / (2 - p) + y exp((1 - p) f) / (p - 1), p = power: half the Tweedie deviance for a mean of exp(f).
+
+    Domain: y >= 0. The prediction is the mean, exp(f); the variance is proportional to mean^power. Half the unit
+    deviance is this minus y^(2 - p) / ((2 - p) (p - 1)), below which it never goes. The limits power 1 and 2 are
+    `poisson` and `gamma` (up to constants); other powers are not convex with a logarithmic link. +inf where the
+    formula overflows.
+    """
+
+    power: float = parameter(1.5, above=1.0, below=2.0, doc="variance is proportional to mean^power", example=1.2)
+
+    formula = "exp((2 - p) f) / (2 - p) + y exp((1 - p) f) / (p - 1)"
+    source = "Tweedie 1984; Jorgensen 1987"
+    metrics = ("d2_tweedie", "tweedie_deviance", "mae", "rmse")
+    kernel = staticmethod(tweedie_kernel)
+    along_kernel = staticmethod(along_by_blocks(tweedie_kernel))
+
+    def floor(self, y: Array) -> Array:
+        """y^(2 - p) / ((2 - p) (p - 1))."""
+        floor: Array = np.maximum(y, 0.0) ** (2.0 - self.power) / ((2.0 - self.power) * (self.power - 1.0))
+        return floor
+
+    def value(self, f: Array, y: Array) -> Array:
+        """The loss of each row."""
+        rise, fall = self._parts(f, y)
+        with np.errstate(over="ignore"):
+            return rise / (2.0 - self.power) + fall / (self.power - 1.0)
+
+    def slope(self, f: Array, y: Array) -> Array:
+        """Its slope in f."""
+        rise, fall = self._parts(f, y)
+        finite = np.where(np.isfinite(rise), rise, HUGE) - np.where(np.isfinite(fall), fall, 0.0)
+        return np.where(np.isfinite(fall), np.where(np.isfinite(rise), finite, HUGE), -HUGE)
+
+    def curvature(self, f: Array, y: Array) -> Array:
+        """Its second derivative in f."""
+        rise, fall = self._parts(f, y)
+        with np.errstate(over="ignore"):
+            return np.minimum((2.0 - self.power) * rise + (self.power - 1.0) * fall, HUGE)
+
+    def _parts(self, f: Array, y: Array) -> tuple[Array, Array]:
+        """exp((2 - p) f), and y exp((1 - p) f) with 0 where y is 0."""
+        p = self.power
+        fall = exponential_of((1.0 - p) * f)
+        with np.errstate(over="ignore"):
+            return exponential_of((2.0 - p) * f), np.multiply(y, fall, where=y != 0.0, out=np.zeros_like(fall))
