@@ -43,8 +43,16 @@ def _listed(labels: Labels) -> str:
     return ", ".join(repr(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
 
 
-def prepared_targets(targets: Targets, labels: Labels, part: str) -> NDArray[np.float64]:
-    """Codes of labels, or the numbers themselves where the task has no labels; InputError for what does not fit."""
+def prepared_targets(loss: Any, targets: Targets, labels: Labels, part: str) -> NDArray[np.float64]:
+    """What measures compare predictions with, a number or several per row; InputError for what does not fit.
+
+    A loss may say so itself, `loss.measured(targets, labels, part)`; else these are the codes of labels, or the numbers
+    where the task has no labels.
+    """
+    own = getattr(loss, "measured", None)
+    if own is not None:
+        measured: NDArray[np.float64] = own(targets, labels, part)
+        return measured
     if len(labels):
         return codes(targets, labels, part)
     if isinstance(targets.y, LabelSets) or targets.y.dtype.kind == "U":
@@ -84,7 +92,9 @@ def measure(
         return None
     from bmrm.metrics import Scored, evaluate
 
-    targets = all_y.astype(np.int64) if classes else all_y
+    targets = all_y.astype(np.int64) if classes and not hasattr(loss, "measured") else all_y
     predicted = loss.predict(all_scores, np.arange(classes))
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
-    return evaluate(loss.metrics, Scored(targets, all_scores, predicted, all_weights, classes, parameters))
+    return evaluate(
+        getattr(loss, "metrics", ()), Scored(targets, all_scores, predicted, all_weights, classes, parameters)
+    )

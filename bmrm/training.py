@@ -147,7 +147,7 @@ def solve(
     with together(group):
         summary = positive_last(summary, problem.positive_label)
         for part, rows in (others or {}).items():
-            prepared_targets(rows.targets, summary.labels, f"data.{part}")
+            prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
     with together(group):  # the same error on every rank, if any
         columns = SCALINGS[problem.scale].columns(data, group) or Columns()
     group.first_per_node(lambda: _compile(data, problem, summary, columns))
@@ -228,7 +228,7 @@ def measure_parts(
     intercept = group.broadcast_array(None if model is None else model.intercept)
     table = {}
     for part, data in parts.items():
-        y = prepared_targets(data.targets, labels, f"data.{part}")
+        y = prepared_targets(loss, data.targets, labels, f"data.{part}")
         scores = scores_of(data, weights, intercept)
         values = measure(scores, y, data.targets.weights, loss, len(labels), group)
         if values is not None:
@@ -238,8 +238,9 @@ def measure_parts(
 
 def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
     """The measures of the model's loss on rows with targets."""
-    y = prepared_targets(data.targets, model.labels.tolist(), "data")
-    values = measure(model.decision_function(data), y, data.targets.weights, model.loss, len(model.labels))
+    loss = model.loss
+    y = prepared_targets(loss, data.targets, model.labels.tolist(), "data")
+    values = measure(model.decision_function(data), y, data.targets.weights, loss, len(model.labels))
     assert values is not None
     return values
 
