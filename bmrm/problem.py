@@ -151,8 +151,8 @@ class RowSubsets(Protocol):
         """
         ...
 
-    def watch(self, quiet: int, least: int, most: int, seed: int) -> Watch:
-        """An evaluation that leaves out rows which have not mattered for a while (PROBE)."""
+    def watch(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> Watch:
+        """An evaluation that leaves out rows which have not mattered for a while (PROBE); rows count from `first`."""
         ...
 
 
@@ -181,30 +181,21 @@ class Variants(Protocol):
     offset: int | None
     """Where in w the weight of a constant feature stands, with one score per row; None where there is none."""
 
-    def mean_outcome(self) -> float:
-        """The weighted mean of the targets, for two classes the share of the positive one."""
+    def outcome_sums(self) -> tuple[float, float]:
+        """The weighted sum of the targets, for two classes of the positive ones, and the sum of the weights."""
         ...
 
-    def variant(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> ScoreFunction:
-        """phi of `rows` alone (None for all), divided by their mass, with `changes` made to the loss.
+    def mass(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> float:
+        """What the loss of `rows` (None for all) is divided by, with `changes` made to it.
 
         Raises IncompatibleError where the loss knows no such changes.
         """
         ...
 
-
-class Blocks(Protocol):
-    """The ability to give a value and a subgradient per block of rows: several cuts a pass."""
-
-    def values_and_subgradients(self, w: Vector, blocks: int) -> tuple[Vector, NDArray[np.float64]]:
-        """Values (blocks,) and subgradients (blocks, dim) of the terms of R(w) = sum over blocks of R_k(w).
-
-        Block borders are the same in every call with the same `blocks`.
-        """
-        ...
-
-    def infima(self, blocks: int) -> Vector:
-        """A lower bound of each R_k, shape (blocks,)."""
+    def variant(
+        self, rows: NDArray[np.int64] | None, changes: Mapping[str, float], mass: float | None = None
+    ) -> ScoreFunction:
+        """phi of `rows` alone, divided by `mass` (None for theirs), with `changes` made to the loss."""
         ...
 
 

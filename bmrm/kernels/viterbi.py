@@ -91,7 +91,7 @@ def best_labels_observed(f, trans, y, cost, starts, path):  # type: ignore[no-un
 
 @jit
 def excess_and_errors(f, trans, observed, y, path, first, stop):  # type: ignore[no-untyped-def]
-    """By how much the score of `path` exceeds that of `y` in the sentence [first, stop), and where they differ: a count."""
+    """By how much the score of `path` exceeds that of `y` in the sentence [first, stop), and how many labels differ."""
     excess, errors = 0.0, 0
     for t in range(first, stop):
         excess += f[t, path[t]] - f[t, y[t]]

@@ -9,19 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.matrix import Csr
-from bmrm.kernels.vectors import plain
+from bmrm.data.matrix import Matrix
+from bmrm.kernels.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import Blocks, Identity, InputError, Loss, PreparedLoss, RowSubsets, Scored, Summary, Vector
+from bmrm.problem import Blocks, Identity, InputError, Loss, PreparedLoss, RowSubsets, Scored, Summary, Variants, Vector
+from bmrm.risk.chosen_rows import ChosenRows
 from bmrm.risk.columns import Columns
 from bmrm.risk.identity import DataIdentity
+from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear_map import DataMap, Span, added
 from bmrm.risk.score_function import BoundLoss, LossPhi
+from bmrm.risk.variants import LossVariants
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
 Chunk = tuple[int, int, PreparedLoss]
 """Rows [start, stop) and the loss of their scores."""
+NO_PARAMETERS = np.empty(0)
 
 
 class LinearRisk:
@@ -39,7 +43,7 @@ class LinearRisk:
 
     Attributes
     ----------
-    dim : (features + bias) times scores per row.
+    dim : (features + bias) times scores per row, and the parameters of the loss that are learned with w.
     infimum : R(w) never goes below this; with parts on several ranks, their infima add up.
     local_mass : the mass of `data`; the masses of all ranks add up to `mass`.
     map, phi : R(w) = phi(A w).
@@ -68,7 +72,9 @@ class LinearRisk:
         self.bound = BoundLoss(loss, data.targets, self.summary)
         workers = Workers(threads)
         self.scores_per_row = self.bound.whole.scores_per_row
-        self.map = DataMap(data.X, scores_per_row=self.scores_per_row, columns=columns, bias=bias, workers=workers)
+        self.rows_map = DataMap(data.X, scores_per_row=self.scores_per_row, columns=columns, bias=bias, workers=workers)
+        self.layout = self.bound.layout
+        self.map = TailedMap(self.rows_map, self.layout) if self.layout.extra else self.rows_map
         self.local_mass = self.bound.whole.mass
         self.phi = LossPhi(self.bound, mass, workers)
         self.mass, self.infimum = self.phi.mass, self.phi.infimum
@@ -84,17 +90,24 @@ class LinearRisk:
         return value, self.map.pull_back(slope)
 
     def ability(self, kind: type[T]) -> T | None:
-        """`Scored` and `Identity` always; `RowSubsets` and `Blocks` where the loss is a sum over rows."""
+        """`Scored` and `Identity` always; `Blocks` for sums over rows or groups, `RowSubsets` for sums over rows."""
         offered: Any = None
         if kind is Scored:
             offered = Scored(self.map, self.phi)
         elif kind is Identity:
             offered = DataIdentity(self.data, self.loss, self.summary, self.map.columns, self.map.bias)
-        elif kind is RowSubsets and self.bound.divisible:
-            offered = ChosenRows(self)
+        elif kind is RowSubsets and self.loss.decomposes == "rows":
+            offered = ChosenRows(self.data.X, self.bound, self._map_of, self.mass)
         elif kind is Blocks and self.bound.divisible:
             offered = RowBlocks(self)
+        elif kind is Variants and self.loss.decomposes == "rows":
+            offered = LossVariants(self.bound, self.rows_map.offset)
         return offered  # type: ignore[no-any-return]
+
+    def _map_of(self, X: Matrix) -> DataMap | TailedMap:
+        """The map of other rows, like that of these."""
+        rows_map = self.rows_map.alike(X)
+        return TailedMap(rows_map, self.layout) if self.layout.extra else rows_map
 
     def raw_weights(self, w: Vector) -> tuple[Array, Vector]:
         """Weights (features,) or (features, K) and intercept (K,) for raw features, `columns` and bias folded in."""
@@ -102,8 +115,10 @@ class LinearRisk:
 
     def plan(self, start: int, stop: int) -> list[list[Chunk]]:
         """The rows [start, stop) as chunks that fit the cache, a list of them per thread."""
+        whole, rows_map = self.bound.whole_groups, self.rows_map
         return [
-            [(a, b, self.bound.part(a, b)) for a, b in self.map.chunks(*span)] for span in self.map.spans(start, stop)
+            [(a, b, self.bound.part(a, b)) for a, b in whole(rows_map.chunks(*span))]
+            for span in whole(rows_map.spans(start, stop))
         ]
 
     def evaluate(self, plan: list[list[Chunk]], w: Vector) -> tuple[float, Vector]:
@@ -111,57 +126,35 @@ class LinearRisk:
 
         Scores, slopes and their product with the data are computed chunk by chunk, while a chunk is in the cache.
         """
-        v, offset = self.map.inward(w)
-        products = self.map.products
-        tail = () if self.scores_per_row == 1 else (self.scores_per_row,)
+        weights, parameters = self.map.split(w) if isinstance(self.map, TailedMap) else (w, NO_PARAMETERS)
+        rows_map, layout = self.rows_map, self.layout
+        v, offset = rows_map.inward(weights)
+        products = rows_map.products
 
-        def work(chunks: list[Chunk]) -> tuple[float, Array, Array]:
-            value, gradient, total = 0.0, self.map.zeros(), np.zeros(tail)
+        def work(chunks: list[Chunk]) -> tuple[float, Array, Array, Array]:
+            value, gradient, total = 0.0, rows_map.zeros(), np.zeros(layout.shape(1)[1:])
+            of_parameters = np.zeros(layout.extra)
             for start, stop, prepared in chunks:
-                f = np.empty((stop - start, *tail))
-                products.scores(start, stop, v, offset, f)
+                f = layout.new(stop - start, parameters)
+                products.scores(start, stop, v, offset, layout.table(f))
                 loss, slope = prepared.value_and_slope(f)
-                products.add_pull_back(start, stop, plain(slope), gradient)
+                table = plain(layout.table(slope))
+                products.add_pull_back(start, stop, table, gradient)
                 value += loss
-                if self.map.needs_total:
-                    total += slope.sum(axis=0)
-            return value, gradient, total
+                of_parameters += layout.parameters(slope)
+                if rows_map.needs_total:
+                    total += column_sums(table)
+            return value, gradient, total, of_parameters
 
-        results = self._workers.map(work, plan)
-        gradient = added([gradient for _, gradient, _ in results])
-        subgradient = self.map.outward(gradient, added([total for _, _, total in results]))
-        subgradient /= self.mass
-        return sum(value for value, _, _ in results) / self.mass, subgradient
-
-
-class ChosenRows:
-    """The ability to evaluate chosen rows of a risk that is a sum over rows.
-
-    The mean over `rows` is scaled so that its expectation over rows drawn uniformly is R(w), weights included.
-    """
-
-    def __init__(self, risk: LinearRisk) -> None:
-        self.risk = risk
-        self.rows = risk.data.rows
-
-    def value_and_subgradient_of(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
-        """(number of rows / number of chosen ones) times their part of R(w), and a subgradient."""
-        risk = self.risk
-        rows = np.asarray(rows, np.int64)
-        if not rows.size or rows.min() < 0 or rows.max() >= self.rows:
-            raise InputError(f"rows must be some of 0 ... {self.rows - 1}")
-        X = risk.data.X
-        chosen = X.select(rows) if isinstance(X, Csr) else X[rows]
-        part = DataMap(
-            chosen,
-            scores_per_row=risk.scores_per_row,
-            columns=risk.map.columns,
-            bias=risk.map.bias,
-            workers=risk.map.workers,
-        )
-        value, slope = risk.bound.take(rows).value_and_slope(part.scores(w))
-        factor = self.rows / rows.size / risk.mass
-        return value * factor, part.pull_back(slope) * factor
+        values, gradients, totals, tails = zip(*self._workers.map(work, plan), strict=True)
+        subgradient = rows_map.outward(added(list(gradients)), added(list(totals)))
+        if layout.extra:
+            raw, subgradient = subgradient, np.empty(self.dim)
+            np.divide(raw, self.mass, out=subgradient[: raw.size])
+            np.divide(added(list(tails)), self.mass, out=subgradient[raw.size :])
+        else:
+            subgradient /= self.mass
+        return sum(values) / self.mass, subgradient
 
 
 class RowBlocks:
@@ -189,4 +182,4 @@ class RowBlocks:
     def _spans(self, blocks: int) -> list[Span]:
         rows = self.risk.data.rows
         edges = [rows * k // blocks for k in range(blocks + 1)]
-        return list(pairwise(edges))
+        return self.risk.bound.whole_groups(list(pairwise(edges)), keep_empty=True)

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import dot, plain
+from bmrm.kernels.vectors import column_sums, dot, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import IncompatibleError, InputError, Loss, PreparedLoss, Summary, Targets, Vector
+from bmrm.risk.layout import Layout
+from bmrm.risk.linear_map import Span
 
 Array = NDArray[np.float64]
 Curve = Callable[[Vector], tuple[Vector, Vector]]
@@ -35,11 +37,35 @@ class BoundLoss:
 
     @property
     def divisible(self) -> bool:
-        """Whether the loss is a sum over rows."""
-        return self.loss.decomposes == "rows"
+        """Whether the loss is a sum over rows, or over groups of rows."""
+        return self.loss.decomposes != "no"
+
+    @property
+    def layout(self) -> Layout:
+        """How scores lie in an array."""
+        return Layout(self.whole.scores_per_row, self.whole.extra_dim)
+
+    def whole_groups(self, spans: list[Span], keep_empty: bool = False) -> list[Span]:
+        """Consecutive spans of rows, their borders moved behind the groups that they would part.
+
+        Spans that this empties are left out (but for one), unless `keep_empty`.
+        """
+        groups = self.targets.groups
+        if self.loss.decomposes == "rows":
+            return spans
+        if groups is None:
+            starts = np.array([0, self.rows])
+        else:
+            starts = np.concatenate(([0], np.flatnonzero(np.diff(groups)) + 1, [self.rows]))
+
+        def moved(border: int) -> int:
+            return int(starts[np.searchsorted(starts, border)])
+
+        whole = [(moved(a), moved(b)) for a, b in spans]
+        return whole if keep_empty else [(a, b) for a, b in whole if b > a] or whole[:1]
 
     def part(self, start: int, stop: int) -> PreparedLoss:
-        """The loss of the rows [start, stop)."""
+        """The loss of the rows [start, stop), which part no group."""
         if (start, stop) == (0, self.rows):
             return self.whole
         whole: Any = self.whole
@@ -79,18 +105,20 @@ class LossPhi:
         self._workers = Workers(1) if workers is None else workers
         count = min(self._workers.threads, bound.rows // ROWS_PER_THREAD) if bound.divisible else 1
         edges = [bound.rows * k // max(1, count) for k in range(max(1, count) + 1)]
-        self._parts = [(slice(a, b), bound.part(a, b)) for a, b in pairwise(edges)]
+        self._layout = bound.layout
+        spans = bound.whole_groups(list(pairwise(edges)))
+        self._parts = [(slice(a, b), bound.part(a, b)) for a, b in spans]
 
     def value_and_slope(self, f: Array) -> tuple[float, Array]:
         """phi(f) and a subgradient, a new array like `f`."""
-        results = self._workers.map(lambda part: part[1].value_and_slope(f[part[0]]), self._parts)
-        slope = results[0][1] if len(results) == 1 else np.concatenate([slope for _, slope in results])
+        results = self._workers.map(lambda part: part[1].value_and_slope(self._piece(f, part[0])), self._parts)
+        slope = self._layout.joined([slope for _, slope in results])
         slope /= self.mass
         return sum(value for value, _ in results) / self.mass, slope
 
     def along(self, f: Array, step: Array) -> Curve:
         """The function t -> (phi(f + t step), its derivative in t), for a vector of t."""
-        curves = [along(prepared, f[rows], step[rows]) for rows, prepared in self._parts]
+        curves = [along(prepared, self._piece(f, rows), self._piece(step, rows)) for rows, prepared in self._parts]
 
         def curve(ts: Vector) -> tuple[Vector, Vector]:
             ts = np.asarray(ts, np.float64)
@@ -108,21 +136,28 @@ class LossPhi:
                 f"{name} has no second derivative; use a solver that needs none, such as bundle or lbfgs"
             )
         pieces = self._workers.map(
-            lambda part: part[1].curvature_product(f[part[0]], step[part[0]]),  # type: ignore[attr-defined]
+            lambda part: part[1].curvature_product(  # type: ignore[attr-defined]
+                self._piece(f, part[0]), self._piece(step, part[0])
+            ),
             self._parts,
         )
-        product: Array = np.concatenate(pieces)
+        product = self._layout.joined(pieces)
         product /= self.mass
         return product
 
     def constant(self, b: Vector) -> Array:
         """The scores whose every row is `b`, shape (scores per row,)."""
         b = np.atleast_1d(np.asarray(b, np.float64))
-        return np.full(self.bound.rows, b[0]) if self.scores_per_row == 1 else np.tile(b, (self.bound.rows, 1))
+        f = self._layout.new(self.bound.rows, np.zeros(self._layout.extra))
+        self._layout.table(f)[:] = b[0] if self.scores_per_row == 1 else b
+        return f
 
     def total(self, scores: Array) -> Vector:
         """The sum over all rows, (scores per row,)."""
-        return np.atleast_1d(scores.sum(axis=0))
+        return np.atleast_1d(column_sums(self._layout.table(scores)))
+
+    def _piece(self, f: Array, rows: slice) -> Array:
+        return f if len(self._parts) == 1 else self._layout.part(f, rows)
 
 
 def along(prepared: PreparedLoss, f: Array, step: Array) -> Curve:
