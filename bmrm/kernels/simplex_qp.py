@@ -51,7 +51,7 @@ def upper_solve(L: Floats, s: int, y: Floats) -> None:
 def append(
     G: Floats, block: Ints, blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, shift: float, j: int
 ) -> None:
-    """Variable j joins the support as number s; L is the factor, U = L^-1 E with E the indicator of blocks."""
+    """Variable j joins the support as number s; L is the factor, U' = L^-1 E with E the indicator of blocks."""
     row = L[s]
     for p in range(s):
         row[p] = G[j, support[p]]
@@ -65,10 +65,11 @@ def append(
     pivot = np.sqrt(max(pivot, RIDGE * diagonal))
     row[s] = pivot
     for k in range(blocks):
+        u = U[k]
         total = 0.0
         for p in range(s):
-            total += row[p] * U[p, k]
-        U[s, k] = ((1.0 if block[j] == k else 0.0) - total) / pivot
+            total += row[p] * u[p]
+        u[s] = ((1.0 if block[j] == k else 0.0) - total) / pivot
     support[s] = j
     where[j] = s
 
@@ -110,9 +111,9 @@ def delete(
         sine[r] = last / radius
         new[r] = radius
         for k in range(blocks):
-            upper, lower = U[r, k], U[r + 1, k]
-            U[r, k] = cosine[r] * upper + sine[r] * lower
-            U[r + 1, k] = cosine[r] * lower - sine[r] * upper
+            upper, lower = U[k, r], U[k, r + 1]
+            U[k, r] = cosine[r] * upper + sine[r] * lower
+            U[k, r + 1] = cosine[r] * lower - sine[r] * upper
         support[r] = support[r + 1]
         where[support[r]] = r
 
@@ -138,41 +139,32 @@ def small_solve(M: Floats, x: Floats, k: int) -> None:
 
 @fast_jit
 def direction(
-    alpha: Floats,
-    v: Floats,
-    block: Ints,
-    blocks: int,
-    support: Ints,
-    L: Floats,
-    U: Floats,
-    s: int,
-    level: Floats,
-    d: Floats,
+    v: Floats, block: Ints, blocks: int, support: Ints, L: Floats, U: Floats, s: int, level: Floats, d: Floats
 ) -> float:
-    """Newton's direction d on the support and the slope along it; `level` gets the mean plane value per block."""
-    mass = np.zeros(blocks)
-    level[:] = 0.0
-    for p in range(s):
-        j = support[p]
-        level[block[j]] += alpha[j] * v[j]
-        mass[block[j]] += alpha[j]
-    for k in range(blocks):
-        if mass[k] > 0.0:
-            level[k] /= mass[k]
+    """Newton's direction d on the support and the slope along it; `level` is the mean plane value per block."""
     for p in range(s):
         d[p] = v[support[p]] - level[block[support[p]]]
     lower_solve(L, s, d)
-    M = np.zeros((blocks, blocks))
-    x = np.zeros(blocks)
-    for p in range(s):
-        for k in range(blocks):
-            x[k] += U[p, k] * d[p]
-            for q in range(blocks):
-                M[k, q] += U[p, k] * U[p, q]
+    M = np.empty((blocks, blocks))
+    x = np.empty(blocks)
+    for k in range(blocks):
+        u = U[k]
+        total = 0.0
+        for p in range(s):
+            total += u[p] * d[p]
+        x[k] = total
+        for j in range(k + 1):
+            other = U[j]
+            total = 0.0
+            for p in range(s):
+                total += u[p] * other[p]
+            M[k, j] = total
+            M[j, k] = total
     small_solve(M, x, blocks)
-    for p in range(s):
-        for k in range(blocks):
-            d[p] -= U[p, k] * x[k]
+    for k in range(blocks):
+        u = U[k]
+        for p in range(s):
+            d[p] -= x[k] * u[p]
     upper_solve(L, s, d)
     slope = 0.0
     for p in range(s):
@@ -213,87 +205,63 @@ def refresh(G: Floats, c: Floats, n: int, alpha: Floats, v: Floats) -> None:
 
 
 @fast_jit
-def enlarge(
-    G: Floats,
-    diagonal: Floats,
-    b: Floats,
-    block: Ints,
-    where: Ints,
-    alpha: Floats,
-    j: int,
-    row: Floats,
-    offset: float,
-    number: int,
-) -> None:
-    """Variable j = n comes, of block `number`; `row` ends with its product with itself, and is 0 before it begins."""
-    start = j + 1 - row.size
-    taken = False
-    for i in range(j):
-        taken = taken or block[i] == number
-    for i in range(start):
-        G[j, i] = 0.0
-        G[i, j] = 0.0
-    for i in range(start, j + 1):
-        G[j, i] = row[i - start]
-        G[i, j] = row[i - start]
-    diagonal[j] = G[j, j]
-    b[j] = offset
-    block[j] = number
-    where[j] = -1
-    alpha[j] = 0.0 if taken else 1.0
-
-
-@fast_jit
-def conclude(alpha: Floats, b: Floats, diagonal: Floats, block: Ints, blocks: int, n: int) -> tuple[int, float, float]:
-    """Make alpha >= 0 with sum 1 in every block that has a variable.
-
-    Returns the number of such blocks, b'alpha, and the largest diagonal entry in use.
-    """
-    total = np.zeros(blocks)
-    first = np.full(blocks, -1)
-    for j in range(n):
-        alpha[j] = max(alpha[j], 0.0)
-        total[block[j]] += alpha[j]
-        if first[block[j]] < 0:
-            first[block[j]] = j
-    present = 0
-    for k in range(blocks):
-        if first[k] >= 0:
-            present += 1
-            if total[k] <= 0.0:
-                alpha[first[k]] = 1.0
-                total[k] = 1.0
-    linear = 0.0
-    largest = 0.0
-    for j in range(n):
-        alpha[j] /= total[block[j]]
-        linear += alpha[j] * b[j]
-        if alpha[j] > 0.0:
-            largest = max(largest, diagonal[j])
-    return present, linear, largest
-
-
-@fast_jit
 def duality_gap(
-    alpha: Floats, c: Floats, v: Floats, block: Ints, blocks: int, support: Ints, s: int, n: int, top: Floats
-) -> tuple[float, float]:
-    """The gap sum_k max v - alpha'v and the objective, both times lambda."""
+    alpha: Floats, v: Floats, block: Ints, blocks: int, support: Ints, s: int, n: int, top: Floats
+) -> float:
+    """The gap sum_k max v - alpha'v, times lambda."""
     top[:] = -np.inf
     for i in range(n):
         if v[i] > top[block[i]]:
             top[block[i]] = v[i]
     gap = 0.0
+    for p in range(s):
+        gap += alpha[support[p]] * (top[block[support[p]]] - v[support[p]])
+    return gap
+
+
+@fast_jit
+def survey(
+    alpha: Floats,
+    c: Floats,
+    v: Floats,
+    diagonal: Floats,
+    block: Ints,
+    blocks: int,
+    support: Ints,
+    s: int,
+    level: Floats,
+    top: Floats,
+) -> tuple[float, float, float]:
+    """The objective, the gap that the support alone shows, and the largest diagonal entry of the support.
+
+    `level` gets the mean plane value per block, `top` the largest of the support.
+    """
+    mass = np.zeros(blocks)
+    level[:] = 0.0
+    top[:] = -np.inf
     objective = 0.0
+    largest = 0.0
     for p in range(s):
         j = support[p]
-        gap += alpha[j] * (top[block[j]] - v[j])
+        k = block[j]
+        level[k] += alpha[j] * v[j]
+        mass[k] += alpha[j]
+        top[k] = max(top[k], v[j])
         objective += 0.5 * alpha[j] * (c[j] + v[j])
-    return gap, objective
+        largest = max(largest, diagonal[j])
+    inside = 0.0
+    for p in range(s):
+        inside += alpha[support[p]] * (top[block[support[p]]] - v[support[p]])
+    for k in range(blocks):
+        if mass[k] > 0.0:
+            level[k] /= mass[k]
+    return objective, inside, largest
 
 
 @fast_jit
 def solve_simplex_qp(
     G: Floats,
+    diagonal: Floats,
     c: Floats,
     block: Ints,
     blocks: int,
@@ -316,10 +284,10 @@ def solve_simplex_qp(
 
     Parameters
     ----------
-    G, c, block : (N, N), (N,), (N,) with N >= n variables; `blocks` the number of blocks.
+    G, diagonal, c, block : (N, N), (N,), (N,), (N,) with N >= n variables; `blocks` the number of blocks.
     alpha : (N,), feasible on entry; changed.
     support, where : the first `s` of `support` are in the factor; `where` is its inverse, -1 outside. Changed.
-    L, U : (room, room), (room, blocks); changed.
+    L, U : (room, room), (blocks, room); changed.
     shift : what was added to G within blocks when the factor was made.
     v : (n,), c - G alpha on exit, and on entry where `given`; it may differ by rounding of G, so that a caller who
         knows better values gets the correction that they ask for.
@@ -353,25 +321,12 @@ def solve_simplex_qp(
     repeats = 0
     tight = False
     while True:
-        gap, objective = duality_gap(alpha, c, v, block, blocks, support, s, n, top)
-        largest = 0.0
-        for p in range(s):
-            largest = max(largest, G[support[p], support[p]])
+        objective, inside, largest = survey(alpha, c, v, diagonal, block, blocks, support, s, level, top)
         goal = max(accuracy * abs(objective), noise * largest)
-        if gap <= goal or changes >= limit or idle > STALLED:
-            return DONE, s, shift, gap, objective, changes
-        # the spread of plane values over the support, zero at its optimum
-        inside = 0.0
-        level[:] = -np.inf
-        for p in range(s):
-            j = support[p]
-            level[block[j]] = max(level[block[j]], v[j])
-        for p in range(s):
-            j = support[p]
-            inside += alpha[j] * (level[block[j]] - v[j])
+        given_up = changes >= limit or idle > STALLED
         slope = 0.0
-        if inside > (0.0 if tight else 0.5 * goal) and repeats < 3:
-            slope = direction(alpha, v, block, blocks, support, L, U, s, level, d)
+        if inside > (0.0 if tight else 0.5 * goal) and repeats < 3 and not given_up:
+            slope = direction(v, block, blocks, support, L, U, s, level, d)
         if slope > 0.0:
             longest = np.inf
             leaver = -1
@@ -417,10 +372,9 @@ def solve_simplex_qp(
                 repeats += 1
             continue
         # optimal on the support, as far as rounding lets see: the most violated plane enters
-        level[:] = 0.0
-        for p in range(s):
-            j = support[p]
-            level[block[j]] += alpha[j] * v[j]
+        gap = duality_gap(alpha, v, block, blocks, support, s, n, top)
+        if gap <= goal or given_up:
+            return DONE, s, shift, gap, objective, changes
         best = 0.0
         enters = -1
         for i in range(n):

@@ -27,6 +27,7 @@ class Roster:
         self._place: dict[int, int] = {}
         self._b = np.empty(64)
         self._block = np.empty(64, dtype=np.int64)
+        self._ids = np.empty(64, dtype=np.int64)
         self._seen: tuple[int, ...] | None = None
         self._where = np.empty(0, dtype=np.int64)
         self._same = True
@@ -53,7 +54,8 @@ class Roster:
         if n == len(self._b):
             self._b = np.concatenate([self._b, np.empty(n)])
             self._block = np.concatenate([self._block, np.empty(n, dtype=np.int64)])
-        self._b[n], self._block[n] = b, block
+            self._ids = np.concatenate([self._ids, np.empty(n, dtype=np.int64)])
+        self._b[n], self._block[n], self._ids[n] = b, block, id
         self._place[id] = n
         self.ids.append(id)
         self._seen = None
@@ -66,7 +68,8 @@ class Roster:
         if place != last:
             self.ids[place] = moved
             self._place[moved] = place
-            self._b[place], self._block[place] = self._b[last], self._block[last]
+            for array in (self._b, self._block, self._ids):
+                array[place] = array[last]
         self._seen = None
         return place, last
 
@@ -74,8 +77,9 @@ class Roster:
         """Forget planes; the others keep their order. Returns the places where they stood, ascending."""
         places = np.array(sorted(self._place[id] for id in ids), dtype=np.int64)
         kept = np.delete(np.arange(len(self.ids)), places)
-        self._b[: len(kept)], self._block[: len(kept)] = self._b[kept], self._block[kept]
-        self.ids = [self.ids[k] for k in kept]
+        for array in (self._b, self._block, self._ids):
+            array[: len(kept)] = array[kept]
+        self.ids = self._ids[: len(kept)].tolist()
         self._place = {id: place for place, id in enumerate(self.ids)}
         self._seen = None
         return places
@@ -97,8 +101,7 @@ class Roster:
     def multipliers(self, alpha: Vector) -> dict[int, float]:
         """Plane id -> alpha where it is positive."""
         positive = np.flatnonzero(alpha > 0.0)
-        ids = self.ids
-        return dict(zip([ids[j] for j in positive.tolist()], alpha[positive].tolist()))
+        return dict(zip(self._ids[positive].tolist(), alpha[positive].tolist()))
 
     def _locate(self) -> None:
         """Bring `_where` up to date with the planes at hand."""

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.kernels.simplex_qp import DONE, conclude, enlarge, solve_simplex_qp
+from bmrm.kernels.simplex_qp import DONE, solve_simplex_qp
+from bmrm.kernels.simplex_variables import conclude, enlarge
 from bmrm.kernels.vectors import dot, plain
 from bmrm.masters.roster import Roster
 from bmrm.problem import MasterSolution, Planes, Vector
@@ -67,7 +68,7 @@ class SimplexQP:
         self._size = self._age = 0
         self._shift = 1.0
         self._support = np.zeros(0, dtype=np.int64)
-        self._L = self._U = np.zeros((0, 0))
+        self._L, self._U = np.zeros((0, 0)), np.zeros((blocks, 0))
         self._make_room(16)
 
     def add(self, plane: int) -> None:
@@ -155,6 +156,7 @@ class SimplexQP:
         while True:
             code, self._size, self._shift, _, objective, changes = solve_simplex_qp(
                 self._G,
+                self._diagonal,
                 c,
                 self._block,
                 self._blocks,
@@ -208,6 +210,6 @@ class SimplexQP:
     def _make_room(self, room: int) -> None:
         """Room for so many variables in the support."""
         s = self._size
-        support, L, U = np.empty(room, dtype=np.int64), np.empty((room, room)), np.empty((room, self._blocks))
-        support[:s], L[:s, :s], U[:s] = self._support[:s], self._L[:s, :s], self._U[:s] if s else 0.0
+        support, L, U = np.empty(room, dtype=np.int64), np.empty((room, room)), np.empty((self._blocks, room))
+        support[:s], L[:s, :s], U[:, :s] = self._support[:s], self._L[:s, :s], self._U[:, :s]
         self._support, self._L, self._U = support, L, U

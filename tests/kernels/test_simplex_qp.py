@@ -23,7 +23,7 @@ def shifted(G, block, members):
 
 def factor(G, block, members):
     support, where = np.zeros(N, dtype=np.int64), np.full(N, -1)
-    L, U = np.full((N, N), np.nan), np.full((N, BLOCKS), np.nan)
+    L, U = np.full((N, N), np.nan), np.full((BLOCKS, N), np.nan)
     for s, j in enumerate(members):
         kernel.append(G, block, BLOCKS, support, where, L, U, s, SHIFT, j)
     return support, where, L, U
@@ -36,7 +36,7 @@ def check_factor(G, block, members, support, where, L, U):
     lower = np.tril(L[:s, :s])
     np.testing.assert_allclose(lower @ lower.T, shifted(G, block, members), rtol=1e-12, atol=1e-12)
     E = np.equal.outer(block[members], np.arange(BLOCKS)).astype(float)
-    np.testing.assert_allclose(lower @ U[:s], E, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(lower @ U[:, :s].T, E, rtol=1e-11, atol=1e-11)
 
 
 def test_factor_follows_those_who_enter_and_leave(problem):
@@ -101,12 +101,16 @@ def test_direction_solves_the_optimality_conditions(problem):
     kernel.refresh(G, c, N, alpha, v)
     np.testing.assert_allclose(v, c - G @ alpha, rtol=1e-13)
     d, level = np.empty(N), np.empty(BLOCKS)
-    slope = kernel.direction(alpha, v, block, BLOCKS, support, L, U, 5, level, d)
+    _, inside, _ = kernel.survey(alpha, c, v, np.diag(G).copy(), block, BLOCKS, support, 5, level, np.empty(BLOCKS))
+    slope = kernel.direction(v, block, BLOCKS, support, L, U, 5, level, d)
     E = np.equal.outer(block[members], np.arange(BLOCKS)).astype(float)
     system = np.block([[G[np.ix_(members, members)], E], [E.T, np.zeros((BLOCKS, BLOCKS))]])
     expected = np.linalg.solve(system, np.r_[v[members], np.zeros(BLOCKS)])[:5]
     np.testing.assert_allclose(d[:5], expected, rtol=1e-9, atol=1e-12)
     assert slope == pytest.approx(expected @ v[members], rel=1e-9)
+    groups = [np.array([0, 2, 6]), np.array([1, 11])]
+    np.testing.assert_allclose(level, [v[g].mean() for g in groups], rtol=1e-13)
+    assert inside == pytest.approx(sum(v[g].max() - v[g].mean() for g in groups), rel=1e-12)
 
 
 def test_gap_is_primal_minus_dual(problem):
@@ -115,38 +119,14 @@ def test_gap_is_primal_minus_dual(problem):
     alpha[[0, 2]], alpha[1] = 0.5, 1.0
     support = np.array([0, 2, 1])
     v, top = c - G @ alpha, np.empty(BLOCKS)
-    gap, objective = kernel.duality_gap(alpha, c, v, block, BLOCKS, support, 3, N, top)
+    gap = kernel.duality_gap(alpha, v, block, BLOCKS, support, 3, N, top)
+    diagonal = np.diag(G).copy()
+    objective, _, largest = kernel.survey(alpha, c, v, diagonal, block, BLOCKS, support, 3, np.empty(BLOCKS), top)
+    assert largest == diagonal[:3].max()
     dual = c @ alpha - 0.5 * alpha @ G @ alpha
     primal = 0.5 * alpha @ G @ alpha + sum(v[block == k].max() for k in range(BLOCKS))
     assert objective == pytest.approx(dual, rel=1e-13)
     assert gap == pytest.approx(primal - dual, rel=1e-13)
-
-
-def test_conclude_projects_onto_the_simplices():
-    alpha = np.array([0.5, -1e-18, 1.5, 0.0, 0.0, 7.0])
-    b, diagonal = np.arange(6.0), np.array([1.0, 9.0, 2.0, 3.0, 9.0, 0.5])
-    present, linear, largest = kernel.conclude(alpha, b, diagonal, np.array([0, 0, 0, 1, 1, 3]), 5, 6)
-    np.testing.assert_allclose(alpha, [0.25, 0.0, 0.75, 1.0, 0.0, 1.0])
-    assert (present, linear, largest) == (3, 0.75 * 2 + 3 + 5, 3.0)
-
-
-def test_enlarge_borders_the_gram_matrix(problem):
-    """Two floors, with products 0, then planes; the first variable of a block takes its whole weight."""
-    G, b, _ = problem
-    block = np.array([0, 1, 1, 2, 0, 2])
-    full, diagonal, offsets, alpha = np.full((8, 8), np.nan), np.empty(8), np.empty(8), np.empty(8)
-    full[:2, :2], diagonal[:2], alpha[:2], offsets[:2] = 0.0, 0.0, 1.0, b[:2]
-    blocks, where = np.r_[block[:2], np.full(6, -7)], np.full(8, 5)
-    for j in range(2, 6):
-        kernel.enlarge(full, diagonal, offsets, blocks, where, alpha, j, G[j, 2 : j + 1].copy(), b[j], block[j])
-    expected = G[:6, :6].copy()
-    expected[:2] = expected[:, :2] = 0.0
-    np.testing.assert_array_equal(full[:6, :6], expected)
-    np.testing.assert_array_equal(diagonal[:6], np.diag(expected))
-    np.testing.assert_array_equal(offsets[:6], b[:6])
-    np.testing.assert_array_equal(blocks[:6], block)
-    np.testing.assert_array_equal(alpha[:6], [1, 1, 0, 1, 0, 0])
-    np.testing.assert_array_equal(where[2:6], -1)
 
 
 @pytest.mark.parametrize("room", [1, 3, N])
@@ -157,14 +137,32 @@ def test_solution_does_not_depend_on_the_room(problem, room):
     alpha[:BLOCKS] = 1.0
     where, v, moved = np.full(N, -1), np.empty(N), np.zeros(N)
     s, shift, given, code = 0, 1.0, False, kernel.NEEDS_ROOM
-    support, L, U = np.zeros(0, dtype=np.int64), np.zeros((0, 0)), np.zeros((0, BLOCKS))
+    support, L, U = np.zeros(0, dtype=np.int64), np.zeros((0, 0)), np.zeros((BLOCKS, 0))
     while code != kernel.DONE:
         size = min(N, len(L) + room)
-        bigger = np.zeros(size, dtype=np.int64), np.zeros((size, size)), np.zeros((size, BLOCKS))
-        bigger[0][:s], bigger[1][:s, :s], bigger[2][:s] = support[:s], L[:s, :s], U[:s]
+        bigger = np.zeros(size, dtype=np.int64), np.zeros((size, size)), np.zeros((BLOCKS, size))
+        bigger[0][:s], bigger[1][:s, :s], bigger[2][:, :s] = support[:s], L[:s, :s], U[:, :s]
         support, L, U = bigger
         code, s, shift, gap, objective, _ = kernel.solve_simplex_qp(
-            G, c, block, BLOCKS, N, alpha, support, where, L, U, shift, s, v, given, moved, 1e-13, 0.0, 1000
+            G,
+            np.diag(G).copy(),
+            c,
+            block,
+            BLOCKS,
+            N,
+            alpha,
+            support,
+            where,
+            L,
+            U,
+            shift,
+            s,
+            v,
+            given,
+            moved,
+            1e-13,
+            0.0,
+            1000,
         )
         given = True
     start = np.zeros(N)
