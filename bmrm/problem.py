@@ -199,6 +199,21 @@ class Variants(Protocol):
         ...
 
 
+class Blocks(Protocol):
+    """The ability to give a value and a subgradient per block of rows: several cuts a pass."""
+
+    def values_and_subgradients(self, w: Vector, blocks: int) -> tuple[Vector, NDArray[np.float64]]:
+        """Values (blocks,) and subgradients (blocks, dim) of the terms of R(w) = sum over blocks of R_k(w).
+
+        Block borders are the same in every call with the same `blocks`.
+        """
+        ...
+
+    def infima(self, blocks: int) -> Vector:
+        """A lower bound of each R_k, shape (blocks,)."""
+        ...
+
+
 class Identity(Protocol):
     """The ability to tell whether two risks are the same function, so that planes of one hold for the other."""
 
@@ -498,6 +513,8 @@ class Iteration:
     seconds_risk: float = 0.0
     seconds_master: float = 0.0
     seconds_network: float = 0.0
+    w: Vector | None = field(default=None, repr=False, compare=False)
+    """The best point so far, not to be changed: in the lines that callbacks get, not in a history."""
 
     @property
     def gap(self) -> float:

@@ -94,11 +94,6 @@ class TailedMap:
         """As of `DataMap`; the parameters are left out."""
         return self.rows_map.raw_weights(self.split(w)[0])
 
-    def diagonal(self, weights: Array) -> Vector:
-        """The diagonal of A' diag(weights) A, a new array (dim,); that of the parameters is their own weight."""
-        raw = self.rows_map.diagonal(self.layout.table(weights))
-        return np.concatenate((raw, self.layout.parameters(weights)))
-
     def split(self, w: Vector) -> tuple[Vector, Vector]:
         """Weights of the features, and parameters; views."""
         w = np.asarray(w, np.float64)
