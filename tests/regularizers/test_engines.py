@@ -1,0 +1,76 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bmrm.masters.cvxopt_engines import CvxoptLP, CvxoptQP
+from bmrm.masters.highs_lp import HighsLP
+from bmrm.masters.planes import MemoryPlanes
+from bmrm.masters.simplex_qp import SimplexQP
+from bmrm.problem import InputError
+from bmrm.regularizers import REGULARIZERS
+from bmrm.regularizers.l1 import L1
+from bmrm.regularizers.l2 import L2
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "master"),
+    [
+        (L2(0.1), SimplexQP),
+        (L2(0.1, engine="cvxopt"), CvxoptQP),
+        (L1(0.1), HighsLP),
+        (L1(0.1, engine="cvxopt"), CvxoptLP),
+    ],
+)
+def test_the_engine_named_is_the_one_used(regularizer, master):
+    assert type(regularizer.master(MemoryPlanes(2))) is master
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lambda": 0.0}, r"lambda is 0.0, expected > 0"),
+        ({"lambda": -1}, r"lambda is -1, expected > 0"),
+        ({"lambda": float("nan")}, r"lambda is nan"),
+        ({"lambda": 1.0, "engine": "glpk"}, r"engine is 'glpk', expected one of"),
+        ({"lamda": 1.0}, r"no option 'lamda' \(did you mean 'lambda'\?\)"),
+        ({}, r"lam"),
+    ],
+)
+@pytest.mark.parametrize("name", ["l1", "l2"])
+def test_wrong_options_name_the_field(name, options, message):
+    with pytest.raises(InputError, match=message):
+        REGULARIZERS.make(name, options)
+
+
+def test_values_by_hand():
+    w, v = np.array([3.0, 0.0, -4.0]), np.array([0.5, -1.0, 0.25])
+    assert L2(0.1).value(w) == pytest.approx(0.05 * 25)
+    assert L1(0.1).value(w) == pytest.approx(0.7)
+    np.testing.assert_allclose(L1(0.1).subgradient(w), [0.1, 0.0, -0.1])
+    assert L2(0.1).conjugate(v) == pytest.approx(5 * 1.3125)
+    assert L1(2.0).conjugate(v) == 0.0
+    assert L1(0.5).conjugate(v) == np.inf
+    assert L1(0.5).feasible(v) == 0.5
+    np.testing.assert_allclose(L2(0.5).prox(w, 2.0), w / 2)
+    np.testing.assert_allclose(L1(0.5).prox(w, 7.0), [0.0, 0.0, -0.5])
+
+
+def test_feasible_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        lam, v = float(rng.lognormal(sigma=5)), rng.normal(size=3) * rng.lognormal(sigma=5)
+        regularizer = L1(lam)
+        assert np.abs(regularizer.feasible(v) * v).max() <= lam
+
+
+def test_regularizers_load_no_solver_library():
+    """Ranks that only compute make regularizers too."""
+    code = (
+        "import sys, json; from bmrm.regularizers import REGULARIZERS; REGULARIZERS.all();"
+        "print(json.dumps([m for m in ('cvxopt', 'highspy', 'scipy', 'sklearn') if m in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
