@@ -1,0 +1,31 @@
+"""Conditional random field on chains: the likelihood of the labels of a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bmrm.kernels.chains import chain_likelihoods, chain_likelihoods_observed
+from bmrm.losses import register
+from bmrm.losses.chain import ChainLoss
+
+
+def _kernel(f: Any, transitions: Any, observed: bool, *rest: Any) -> Any:
+    return (chain_likelihoods_observed if observed else chain_likelihoods)(f, transitions, *rest)
+
+
+@register("chain_crf", task="sequence")
+@dataclass(frozen=True)
+class ChainCrf(ChainLoss):
+    """log(sum over labellings y' of exp s(y')) - s(y): the negative log likelihood of a sentence's labels.
+
+    Scores, transitions and the mean are those of every chain loss (`ChainLoss`): s(y) is the sum of the scores of
+    tokens and transitions. Domain: at least two labels; a sentence for each token (`groups`). The sums over labellings
+    are exact, by forward and backward recursions, scaled at each token; in logarithms where scores differ by more than
+    500. Convex and smooth, never below 0. With one token a sentence it is `softmax`.
+    """
+
+    formula = "log(sum_y' exp s(y')) - s(y) per sentence, s(y) = sum_t f[t, y_t] + T[y_t-1, y_t]"
+    source = "Lafferty, McCallum & Pereira 2001"
+    smooth = True
+    kernel = staticmethod(_kernel)
