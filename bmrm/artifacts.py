@@ -3,16 +3,59 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from bmrm.data.files import whole_file
 from bmrm.model import Model
-from bmrm.problem import InputError
+from bmrm.problem import InputError, Iteration, Solution, Status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+CHECKPOINT = "checkpoint.npz"
+"""The best model so far of a run that has not ended; gone when it has."""
+
+
+class Checkpoints:
+    """A callback that saves the best point so far every so many seconds, as a model file.
+
+    A checkpoint that cannot be written is said once and does not stop the run.
+    """
+
+    def __init__(
+        self, directory: Path, every: float | None, model_of: Callable[[Solution], Model], console: Console
+    ) -> None:
+        self._path = directory / CHECKPOINT
+        self._every = every
+        self._model_of = model_of
+        self._console = console
+        self._last = time.monotonic()
+        self._complained = False
+
+    def __call__(self, line: Iteration) -> None:
+        """Save, if it is time."""
+        due = self._every is not None and time.monotonic() - self._last >= self._every
+        if not due or line.w is None or not math.isfinite(line.objective):
+            return
+        solution = Solution(
+            line.w, line.objective, line.lower_bound, Status.INTERRUPTED, line.iteration, line.passes, line.seconds
+        )
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._model_of(solution).save(self._path)
+        except (InputError, OSError) as error:
+            if not self._complained:
+                self._console.print(f"bmrm: no checkpoint: {error}", highlight=False, soft_wrap=True)
+            self._complained = True
+        self._last = time.monotonic()
 
 
 def check_writable(directory: Path) -> None:
@@ -68,6 +111,7 @@ def write_run(
                 write(stream)
         for name in contents:
             os.replace(staging / name, directory / name)
+        (directory / CHECKPOINT).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"output.directory {directory}: cannot be written: {error.strerror}") from error
     except InputError as error:

@@ -86,6 +86,9 @@ class OutputSection(BaseModel):
     directory: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="folder of the run's files; null = `runs/` and the name of the config file"
     )
+    checkpoint_every: Annotated[Number, Field(gt=0)] | None = Field(
+        60.0, description="seconds between two savings of the best model so far, `checkpoint.npz`; null = never"
+    )
 
 
 class Settings(BaseModel):
@@ -97,7 +100,7 @@ class Settings(BaseModel):
     loss: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm losses`")
     regularizer: dict[str, Any] = Field(description="likewise; see `bmrm regularizers`")
     solver: dict[str, Any] = Field(description="likewise; see `bmrm solvers`")
-    output: OutputSection = Field(default_factory=lambda: OutputSection(directory=None))
+    output: OutputSection = Field(default_factory=lambda: OutputSection.model_validate({}))
     seed: Annotated[Count, Field(ge=0, lt=2**32)] = Field(0, description="of everything that draws random numbers")
 
     def plain(self) -> dict[str, Any]:

@@ -6,45 +6,23 @@ Everything here is collective over a `Group`: every rank calls it, rank 0 solves
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from bmrm.data.dataset import Dataset
-from bmrm.loading import load, positive_last
+from bmrm.loading import load
 from bmrm.losses import LOSSES
-from bmrm.model import ROW_SCALES, Model, from_plain, make_header
+from bmrm.model import Model, from_plain
 from bmrm.mpi.group import Group, together
-from bmrm.mpi.leading import lead
-from bmrm.mpi.shared import merged_summary, shared_risk
-from bmrm.problem import BmrmError, Callback, Regularizer, Risk, Solution, Solver, Status, Summary, Vector
+from bmrm.problem import Callback, Iteration, Status
 from bmrm.regularizers import REGULARIZERS
-from bmrm.risk.columns import Columns
-from bmrm.risk.linear import LinearRisk
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import measure, prepared_targets, scores_of
 from bmrm.solvers import SOLVERS
-
-if TYPE_CHECKING:
-    from bmrm.report import Progress
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What to minimise, and how."""
-
-    loss: Any
-    regularizer: Regularizer
-    solver: Solver
-    bias: str = "none"
-    scale: str = "none"
-    positive_label: float | str | None = None
-    threads: int | None = None
+from bmrm.solving import ModelOf, Problem, Watch, solve
 
 
 @dataclass(frozen=True)
@@ -81,8 +59,8 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False) -> 
     loaded = load(settings["data"], settings["seed"], group)
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
     load_seconds = time.perf_counter() - begin
-    show = _progress(quiet) if group.rank == 0 else None
-    model = solve(parts["train"], problem, group, show, others=parts)
+    watch = _watch(settings["output"], quiet)
+    model = solve(parts["train"], problem, group, watch, others=parts)
     metrics = measure_parts(model, problem.loss, parts, group)
     if model is None:
         return None
@@ -125,100 +103,6 @@ def problem_of(settings: Mapping[str, Any]) -> Problem:
     )
 
 
-def solve(
-    data: Dataset,
-    problem: Problem,
-    group: Group,
-    progress: Progress | None = None,
-    *,
-    callback: Callback | None = None,
-    others: Mapping[str, Dataset] | None = None,
-) -> Model | None:
-    """Collective: the model for the rows of all ranks; None but on rank 0.
-
-    Parameters
-    ----------
-    data : this rank's rows; `data.scale: unit_norm` has been applied to them.
-    problem : the same on every rank.
-    progress, callback : what rank 0 calls after every iteration, one or the other.
-    others : rows whose targets are checked before the work begins.
-    """
-    summary = merged_summary(data.targets, problem.loss, group)
-    with together(group):
-        summary = positive_last(summary, problem.positive_label)
-        for part, rows in (others or {}).items():
-            prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
-    with together(group):  # the same error on every rank, if any
-        columns = SCALINGS[problem.scale].columns(data, group) or Columns()
-    group.first_per_node(lambda: _compile(data, problem, summary, columns))
-    risk = shared_risk(
-        data,
-        problem.loss,
-        group,
-        summary=summary,
-        bias=problem.bias == "regularized",
-        columns=columns,
-        threads=problem.threads,
-    )
-
-    def work(whole: Risk) -> tuple[Solution, NDArray[np.float64], Vector]:
-        with ExitStack() as stack:
-            show = callback if progress is None else stack.enter_context(progress)
-            return BIASES[problem.bias](whole, problem, data.features, show)
-
-    found = lead(risk, group, work)
-    if found is None:
-        return None
-    solution, table, intercept = found
-    weights, intercept = columns.raw_weights(table, intercept if table.ndim == 2 else intercept[0])
-    header = make_header(loss=problem.loss, regularizer=problem.regularizer, dimension=data.features, solution=solution)
-    row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
-    labels: NDArray[Any] = np.array(summary.labels) if summary.labels else np.empty(0)
-    return Model(weights, np.atleast_1d(intercept), labels, header, row_scale, solution, problem.loss)
-
-
-def _compile(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
-    """Call what every rank will call, on a few rows: the first process of a node compiles, the others find it done."""
-    if problem.loss.decomposes == "no" or data.rows == 0:
-        return
-    with suppress(BmrmError):  # the risk itself will say what is wrong, on all ranks in step
-        few = LinearRisk(data.part(0, min(2, data.rows)), problem.loss, summary=summary, mass=1.0, columns=columns)
-        f = few.map.scores(np.zeros(few.dim))
-        few.phi.along(f, f)(np.zeros(1))
-        few.value_and_subgradient(np.zeros(few.dim))
-
-
-Found = tuple[Solution, NDArray[np.float64], Vector]
-
-
-def _without(risk: Risk, problem: Problem, features: int, show: Callback | None) -> Found:
-    solution = problem.solver.minimize(risk, problem.regularizer, callback=show)
-    table = _table(solution.w, features)
-    return solution, table, np.zeros(1 if table.ndim == 1 else table.shape[1])
-
-
-def _regularized(risk: Risk, problem: Problem, features: int, show: Callback | None) -> Found:
-    solution = problem.solver.minimize(risk, problem.regularizer, callback=show)
-    table = _table(solution.w, features + 1)
-    return solution, table[:-1], np.atleast_1d(table[-1]).copy()
-
-
-def _free(risk: Risk, problem: Problem, features: int, show: Callback | None) -> Found:
-    from bmrm.risk.intercept import FreeIntercept
-
-    profiled = FreeIntercept(risk)
-    solution = problem.solver.minimize(profiled, problem.regularizer, callback=show)
-    return solution, _table(solution.w, features), profiled.intercept(solution.w)
-
-
-BIASES: Mapping[str, Callable[..., Found]] = {"none": _without, "regularized": _regularized, "free": _free}
-
-
-def _table(w: Vector, inputs: int) -> NDArray[np.float64]:
-    """w as (inputs,), or (inputs, scores) for several scores per row."""
-    return w.copy() if w.shape[0] == inputs else w.reshape(inputs, -1)
-
-
 def measure_parts(
     model: Model | None, loss: Any, parts: Mapping[str, Dataset], group: Group
 ) -> dict[str, dict[str, float | None]]:
@@ -245,12 +129,27 @@ def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
     return values
 
 
-def _progress(quiet: bool) -> Progress:
-    from rich.console import Console
+def _watch(output: Mapping[str, Any], quiet: bool) -> Watch:
+    """Progress and checkpoints around the solver."""
 
-    from bmrm.report import Progress
+    @contextmanager
+    def watch(model_of: ModelOf) -> Iterator[Callback]:
+        from rich.console import Console
 
-    return Progress(Console(stderr=True), quiet)
+        from bmrm.artifacts import Checkpoints
+        from bmrm.report import Progress
+
+        console = Console(stderr=True)
+        save = Checkpoints(Path(output["directory"]), output["checkpoint_every"], model_of, console)
+        with Progress(console, quiet) as show:
+
+            def callback(line: Iteration) -> None:
+                show(line)
+                save(line)
+
+            yield callback
+
+    return watch
 
 
 def _print_end(summary: Mapping[str, Any], title: str, directory: Path | None) -> None:

@@ -60,7 +60,7 @@ data:
 loss: {name: hinge}
 regularizer: {name: l2, lambda: 1.0e-4}
 solver: {name: auto, tolerance: 1.0e-3, max_iterations: 10000, time_limit: null, threads: null}
-output: {directory: runs/a9a}
+output: {directory: runs/a9a, checkpoint_every: 60}
 seed: 0
 """
     ).plain()
@@ -123,6 +123,7 @@ WRONG = {
     "solver: {name: auto, max_iterations: true}": ("line 4", "solver.max_iterations is True", "a whole number"),
     "solver: {name: auto, time_limit: .inf}": ("line 4", "solver.time_limit is inf", "a finite number"),
     "solver: {name: auto, threads: 0}": ("line 4", "solver.threads is 0", ">= 1"),
+    "output: {checkpoint_every: 0}": ("line 4", "output.checkpoint_every is 0", "> 0"),
     "output: 7": ("line 4", "output is 7", "a section"),
     "output: {directory: ''}": ("line 4", "output.directory is ''"),
     "seed: -1": ("line 4", "seed is -1", ">= 0"),

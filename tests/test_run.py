@@ -300,6 +300,28 @@ def test_a_signal_stops_with_the_best_point_and_all_files(job, number):
     assert {path.name for path in (job / "out").iterdir()} == FILES
 
 
+@pytest.mark.parametrize("bias", ["none", "free"])
+def test_a_checkpoint_is_a_model_and_goes_when_the_run_ends_well(job, monkeypatch, bias):
+    seen = []
+    save = bmrm.Model.save
+
+    def spy(model, path):
+        save(model, path)
+        again = bmrm.load_model(path)
+        seen.append((again.header["objective"], again.decision_function(bmrm.data.reading.read("train.svm"))))
+
+    monkeypatch.setattr("bmrm.model.Model.save", spy)
+    assert run("output.checkpoint_every=1e-9", f"data.bias={bias}") == 0
+    assert len(seen) > 3
+    assert seen[0][0] >= seen[-1][0] >= summary()["objective"]
+    assert {path.name for path in (job / "out").iterdir()} == FILES
+    final = bmrm.load_model("out/model.npz").decision_function(bmrm.data.reading.read("train.svm"))
+    np.testing.assert_allclose(seen[-1][1], final, atol=1e-6)
+    seen.clear()
+    assert run("output.checkpoint_every=null") == 0
+    assert seen == []
+
+
 def wait_for_progress(process):
     """Until the first line of progress."""
     begin = time.monotonic()

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -141,7 +141,7 @@ class Monitor:
         """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why."""
         previous = self.history[-1] if self.history else None
         self.history.append(self._line(len(self.history) if iteration is None else iteration))
-        stop = bool(self.callback(self.history[-1])) if self.callback is not None else False
+        stop = bool(self.callback(replace(self.history[-1], w=self.w))) if self.callback is not None else False
         self.status = self._judge(previous, stop)
         return self.status is not None
 

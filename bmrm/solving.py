@@ -1,0 +1,168 @@
+"""From rows and plug-ins to a model: the intercept, the scaling and the ranks around a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.dataset import Dataset
+from bmrm.loading import positive_last
+from bmrm.model import ROW_SCALES, Model, make_header
+from bmrm.mpi.group import Group, together
+from bmrm.mpi.leading import lead
+from bmrm.mpi.shared import merged_summary, shared_risk
+from bmrm.problem import BmrmError, Callback, Regularizer, Risk, Solution, Solver, Summary, Vector
+from bmrm.risk.columns import Columns
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.scaling import SCALINGS
+from bmrm.scoring import prepared_targets
+
+Table = NDArray[np.float64]
+"""Weights (features,) or (features, scores per row)."""
+ModelOf = Callable[[Solution], Model]
+Watch = Callable[[ModelOf], AbstractContextManager["Callback | None"]]
+"""Given a way to make models of solutions, what surrounds the solver and gives it its callback."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What to minimise, and how."""
+
+    loss: Any
+    regularizer: Regularizer
+    solver: Solver
+    bias: str = "none"
+    scale: str = "none"
+    positive_label: float | str | None = None
+    threads: int | None = None
+
+
+def solve(
+    data: Dataset,
+    problem: Problem,
+    group: Group,
+    watch: Watch = lambda model_of: nullcontext(),
+    others: Mapping[str, Dataset] | None = None,
+) -> Model | None:
+    """Collective: the model for the rows of all ranks; None but on rank 0.
+
+    Parameters
+    ----------
+    data : this rank's rows; `data.scale: unit_norm` has been applied to them.
+    problem : the same on every rank.
+    watch : what surrounds the solver on rank 0.
+    others : rows whose targets are checked before the work begins.
+    """
+    summary = merged_summary(data.targets, problem.loss, group)
+    with together(group):
+        summary = positive_last(summary, problem.positive_label)
+        for part, rows in (others or {}).items():
+            prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
+    with together(group):  # the same error on every rank, if any
+        columns = SCALINGS[problem.scale].columns(data, group) or Columns()
+    group.first_per_node(lambda: _compile(data, problem, summary, columns))
+    bias = BIASES[problem.bias]
+    risk = shared_risk(
+        data,
+        problem.loss,
+        group,
+        summary=summary,
+        bias=bias.constant_feature,
+        columns=columns,
+        threads=problem.threads,
+    )
+
+    def work(whole: Risk) -> Model:
+        minimised = bias.wrap(whole)
+
+        def model_of(solution: Solution) -> Model:
+            table, intercept = bias.read(minimised, solution.w, data.features)
+            return _model(problem, summary, columns, solution, table, intercept)
+
+        with watch(model_of) as callback:
+            solution = problem.solver.minimize(minimised, problem.regularizer, callback=callback)
+        return model_of(solution)
+
+    return lead(risk, group, work)
+
+
+def _model(
+    problem: Problem, summary: Summary, columns: Columns, solution: Solution, table: Table, intercept: Vector
+) -> Model:
+    """The model for raw features: the scaling is folded into weights and intercept."""
+    weights, shifted = columns.raw_weights(table, intercept if table.ndim == 2 else intercept[0])
+    header = make_header(
+        loss=problem.loss, regularizer=problem.regularizer, dimension=weights.shape[0], solution=solution
+    )
+    row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
+    labels: NDArray[Any] = np.array(summary.labels) if summary.labels else np.empty(0)
+    return Model(weights.copy(), np.atleast_1d(shifted), labels, header, row_scale, solution, problem.loss)
+
+
+def _compile(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
+    """Call what every rank will call, on a few rows: the first process of a node compiles, the others find it done."""
+    if problem.loss.decomposes == "no" or data.rows == 0:
+        return
+    with suppress(BmrmError):  # the risk itself will say what is wrong, on all ranks in step
+        few = LinearRisk(data.part(0, min(2, data.rows)), problem.loss, summary=summary, mass=1.0, columns=columns)
+        f = few.map.scores(np.zeros(few.dim))
+        few.phi.along(f, f)(np.zeros(1))
+        few.value_and_subgradient(np.zeros(few.dim))
+
+
+class Bias(Protocol):
+    """A way to have an intercept."""
+
+    constant_feature: bool
+    """Whether the risk gets a feature 1 after the others."""
+
+    def wrap(self, risk: Risk) -> Risk:
+        """The risk that is minimised."""
+        ...
+
+    def read(self, risk: Risk, w: Vector, features: int) -> tuple[Table, Vector]:
+        """Weights of the features, and the intercept (scores per row,), from a point of the risk that `wrap` gave."""
+        ...
+
+
+class _None:
+    constant_feature = False
+
+    def wrap(self, risk: Risk) -> Risk:
+        return risk
+
+    def read(self, risk: Risk, w: Vector, features: int) -> tuple[Table, Vector]:
+        table = _table(w, features)
+        return table, np.zeros(1 if table.ndim == 1 else table.shape[1])
+
+
+class _Regularized(_None):
+    constant_feature = True
+
+    def read(self, risk: Risk, w: Vector, features: int) -> tuple[Table, Vector]:
+        table = _table(w, features + 1)
+        return table[:-1], np.atleast_1d(table[-1])
+
+
+class _Free(_None):
+    def wrap(self, risk: Risk) -> Risk:
+        from bmrm.risk.intercept import FreeIntercept
+
+        return FreeIntercept(risk)
+
+    def read(self, risk: Any, w: Vector, features: int) -> tuple[Table, Vector]:
+        return _table(w, features), risk.intercept(w)
+
+
+BIASES: Mapping[str, Bias] = {"none": _None(), "regularized": _Regularized(), "free": _Free()}
+"""By the names of `data.bias`."""
+
+
+def _table(w: Vector, inputs: int) -> Table:
+    """w as (inputs,), or (inputs, scores) for several scores per row."""
+    return w if w.shape[0] == inputs else w.reshape(inputs, -1)
