@@ -94,7 +94,7 @@ def vectors(targets: Targets, loss: str) -> NDArray[np.float64]:
     if not isinstance(y, np.ndarray) or y.dtype.kind not in "fiub" or y.ndim not in (1, 2):
         kind = "text" if isinstance(y, np.ndarray) and y.dtype.kind in "US" else "no numbers"
         raise InputError(f"{loss}: the targets are {kind}, expected the same number of numbers per row")
-    values = np.array(y, np.float64, order="C").reshape(targets.rows, -1)
+    values = np.array(y if y.ndim == 2 else y[:, None], np.float64, order="C")
     bad = np.argwhere(~np.isfinite(values))
     if bad.size:
         row, column = bad[0]

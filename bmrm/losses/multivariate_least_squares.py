@@ -81,17 +81,17 @@ class MultivariateLeastSquares(RowLoss):
 
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
-        miss = (f - y).reshape(len(y), -1)
+        miss = _wide(f - y)
         loss: Array = 0.5 * np.einsum("ik,ik->i", self._times(miss), miss)
         return np.maximum(loss, 0.0)
 
     def slope(self, f: Array, y: Array) -> Array:
         """Its slope, M (f - y)."""
-        return self._times((f - y).reshape(len(y), -1)).reshape(f.shape)
+        return self._times(_wide(f - y)).reshape(f.shape)
 
     def curvature_product(self, f: Array, y: Array, step: Array) -> Array:
         """M step, for each row."""
-        return self._times(step.reshape(len(y), -1)).reshape(f.shape)
+        return self._times(_wide(step)).reshape(f.shape)
 
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
         """The scores themselves, (rows, targets)."""
@@ -100,6 +100,11 @@ class MultivariateLeastSquares(RowLoss):
     def _times(self, rows: Array) -> Array:
         product: Array = rows.copy() if self.M is None else rows @ _matrix(self.M)
         return product
+
+
+def _wide(rows: Array) -> Array:
+    """(rows,) as (rows, 1)."""
+    return rows[:, None] if rows.ndim == 1 else rows
 
 
 def _matrix(table: Sequence[Sequence[float]]) -> Array:

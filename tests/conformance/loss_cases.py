@@ -4,10 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from bmrm.losses import LOSSES
+from bmrm.data.labels import LabelSets
 from bmrm.problem import Targets
-
-CLASSES = 3
+from tests.targets import targets_for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,39 +45,21 @@ class Case:
         whole = rng.integers(-2, 3, size=shape).astype(float)
         scores = [self.generic_scores(seed), 0.1 * self.generic_scores(seed + 1), np.zeros(shape), whole, whole + 0.5]
         scores += [np.where(rng.random(shape) < 0.5, 1000.0, -1000.0), np.full(shape, 1000.0), np.full(shape, -1000.0)]
-        if self.loss.task == "regression":
+        if self.loss.task in ("regression", "multivariate"):
             y = np.asarray(self.targets.y, float)
             scores += [y, y + 0.5, y - 0.5]
         return scores
+
+    def plain_targets(self):
+        """One number, name, list or set of positions per row, as the slow twins take them."""
+        y = self.targets.y
+        if isinstance(y, LabelSets):
+            return [{int(k) for k in np.flatnonzero(row)} for row in y.indicator(np.array(self.summary().labels))]
+        return (y.astype(int) if self.loss.task == "multiclass" else y).tolist()
 
     def with_targets(self, y, weights=None):
         return Case(self.loss, Targets(y, weights))
 
 
-def targets_of(task, rows=36, seed=3):
-    """Targets of a task; those of regression are partly whole numbers, so that scores can meet them."""
-    rng = np.random.default_rng(seed)
-    if task == "binary":
-        return np.where(rng.random(rows) < 0.4, 1.0, -1.0)
-    if task == "multiclass":
-        return np.arange(rows, dtype=float)[rng.permutation(rows)] % CLASSES
-    y = rng.integers(-2, 3, size=rows).astype(float)
-    y[::3] += rng.normal(size=y[::3].shape)
-    return y
-
-
 def case_of(loss):
-    return Case(loss, Targets(targets_of(loss.task)))
-
-
-def losses():
-    """Each registered loss with its defaults, and once more with every parameter at its example."""
-    for entry in LOSSES.all():
-        yield entry.cls()
-        examples = {
-            field.name: field.metadata["example"]
-            for field in entry.parameters
-            if field.metadata.get("example") is not None
-        }
-        if examples:
-            yield entry.cls(**examples)
+    return Case(loss, Targets(targets_for(loss)))

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.conformance.broken_losses import BROKEN, Plain
-from tests.conformance.loss_cases import case_of, losses
+from tests.conformance.loss_cases import case_of
 from tests.conformance.loss_properties import PROPERTIES
+from tests.targets import losses
 
 
 @pytest.mark.parametrize("loss", list(losses()), ids=str)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.mpi
 
 
 def answers(ranks, *losses, timeout=120.0):
-    done = launch(ranks, "-m", "tests.mpi.nine_losses", *losses, timeout=timeout)
+    done = launch(ranks, "-m", "tests.mpi.every_loss", *losses, timeout=timeout)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
