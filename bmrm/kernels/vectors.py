@@ -18,6 +18,22 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
     return total
 
 
+@fast_jit
+def _column_sums(table, out):  # type: ignore[no-untyped-def]
+    for i in range(table.shape[0]):
+        for k in range(table.shape[1]):
+            out[k] += table[i, k]
+
+
+def column_sums(table: Array) -> Array:
+    """The sum over axis 0 of a vector or a matrix; faster than NumPy's for few columns."""
+    if table.ndim == 1:
+        return np.asarray(table.sum())
+    out = np.zeros(table.shape[1])
+    _column_sums(plain(table), out)
+    return out
+
+
 def dot(a: Array, b: Array) -> float:
     """The sum of products of two float64 arrays of one shape."""
     return float(_dot(a.ravel(), b.ravel()))

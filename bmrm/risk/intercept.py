@@ -14,7 +14,7 @@ from bmrm.problem import Identity, IncompatibleError, Risk, Scored, ScoreFunctio
 from bmrm.risk.identity import Prefixed
 from bmrm.risk.mixture import Mixture, derivative_of, refuse_degenerate, slope_of
 from bmrm.risk.mixture_search import minimum_over_constant
-from bmrm.risk.mixture_simplex import minimum_over_constants
+from bmrm.risk.mixture_simplex import Memory, minimum_over_constants
 
 T = TypeVar("T")
 
@@ -77,13 +77,14 @@ class ProfiledPhi:
         self.scores_per_row = phi.scores_per_row
         self._near = np.zeros(phi.scores_per_row)
         self._reach = 1.0
+        self._memory = Memory()
 
     def mixture(self, f: Scores) -> Mixture:
         """The minimum over b at scores `f`, with the shares that make a valid cut."""
         if self.scores_per_row == 1:
             found = minimum_over_constant(self.phi, f, float(self._near[0]), self._reach)
         else:
-            found = minimum_over_constants(self.phi, f, self._near)
+            found = minimum_over_constants(self.phi, f, self._near, self._memory)
         moved = float(np.max(np.abs(found.best - self._near)))
         self._reach = max(2.0 * moved, 1e-6 * (1.0 + float(np.max(np.abs(found.best)))))
         self._near = found.best

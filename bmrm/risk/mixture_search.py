@@ -24,9 +24,14 @@ class Point(NamedTuple):
     value: float
     sum: float
 
+    @property
+    def flat(self) -> bool:
+        """Whether the derivative is 0, up to the rounding of a sum over rows."""
+        return abs(self.sum) * max(1.0, abs(self.b)) <= ROUNDING * abs(self.value) or self.sum == 0.0
+
 
 class Bracket(NamedTuple):
-    """`low` has a negative derivative and `high` a positive one, or both are one point of derivative 0."""
+    """`low` has a negative derivative and `high` a positive one, or both are one flat point."""
 
     low: Point
     high: Point
@@ -96,7 +101,7 @@ def minimum_over_constant(phi: ScoreFunction, f: Scores, start: float, reach: fl
     ends = [_at(phi, f, point.b) for point in dict.fromkeys(bracket)]
     # Slopes may take another side of a kink than the curve did: then step outwards until the sums have their signs.
     push = max(ROUNDING * max(1.0, abs(bracket.low.b)), 1e-3 * (bracket.high.b - bracket.low.b))
-    while not (ends[0].sum <= 0.0 <= ends[-1].sum):
+    while not (ends[0].sum <= 0.0 <= ends[-1].sum or any(end.flat for end in ends)):
         if push > FARTHEST:
             raise IncompatibleError(UNBOUNDED)
         ends = (
@@ -105,9 +110,7 @@ def minimum_over_constant(phi: ScoreFunction, f: Scores, start: float, reach: fl
             else [ends[-1], _at(phi, f, ends[-1].b + push)]
         )
         push *= 16.0
-    exact = next((end for end in ends if end.sum == 0.0), None)
-    if exact is not None:
-        ends = [exact]
+    ends = [end for end in ends if end.flat][:1] or ends
     shares = np.array(Bracket(ends[0], ends[-1]).shares[: len(ends)])
     points = [np.array([end.b]) for end in ends]
     values, sums = np.array([end.value for end in ends]), np.array([[end.sum] for end in ends])
@@ -131,7 +134,7 @@ def _first(curve: Curve, start: float, reach: float) -> Bracket:
 def _tighten(bracket: Bracket, points: list[Point]) -> Bracket:
     low, high = bracket
     for point in points:
-        if point.sum == 0.0:
+        if point.flat:
             return Bracket(point, point)
         if point.sum < 0.0 and point.b > low.b:
             low = point

@@ -105,8 +105,8 @@ def _squares_around(X: Matrix, mean: Vector, weights: Vector) -> Vector:
     stored = np.bincount(columns, weights=weight, minlength=X.columns)
     squares = weight * (_values(X) - mean[columns]) ** 2
     absent = np.maximum(weights.sum() - stored, 0.0)
-    total = np.bincount(columns, weights=squares, minlength=X.columns)
-    return np.asarray(total + absent * mean**2)
+    around = np.bincount(columns, weights=squares, minlength=X.columns)
+    return np.asarray(around + absent * mean**2)
 
 
 def _largest(X: Matrix) -> Vector:
