@@ -129,6 +129,10 @@ class MarginLoss(OneScoreLoss):
         """The positive label where f > 0, else the negative one; (rows,)."""
         return np.array(labels)[(f > 0.0).astype(np.intp)]
 
+    def outcomes(self, y: Array) -> Array:
+        """1.0 for the positive label, 0.0 for the negative one; (rows,)."""
+        return 0.5 * (y + 1.0)
+
 
 class RegressionLoss(OneScoreLoss):
     """A number per row; `y` is float64."""
@@ -147,6 +151,10 @@ class RegressionLoss(OneScoreLoss):
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
         """The score itself, (rows,)."""
         return f
+
+    def outcomes(self, y: Array) -> Array:
+        """The targets."""
+        return y
 
 
 class MulticlassLoss(RowLoss):

@@ -10,6 +10,7 @@ from bmrm.kernels.jit import fast_jit
 from bmrm.kernels.vectors import dot
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
+from bmrm.losses.limited_logistic import LimitedLogistic
 from bmrm.losses.prepared import Array
 from bmrm.problem import Vector
 
@@ -111,3 +112,7 @@ class Logistic(MarginLoss):
         """Its second derivative in f."""
         e = np.exp(-np.abs(f))
         return e / (1.0 + e) ** 2
+
+    def variant(self, margin: float, modelmin: float, modelmax: float, wmargin: float) -> LimitedLogistic:
+        """The same within limits."""
+        return LimitedLogistic(margin, modelmin, modelmax, wmargin)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.mpi import local_rows
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.questions import Operation, Question
-from bmrm.problem import Blocks, Identity, LinearMap, Risk, RowSubsets, Scored, ScoreFunction, Vector, ability
+from bmrm.problem import Blocks, Identity, LinearMap, Risk, RowSubsets, Scored, ScoreFunction, Variants, Vector, ability
 
 LONG = 1 << 17
 """A gradient with more numbers than this is reduced in parts, the first while later ones are still computed."""
@@ -43,14 +44,14 @@ class Share:
     @property
     def abilities(self) -> set[str]:
         """Names of the kinds that every rank must have for the whole to have them."""
-        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks, Identity)
+        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks, Variants, Identity)
         if self.risk is None:
             return {Scored.__name__, Identity.__name__}
         return {kind.__name__ for kind in kinds if ability(self.risk, kind) is not None}
 
 
 class LocalRisk:
-    """A share, the scores kept for rank 0 by number, and the operations on them.
+    """A share, the scores and other objects kept for rank 0 by number, and the operations on them.
 
     Operations that rank 0 waits for end in a reduction and return the total there, their own part elsewhere.
     """
@@ -59,7 +60,9 @@ class LocalRisk:
         self.share = share
         self.group = group
         self.store: dict[int, Floats] = {}
-        self._line: tuple[tuple[int, int], Callable[[Vector], tuple[Vector, Vector]]] | None = None
+        self.objects: dict[int, Any] = {}
+        """Watches and other score functions."""
+        self._line: tuple[tuple[int, int, int], Callable[[Vector], tuple[Vector, Vector]]] | None = None
 
     def answer(self, question: Question, sent: NDArray[Any] | None = None) -> Floats | None:
         """Carry out a question; `sent` is, on rank 0, the array that goes with it."""
@@ -67,6 +70,7 @@ class LocalRisk:
             self.store[number] = self._combine(terms)
         for number in question.forget:
             self.store.pop(number, None)
+            self.objects.pop(number, None)
             if self._line is not None and number in self._line[0]:
                 self._line = None
         return _ACTS[question.operation](self, question.arguments, sent)
@@ -78,7 +82,7 @@ class LocalRisk:
             total += weight * self.store[number]
         return total
 
-    def _weights(self, sent: NDArray[Any] | None) -> Vector:
+    def weights(self, sent: NDArray[Any] | None) -> Vector:
         """The weights of rank 0, on every rank."""
         w = np.empty(self.share.dim) if sent is None else np.ascontiguousarray(sent, dtype=np.float64)
         if not w.flags.writeable:
@@ -89,7 +93,7 @@ class LocalRisk:
     # -- the operations --------------------------------------------------------------------------
 
     def _evaluate(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
-        w, share = self._weights(sent), self.share
+        w, share = self.weights(sent), self.share
         assert share.risk is not None
         if share.phi is not None and share.map is not None and self._streams:
             value, slope = share.phi.value_and_slope(share.map.scores(w))
@@ -98,7 +102,7 @@ class LocalRisk:
         return self.group.add_up(np.concatenate(([value], gradient)))
 
     def _scores(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
-        w = self._weights(sent)
+        w = self.weights(sent)
         assert self.share.map is not None
         self.store[int(arguments[0])] = self.share.map.scores(w)
 
@@ -110,22 +114,31 @@ class LocalRisk:
         return self.group.add_up(self.share.map.pull_back(slope))
 
     def _value_and_slope(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
-        assert self.share.phi is not None
-        value, slope = self.share.phi.value_and_slope(self.store[int(arguments[0])])
+        value, slope = self.phi(arguments[2]).value_and_slope(self.store[int(arguments[0])])
         self.store[int(arguments[1])] = slope
         return self.group.add_up(np.array([value]))
 
     def _along(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
-        key = (int(arguments[0]), int(arguments[1]))
+        key = (int(arguments[0]), int(arguments[1]), int(arguments[2]))
         if self._line is None or self._line[0] != key:
-            assert self.share.phi is not None
-            self._line = (key, self.share.phi.along(self.store[key[0]], self.store[key[1]]))
-        return self.group.add_up(np.concatenate(self._line[1](np.array(arguments[2:]))))
+            self._line = (key, self.phi(key[2]).along(self.store[key[0]], self.store[key[1]]))
+        return self.group.add_up(np.concatenate(self._line[1](np.array(arguments[3:]))))
 
     def _curvature(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
-        f, step, new = map(int, arguments)
+        f, step, new, variant = map(int, arguments)
+        self.store[new] = self.phi(variant).curvature_product(self.store[f], self.store[step])
+
+    def _diagonal(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        assert self.share.map is not None
+        return self.group.add_up(self.share.map.diagonal(self.store[int(arguments[0])]))
+
+    def phi(self, variant: float) -> ScoreFunction:
+        """The score function of this number, 0 for that of the risk."""
+        if variant:
+            kept: ScoreFunction = self.objects[int(variant)]
+            return kept
         assert self.share.phi is not None
-        self.store[new] = self.share.phi.curvature_product(self.store[f], self.store[step])
+        return self.share.phi
 
     def _constant(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
         assert self.share.phi is not None
@@ -141,8 +154,7 @@ class LocalRisk:
         message = np.empty(dim + count) if sent is None else sent
         self.group.send_out(message)
         w, rows = message[:dim], message[dim:].astype(np.int64)
-        before = self._rows_before
-        mine = rows[(rows >= before) & (rows < before + self.share.rows)] - before
+        mine = self.own(rows)
         assert self.share.risk is not None
         subsets = ability(self.share.risk, RowSubsets)
         assert subsets is not None
@@ -152,17 +164,21 @@ class LocalRisk:
             part *= mine.size / subsets.rows
         return self.group.add_up(part)
 
-    _rows_before = 0
+    rows_before = 0
     """Rows of the ranks before this one."""
+
+    def own(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """This rank's among these rows, numbered from its first."""
+        return rows[(rows >= self.rows_before) & (rows < self.rows_before + self.share.rows)] - self.rows_before
 
     def number_rows(self) -> int:
         """Collective: learn where this rank's rows stand among all; returns the number of all rows."""
         counts = self.group.broadcast(self.group.gather(self.share.rows))
-        self._rows_before = sum(counts[: self.group.rank])
+        self.rows_before = sum(counts[: self.group.rank])
         return int(sum(counts))
 
     def _blocks(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
-        w = self._weights(sent)
+        w = self.weights(sent)
         values, gradients = self._offered_blocks().values_and_subgradients(w, int(arguments[0]))
         return self.group.add_up(np.concatenate((values, gradients.reshape(-1))))
 
@@ -224,4 +240,11 @@ _ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | No
     Operation.COLLECT: LocalRisk._collect,
     Operation.HAND_OUT: LocalRisk._hand_out,
     Operation.FINGERPRINT: LocalRisk._fingerprint,
+    Operation.DIAGONAL: LocalRisk._diagonal,
+    Operation.WATCH: local_rows.watch,
+    Operation.STEP: local_rows.step,
+    Operation.REST: local_rows.rest,
+    Operation.OUTCOMES: local_rows.outcomes,
+    Operation.MASS: local_rows.mass,
+    Operation.VARIANT: local_rows.variant,
 }

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.local import LocalRisk, Share
 from bmrm.mpi.questions import Operation, Question, Terms, receive, send
+from bmrm.mpi.remote_rows import RemoteRows, RemoteVariants
 from bmrm.mpi.remote_scores import RemoteScores, Slot
-from bmrm.problem import Blocks, Identity, Risk, RowSubsets, Scored, ScoreFunction, Traffic, Vector
+from bmrm.problem import Blocks, Identity, Risk, RowSubsets, Scored, ScoreFunction, Traffic, Variants, Vector
 
 T = TypeVar("T")
 
@@ -75,8 +76,9 @@ class MultiplexedRisk:
             return None
         offers: dict[type, Callable[[], Any]] = {
             Scored: self._scored,
-            RowSubsets: lambda: _Rows(self),
+            RowSubsets: lambda: RemoteRows(self),
             Blocks: lambda: _Blocks(self),
+            Variants: lambda: RemoteVariants(self, lambda slot: _Phi(self, slot)),
             Identity: lambda: _Fingerprints(self),
         }
         return cast(T, offers[kind]())
@@ -85,10 +87,14 @@ class MultiplexedRisk:
         phi: ScoreFunction = _Phi(self) if self._whole is None else _GatheredPhi(self, self._whole)
         return Scored(_Map(self), phi)
 
+    def slot(self) -> Slot:
+        """A fresh number."""
+        self._slots += 1
+        return Slot(self._slots, self._forget.append)
+
     def new(self) -> tuple[RemoteScores, int]:
         """Scores that the ranks are about to compute, and their number."""
-        self._slots += 1
-        slot = Slot(self._slots, self._forget.append)
+        slot = self.slot()
         return RemoteScores({slot: 1.0}), slot.number
 
     def number(self, scores: RemoteScores) -> int:
@@ -151,18 +157,24 @@ class _Map:
     def pull_back(self, slope: RemoteScores) -> Vector:
         return cast(Vector, self.risk.ask(Operation.PULL_BACK, self.risk.number(slope)))
 
+    def diagonal(self, weights: RemoteScores) -> Vector:
+        return cast(Vector, self.risk.ask(Operation.DIAGONAL, self.risk.number(weights)))
+
 
 @dataclass(frozen=True)
 class _Phi:
-    """The sum of the ranks' score functions."""
+    """The sum of the ranks' score functions, their own or those kept under `slot`."""
 
     risk: MultiplexedRisk
+    slot: Slot | None = None
+
+    @property
+    def _variant(self) -> int:
+        return 0 if self.slot is None else self.slot.number
 
     @property
     def _local(self) -> ScoreFunction:
-        phi = self.risk.local.share.phi
-        assert phi is not None
-        return phi
+        return self.risk.local.phi(self._variant)
 
     @property
     def smooth(self) -> bool:
@@ -174,7 +186,7 @@ class _Phi:
 
     def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
         slope, number = self.risk.new()
-        value = self.risk.ask(Operation.VALUE_AND_SLOPE, self.risk.number(f), number)
+        value = self.risk.ask(Operation.VALUE_AND_SLOPE, self.risk.number(f), number, self._variant)
         return float(value[0]), slope
 
     def along(self, f: RemoteScores, step: RemoteScores) -> Callable[[Vector], tuple[Vector, Vector]]:
@@ -182,14 +194,14 @@ class _Phi:
         f, step = RemoteScores(dict(f.terms)), RemoteScores(dict(step.terms))
 
         def evaluate(t: Vector) -> tuple[Vector, Vector]:
-            packed = self.risk.ask(Operation.ALONG, self.risk.number(f), self.risk.number(step), *t)
+            packed = self.risk.ask(Operation.ALONG, self.risk.number(f), self.risk.number(step), self._variant, *t)
             return packed[: len(t)], packed[len(t) :]
 
         return evaluate
 
     def curvature_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
         product, number = self.risk.new()
-        self.risk.ask(Operation.CURVATURE, self.risk.number(f), self.risk.number(step), number)
+        self.risk.ask(Operation.CURVATURE, self.risk.number(f), self.risk.number(step), number, self._variant)
         return product
 
     def constant(self, b: Vector) -> RemoteScores:
@@ -239,21 +251,6 @@ class _GatheredPhi:
 
     def total(self, scores: RemoteScores) -> Vector:
         return self.whole.total(self._collect(scores))
-
-
-@dataclass(frozen=True)
-class _Rows:
-    risk: MultiplexedRisk
-
-    @property
-    def rows(self) -> int:
-        return self.risk.rows
-
-    def value_and_subgradient_of(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
-        message = np.concatenate((w, np.asarray(rows, dtype=np.float64)))
-        packed = self.risk.ask(Operation.ROWS, len(rows), sent=message)
-        packed *= self.rows / len(rows)
-        return float(packed[0]), packed[1:]
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ HEAD = 64
 
 
 class Operation(IntEnum):
-    """What to do; the arguments are slot numbers unless said otherwise."""
+    """What to do; the arguments are slot numbers unless said otherwise. Variant 0 is the risk's own phi."""
 
     END = 0  # 1 if rank 0 ended well, else 0
     EVALUATE = 1
     SCORES = 2  # new
     PULL_BACK = 3  # slope
-    VALUE_AND_SLOPE = 4  # scores, new
-    ALONG = 5  # scores, step, then the trial points
-    CURVATURE = 6  # scores, step, new
+    VALUE_AND_SLOPE = 4  # scores, new, variant
+    ALONG = 5  # scores, step, variant, then the trial points
+    CURVATURE = 6  # scores, step, new, variant
     CONSTANT = 7  # new, then the constant
     TOTAL = 8  # scores
     ROWS = 9  # count of row indices, which follow as an array
@@ -32,6 +32,13 @@ class Operation(IntEnum):
     COLLECT = 12  # scores
     HAND_OUT = 13  # new
     FINGERPRINT = 14
+    DIAGONAL = 15  # weights
+    WATCH = 16  # new, then what makes a row fall asleep
+    STEP = 17  # watch
+    REST = 18  # watch
+    OUTCOMES = 19
+    MASS = 20  # count of row indices (-1 for all rows), which follow as an array, then the changes as text
+    VARIANT = 21  # new, mass, then as for MASS
 
 
 Terms = tuple[tuple[int, float], ...]

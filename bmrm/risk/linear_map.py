@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, nnz_of
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import InputError, Vector
+from bmrm.problem import IncompatibleError, InputError, Vector
 from bmrm.risk.columns import Columns
+from bmrm.risk.diagonal import diagonal
 from bmrm.risk.products import products_of
 
 Array = NDArray[np.float64]
@@ -113,6 +114,23 @@ class DataMap:
                 piece = np.concatenate([piece, np.reshape(total, (1, *piece.shape[1:]))])
             yield slice(first * K, stop * K), piece.ravel()
             first = stop
+
+    def diagonal(self, weights: Array) -> Vector:
+        """The diagonal of A' diag(weights) A, a new array (dim,); for one score per row."""
+        if self.scores_per_row != 1:
+            raise IncompatibleError("the diagonal of the Hessian is known for one score per row only")
+        return diagonal(self.X, self.columns, self.bias, plain(weights))
+
+    def alike(self, X: Matrix) -> DataMap:
+        """A map of other rows with the same scaling, bias and threads."""
+        return DataMap(
+            X, scores_per_row=self.scores_per_row, columns=self.columns, bias=self.bias, workers=self.workers
+        )
+
+    @property
+    def offset(self) -> int | None:
+        """Where in w the weight of the constant feature stands, with one score per row; None where there is none."""
+        return self.features if self.bias and self.scores_per_row == 1 else None
 
     def raw_weights(self, w: Vector) -> tuple[Array, Vector]:
         """Weights (features,) or (features, K) and intercept (K,) that give the same scores on raw features."""

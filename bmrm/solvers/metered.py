@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -19,7 +19,9 @@ from bmrm.problem import (
     ScoreFunction,
     Scores,
     Traffic,
+    Variants,
     Vector,
+    Watch,
     ability,
 )
 
@@ -82,6 +84,9 @@ class _Map:
     def pull_back(self, slope: Scores) -> Vector:
         return self.count.timed(0.5, self.inner.pull_back, slope)
 
+    def diagonal(self, weights: Scores) -> Vector:
+        return self.count.timed(0.5, self.inner.diagonal, weights)
+
 
 @dataclass(frozen=True)
 class _Phi:
@@ -126,6 +131,49 @@ class _Rows:
         share = len(rows) / max(1, self.inner.rows)
         return self.count.timed(share, self.inner.value_and_subgradient_of, rows, w)
 
+    def watch(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> Watch:
+        return _Watch(self.inner.watch(quiet, least, most, seed, first), self.count)
+
+
+@dataclass
+class _Watch:
+    inner: Watch
+    count: Count
+    share: float = 0.0
+
+    def step(self, w: Vector) -> tuple[float, Vector, float]:
+        value, subgradient, self.share = self.count.timed(0.0, self.inner.step, w)
+        self.count.passes += self.share
+        return value, subgradient, self.share
+
+    def rest(self, w: Vector) -> tuple[float, Vector]:
+        return self.count.timed(1.0 - self.share, self.inner.rest, w)
+
+
+@dataclass(frozen=True)
+class _Variants:
+    inner: Variants
+    count: Count
+
+    @property
+    def rows(self) -> int:
+        return self.inner.rows
+
+    @property
+    def offset(self) -> int | None:
+        return self.inner.offset
+
+    def outcome_sums(self) -> tuple[float, float]:
+        return self.count.timed(0.0, self.inner.outcome_sums)
+
+    def mass(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> float:
+        return self.count.timed(0.0, self.inner.mass, rows, changes)
+
+    def variant(
+        self, rows: NDArray[np.int64] | None, changes: Mapping[str, float], mass: float | None = None
+    ) -> ScoreFunction:
+        return _Phi(self.count.timed(0.0, self.inner.variant, rows, changes, mass), self.count)
+
 
 @dataclass(frozen=True)
 class _Blocks:
@@ -143,4 +191,5 @@ _WRAPPERS: dict[type, Callable[[Any, Count], Any]] = {
     Scored: lambda scored, count: Scored(_Map(scored.map, count), _Phi(scored.phi, count)),
     RowSubsets: _Rows,
     Blocks: _Blocks,
+    Variants: _Variants,
 }

@@ -1,0 +1,104 @@
+"""Chosen rows of a risk that is a sum over rows: at random, or those that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr, Matrix
+from bmrm.problem import InputError, LinearMap, Vector
+from bmrm.risk.score_function import BoundLoss
+
+Rows = NDArray[np.int64]
+MapOf = Callable[[Matrix], LinearMap]
+"""A map of some rows, scaled and biased as that of all rows is."""
+
+
+class ChosenRows:
+    """The ability to evaluate chosen rows of a risk that is a sum over rows.
+
+    The mean over `rows` is scaled so that its expectation over rows drawn uniformly is R(w), weights included.
+
+    Parameters
+    ----------
+    X, bound : all rows, or one rank's, and the loss with their targets.
+    map_of : a map of some rows.
+    mass : the divisor of R.
+    """
+
+    def __init__(self, X: Matrix, bound: BoundLoss, map_of: MapOf, mass: float) -> None:
+        self.X, self.bound, self.map_of, self.mass = X, bound, map_of, mass
+        self.rows = bound.rows
+
+    def value_and_subgradient_of(self, rows: Rows, w: Vector) -> tuple[float, Vector]:
+        """(number of rows / number of chosen ones) times their part of R(w), and a subgradient."""
+        rows = np.asarray(rows, np.int64)
+        if not rows.size or rows.min() < 0 or rows.max() >= self.rows:
+            raise InputError(f"rows must be some of 0 ... {self.rows - 1}")
+        value, subgradient, _ = self.part(rows, w)
+        factor = self.rows / rows.size
+        return value * factor, subgradient * factor
+
+    def part(self, rows: Rows, w: Vector) -> tuple[float, Vector, NDArray[np.bool_]]:
+        """The part of R(w) that `rows` make up, its subgradient, and for each whether its slope is 0."""
+        if not rows.size:
+            return 0.0, np.zeros_like(w), np.zeros(0, bool)
+        X = self.X
+        part = self.map_of(X.select(rows) if isinstance(X, Csr) else X[rows])
+        value, slope = self.bound.take(rows).value_and_slope(part.scores(w))
+        quiet: NDArray[np.bool_] = ~np.any(self.bound.layout.table(slope).reshape(rows.size, -1), axis=1)
+        return value / self.mass, part.pull_back(slope) / self.mass, quiet
+
+    def watch(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> RowWatch:
+        """As of `RowSubsets`; `first` is the number of rows on the ranks before this one."""
+        return RowWatch(self, quiet, least, most, seed, first)
+
+
+class RowWatch:
+    """As of `Watch`, for the rows of one rank."""
+
+    def __init__(self, chosen: ChosenRows, quiet: int, least: int, most: int, seed: int, first: int) -> None:
+        self._chosen = chosen
+        self._limits = quiet, least, most
+        self._seed = np.uint64(seed)
+        self._numbers = np.arange(first, first + chosen.rows, dtype=np.uint64)
+        self._quiet = np.zeros(chosen.rows, np.int64)
+        self._tried_at = np.zeros(chosen.rows, np.int64)
+        """The step at which a row asleep is tried again; 0 for a row awake."""
+        self._step = 0
+        self._left_out: Rows = np.empty(0, np.int64)
+
+    def step(self, w: Vector) -> tuple[float, Vector, float]:
+        """As of `Watch`; the share is that of this rank's rows."""
+        limit, _, _ = self._limits
+        self._step += 1
+        here = self._tried_at <= self._step
+        rows, self._left_out = np.flatnonzero(here), np.flatnonzero(~here)
+        value, subgradient, quiet = self._chosen.part(rows, w)
+        tried = self._tried_at[rows] > 0
+        self._quiet[rows] = np.where(quiet, self._quiet[rows] + 1, 0)
+        asleep = quiet & (tried | (self._quiet[rows] >= limit))
+        self._tried_at[rows] = np.where(asleep, self._step + 1 + self._duration(rows), 0)
+        return value, subgradient, rows.size / max(1, self._chosen.rows)
+
+    def rest(self, w: Vector) -> tuple[float, Vector]:
+        """As of `Watch`."""
+        rows = self._left_out
+        value, subgradient, quiet = self._chosen.part(rows, w)
+        awake = rows[~quiet]
+        self._tried_at[awake] = self._quiet[awake] = 0
+        return value, subgradient
+
+    def _duration(self, rows: Rows) -> Rows:
+        """Steps asleep, from `least` to `most`: a hash of seed, step and row (splitmix64's mixing)."""
+        _, least, most = self._limits
+        with np.errstate(over="ignore"):
+            x = self._numbers[rows] * np.uint64(0x9E3779B97F4A7C15)
+            x += np.uint64(self._step) * np.uint64(0xD1B54A32D192ED03) + self._seed
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            x ^= x >> np.uint64(31)
+        duration: Rows = least + (x % np.uint64(most - least + 1)).astype(np.int64)
+        return duration

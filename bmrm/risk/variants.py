@@ -1,0 +1,66 @@
+"""phi stated anew: of some rows only, or with a loss changed within limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import IncompatibleError, Targets, Vector
+from bmrm.risk.score_function import BoundLoss, LossPhi
+
+
+class LossVariants:
+    """The ability `Variants` of a loss that is a sum over rows.
+
+    Parameters
+    ----------
+    bound : the loss with the targets of these rows.
+    offset : where in w the weight of a constant feature stands, None where there is none.
+    """
+
+    def __init__(self, bound: BoundLoss, offset: int | None) -> None:
+        self.bound, self.offset = bound, offset
+        self.rows = bound.rows
+
+    def outcome_sums(self) -> tuple[float, float]:
+        """As of `Variants`; of one rank's rows where there are several."""
+        outcomes = getattr(self.bound.loss, "outcomes", None)
+        if outcomes is None:
+            raise IncompatibleError(f"{_name(self.bound.loss)} has no mean outcome to start from; leave binitmean off")
+        prepared: Any = self.bound.whole
+        weights = np.ones(self.rows) if prepared.weights is None else prepared.weights
+        return float(weights @ outcomes(prepared.y)), float(weights.sum())
+
+    def mass(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> float:
+        """As of `Variants`."""
+        return self._bound(rows, changes).whole.mass
+
+    def variant(
+        self, rows: NDArray[np.int64] | None, changes: Mapping[str, float], mass: float | None = None
+    ) -> LossPhi:
+        """As of `Variants`."""
+        return LossPhi(self._bound(rows, changes), mass)
+
+    def _bound(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> BoundLoss:
+        loss: Any = self.bound.loss
+        if changes:
+            if not hasattr(loss, "variant"):
+                raise IncompatibleError(f"{_name(loss)} cannot be changed by {', '.join(changes)}; logistic can")
+            loss = loss.variant(**changes)
+        return BoundLoss(loss, self._targets(rows), self.bound.summary)
+
+    def _targets(self, rows: NDArray[np.int64] | None) -> Targets:
+        """The targets with weight 0 off `rows`."""
+        t = self.bound.targets
+        if rows is None:
+            return t
+        weights: Vector = np.zeros(t.rows)
+        weights[rows] = 1.0 if t.weights is None else t.weights[rows]
+        return Targets(t.y, weights, t.groups)
+
+
+def _name(loss: Any) -> str:
+    return getattr(loss, "name", "") or type(loss).__name__
