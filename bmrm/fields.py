@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ def checked(kind: Any, value: Any) -> Any:
     """
     matrix = "tuple" in str(kind)
     if matrix and isinstance(value, str):
-        value = _matrix(value)
+        value = _table(value, str if "str" in str(kind) else float)
     adapter: TypeAdapter[Any] = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
     try:
         return adapter.validate_python(value, strict=isinstance(value, bool))
@@ -33,15 +33,16 @@ def checked(kind: Any, value: Any) -> Any:
         raise ValueError(" or ".join(reasons)) from error
 
 
-def _matrix(path: str) -> list[list[float]]:
-    """The numbers of a text file, a row per line, between commas or blanks."""
+def _table(path: str, entry: Callable[[str], Any]) -> list[list[Any]]:
+    """The entries of a text file, a row per line, between commas or blanks."""
+    wanted = "lines of names, or a file of them" if entry is str else "numbers, or a file of numbers"
     try:
-        lines = Path(path).read_text().splitlines()
-        return [[float(token) for token in line.replace(",", " ").split()] for line in lines if line.strip()]
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        return [[entry(token) for token in line.replace(",", " ").split()] for line in lines if line.strip()]
     except OSError as error:
-        raise ValueError(f"numbers, or a file of numbers ({error.strerror})") from error
+        raise ValueError(f"{wanted} ({error.strerror})") from error
     except ValueError as error:
-        raise ValueError(f"numbers, or a file of numbers ({error})") from error
+        raise ValueError(f"{wanted} ({error})") from error
 
 
 _WORDS = {

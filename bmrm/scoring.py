@@ -90,6 +90,8 @@ def measure(
         all_weights = group.gather_array(np.ones(len(y)) if weights is None else np.asarray(weights, np.float64))
     if all_scores is None or all_y is None:
         return None
+    if len(all_y) != len(all_scores):  # rank 0 may have no rows, and not know how many numbers there are in one
+        all_y = all_y.reshape(len(all_scores), -1)
     from bmrm.metrics import Scored, evaluate
 
     targets = all_y.astype(np.int64) if classes and not hasattr(loss, "measured") else all_y

@@ -16,7 +16,7 @@ from bmrm.model import ROW_SCALES, Model, make_header
 from bmrm.mpi.group import Group, together
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import merged_summary, shared_risk
-from bmrm.problem import BmrmError, Callback, Regularizer, Risk, Solution, Solver, Summary, Vector
+from bmrm.problem import BmrmError, Callback, IncompatibleError, Regularizer, Risk, Solution, Solver, Summary, Vector
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.scaling import SCALINGS
@@ -60,6 +60,8 @@ def solve(
     """
     summary = merged_summary(data.targets, problem.loss, group)
     with together(group):
+        if problem.bias == "free":
+            _refuse_free_intercept(problem.loss)
         summary = positive_last(summary, problem.positive_label)
         for part, rows in (others or {}).items():
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
@@ -89,6 +91,14 @@ def solve(
         return model_of(solution)
 
     return lead(risk, group, work)
+
+
+def _refuse_free_intercept(loss: Any) -> None:
+    why = getattr(loss, "no_free_intercept", "")
+    if why:
+        raise IncompatibleError(
+            f"{loss.title}: a free intercept has no meaning: {why}; use data.bias: regularized or none"
+        )
 
 
 def _model(

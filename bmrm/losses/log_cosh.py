@@ -72,7 +72,8 @@ class LogCosh(RegressionLoss):
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
         size = np.abs(f - y)
-        return np.maximum(0.0, size - np.log1p(np.tanh(size)))
+        loss: Array = np.maximum(0.0, size - np.log1p(np.tanh(size)))
+        return loss
 
     def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""

@@ -110,4 +110,5 @@ def _wide(rows: Array) -> Array:
 def _matrix(table: Sequence[Sequence[float]]) -> Array:
     """The symmetric part, so that the slope is exactly the derivative."""
     matrix = np.array(table, np.float64)
-    return 0.5 * (matrix + matrix.T)
+    symmetric: Array = 0.5 * (matrix + matrix.T)
+    return symmetric

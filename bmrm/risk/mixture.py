@@ -65,10 +65,15 @@ def derivative_of(phi: ScoreFunction, f: Scores, step: Scores, mixture: Mixture)
 
 
 def refuse_degenerate(phi: ScoreFunction) -> None:
-    """IncompatibleError where adding a constant to all scores changes nothing."""
+    """IncompatibleError where a constant added to all scores changes nothing, or alone leaves nothing to learn."""
     zero = phi.constant(np.zeros(phi.scores_per_row))
     for direction in np.eye(phi.scores_per_row):
         _, derivatives = phi.along(zero, phi.constant(direction))(np.array([-FAR, 0.0, FAR]))
+        if phi.scores_per_row == 1 and np.any(derivatives) and not (derivatives[0] and derivatives[-1]):
+            raise IncompatibleError(
+                "an intercept alone brings the loss to its lowest value, whatever the weights, so a free one has no "
+                "meaning; use data.bias: regularized or none"
+            )
         if np.any(derivatives != 0.0):
             return
     raise IncompatibleError(
