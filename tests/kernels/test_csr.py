@@ -72,7 +72,7 @@ def test_scatter_is_the_transposed_product(dtype):
     np.testing.assert_allclose(gradient, X.T @ slope, rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize("width", [2, 3, 12])
+@pytest.mark.parametrize("width", [2, 3, 4, 7, 12, 13, 18])
 @pytest.mark.parametrize("ones", [False, True])
 def test_several_scores_per_row(width, ones):
     X, slope = matrix(), slope_of((40, width), 0.15)
