@@ -154,8 +154,11 @@ COLUMNS: dict[str, dict[str, Callable[[Entry[Any]], str]]] = {
     "regularizers": {"what it is": lambda entry: entry.headline},
     "solvers": {
         "what it is": lambda entry: entry.headline,
+        "problem": _fact("problem"),
         "needs": _fact("needs"),
         "lower bound": _fact("certificate"),
+        "an iteration costs": _fact("cost"),
+        "source": _fact("source"),
     },
 }
 

@@ -44,9 +44,12 @@ def _losses():
 def _solvers():
     from bmrm.solvers import SOLVERS
 
-    lines = ["| solver | needs | lower bound | what it does |", "|---|---|---|---|"]
+    facts = {"problem": "problem", "needs": "needs", "lower bound": "certificate", "an iteration costs": "cost"}
+    facts |= {"source": "source"}
+    lines = ["| " + " | ".join(["solver", *facts, "what it does"]) + " |", "|" + "---|" * (len(facts) + 2)]
     for entry in SOLVERS.all():
-        lines.append(f"| `{entry.name}` | {entry.cls.needs} | {entry.cls.certificate} | {entry.headline} |")
+        cells = [f"`{entry.name}`", *(getattr(entry.cls, fact, "") for fact in facts.values()), entry.headline]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import cvxopt
 import numpy as np
 
-from bmrm.problem import Scored
+from bmrm.problem import RowSubsets, Scored
 
 
 @dataclass
@@ -41,10 +41,41 @@ class PlainRisk:
 
 
 class ScoredRisk(PlainRisk):
-    """The same with scores."""
+    """The same with scores and row subsets."""
 
     def ability(self, kind):
+        if kind is RowSubsets:
+            return Rows(self)
         return Scored(Map(self), Phi(self)) if kind is Scored else None
+
+
+@dataclass
+class Rows:
+    risk: PlainRisk
+
+    @property
+    def rows(self):
+        return len(self.risk.y)
+
+    def value_and_subgradient_of(self, rows, w):
+        part = PlainRisk(self.risk.X[rows], self.risk.y[rows], self.risk.kind)
+        return part.value_and_subgradient(w)
+
+    def watch(self, quiet, least, most, seed, first=0):
+        return Everything(self.risk)
+
+
+@dataclass
+class Everything:
+    """A watch under which nothing falls asleep."""
+
+    risk: PlainRisk
+
+    def step(self, w):
+        return *self.risk.value_and_subgradient(w), 1.0
+
+    def rest(self, w):
+        return 0.0, np.zeros_like(w)
 
 
 @dataclass
@@ -56,6 +87,9 @@ class Map:
 
     def pull_back(self, slope):
         return self.risk.X.T @ slope
+
+    def diagonal(self, weights):
+        return weights @ self.risk.X**2
 
 
 @dataclass
@@ -76,6 +110,12 @@ class Phi:
             return np.array([value for value, _ in pairs]), np.array([slope @ step for _, slope in pairs])
 
         return function
+
+    def curvature_product(self, f, step):
+        if self.risk.kind == "logistic":
+            p = 1.0 / (1.0 + np.exp(-f))
+            return p * (1.0 - p) * step / self.risk.total
+        return step / self.risk.total
 
     def constant(self, b):
         return np.full(len(self.risk.y), float(np.atleast_1d(b)[0]))
@@ -124,6 +164,16 @@ def least_squares_l2_optimum(X, y, lam):
     w = np.linalg.solve(X.T @ X / m + lam * np.eye(d), X.T @ y / m)
     r = X @ w - y
     return 0.5 * r @ r / m + 0.5 * lam * w @ w
+
+
+def least_squares_l1_optimum(X, y, lam):
+    """By cvxopt's QP in (u, v), w = u - v."""
+    m, d = X.shape
+    Q, c = X.T @ X / m, X.T @ y / m
+    P = np.block([[Q, -Q], [-Q, Q]])
+    q = np.concatenate((lam - c, lam + c))
+    solution = cvxopt.solvers.qp(*map(cvxopt.matrix, (P, q, -np.eye(2 * d), np.zeros(2 * d))), options=QUIET)
+    return solution["primal objective"] + 0.5 * y @ y / m
 
 
 def logistic_l2_optimum(X, y, lam):

@@ -5,3 +5,11 @@ from bmrm.registry import Registry
 
 SOLVERS: Registry[Solver] = Registry("solver", "bmrm.solvers")
 register = SOLVERS.register
+"""Class decorator. The facts that a solver states of itself:
+
+`problem`, `needs`, `certificate`, `cost`, `source` : text for tables; `cost` is that of an iteration.
+`abilities` : names of the abilities without which it refuses a risk.
+`refuses`, `stalls` : kinds of problem ("kinked loss", "kinked regularizer", "not strongly convex") that it refuses, or
+    on which it stops early without having converged.
+`accuracy` : the relative gap that it can be relied on to reach; without it, any.
+"""

@@ -26,7 +26,14 @@ from bmrm.solvers.line_search_bundle import LineSearchBundle
 from bmrm.solvers.monitor import IterativeSolver
 
 
-@register("auto", needs="what the chosen solver needs", certificate="that of the chosen solver")
+@register(
+    "auto",
+    problem="any that one of the solvers fits",
+    needs="what the chosen solver needs",
+    certificate="that of the chosen solver",
+    cost="that of the chosen solver",
+    source="",
+)
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
     """Quasi-Newton where everything is smooth, else the line-search bundle where there are scores, else the bundle.

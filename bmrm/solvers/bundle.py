@@ -28,7 +28,14 @@ Oracle = Callable[[Vector], tuple[Vector, NDArray[np.float64]]]
 """w -> the values (blocks,) and the subgradients (blocks, dim) of the terms of the risk."""
 
 
-@register("bundle", needs="value and subgradient; a master", certificate="the master's bound")
+@register(
+    "bundle",
+    problem="any convex risk; a regularizer with a master",
+    needs="value and subgradient; a master",
+    certificate="the master's bound",
+    cost="1 pass and a small quadratic or linear program",
+    source="Teo, Le, Smola & Vishwanathan 2007",
+)
 @dataclass(frozen=True)
 class Bundle(PlaneSolver):
     """BMRM: minimise the regularized maximum of all tangent planes, add the plane at the minimiser, repeat.

@@ -19,7 +19,15 @@ class _Stop(Exception):  # noqa: N818
     """Leaves scipy's loop."""
 
 
-@register("lbfgs", needs="value and subgradient", certificate="the conjugate of the regularizer (eq. 15)")
+@register(
+    "lbfgs",
+    problem="smooth risks and regularizers",
+    needs="value and subgradient",
+    certificate="the conjugate of the regularizer (eq. 15)",
+    cost="1 pass an evaluation, mostly one",
+    source="Byrd, Lu, Nocedal & Zhu 1995",
+    stalls=("kinked loss", "kinked regularizer"),
+)
 @dataclass(frozen=True)
 class LBFGS(IterativeSolver):
     """Quasi-Newton on J with a short memory; for smooth risks and regularizers.

@@ -43,7 +43,15 @@ class _Best:
     objective: float
 
 
-@register("line_search_bundle", needs="Scored; a master", certificate="the master's bound")
+@register(
+    "line_search_bundle",
+    problem="any convex risk with scores; a regularizer with a master",
+    needs="Scored; a master",
+    certificate="the master's bound",
+    cost="1 pass, a line search over scores and a small quadratic or linear program",
+    source="BM-ls-CS; Franc & Sonnenburg 2009",
+    abilities=("Scored",),
+)
 @dataclass(frozen=True)
 class LineSearchBundle(PlaneSolver):
     """Cutting planes with a best-so-far point whose objective never rises.
