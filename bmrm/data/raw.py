@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.data.matrix import Csr, Matrix
+from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of, renumbered
 from bmrm.problem import InputError, Targets, Vector
 
 
@@ -26,12 +27,14 @@ class Raw:
     smallest : the smallest number of a column; None without entries; 0 where columns have no numbers.
     first : 1 or 0 where the file numbers its columns: the number of column 0 of `data.X` (which may have entries in
         column -1 if it is 1 and the file counts from 0); None where columns have no numbers.
+    names : of the columns, where features are text and have no numbers yet (`indexed` gives them).
     """
 
     data: Dataset
     origin: str
     smallest: int | None = 0
     first: int | None = None
+    names: NamedColumns | None = None
 
     @property
     def extent(self) -> Vector:
@@ -60,6 +63,8 @@ class Raw:
         InputError
             More features than `features`; a number 0 where they count from 1.
         """
+        if self.names is not None:
+            return self.indexed(self.own_vocabulary()).dataset(features=features)
         extent = self.extent if extent is None else extent
         if one_based and self.first is not None and extent[0] == 0:
             raise InputError(f"{self.origin}: feature number 0, expected numbers from 1")
@@ -73,6 +78,20 @@ class Raw:
             indices = X.indices + np.int32(move) if move else X.indices
             data = replace(data, X=Csr(X.indptr, indices, X.values, found))
         return data.with_features(found if features is None else features)
+
+    def own_vocabulary(self) -> Vocabulary:
+        """The vocabulary of named columns where this rank is alone."""
+        assert self.names is not None
+        assert isinstance(self.data.X, Csr)
+        return self.names.vocabulary([(self.names.names, counts_of(self.data.X))])
+
+    def indexed(self, vocabulary: Vocabulary) -> Raw:
+        """The rows with named columns where the vocabulary wants them; those it does not know are left out."""
+        X = self.data.X
+        assert isinstance(X, Csr)
+        names = () if self.names is None else self.names.names
+        moved = renumbered(X, vocabulary.columns_of(names), vocabulary.size)
+        return replace(self, data=replace(self.data, X=moved), names=None)
 
     def kept(self, start: int, stop: int) -> Raw:
         """A copy of the rows [start, stop), so that the memory of the others can go; the extent stays."""
@@ -107,9 +126,32 @@ def join(raws: Sequence[Raw], origin: str) -> Raw:
         return raws[0]
     if len({raw.first for raw in raws}) > 1:
         raise InputError(f"{origin}: some files number their columns and some do not, expected files of one format")
+    if any(raw.names is not None for raw in raws):
+        return _join_named(raws, origin)
     found = [raw.smallest for raw in raws if raw.smallest is not None]
     X = _join_matrices([raw.data.X for raw in raws], origin, raws[0].first is not None)
     return Raw(Dataset(X, _join_targets(raws, origin)), origin, min(found, default=None), raws[0].first)
+
+
+def _join_named(raws: Sequence[Raw], origin: str) -> Raw:
+    """Columns by their names; the groups of a file are not those of another."""
+    table: dict[str, int] = {}
+    pieces, before = [], 0
+    for raw in raws:
+        groups = raw.data.targets.groups
+        if raw.names is None or groups is None:
+            raise InputError(f"{origin}: some files name their columns and some do not, expected files of one format")
+        columns = [table.setdefault(name, len(table)) for name in raw.names.names]
+        targets = replace(raw.data.targets, groups=groups + before)
+        before += int(groups.max(initial=0)) + 1
+        pieces.append((raw, np.array(columns, np.int64), targets))
+    moved = [
+        Raw(Dataset(renumbered(raw.data.X, columns, len(table)), targets), raw.origin)  # type: ignore[arg-type]
+        for raw, columns, targets in pieces
+    ]
+    whole = join(moved, origin)
+    names: Any = raws[0].names
+    return replace(whole, names=replace(names, names=tuple(table)))
 
 
 def _join_matrices(matrices: Sequence[Matrix], origin: str, numbered: bool) -> Matrix:
