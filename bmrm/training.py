@@ -92,6 +92,8 @@ def problem_of(settings: Mapping[str, Any]) -> Problem:
     """The plug-ins of a checked config."""
     solver = dict(settings["solver"])
     threads = solver.pop("threads")
+    if "seed" in solver and solver["seed"] is None:
+        solver["seed"] = settings["seed"]
     return Problem(
         loss=from_plain(LOSSES, settings["loss"]),
         regularizer=from_plain(REGULARIZERS, settings["regularizer"]),
@@ -110,11 +112,14 @@ def measure_parts(
     labels = group.broadcast(None if model is None else model.labels.tolist())
     weights = group.broadcast_array(None if model is None else model.weights)
     intercept = group.broadcast_array(None if model is None else model.intercept)
+    arrays = None if model is None else model.arrays
     table = {}
     for part, data in parts.items():
         y = prepared_targets(loss, data.targets, labels, f"data.{part}")
         scores = scores_of(data, weights, intercept)
-        values = measure(scores, y, data.targets.weights, loss, len(labels), group)
+        values = measure(
+            scores, y, data.targets.weights, loss, len(labels), group, groups=data.targets.groups, arrays=arrays
+        )
         if values is not None:
             table[part] = values
     return table
@@ -124,7 +129,8 @@ def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
     """The measures of the model's loss on rows with targets."""
     loss = model.loss
     y = prepared_targets(loss, data.targets, model.labels.tolist(), "data")
-    values = measure(model.decision_function(data), y, data.targets.weights, loss, len(model.labels))
+    scores, t = model.decision_function(data), data.targets
+    values = measure(scores, y, t.weights, loss, len(model.labels), groups=t.groups, arrays=model.arrays)
     assert values is not None
     return values
 

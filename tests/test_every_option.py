@@ -1,0 +1,255 @@
+"""Every option of every plug-in, data format, generator and config section has an effect.
+
+Generated from the registries and the config models: an option without another legal value to try fails the test.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import bmrm
+from bmrm.config import DataSection, OutputSection, Settings
+from bmrm.data.formats import formats
+from bmrm.data.matrix import Csr
+from bmrm.data.synthetic import GENERATORS, load
+from bmrm.losses import LOSSES
+from bmrm.problem import BmrmError
+from bmrm.registry import option_name
+from bmrm.regularizers import REGULARIZERS
+from bmrm.run import main
+from bmrm.solvers import SOLVERS
+from tests.targets import default_instance, targets_for
+
+MISSING = dataclasses.MISSING
+COMPANY: dict[tuple[str, str], dict[str, object]] = {
+    ("irls", "seed"): {"holdout_size": 0.25},
+    ("irls", "returns"): {"halving": False, "cgmax": 1},
+    ("irls", "cgwindow"): {"preset": "cgeps", "cgeps": 1e-300, "lreps": 0.0},
+}
+"""Options that matter only beside others: the (plug-in, option), and what to set beside it."""
+
+
+def options_of(registry):
+    return [
+        pytest.param(entry, field, id=f"{entry.name}-{option_name(field.name)}")
+        for entry in registry.all()
+        for field in entry.parameters
+    ]
+
+
+def another(field, current):
+    """A legal value that is not `current`."""
+    example = field.metadata.get("example")
+    choices = getattr(field.metadata.get("range"), "choices", None) or ()
+    values = [value for value in (example, *choices) if value is not None and value != current]
+    assert values, f"{field.name} needs an example that is not its default"
+    return values[0]
+
+
+def seen(function):
+    """What a user can see of a call that trains: the error, or points, bounds and status, to the last bit."""
+    try:
+        solution = function()
+    except BmrmError as error:
+        return str(error)
+    lines = [(line.iteration, line.objective, line.lower_bound, line.passes) for line in solution.history]
+    kinds = [type(getattr(solution, field.name)).__name__ for field in dataclasses.fields(solution)]
+    return solution.w.tolist(), solution.objective, solution.status.name, lines, solution.solver, kinds
+
+
+def features(rows):
+    random = np.random.default_rng(8)
+    return np.abs(random.normal(size=(rows, 6))) * [1.0, 2.0, 0.5, 1.0, 3.0, 1.0]
+
+
+@pytest.mark.parametrize(("entry", "field"), options_of(LOSSES))
+def test_options_of_losses(entry, field):
+    plain = default_instance(entry)
+    if field.default is MISSING and field.default_factory is MISSING:
+        with pytest.raises(TypeError, match=field.name):
+            entry.cls()
+        return
+    changed = dataclasses.replace(plain, **{field.name: another(field, getattr(plain, field.name))})
+
+    def train(loss):
+        y, groups = targets_for(plain), np.repeat(np.arange(9), 4)
+        return lambda: bmrm.fit(features(36), y, loss=loss, groups=groups, regularizer=bmrm.L2(1e-3)).solution
+
+    assert seen(train(plain)) == seen(train(plain))
+    assert seen(train(changed)) != seen(train(plain))
+
+
+def hinge_run(**arguments):
+    random = np.random.default_rng(9)
+    X = features(60)
+    y = np.sign(X @ [1.0, -1.0, 1.0, -1.0, 0.5, 0.0] + random.normal(size=60))
+    return lambda: bmrm.fit(X, y, **arguments).solution
+
+
+@pytest.mark.parametrize(("entry", "field"), options_of(REGULARIZERS))
+def test_options_of_regularizers(entry, field):
+    needed = {f.name: f.metadata["example"] for f in entry.parameters if f.default is MISSING}
+    plain = entry.cls(**needed)
+    value = another(field, getattr(plain, field.name)) if field.name not in needed else 7.0 * needed[field.name]
+    changed = dataclasses.replace(plain, **{field.name: value})
+    options = {"solver": "bundle", "tolerance": 1e-6}
+    assert seen(hinge_run(regularizer=changed, **options)) != seen(hinge_run(regularizer=plain, **options))
+
+
+@pytest.mark.parametrize("loss", ["hinge"])
+@pytest.mark.parametrize(("entry", "field"), options_of(SOLVERS))
+def test_options_of_solvers(entry, field, loss):
+    """On a hinge, and on a logistic risk for options that only smooth problems reach."""
+    plain = entry.cls(**COMPANY.get((entry.name, field.name), {}))
+    changed = dataclasses.replace(plain, **{field.name: another(field, getattr(plain, field.name))})
+    different = []
+    for loss in ("hinge", "logistic"):
+        runs = [hinge_run(loss=loss, regularizer=bmrm.L2(1e-3), solver=solver) for solver in (plain, changed)]
+        different.append(seen(runs[0]) != seen(runs[1]))
+    assert any(different)
+
+
+def of_data(data):
+    X = data.X.to_dense() if isinstance(data.X, Csr) else data.X
+    y = data.targets.y
+    return (
+        type(data.X).__name__,
+        str(X.dtype),
+        X.tolist(),
+        y.tolist() if isinstance(y, np.ndarray) else list(map(list, y)),
+    )
+
+
+FILES = {"svmlight": "1 0:0.3 2:1\n-1 1:2\n", "csv": "0,3,1\n1,4,0\n0,5,1\n"}
+
+
+@pytest.mark.parametrize(("entry", "field"), options_of(formats))
+def test_options_of_formats(entry, field, tmp_path):
+    (tmp_path / "data").write_text(FILES[entry.name])
+
+    def read(options):
+        try:
+            return of_data(entry.cls(**options).scan(tmp_path / "data").dataset(one_based=options.get("one_based")))
+        except BmrmError as error:
+            return str(error)
+
+    assert read({field.name: another(field, field.default)}) != read({})
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [(name, field) for name, cls in GENERATORS.items() for field in dataclasses.fields(cls)]
+)
+def test_options_of_generators(name, field):
+    few = {"queries": 8} if name == "ranking" else {"rows": 40}
+
+    def made(options):
+        return of_data(load(f"{name}?" + "&".join(f"{key}={value}" for key, value in options.items())))
+
+    assert made(few | {field.name: another(field, field.default)}) != made(few)
+
+
+BASE = {
+    "schema": 1,
+    "data": {"train": "train.svm", "test": "train.svm"},
+    "loss": "hinge",
+    "regularizer": {"name": "l2", "lambda": 0.01},
+    "solver": {"name": "auto"},
+    "output": {"directory": "out"},
+    "seed": 0,
+}
+OTHER = {
+    ("data", "train"): "other.svm",
+    ("data", "validation"): "other.svm",
+    ("data", "test"): "other.svm",
+    ("data", "format"): "csv",
+    ("data", "dimension"): 9,
+    ("data", "bias"): "free",
+    ("data", "scale"): "max_abs",
+    ("data", "weights"): "weights.txt",
+    ("data", "positive_label"): -1,
+    ("output", "directory"): "elsewhere",
+    ("output", "checkpoint_every"): 1e-9,
+    ("seed",): 5,
+    ("schema",): 2,
+    ("loss",): "logistic",
+    ("regularizer",): {"name": "l1", "lambda": 0.01},
+    ("solver",): "bundle",
+}
+FIELDS = [("data", name) for name in DataSection.model_fields] + [
+    ("output", name) for name in OutputSection.model_fields
+]
+FIELDS += [
+    (field.alias or name,)
+    for name, field in Settings.model_fields.items()
+    if (field.alias or name) not in ("data", "output")
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(1)
+    for name in ("train", "other"):
+        X = random.normal(size=(30, 3)).round(3).tolist()
+        lines = [f"{1 if sum(row) + random.normal() > 0 else -1} 1:{row[0]} 2:{row[1]} 3:{row[2]}" for row in X]
+        Path(f"{name}.svm").write_text("\n".join(lines) + "\n")
+    Path("weights.txt").write_text("\n".join(str(1 + k % 4) for k in range(30)) + "\n")
+    return tmp_path
+
+
+def outcome(settings, capsys, monkeypatch):
+    """What a run leaves: status, message, files, summary without clocks, weights, and what was saved on the way."""
+    saved = []
+    monkeypatch.setattr("bmrm.model.Model.save", lambda model, path: saved.append(path.name))
+    Path("config.yaml").write_text(yaml.safe_dump(settings))
+    before = set(Path().rglob("*"))
+    status = main(["config.yaml", "--quiet"])
+    files = sorted(str(path) for path in set(Path().rglob("*")) - before)
+    summaries = [json.loads(Path(name).read_text()) for name in files if name.endswith("summary.json")]
+    for summary in summaries:
+        del summary["seconds"]
+    models = [bmrm.load_model(name) for name in files if name.endswith("model.npz")]
+    result = [(model.weights.tolist(), model.intercept.tolist(), model.labels.tolist()) for model in models]
+    for name in files:
+        if Path(name).is_file():
+            Path(name).unlink()
+    for name in reversed(files):
+        if Path(name).is_dir():
+            Path(name).rmdir()
+    return status, capsys.readouterr().err, files, summaries, result, sorted(set(saved))
+
+
+@pytest.mark.parametrize("place", FIELDS, ids=".".join)
+def test_fields_of_the_config(folder, capsys, monkeypatch, place):
+    assert place in OTHER, f"{'.'.join(place)} needs another legal value to try"
+    base = json.loads(json.dumps(BASE))
+    if place == ("seed",):
+        base["data"] = {"train": "synthetic:sparse_binary?rows=50&features=20"}
+    changed = json.loads(json.dumps(base))
+    section = changed
+    for part in place[:-1]:
+        section = section[part]
+    section[place[-1]] = OTHER[place]
+    first = outcome(base, capsys, monkeypatch)
+    assert first[0] == 0
+    assert outcome(base, capsys, monkeypatch) == first
+    assert outcome(changed, capsys, monkeypatch) != first
+
+
+def test_threads_is_what_the_risk_gets(folder, monkeypatch, capsys):
+    asked = []
+
+    class Spy(bmrm.risk.linear.Workers):
+        def __init__(self, threads=None):
+            asked.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr("bmrm.risk.linear.Workers", Spy)
+    for threads in (1, 2):
+        asked.clear()
+        outcome(BASE | {"solver": {"name": "auto", "threads": threads}}, capsys, monkeypatch)
+        assert threads in asked
