@@ -139,7 +139,16 @@ def small_solve(M: Floats, x: Floats, k: int) -> None:
 
 @fast_jit
 def direction(
-    v: Floats, block: Ints, blocks: int, support: Ints, L: Floats, U: Floats, s: int, level: Floats, d: Floats
+    alpha: Floats,
+    v: Floats,
+    block: Ints,
+    blocks: int,
+    support: Ints,
+    L: Floats,
+    U: Floats,
+    s: int,
+    level: Floats,
+    d: Floats,
 ) -> float:
     """Newton's direction d on the support and the slope along it; `level` is the mean plane value per block."""
     for p in range(s):
@@ -166,8 +175,13 @@ def direction(
         for p in range(s):
             d[p] -= x[k] * u[p]
     upper_solve(L, s, d)
+    # rounding leaves block sums that are not zero when planes are alike
+    x[:] = 0.0
+    for p in range(s):
+        x[block[support[p]]] += d[p]
     slope = 0.0
     for p in range(s):
+        d[p] -= x[block[support[p]]] * alpha[support[p]]
         slope += d[p] * (v[support[p]] - level[block[support[p]]])
     return slope
 
@@ -326,7 +340,7 @@ def solve_simplex_qp(
         given_up = changes >= limit or idle > STALLED
         slope = 0.0
         if inside > (0.0 if tight else 0.5 * goal) and repeats < 3 and not given_up:
-            slope = direction(v, block, blocks, support, L, U, s, level, d)
+            slope = direction(alpha, v, block, blocks, support, L, U, s, level, d)
         if slope > 0.0:
             longest = np.inf
             leaver = -1

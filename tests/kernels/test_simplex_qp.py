@@ -102,7 +102,7 @@ def test_direction_solves_the_optimality_conditions(problem):
     np.testing.assert_allclose(v, c - G @ alpha, rtol=1e-13)
     d, level = np.empty(N), np.empty(BLOCKS)
     _, inside, _ = kernel.survey(alpha, c, v, np.diag(G).copy(), block, BLOCKS, support, 5, level, np.empty(BLOCKS))
-    slope = kernel.direction(v, block, BLOCKS, support, L, U, 5, level, d)
+    slope = kernel.direction(alpha, v, block, BLOCKS, support, L, U, 5, level, d)
     E = np.equal.outer(block[members], np.arange(BLOCKS)).astype(float)
     system = np.block([[G[np.ix_(members, members)], E], [E.T, np.zeros((BLOCKS, BLOCKS))]])
     expected = np.linalg.solve(system, np.r_[v[members], np.zeros(BLOCKS)])[:5]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmrm.masters.planes import MemoryPlanes
@@ -52,6 +52,7 @@ def check(player, solution, tolerance):
     st.integers(-3, 2),
     st.sampled_from([1e-8, 1.0, 1e8]),
 )
+@example(seed=2382, dim=1, floors=[-np.inf, -np.inf, 0.0], exponent=-3, scale=1.0)
 def test_any_sequence_of_planes_is_solved_to_the_last_digits(seed, dim, floors, exponent, scale):
     rng = np.random.default_rng(seed)
     # lambda grows with the scale of the planes, so that both terms matter
