@@ -33,11 +33,12 @@ def risk_of(X, y, loss="logistic", bias=False, **parameters):
 
 
 def deviance(X, y, beta, options):
-    mu = np.clip(expit(X @ beta), options["modelmin"], options["modelmax"])
     o = np.where(y > 0, 1.0 - options["margin"], options["margin"])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(o > 0, o * np.log(mu), 0.0) + np.where(o < 1, (1.0 - o) * np.log(1.0 - mu), 0.0)
-    return -2.0 * terms.sum()
+    f = X @ beta
+    if (options["modelmin"], options["modelmax"]) == (0.0, 1.0):
+        return 2.0 * (o * np.logaddexp(0.0, -f) + (1.0 - o) * np.logaddexp(0.0, f)).sum()
+    mu = np.clip(expit(f), options["modelmin"], options["modelmax"])
+    return -2.0 * (o * np.log(mu) + (1.0 - o) * np.log(1.0 - mu)).sum()
 
 
 def conjugate_gradients(A, b, beta_old, dev, options):
@@ -206,7 +207,7 @@ def test_held_out_rows_decide():
         IRLS(holdout_size=0.001).minimize(risk_of(X, y), L2(1e-3))
 
 
-@pytest.mark.parametrize(("preset", "options"), [("cgeps", EPS), ("cgdeveps", DEVEPS | {"cgdeveps": 1e-4})])
+@pytest.mark.parametrize(("preset", "options"), [("cgeps", EPS | {"cgeps": 0.05}), ("cgdeveps", DEVEPS)])
 def test_cgdecay_ends_cg_where_newton_overshoots(preset, options):
     X, y = binary_data()
     far = np.full(D, 4.0)
