@@ -88,7 +88,7 @@ class DataMap:
             self.products.add_pull_back(span[0], span[1], slope[span[0] : span[1]], gradient)
             return gradient
 
-        return self.outward(added(self.workers.map(work, self.spans(0, self.rows))), slope.sum(axis=0))
+        return self.outward(added(self.workers.map(work, self.spans(0, self.rows))), column_sums(slope))
 
     def pull_back_parts(self, slope: Array, parts: int) -> Iterator[tuple[slice, Vector]]:
         """A' slope in `parts` consecutive pieces (fewer where there are fewer inputs), each as soon as it is ready.
@@ -96,7 +96,7 @@ class DataMap:
         Yields (where in the (dim,) vector, the piece). The borders depend on `dim`, `scores_per_row` and `parts` only.
         """
         slope, K = plain(slope), self.scores_per_row
-        total = slope.sum(axis=0)
+        total = column_sums(slope)
         spans = self.spans(0, self.rows)
         sweeps = [self.products.sweep(a, b, slope[a:b]) for a, b in spans]
         gradients = [self.zeros() for _ in spans]

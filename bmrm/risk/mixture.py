@@ -27,7 +27,7 @@ class Mixture:
     Attributes
     ----------
     value : sum theta_i (v_i - g_i b_i), at most the minimum and equal to it up to rounding.
-    best : the b_i of least phi.
+    best : the b of least phi that was met.
     """
 
     points: tuple[Vector, ...]
@@ -36,13 +36,12 @@ class Mixture:
     best: Vector
 
 
-def mixture_of(points: list[Vector], values: Vector, sums: Vector, shares: Vector) -> Mixture:
+def mixture_of(points: list[Vector], values: Vector, sums: Vector, shares: Vector, best: Vector) -> Mixture:
     """The mixture of the points with a positive share; `sums` is (points, scores per row)."""
     middle = shares @ np.array(points)
     # Around the middle, since far from it the products would cancel.
     value = float(sum(s * (v + g @ (middle - b)) for s, v, g, b in zip(shares, values, sums, points, strict=True)))
     used = np.flatnonzero(shares > 0.0)
-    best = points[int(used[np.argmin(values[used])])]
     return Mixture(tuple(points[k] for k in used), tuple(float(shares[k]) for k in used), value, best)
 
 

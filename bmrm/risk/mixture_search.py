@@ -114,7 +114,7 @@ def minimum_over_constant(phi: ScoreFunction, f: Scores, start: float, reach: fl
     shares = np.array(Bracket(ends[0], ends[-1]).shares[: len(ends)])
     points = [np.array([end.b]) for end in ends]
     values, sums = np.array([end.value for end in ends]), np.array([[end.sum] for end in ends])
-    return mixture_of(points, values, sums, shares)
+    return mixture_of(points, values, sums, shares, points[int(np.argmin(values))])
 
 
 def _first(curve: Curve, start: float, reach: float) -> Bracket:

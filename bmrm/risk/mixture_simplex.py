@@ -46,7 +46,7 @@ def minimum_over_constants(phi: ScoreFunction, f: Scores, start: Vector, memory:
     """The mixture for K scores per row, searched from `start`, (K,)."""
     if phi.smooth:
         found = _newton(phi, f, start, memory)
-        return mixture_of([found.b], np.array([found.value]), found.sums[None, :], np.ones(1))
+        return mixture_of([found.b], np.array([found.value]), found.sums[None, :], np.ones(1), found.b)
     return _cutting_planes(phi, f, start)
 
 
@@ -122,7 +122,7 @@ def _cutting_planes(phi: ScoreFunction, f: Scores, start: Vector) -> Mixture:
             model.add(trial)
             best = trial if trial.value < best.value else best
         if model.size == size and model.artificial_share <= EPS:
-            return model.mixture()
+            return model.mixture(best.b)
     raise IncompatibleError(UNBOUNDED)
 
 
@@ -188,8 +188,8 @@ class Tangents:
         pairs = zip(self.basis, self._exact_shares(), strict=True)
         return float(sum(share for k, share in pairs if self.cuts[k] is None))
 
-    def mixture(self) -> Mixture:
-        """The tangents with their shares."""
+    def mixture(self, best: Vector) -> Mixture:
+        """The tangents with their shares; `best` is the best point met."""
         pairs = zip(self.basis, self._exact_shares(), strict=True)
         used = [(cut, share) for k, share in pairs if (cut := self.cuts[k]) and share > 4.0 * EPS]
         shares = np.array([share for _, share in used])
@@ -198,6 +198,7 @@ class Tangents:
             np.array([cut.value for cut, _ in used]),
             np.array([cut.sums for cut, _ in used]),
             shares / shares.sum(),
+            best,
         )
 
     def _exact_shares(self) -> Vector:

@@ -188,4 +188,3 @@ class _DenseManySweep:
 
 def _float64(X: NDArray[Any]) -> Array:
     return X.astype(np.float64, copy=False)
-

@@ -1,0 +1,138 @@
+"""Scaling against scikit-learn's preprocessing, and shared out over ranks."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler, normalize
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses.least_squares import LeastSquares
+from bmrm.mpi.group import Alone
+from bmrm.problem import InputError
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.scaling import SCALINGS, max_abs, standardize, unit_norm
+
+ROWS = 50
+
+
+def features(kind="values"):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((ROWS, 6)) < 0.6, rng.normal(size=(ROWS, 6)) * [1, 10, 1e-3, 5, 1, 1] + 2.0, 0.0)
+    X = (X != 0).astype(float) if kind == "ones" else X
+    X[:, 4] = 0.0
+    return X
+
+
+STORES = {
+    "dense": np.asarray,
+    "float32": lambda X: X.astype(np.float32),
+    "sparse": csr_matrix,
+    "sparse float32": lambda X: csr_matrix(X.astype(np.float32)),
+}
+
+
+def dataset(X, weights=None):
+    return Dataset.from_arrays(X, np.arange(float(X.shape[0])), weights)
+
+
+def shown(data, columns):
+    """The features as a model sees them, by one score per feature."""
+    columns_risk = LinearRisk(data, LeastSquares(), columns=columns)
+    return np.column_stack([columns_risk.map.scores(unit) for unit in np.eye(data.features)])
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("kind", ["values", "ones"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_standardize_is_the_standard_scaler(store, kind, weighted):
+    X = STORES[store](features(kind))
+    weights = np.random.default_rng(1).integers(0, 3, ROWS).astype(float) if weighted else None
+    data = dataset(X, weights)
+    plain = X.toarray() if hasattr(X, "toarray") else X
+    expected = StandardScaler().fit(plain.astype(np.float64), sample_weight=weights).transform(plain.astype(np.float64))
+    np.testing.assert_allclose(shown(data, standardize(data, Alone())), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("kind", ["values", "ones"])
+def test_max_abs_is_the_max_abs_scaler(store, kind):
+    X = STORES[store](features(kind))
+    data = dataset(X)
+    plain = (X.toarray() if hasattr(X, "toarray") else X).astype(np.float64)
+    expected = MaxAbsScaler().fit_transform(plain)
+    columns = max_abs(data, Alone())
+    assert columns.shift is None
+    np.testing.assert_allclose(shown(data, columns), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("kind", ["values", "ones"])
+def test_unit_norm_is_normalize(store, kind):
+    plain = features(kind)
+    plain[7] = 0.0
+    X = STORES[store](plain)
+    before = dataset(X)
+    data = unit_norm(before.part(2, ROWS))
+    assert data.X.dtype == before.X.dtype
+    assert data.rows == ROWS - 2
+    expected = normalize(plain)[2:]
+    tolerance = 1e-6 if "float32" in store else 1e-12
+    np.testing.assert_allclose(shown(data, None), expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(shown(before, None), X.toarray() if hasattr(X, "toarray") else X)
+
+
+def test_a_large_mean_does_not_drown_the_deviation():
+    x = 1e8 + np.arange(ROWS) % 2
+    data = dataset(np.column_stack([x, np.full(ROWS, 1e8)]))
+    found = shown(data, standardize(data, Alone()))
+    np.testing.assert_allclose(found[:, 0], np.where(np.arange(ROWS) % 2, 1.0, -1.0), atol=1e-6)
+    np.testing.assert_allclose(found[:, 1], 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("store", ["dense", "sparse"])
+def test_ranks_add_their_sums(store):
+    """Each rank gives its part of the sums; together they are those of all rows."""
+    X, weights = features(), np.random.default_rng(2).uniform(0.5, 2.0, ROWS)
+    data = dataset(STORES[store](X), weights)
+    whole, parts = Recorder(), [Recorder() for _ in range(3)]
+    expected = standardize(data, whole)
+    mean = whole.sums[0]
+    for recorder, (start, stop) in zip(parts, [(0, 20), (20, 20), (20, ROWS)], strict=True):
+        recorder.answers = [mean, whole.sums[1]]
+        found = standardize(data.part(start, stop), recorder)
+        np.testing.assert_allclose(found.scale[:4], expected.scale[:4])
+        np.testing.assert_allclose(found.shift, expected.shift)
+    for k in range(2):
+        np.testing.assert_allclose(sum(recorder.sums[k] for recorder in parts), whole.sums[k], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.max([recorder.maxima[0] for recorder in parts], axis=0), whole.maxima[0])
+
+
+class Recorder:
+    """A group that keeps what this rank gives, and answers with what all ranks together would."""
+
+    def __init__(self):
+        self.sums, self.maxima, self.answers = [], [], []
+
+    def sum(self, array):
+        self.sums.append(np.array(array))
+        return self.answers[len(self.sums) - 1] if self.answers else array
+
+    def max(self, array):
+        self.maxima.append(np.array(array))
+        return array
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(InputError, match="at least one row"):
+        standardize(dataset(features()).part(3, 3), Alone())
+
+
+def test_names_are_those_of_the_config():
+    assert set(SCALINGS) == {"none", "unit_norm", "standardize", "max_abs"}
+    data = dataset(features())
+    assert SCALINGS["none"].rows(data) is data
+    assert SCALINGS["none"].columns(data, Alone()) is None
+    assert SCALINGS["unit_norm"].columns(data, Alone()) is None
+    assert SCALINGS["max_abs"].rows(data) is data
+    assert SCALINGS["standardize"].rows(data) is data
+    assert SCALINGS["standardize"].columns(data, Alone()).shift is not None
