@@ -26,6 +26,8 @@ from bmrm.scoring import scores_of
 
 FORMAT = 1
 """Version of the model file."""
+OWN = "loss_"
+"""Stands before the names of a loss's own arrays in the file."""
 
 ROW_SCALES = ("none", "unit_norm")
 """What is done to a row before it meets the weights; scaling of features is folded into the weights."""
@@ -43,6 +45,7 @@ class Model:
     header : what the file says besides: loss and regularizer with parameters, objective, lower bound, status, ...
     row_scale : "none", or "unit_norm": rows are divided by their Euclidean norm first (rows of zeros stay).
     solution : how it was found; None for a model read from a file.
+    arrays : what the loss has learned besides (cut points of grades), float64; `header["arrays"]` names them in a file.
     """
 
     weights: NDArray[np.float64]
@@ -52,6 +55,7 @@ class Model:
     row_scale: str = "none"
     solution: Solution | None = field(default=None, repr=False)
     _loss: Any = field(default=None, repr=False)
+    arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     @property
     def dim(self) -> int:
@@ -95,7 +99,7 @@ class Model:
     def predict_scores(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         """As `predict`, from scores."""
         loss: Any = self.loss
-        predicted: NDArray[Any] = loss.predict(scores, self.labels)
+        predicted: NDArray[Any] = loss.predict(scores, self.labels, **self.arrays)
         return predicted
 
     def save(self, path: Path | str) -> None:
@@ -105,14 +109,15 @@ class Model:
 
     def write(self, stream: IO[bytes]) -> None:
         """The content of `model.npz`."""
-        header = dict(self.header) | {"row_scale": self.row_scale}
-        np.savez(
-            stream,
-            weights=self.weights,
-            intercept=self.intercept,
-            labels=self.labels,
-            header=np.array(json.dumps(header, allow_nan=False)),
-        )
+        header = dict(self.header) | {"row_scale": self.row_scale, "arrays": list(self.arrays)}
+        members: dict[str, Any] = {
+            "weights": self.weights,
+            "intercept": self.intercept,
+            "labels": self.labels,
+            "header": np.array(json.dumps(header, allow_nan=False)),
+        }
+        members |= {OWN + name: array for name, array in self.arrays.items()}
+        np.savez(stream, **members)
 
 
 def make_header(
@@ -163,9 +168,10 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
     InputError
         For a file that is missing, is none of ours, is damaged, or holds pickled objects.
     """
-    arrays = _arrays(Path(path))
-    weights, intercept, labels = arrays["weights"], arrays["intercept"], arrays["labels"]
-    header = _header(path, arrays["header"])
+    members = _arrays(Path(path))
+    weights, intercept, labels = members["weights"], members["intercept"], members["labels"]
+    header = _header(path, members["header"])
+    arrays = {name.removeprefix(OWN): array for name, array in members.items() if name.startswith(OWN)}
     scores = 1 if weights.ndim == 1 else weights.shape[-1]
     checks = (
         (weights.dtype == np.float64 and weights.ndim in (1, 2), "weights are not a float64 vector or matrix"),
@@ -174,11 +180,13 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
         (weights.shape[:1] == (header["dimension"],), f"dimension {header['dimension']} is not that of the weights"),
         (bool(np.isfinite(weights).all() and np.isfinite(intercept).all()), "weights that are not finite"),
         (header.get("row_scale", "none") in ROW_SCALES, f"unknown row_scale {header.get('row_scale')!r}"),
+        (header.get("arrays", []) == list(arrays), "its header does not name its arrays"),
+        (all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values()), "arrays that are not finite"),
     )
     for right, complaint in checks:
         if not right:
             raise InputError(f"{path}: not a model file: {complaint}")
-    return Model(weights, intercept, labels, header, header.get("row_scale", "none"), None, loss)
+    return Model(weights, intercept, labels, header, header.get("row_scale", "none"), None, loss, arrays)
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -204,7 +212,7 @@ def _members(path: Path, stream: IO[bytes]) -> dict[str, NDArray[Any]]:
         missing = [name for name in ("weights", "intercept", "labels", "header") if name not in file.files]
         if missing:
             raise InputError(f"{path}: not a model file: it has no {', '.join(missing)}")
-        return {name: file[name] for name in ("weights", "intercept", "labels", "header")}
+        return {name: file[name] for name in file.files}
 
 
 def _header(path: Path | str, array: NDArray[Any]) -> dict[str, Any]:

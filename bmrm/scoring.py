@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,9 @@ def measure(
     loss: Any,
     classes: int,
     group: Group | None = None,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    arrays: Mapping[str, NDArray[Any]] | None = None,
 ) -> dict[str, float | None] | None:
     """Collective: the measures that the loss names, over the rows of all ranks; None but on rank 0.
 
@@ -81,6 +84,8 @@ def measure(
     ----------
     scores, y, weights : of this rank's rows; `y` as of `prepared_targets`.
     classes : number of labels; 0 for tasks without.
+    groups : of this rank's rows; None where they have none.
+    arrays : on rank 0, what the model has learned besides weights and intercept.
     """
     group = Alone() if group is None else group
     weighted = any(group.broadcast(group.gather(weights is not None)))
@@ -88,6 +93,7 @@ def measure(
     all_weights = None
     if weighted:
         all_weights = group.gather_array(np.ones(len(y)) if weights is None else np.asarray(weights, np.float64))
+    all_groups = _gathered_groups(groups, len(y), group)
     if all_scores is None or all_y is None:
         return None
     if len(all_y) != len(all_scores):  # rank 0 may have no rows, and not know how many numbers there are in one
@@ -95,8 +101,15 @@ def measure(
     from bmrm.metrics import Scored, evaluate
 
     targets = all_y.astype(np.int64) if classes and not hasattr(loss, "measured") else all_y
-    predicted = loss.predict(all_scores, np.arange(classes))
+    predicted = loss.predict(all_scores, np.arange(classes), **(arrays or {}))
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
-    return evaluate(
-        getattr(loss, "metrics", ()), Scored(targets, all_scores, predicted, all_weights, classes, parameters)
-    )
+    scored = Scored(targets, all_scores, predicted, all_weights, classes, parameters, all_groups)
+    return evaluate(getattr(loss, "metrics", ()), scored)
+
+
+def _gathered_groups(groups: NDArray[np.int64] | None, rows: int, group: Group) -> NDArray[np.int64] | None:
+    """Collective: the groups of all rows, on rank 0; None elsewhere, and where some rows have none."""
+    if not all(group.broadcast(group.gather(groups is not None or rows == 0))):
+        return None
+    gathered = group.gather_array(np.zeros(0, np.int64) if groups is None else groups)
+    return gathered if gathered is not None and len(gathered) else None

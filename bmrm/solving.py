@@ -11,14 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.matrix import Csr
 from bmrm.loading import positive_last
 from bmrm.model import ROW_SCALES, Model, make_header
 from bmrm.mpi.group import Group, together
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import merged_summary, shared_risk
-from bmrm.problem import BmrmError, Callback, IncompatibleError, Regularizer, Risk, Solution, Solver, Summary, Vector
+from bmrm.problem import (
+    BmrmError,
+    Callback,
+    IncompatibleError,
+    Regularizer,
+    Risk,
+    Scored,
+    Solution,
+    Solver,
+    Summary,
+    Vector,
+    ability,
+)
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.linear_map import DataMap
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import prepared_targets
 
@@ -84,7 +98,7 @@ def solve(
 
         def model_of(solution: Solution) -> Model:
             table, intercept = bias.read(minimised, solution.w, data.features)
-            return _model(problem, summary, columns, solution, table, intercept)
+            return _model(problem, summary, columns, solution, table, intercept, _learned(minimised, solution.w))
 
         with watch(model_of) as callback:
             solution = problem.solver.minimize(minimised, problem.regularizer, callback=callback)
@@ -101,8 +115,24 @@ def _refuse_free_intercept(loss: Any) -> None:
         )
 
 
+def _learned(risk: Risk, w: Vector) -> dict[str, NDArray[np.float64]]:
+    """What the loss has minimised out besides an intercept, such as cut points; {} for most losses."""
+    scored = ability(risk, Scored)
+    if scored is None or not hasattr(scored.phi, "learned"):
+        return {}
+    map = scored.map
+    found: dict[str, NDArray[np.float64]] = scored.phi.learned(lambda: map.scores(w))
+    return found
+
+
 def _model(
-    problem: Problem, summary: Summary, columns: Columns, solution: Solution, table: Table, intercept: Vector
+    problem: Problem,
+    summary: Summary,
+    columns: Columns,
+    solution: Solution,
+    table: Table,
+    intercept: Vector,
+    arrays: Mapping[str, NDArray[np.float64]],
 ) -> Model:
     """The model for raw features: the scaling is folded into weights and intercept."""
     weights, shifted = columns.raw_weights(table, intercept if table.ndim == 2 else intercept[0])
@@ -111,12 +141,16 @@ def _model(
     )
     row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
     labels: NDArray[Any] = np.array(summary.labels) if summary.labels else np.empty(0)
-    return Model(weights.copy(), np.atleast_1d(shifted), labels, header, row_scale, solution, problem.loss)
+    return Model(weights.copy(), np.atleast_1d(shifted), labels, header, row_scale, solution, problem.loss, arrays)
 
 
 def _compile(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
     """Call what every rank will call, on a few rows: the first process of a node compiles, the others find it done."""
-    if problem.loss.decomposes == "no" or data.rows == 0:
+    if data.rows == 0:
+        return
+    if problem.loss.decomposes == "no":
+        map = DataMap(data.X.part(0, 1) if isinstance(data.X, Csr) else data.X[:1], columns=columns)
+        map.pull_back(map.scores(np.zeros(map.dim)))
         return
     with suppress(BmrmError):  # the risk itself will say what is wrong, on all ranks in step
         few = LinearRisk(data.part(0, min(2, data.rows)), problem.loss, summary=summary, mass=1.0, columns=columns)

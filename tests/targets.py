@@ -24,6 +24,14 @@ def targets_for(loss, rows=36, seed=3):
     return MAKERS[loss.task](np.random.default_rng(seed), rows, loss)
 
 
+def groups_for(loss, rows=36):
+    """Groups of 1 to 7 rows that follow one another, for losses that look at one group at a time; else None."""
+    if loss.decomposes != "groups":
+        return None
+    names = np.repeat(np.arange(96, 0, -1), np.tile([5, 1, 7, 3, 6, 2], 16))
+    return names[:rows].astype(np.int64)
+
+
 @task("binary")
 def _binary(rng, rows, loss):
     return np.where(rng.random(rows) < 0.4, 1.0, -1.0)
@@ -46,6 +54,19 @@ def _regression(rng, rows, loss):
 @task("novelty")
 def _novelty(rng, rows, loss):
     return np.array(["not", "looked", "at"])[np.arange(rows) % 3]
+
+
+@task("ranking")
+def _ranking(rng, rows, loss):
+    """Four grades; the first five rows, which are a group, have all the same."""
+    y = rng.integers(0, 4, size=rows).astype(float)
+    y[:5] = 1.0
+    return y
+
+
+@task("ordinal")
+def _ordinal(rng, rows, loss):
+    return np.arange(rows)[rng.permutation(rows)] % 4 + 1.0
 
 
 @task("multivariate")

@@ -51,6 +51,8 @@ class LossBase:
     """Differentiable everywhere, with a gradient that is Lipschitz on bounded sets."""
     metrics: ClassVar[tuple[str, ...]] = ()
     """Names of the measures that users of this loss read, of `bmrm.metrics`."""
+    weighted: ClassVar[bool] = True
+    """A weight means so many copies of the row; where False, weights other than 1 are refused."""
     no_free_intercept: ClassVar[str] = ""
     """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
 

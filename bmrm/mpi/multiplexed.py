@@ -252,6 +252,11 @@ class _GatheredPhi:
     def total(self, scores: RemoteScores) -> Vector:
         return self.whole.total(self._collect(scores))
 
+    def learned(self, scores: Callable[[], RemoteScores]) -> dict[str, NDArray[np.float64]]:
+        whole: Any = self.whole
+        found: dict[str, NDArray[np.float64]] = whole.learned(lambda: self._collect(scores()))
+        return found
+
 
 @dataclass(frozen=True)
 class _Blocks:

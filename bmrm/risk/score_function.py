@@ -98,7 +98,8 @@ class LossPhi:
         self.bound = bound
         self.mass = bound.whole.mass if mass is None else mass
         if not self.mass > 0.0:
-            raise InputError("the examples have total weight 0, expected at least one row of positive weight")
+            nothing = "the examples have total weight 0, expected at least one row of positive weight"
+            raise InputError(getattr(bound.whole, "nothing", nothing))
         self.scores_per_row = bound.whole.scores_per_row
         self.smooth = bound.whole.smooth
         self.infimum = bound.whole.infimum / self.mass
@@ -144,6 +145,11 @@ class LossPhi:
         product = self._layout.joined(pieces)
         product /= self.mass
         return product
+
+    def learned(self, scores: Callable[[], Array]) -> dict[str, Array]:
+        """What the loss has minimised out at some scores, by name (cut points); {} for most losses."""
+        own: Any = getattr(self.bound.whole, "learned", None)
+        return {} if own is None else own(scores())
 
     def constant(self, b: Vector) -> Array:
         """The scores whose every row is `b`, shape (scores per row,)."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from bmrm.data.labels import LabelSets
 from bmrm.problem import Targets
-from tests.targets import targets_for
+from tests.targets import groups_for, targets_for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,8 +21,20 @@ class Case:
         return self.targets.rows
 
     @property
-    def decomposes(self):
+    def by_rows(self):
         return self.loss.decomposes == "rows"
+
+    def chosen(self, rows):
+        """The targets of some rows, without weights."""
+        return Targets(self.targets.y[rows], None, None if self.targets.groups is None else self.targets.groups[rows])
+
+    def weighing(self, weights):
+        """The targets with weights."""
+        return Targets(self.targets.y, weights, self.targets.groups)
+
+    def with_y(self, y):
+        """Other targets, the groups as they are."""
+        return Targets(y, None, self.targets.groups)
 
     def summary(self):
         return self.loss.summarise(self.targets)
@@ -55,11 +67,10 @@ class Case:
         y = self.targets.y
         if isinstance(y, LabelSets):
             return [{int(k) for k in np.flatnonzero(row)} for row in y.indicator(np.array(self.summary().labels))]
+        if self.targets.groups is not None:
+            return list(zip(self.targets.groups.tolist(), y.tolist(), strict=True))
         return (y.astype(int) if self.loss.task == "multiclass" else y).tolist()
-
-    def with_targets(self, y, weights=None):
-        return Case(self.loss, Targets(y, weights))
 
 
 def case_of(loss):
-    return Case(loss, Targets(targets_for(loss)))
+    return Case(loss, Targets(targets_for(loss), None, groups_for(loss)))

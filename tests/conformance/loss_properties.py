@@ -99,11 +99,11 @@ def value_follows_the_formula(case):
 @law
 def kernels_follow_the_formulas(case):
     """The sweep, weighted or not, and the curve along a step, against `value` and `slope`."""
-    weights = [None, np.random.default_rng(5).uniform(0.5, 2.0, case.rows)] if case.decomposes else [None]
+    weights = [None, np.random.default_rng(5).uniform(0.5, 2.0, case.rows)] if case.loss.weighted else [None]
     for w, f in itertools.product(weights, case.all_scores()):
-        prepared = case.prepare(Targets(case.targets.y, w))
+        prepared = case.prepare(case.weighing(w))
         value, slope = prepared.value_and_slope(f)
-        if case.decomposes:
+        if case.by_rows:
             factors = np.ones(case.rows) if w is None else w
             near(value, np.sum(factors * case.loss.value(f, prepared.y)))
             near(slope, (factors * case.loss.slope(f, prepared.y).T).T)
@@ -118,13 +118,13 @@ def kernels_follow_the_formulas(case):
 @law
 def weights_are_repetitions(case):
     counts = np.random.default_rng(6).integers(1, 4, case.rows)
-    if not case.decomposes:
+    if not case.loss.weighted:
         with pytest.raises(InputError, match="weight"):
-            case.prepare(Targets(case.targets.y, counts.astype(float)))
+            case.prepare(case.weighing(counts.astype(float)))
         return
     copies = np.repeat(np.arange(case.rows), counts)
-    weighted = case.prepare(Targets(case.targets.y, counts.astype(float)))
-    repeated = case.prepare(Targets(case.targets.y[copies]))
+    weighted = case.prepare(case.weighing(counts.astype(float)))
+    repeated = case.prepare(case.chosen(copies))
     near(weighted.mass, repeated.mass)
     for f in case.all_scores():
         near(weighted.value_and_slope(f)[0], repeated.value_and_slope(f[copies])[0])
@@ -137,12 +137,12 @@ def weights_are_repetitions(case):
 @law
 def weight_zero_is_absence(case):
     present = np.random.default_rng(7).random(case.rows) < 0.7
-    if not case.decomposes:
+    if not case.loss.weighted:
         with pytest.raises(InputError, match="weight"):
-            case.prepare(Targets(case.targets.y, present.astype(float)))
+            case.prepare(case.weighing(present.astype(float)))
         return
-    weighted = case.prepare(Targets(case.targets.y, present.astype(float)))
-    fewer = case.prepare(Targets(case.targets.y[present]))
+    weighted = case.prepare(case.weighing(present.astype(float)))
+    fewer = case.prepare(case.chosen(present))
     near(weighted.mass, fewer.mass)
     for f in case.all_scores():
         value, slope = weighted.value_and_slope(f)
@@ -154,7 +154,7 @@ def weight_zero_is_absence(case):
 @law
 def order_of_rows_is_nothing(case):
     order = np.random.default_rng(8).permutation(case.rows)
-    mixed = case.prepare(Targets(case.targets.y[order]))
+    mixed = case.prepare(case.chosen(order))
     for f in case.all_scores():
         value, slope = case.prepare().value_and_slope(f)
         near(mixed.value_and_slope(f[order])[0], value)
@@ -169,7 +169,7 @@ def features(case, values):
 
 
 def dataset(case, X):
-    return Dataset.from_arrays(X, case.targets.y)
+    return Dataset.from_arrays(X, case.targets.y, groups=case.targets.groups)
 
 
 def weights_of(risk):
@@ -204,7 +204,8 @@ def float32_is_near(case):
 def inputs_stay_as_they_are(case):
     y = case.targets.y
     y = LabelSets(frozen(y.indptr), frozen(y.labels)) if isinstance(y, LabelSets) else frozen(y)
-    prepared = case.prepare(Targets(y, frozen(np.ones(case.rows))))
+    groups = None if case.targets.groups is None else frozen(case.targets.groups)
+    prepared = case.prepare(Targets(y, frozen(np.ones(case.rows)), groups))
     for f in case.all_scores():
         before = f.copy()
         value, slope = prepared.value_and_slope(f)
@@ -238,6 +239,8 @@ def wrong_targets(case):
         "multilabel": {"set of labels": text, "only one label: 7": LabelSets.from_rows([[7.0]] * case.rows)},
         "ontology": {"'x'": text, "label per row": two},
         "novelty": {},
+        "ranking": numbers,
+        "ordinal": numbers,
     }[case.loss.task]
 
 
@@ -245,15 +248,15 @@ def wrong_targets(case):
 def domain_is_checked(case):
     for said, y in wrong_targets(case).items():
         with pytest.raises(InputError, match=f"{case.loss.title}.*{said}"):
-            case.prepare(Targets(y))
-    if case.loss.task not in ("regression", "multivariate", "novelty"):
+            case.prepare(case.with_y(y))
+    if case.summary().labels:
         strange = np.full(case.rows, 99.0)
         y = LabelSets.from_rows(strange[:, None]) if isinstance(case.targets.y, LabelSets) else strange
         with pytest.raises(InputError, match=f"{case.loss.title}.*99"):
-            case.prepare(Targets(y), case.summary())
+            case.prepare(case.with_y(y), case.summary())
     for bad in (-1.0, np.nan):
         with pytest.raises(InputError, match=f"{case.loss.title}.*weight of row 1 is {bad:g}"):
-            case.prepare(Targets(case.targets.y, np.where(np.arange(case.rows) == 1, bad, 1.0)), case.summary())
+            case.prepare(case.weighing(np.where(np.arange(case.rows) == 1, bad, 1.0)), case.summary())
 
 
 @law
@@ -280,20 +283,18 @@ def chunks_and_threads_are_nothing(case):
 @law
 def parts_add_up(case):
     """As ranks do it: rows shared out, one summary, and the mass of all."""
-    X, y = features(case, "sparse"), case.targets.y
+    X = features(case, "sparse")
     whole = LinearRisk(dataset(case, X), case.loss)
     w = weights_of(whole)
     value, subgradient = whole.value_and_subgradient(w)
-    cuts = [slice(0, 10), slice(10, 10), slice(10, 24), slice(24, case.rows)]
-    summaries = [case.loss.summarise(Targets(y[cut])) for cut in cuts]
+    cuts = [slice(0, 6), slice(6, 6), slice(6, 24), slice(24, case.rows)]  # between groups
+    summaries = [case.loss.summarise(case.chosen(cut)) for cut in cuts]
     summary = summaries[0]
     for other in summaries[1:]:
         summary = summary.merge(other)
-    if case.decomposes:
-        risks = [
-            LinearRisk(Dataset.from_arrays(X[cut], y[cut]), case.loss, summary=summary, mass=whole.local_mass)
-            for cut in cuts
-        ]
+    if case.loss.decomposes != "no":
+        parts = [Dataset(X[cut], case.chosen(cut)) for cut in cuts]
+        risks = [LinearRisk(part, case.loss, summary=summary, mass=whole.local_mass) for part in parts]
         results = [risk.value_and_subgradient(w) for risk in risks]
         near(sum(risk.local_mass for risk in risks), whole.local_mass)
         near(sum(risk.infimum for risk in risks), whole.infimum)
@@ -317,9 +318,11 @@ def description_rebuilds_it(case):
 @law
 def predictions_are_labels(case):
     labels = case.summary().labels
-    found = case.loss.predict(case.generic_scores(), labels)
+    prepared, f = case.prepare(), case.generic_scores()
+    arrays = prepared.learned(f) if hasattr(prepared, "learned") else {}
+    found = case.loss.predict(f, labels, **arrays)
     assert found.shape[0] == case.rows
-    if case.loss.task in ("regression", "multivariate"):
+    if not labels and case.loss.task != "novelty":
         assert np.isfinite(found).all()
     else:
         assert set(found.ravel().tolist()) <= (set(labels) or {-1.0, 1.0})

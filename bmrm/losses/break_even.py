@@ -1,0 +1,31 @@
+"""The point where precision and recall are equal, as a loss of the whole sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmrm.losses import register
+from bmrm.losses.multivariate import MeasureLoss, Table, worst_of_size
+from bmrm.losses.prepared import Array
+
+
+@register("break_even", task="binary")
+@dataclass(frozen=True)
+class BreakEven(MeasureLoss):
+    """max over labellings y' with n_pos positives of 1 - a(y')/n_pos + (1/m) sum_i (y'_i - y_i) f_i / 2.
+
+    With as many labels as positive rows, precision and recall are both a/n_pos, a the true positives: the precision
+    recall break-even point. It is `precision_at_k` with k the number of positive rows.
+
+    Domain: two classes; all rows of the sample at once; weights other than 1 are refused. Costs a sort. A common shift
+    of the scores changes nothing, so a free intercept has no meaning; only the order of the scores is trained.
+    """
+
+    formula = "max over y' with n_pos positives of 1 - prec(y') + sum_i (y'_i - y_i) f_i / (2m)"
+    source = "Joachims 2005 (PRBEP)"
+    metrics = ("break_even", "auc")
+    no_free_intercept = "a common shift of the scores changes nothing"
+
+    def worst(self, positive: Array, negative: Array) -> Table | None:
+        """As of `MeasureLoss`."""
+        return worst_of_size(positive, negative, positive.size, float(positive.size))

@@ -1,0 +1,173 @@
+"""The reciprocal rank of the first relevant row as a loss of rankings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.kernels.jit import jit
+from bmrm.kernels.sorting import ascending_within
+from bmrm.kernels.vectors import plain
+from bmrm.losses import domain, register
+from bmrm.losses.assignment import shared_ranks
+from bmrm.losses.grouping import NO_PAIRS, Grouping, RankingLoss, grades_within
+from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.problem import Summary, Targets
+
+
+@jit
+def gain_of_a_step(q, low, high):  # type: ignore[no-untyped-def]
+    """What moving the q-th irrelevant row before the relevant ones adds to the loss, over 1/(q (q + 1)); q from 1."""
+    g = low[q - 1]
+    gain = 1.0 + g - high[0]
+    for s in range(1, high.size):
+        if high[s] <= g:
+            break
+        gain -= (high[s] - g) * (q * (q + 1.0)) / ((q + s) * (q + s + 1.0))
+    return gain
+
+
+@jit
+def worst_rankings(values, relevant, order, starts, active, reference, slope):  # type: ignore[no-untyped-def]
+    """Fill the slopes of the worst ranking of each piece, return the sum of the losses; see `MeanReciprocalRank`.
+
+    `values` rise within each piece, `relevant` and `order` belong to them.
+    """
+    total = 0.0
+    for k in range(starts.size - 1):
+        a, b = starts[k], starts[k + 1]
+        if not active[k]:
+            for i in range(a, b):
+                slope[order[i]] = 0.0
+            continue
+        count = 0
+        for i in range(a, b):
+            count += relevant[i]
+        middle = values[(a + b) // 2]
+        high, low = np.empty(count), np.empty(b - a - count)
+        at_high, at_low = np.empty(count, np.int64), np.empty(b - a - count, np.int64)
+        h, l = 0, 0
+        for i in range(b - 1, a - 1, -1):
+            if relevant[i]:
+                high[h], at_high[h] = values[i] - middle, i
+                h += 1
+            else:
+                low[l], at_low[l] = values[i] - middle, i
+                l += 1
+        # The first step that does not pay; all before it do.
+        left, right = 1, low.size + 1
+        while left < right:
+            q = (left + right) // 2
+            if gain_of_a_step(q, low, high) > 0.0:
+                left = q + 1
+            else:
+                right = q
+        first = left
+        rank, h, l = 1, 0, 0
+        while rank <= b - a:
+            take_low = rank < first or (rank > first and (h == high.size or (l < low.size and low[l] > high[h])))
+            if take_low:
+                slope[order[at_low[l]]] = 1.0 / rank
+                l += 1
+            else:
+                slope[order[at_high[h]]] = 1.0 / rank
+                h += 1
+            rank += 1
+        _share(high, at_high, order, slope)
+        _share(low, at_low, order, slope)
+        value = 1.0 - 1.0 / first
+        for i in range(a, b):
+            row = order[i]
+            slope[row] -= reference[row]
+            value += slope[row] * (values[i] - middle)
+        total += max(value, 0.0)
+    return total
+
+
+@jit
+def _share(scores, places, order, slope):  # type: ignore[no-untyped-def]
+    """Rows of one kind and of equal score get the mean of their slopes."""
+    start = 0
+    for i in range(1, scores.size + 1):
+        if i == scores.size or scores[i] != scores[start]:
+            if i > start + 1:
+                mean = 0.0
+                for j in range(start, i):
+                    mean += slope[order[places[j]]]
+                for j in range(start, i):
+                    slope[order[places[j]]] = mean / (i - start)
+            start = i
+
+
+@register("mean_reciprocal_rank", task="ranking")
+@dataclass(frozen=True)
+class MeanReciprocalRank(RankingLoss):
+    """mean over queries of max over rankings pi of 1 - RR(pi) + sum_i (1/pi(i) - c_i) f_i.
+
+    RR(pi) is 1 over the rank of the first relevant row (grade above 0); c_i is the mean of 1/rank over the first ranks,
+    as many as there are relevant rows, for these, and over the others for the others. Convex, and at least 1 - RR of
+    the ranking by f. With one relevant row it is a linear assignment, `bmrm.losses.assignment`; with more it is none,
+    because only the first of them counts, but the maximum is still found exactly:
+
+    Let the first relevant row have rank q. Exchanging two rows shows that before it stand the q - 1 irrelevant rows of
+    highest score g_1 >= g_2 >= ..., then the best relevant one, p_1, then all others by score. Going from q to q + 1
+    puts g_q before p_1 and the relevant rows above it, which changes the loss by 1/(q (q + 1)) times
+
+        1 + g_q - p_1 - sum over s >= 2 with p_s > g_q of  q (q + 1) / ((q + s - 1)(q + s)) (p_s - g_q)
+
+    The bracket falls as q grows, since g_q falls and the fractions rise: the loss first rises and then falls in q, and
+    a binary search finds its top. With the sorting O(n log n) for n rows.
+
+    Queries without relevant or without irrelevant rows do not count. Domain: any finite grades; groups; weights other
+    than 1 are refused. At ties rows of one kind share their ranks' weights. A shift of the scores of a query changes
+    nothing.
+    """
+
+    weighted = False
+    formula = "mean over queries of max_pi 1 - RR(pi) + sum_i (1/pi(i) - c_i) f_i"
+    source = "Voorhees 1999; Le & Smola 2007; several relevant rows: this package"
+    metrics = ("mrr", "ndcg_at_10", "ndcg", "map")
+
+    def summarise(self, targets: Targets) -> Summary:
+        """Number of rows; InputError for weights other than 1."""
+        domain.refuse_weights(targets, self.title)
+        return super().summarise(targets)
+
+    def prepare(self, targets: Targets, summary: Summary) -> PreparedReciprocal:
+        """Bind to some whole groups; InputError where a grade is no finite number or there are no groups."""
+        domain.refuse_weights(targets, self.title)
+        y = self.grades(targets)
+        return PreparedReciprocal(self.grouping(targets), (y > 0.0).astype(np.float64))
+
+
+class PreparedReciprocal:
+    """The relevant rows of some whole queries."""
+
+    scores_per_row = 1
+    extra_dim = 0
+    infimum = 0.0
+    smooth = False
+    nothing = f"mean_reciprocal_rank: {NO_PAIRS.replace('rows of different grades', 'relevant and irrelevant rows')}"
+
+    def __init__(self, grouping: Grouping, relevant: Array) -> None:
+        self.grouping = grouping
+        self.relevant = grouping.together(relevant)
+        grades, levels = grades_within(grouping, self.relevant)
+        self.active = levels > 1
+        self.mass = float(np.count_nonzero(self.active))
+        ranks = np.arange(1, int(grouping.sizes.max(initial=0)) + 1)
+        self.reference = shared_ranks(grouping, grades, 1.0 / ranks)
+
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
+        """The sum over queries at scores `f`, and its slope, a new array like `f`."""
+        starts = self.grouping.starts
+        order, values = ascending_within(self.grouping.together(plain(f)), starts)
+        slope = np.empty(values.size)
+        relevant = self.relevant[order].astype(np.int64)
+        total = worst_rankings(values, relevant, order, starts, self.active, self.reference, slope)
+        return float(total), self.grouping.back(slope)
+
+    def along(self, f: Array, step: Array) -> Curve:
+        """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
+        return along_by_slopes(self.value_and_slope, f, step)

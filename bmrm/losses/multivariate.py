@@ -1,0 +1,133 @@
+"""The multivariate hinge of Joachims 2005: measures of a whole labelling, made convex.
+
+For a measure with a loss Delta in [0, 1] of a labelling y' of all m rows against the true one y,
+
+    R(f) = max over y' of  Delta(y', y) + (1/m) sum_i (y'_i - y_i) f_i / 2
+
+y, y' in {-1, 1}^m. With the error rate as Delta this is the mean hinge, exactly. The labelling by the signs of f has a
+loss of at most R(f).
+
+The measures here depend on y' through its numbers a of true and b of false positives only. For given a and b the best
+y' makes positive the a positive rows of highest score and the b negative rows of highest score, so that
+
+    R(f) = max over (a, b) of  Delta(a, b) - (1/m) (sum of the n_pos - a lowest scores of positive rows)
+                                           + (1/m) (sum of the b highest scores of negative rows)
+
+and a measure has only to find (a, b) among sorted scores. Rows of equal score at a border share the change of label:
+the mean of several maximisers' slopes is a subgradient, and the order of the rows does not matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.sorting import ascending
+from bmrm.kernels.vectors import dot, plain
+from bmrm.losses import domain
+from bmrm.losses.base import signs
+from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.losses.whole import WholeSampleLoss
+from bmrm.problem import InputError, Summary, Targets
+
+Table = tuple[int, int, float]
+"""True positives a, false positives b, Delta."""
+
+
+class MeasureLoss(WholeSampleLoss):
+    """A loss that is given by the worst labelling: write `worst`, and the rest follows."""
+
+    weighted = False
+
+    def worst(self, positive: Array, negative: Array) -> Table | None:
+        """The numbers a and b of the worst labelling, and its Delta; None for the true one, with Delta 0.
+
+        Parameters
+        ----------
+        positive : rising scores of the positive rows.
+        negative : rising scores of the negative rows.
+        """
+        raise TypeError(f"{self.title} does not define worst(positive, negative)")
+
+    def check(self, positives: int, negatives: int) -> None:
+        """InputError where a sample with so many rows of each class cannot be measured."""
+
+    def summarise(self, targets: Targets) -> Summary:
+        """The labels of these rows and how many have each; InputError for weights other than 1."""
+        domain.refuse_weights(targets, self.title)
+        return super().summarise(targets)
+
+    def prepare(self, targets: Targets, summary: Summary) -> PreparedMeasure:
+        """Bind to all rows; InputError unless there are exactly two labels and no weights."""
+        domain.refuse_weights(targets, self.title)
+        y = signs(targets, summary, self.title)
+        positives = int(np.count_nonzero(y > 0.0))
+        if not 0 < positives < y.size:
+            raise InputError(f"{self.title}: expected rows of both classes")
+        self.check(positives, y.size - positives)
+        return PreparedMeasure(self, y > 0.0)
+
+
+class PreparedMeasure:
+    """A measure with the labels of a whole sample; `positive` is (rows,)."""
+
+    scores_per_row = 1
+    extra_dim = 0
+    mass = 1.0
+    infimum = 0.0
+    smooth = False
+
+    def __init__(self, loss: MeasureLoss, positive: NDArray[np.bool_]) -> None:
+        self.loss = loss
+        self.positive = np.flatnonzero(positive)
+        self.negative = np.flatnonzero(~positive)
+        self.rows = positive.size
+
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
+        """R at scores `f`, and its slope, a new array like `f`."""
+        f = plain(f)
+        high, low = f[self.positive], f[self.negative]
+        rising_high, rising_low = ascending(high)[1], ascending(low)[1]
+        table = self.loss.worst(rising_high, rising_low)
+        slope = np.zeros_like(f)
+        if table is None:
+            return 0.0, slope
+        a, b, delta = table
+        slope[self.positive] = -lowest(high, rising_high, high.size - a)
+        slope[self.negative] = lowest(-low, -rising_low[::-1], b)
+        slope /= self.rows
+        return max(delta + dot(slope, f), 0.0), slope
+
+    def along(self, f: Array, step: Array) -> Curve:
+        """The function t -> (R(f + t step), its derivative in t), for a vector of t."""
+        return along_by_slopes(self.value_and_slope, f, step)
+
+
+def lowest(f: Array, rising: Array, count: int) -> Array:
+    """1.0 for the `count` rows of lowest score and 0.0 for others, (rows,); rows of equal score at the border share."""
+    if count == 0:
+        return np.zeros(f.size)
+    border = rising[count - 1]
+    chosen: Array = (f < border).astype(np.float64)
+    first, behind = np.searchsorted(rising, border, side="left"), np.searchsorted(rising, border, side="right")
+    if count == behind:
+        chosen[f == border] = 1.0
+    else:
+        chosen[f == border] = (count - first) / (behind - first)
+    return chosen
+
+
+def worst_of_size(positive: Array, negative: Array, k: int, divisor: float) -> Table | None:
+    """The worst labelling with k positives for Delta = 1 - a / divisor; None where the true one costs more than any.
+
+    O(m) on sorted scores: b = k - a. The true labelling competes too; where it has k positives it is one of them.
+    """
+    a = np.arange(max(0, k - negative.size), min(k, positive.size) + 1)
+    rows = positive.size + negative.size
+    lost = np.concatenate(([0.0], np.cumsum(positive)))[positive.size - a]
+    won = np.concatenate(([0.0], np.cumsum(negative[negative.size - int(k - a[0]) :][::-1])))[k - a]
+    margins = 1.0 - a / divisor + (won - lost) / rows
+    best = int(np.argmax(margins))
+    if k != positive.size and margins[best] <= 0.0:
+        return None
+    return int(a[best]), int(k - a[best]), float(1.0 - a[best] / divisor)

@@ -1,0 +1,56 @@
+"""Normalised discounted cumulative gain as a loss of rankings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.losses import register
+from bmrm.losses.assignment import AssignmentLoss, powers
+from bmrm.losses.prepared import Array
+from bmrm.problem import Targets
+from bmrm.registry import parameter
+
+MOST_GRADE = 50.0
+"""A larger one would make 2^y drown all others."""
+
+
+@register("ndcg", task="ranking")
+@dataclass(frozen=True)
+class Ndcg(AssignmentLoss):
+    """mean over queries of max over rankings pi of 1 - NDCG(pi) + sum_i (c(pi(i)) - c_i) f_i.
+
+    NDCG(pi) = sum_i D(pi(i)) (2^y_i - 1) / (its largest value), D(r) = 1 / log2(1 + r) up to rank `truncation` and 0
+    beyond; c = D, or c(r) = r^-decay; c_i is the mean of c over the ranks that rows of the grade of i take in a best
+    ranking. Convex, and at least 1 - NDCG of the ranking by f: see `bmrm.losses.assignment`. Queries whose rows all
+    have one grade do not count.
+
+    Domain: grades from 0 to 50; groups; weights other than 1 are refused. Costs one sort within each query, with
+    `decay` an assignment, O(n^3) for n rows. Kinks where f_i - b_i = f_j - b_j, b the normalised gains: there rows
+    share their ranks' weights. A shift of the scores of a query changes nothing.
+    """
+
+    truncation: int | None = parameter(10, doc="ranks beyond count nothing; null: all count", least=1, example=3)
+    decay: float | None = parameter(
+        None,
+        doc="ranks weigh rank^-decay in the joint score; null: as in the measure, which is far faster (sorting)",
+        above=0.0,
+        example=0.25,
+    )
+
+    formula = "mean over queries of max_pi 1 - NDCG(pi) + sum_i (c(pi(i)) - c_i) f_i"
+    source = "Jarvelin & Kekalainen 2002; Le & Smola 2007"
+
+    def gains(self, targets: Targets) -> Array:
+        """2^y - 1."""
+        return np.exp2(self.grades(targets, 0.0, MOST_GRADE)) - 1.0
+
+    def discounts(self, ranks: int) -> Array:
+        """1 / log2(1 + r), 0 beyond the truncation."""
+        r = np.arange(1, ranks + 1)
+        return np.where(r <= (ranks if self.truncation is None else self.truncation), 1.0 / np.log2(1.0 + r), 0.0)
+
+    def scoring(self, ranks: int) -> Array | None:
+        """r^-decay, or None."""
+        return powers(self.decay, ranks)

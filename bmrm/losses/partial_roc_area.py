@@ -1,0 +1,96 @@
+"""Hinge loss over the pairs that make up the left part of the ROC curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.pairs import count_short_pairs
+from bmrm.kernels.sorting import ascending
+from bmrm.kernels.vectors import plain
+from bmrm.losses import domain, register
+from bmrm.losses.base import signs
+from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.losses.whole import WholeSampleLoss
+from bmrm.problem import Summary, Targets, Vector
+from bmrm.registry import parameter
+
+
+@register("partial_roc_area", task="binary")
+@dataclass(frozen=True)
+class PartialRocArea(WholeSampleLoss):
+    """mean over pairs of a positive p and a negative n of the highest scoring ones of max(0, 1 - (f_p - f_n)).
+
+    The negatives that count are the share `max_fpr` of highest score, the last of them in part where the share is no
+    whole number of rows; so it bounds 1 - A / max_fpr, A the area under the ROC curve left of max_fpr. It is the
+    maximum over all such sets of negatives of a convex function, and since the loss of a negative rises with its score,
+    the worst set is found exactly by sorting. Negatives of equal score at the border share what is left.
+
+    Domain: two classes; all rows of the sample at once. A weight is a number of copies. Costs one sort, O(m log m).
+    With max_fpr 1 it is `roc_area`. A common shift of the scores changes nothing, so a free intercept has no meaning.
+    """
+
+    max_fpr: float = parameter(
+        0.1, doc="the false positive rate up to which the curve counts", above=0.0, most=1.0, example=0.5
+    )
+
+    formula = "mean over pairs p, n (n of the max_fpr highest negatives) of max(0, 1 - (f_p - f_n))"
+    source = "Narasimhan & Agarwal 2013"
+    metrics = ("partial_auc", "auc")
+    no_free_intercept = "a common shift of the scores changes nothing"
+
+    def prepare(self, targets: Targets, summary: Summary) -> PreparedTopPairs:
+        """Bind to all rows; InputError unless there are exactly two labels."""
+        y = signs(targets, summary, self.title)
+        weights = domain.checked_weights(targets, self.title)
+        return PreparedTopPairs(y > 0.0, np.ones(y.size) if weights is None else weights, self.max_fpr)
+
+
+class PreparedTopPairs:
+    """The positive rows against the highest scoring negative ones, `share` of them by weight."""
+
+    scores_per_row = 1
+    extra_dim = 0
+    infimum = 0.0
+    smooth = False
+    nothing = "partial_roc_area: expected rows of positive weight in both classes"
+
+    def __init__(self, positive: NDArray[np.bool_], weights: Vector, share: float) -> None:
+        self.positive, self.weights = positive, weights
+        self.room = share * float(weights[~positive].sum())
+        self.mass = float(weights[positive].sum()) * self.room
+
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
+        """The sum over pairs at scores `f`, and its slope, a new array like `f`."""
+        order, values = ascending(plain(f))
+        positive, weights = self.positive[order], self.weights[order]
+        weights = np.where(positive, weights, taken_from_the_top(values, np.where(positive, 0.0, weights), self.room))
+        slope, out = np.empty(values.size), np.empty(values.size)
+        starts, levels = np.array([0, values.size]), np.array([2])
+        total = count_short_pairs(values, positive.astype(np.int64), weights, starts, levels, np.ones(1), slope)
+        out[order] = slope
+        return float(total), out
+
+    def along(self, f: Array, step: Array) -> Curve:
+        """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
+        return along_by_slopes(self.value_and_slope, f, step)
+
+
+def taken_from_the_top(values: Array, weights: Array, room: float) -> Array:
+    """What of the weights is taken when they are taken from the highest value down until `room` is filled.
+
+    Rows of equal value at the border give the same share of their weights.
+    """
+    above = np.cumsum(weights[::-1])[::-1]
+    full = np.flatnonzero(above >= room)
+    if not full.size:
+        return weights
+    border = values[full[-1]]
+    first, behind = np.searchsorted(values, border, side="left"), np.searchsorted(values, border, side="right")
+    left = room - (above[behind] if behind < values.size else 0.0)
+    here = weights[first:behind].sum()
+    taken = np.where(values > border, weights, 0.0)
+    taken[first:behind] = weights[first:behind] * min(1.0, max(0.0, left / here)) if here > 0.0 else 0.0
+    return taken

@@ -1,0 +1,82 @@
+"""Whether the first row of a ranking is a best one, as a loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.kernels.vectors import plain
+from bmrm.losses import domain, register
+from bmrm.losses.grouping import NO_PAIRS, Grouping, RankingLoss
+from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.problem import Summary, Targets
+
+
+@register("winner_takes_all", task="ranking")
+@dataclass(frozen=True)
+class WinnerTakesAll(RankingLoss):
+    """mean over queries of max_j ([y_j below the best grade] + f_j) - mean of f over the rows of the best grade.
+
+    Only the first rank counts: the loss bounds the share of queries whose row of highest score has not the best grade
+    of the query. It is the assignment of `bmrm.losses.assignment` with D = c = (1, 0, 0, ...). Queries whose rows all
+    have one grade do not count.
+
+    Domain: any finite grades; groups; weights other than 1 are refused. O(m), without sorting. Kinks where two rows are
+    the largest: they share the slope. A shift of the scores of a query changes nothing.
+    """
+
+    weighted = False
+    formula = "mean over queries of max_j ([y_j not best] + f_j) - mean of f over best rows"
+    source = "Le & Smola 2007"
+    metrics = ("winner_found", "mrr", "ndcg_at_10", "ndcg")
+
+    def summarise(self, targets: Targets) -> Summary:
+        """Number of rows; InputError for weights other than 1."""
+        domain.refuse_weights(targets, self.title)
+        return super().summarise(targets)
+
+    def prepare(self, targets: Targets, summary: Summary) -> PreparedWinners:
+        """Bind to some whole groups; InputError where a grade is no finite number or there are no groups."""
+        domain.refuse_weights(targets, self.title)
+        y = self.grades(targets)
+        grouping = self.grouping(targets)
+        return PreparedWinners(grouping, grouping.together(y))
+
+
+class PreparedWinners:
+    """The rows of the best grade of some whole queries."""
+
+    scores_per_row = 1
+    extra_dim = 0
+    infimum = 0.0
+    smooth = False
+    nothing = f"winner_takes_all: {NO_PAIRS}"
+
+    def __init__(self, grouping: Grouping, y: Array) -> None:
+        self.grouping = grouping
+        best = y == grouping.per_row(self._most(y))
+        winners = grouping.sums(best.astype(np.float64))
+        counts = winners < grouping.sizes
+        self.active = grouping.per_row(counts.astype(np.float64))
+        self.mass = float(np.count_nonzero(counts))
+        self.missed = np.where(best, 0.0, 1.0)
+        self.reference = best / grouping.per_row(winners)
+
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
+        """The sum over queries at scores `f`, and its slope, a new array like `f`."""
+        grouping = self.grouping
+        key = grouping.together(plain(f)) + self.missed
+        top = grouping.per_row(self._most(key))
+        first = (key == top).astype(np.float64)
+        slope = (first / grouping.per_row(grouping.sums(first)) - self.reference) * self.active
+        # Slopes of a query add up to 0, so its largest key may be the origin.
+        value = float(np.sum(slope * (key - top)))
+        return max(value, 0.0), grouping.back(slope)
+
+    def along(self, f: Array, step: Array) -> Curve:
+        """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
+        return along_by_slopes(self.value_and_slope, f, step)
+
+    def _most(self, array: Array) -> Array:
+        return np.maximum.reduceat(array, self.grouping.starts[:-1]) if self.grouping.groups else np.zeros(0)

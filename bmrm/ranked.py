@@ -1,0 +1,119 @@
+"""Measures of one ranking: the rows of a query with their grades, ordered by score.
+
+Rows of equal score stand in no order: every measure but `average_precision` is the mean over all orders of them, so
+that no model gains by giving many rows one score. None where a measure is not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Measure = Callable[[Array, Array], float | None]
+
+
+def mean_over_queries(measure: Measure, y: Array, f: Array, groups: NDArray[np.int64] | None) -> float | None:
+    """The mean of a measure over the queries where it is defined; None where it is for none of them."""
+    if groups is None:
+        return measure(y, f)
+    order = np.argsort(groups, kind="stable")
+    borders = np.flatnonzero(np.diff(groups[order])) + 1
+    values = [measure(y[rows], f[rows]) for rows in np.split(order, borders)]
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if defined else None
+
+
+def dcg_shares(f: Array, discounts: Array) -> Array:
+    """(rows,) the discount of each row's rank, averaged over rows of equal score; `discounts` are by rank."""
+    order = np.argsort(-f, kind="stable")
+    starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(np.diff(f[order])) + 1))
+    lengths = np.diff(np.append(starts, f.size))
+    shares = np.empty(f.size)
+    shares[order] = np.repeat(np.add.reduceat(discounts, starts) / lengths, lengths)
+    return shares
+
+
+def utility(gains: Array, f: Array, discounts: Array) -> float | None:
+    """sum of gain times discount of the rank, over its largest value; not defined where no row has a gain."""
+    best = float(np.sort(gains)[::-1] @ discounts)
+    return float(gains @ dcg_shares(f, discounts)) / best if best > 0.0 else None
+
+
+def ndcg(y: Array, f: Array, ranks: int | None = None) -> float | None:
+    """Normalised discounted cumulative gain of the first `ranks`: gains 2^y - 1, discounts 1 / log2(1 + rank)."""
+    if y.min() < 0.0:
+        return None
+    rank = np.arange(1, y.size + 1)
+    discounts = np.where(rank <= (y.size if ranks is None else ranks), 1.0 / np.log2(1.0 + rank), 0.0)
+    return utility(np.exp2(y) - 1.0, f, discounts)
+
+
+def reciprocal_rank(y: Array, f: Array) -> float | None:
+    """1 over the rank of the first row of grade above 0; not defined where there is none."""
+    relevant = y > 0.0
+    if not relevant.any():
+        return None
+    top = f[relevant].max()
+    before, tied = int(np.sum(f > top)), int(np.sum(f == top))
+    good = int(np.sum(relevant & (f == top)))
+    # The first good one of the tied rows is the (j + 1)-th of them in comb(tied - j - 1, good - 1) of all placements.
+    chances = [comb(tied - j - 1, good - 1) / comb(tied, good) for j in range(tied - good + 1)]
+    return sum(chance / (before + j + 1) for j, chance in enumerate(chances))
+
+
+def relevant_among(y: Array, f: Array, k: int) -> float:
+    """How many rows of grade above 0 are among the k of highest score."""
+    border = np.sort(f)[::-1][k - 1] if k <= f.size else -np.inf
+    above, tied = f > border, f == border
+    room = (k - int(above.sum())) / max(1, int(tied.sum()))
+    return float(np.sum(y[above] > 0.0) + room * np.sum(y[tied] > 0.0))
+
+
+def precision_at(y: Array, f: Array, k: int) -> float | None:
+    """Share of rows of grade above 0 among the k of highest score; missing ones count as irrelevant."""
+    return relevant_among(y, f, k) / k
+
+
+def recall_at(y: Array, f: Array, k: int) -> float | None:
+    """Share of the rows of grade above 0 that are among the k of highest score."""
+    total = int(np.sum(y > 0.0))
+    return relevant_among(y, f, k) / total if total else None
+
+
+def break_even(y: Array, f: Array) -> float | None:
+    """Precision, and recall, among as many rows as there are of grade above 0."""
+    total = int(np.sum(y > 0.0))
+    return relevant_among(y, f, total) / total if total else None
+
+
+def average_precision(y: Array, f: Array) -> float | None:
+    """Mean over the rows of grade above 0 of the precision down to their score, rows of equal score included."""
+    relevant = y > 0.0
+    if not relevant.any():
+        return None
+    rising, good = np.sort(f), np.sort(f[relevant])
+    down_to = f.size - np.searchsorted(rising, f[relevant], side="left")
+    found = good.size - np.searchsorted(good, f[relevant], side="left")
+    return float(np.mean(found / down_to))
+
+
+def kendall_tau(y: Array, f: Array) -> float | None:
+    """Kendall's tau-b of grades and scores; not defined where either is constant."""
+    if np.all(y == y[0]):
+        return None
+    if np.all(f == f[0]):
+        return 0.0
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(y, f).statistic)
+
+
+def winner_found(y: Array, f: Array) -> float | None:
+    """Share of best grade among the rows of highest score; not defined where all have one grade."""
+    if np.all(y == y[0]):
+        return None
+    return float(np.mean(y[f == f.max()] == y.max()))
