@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.vectors import dot
 from bmrm.losses import register
 from bmrm.losses.base import MulticlassLoss
 from bmrm.losses.prepared import Array, Positions
@@ -25,29 +26,40 @@ def _below_largest(f, out):  # type: ignore[no-untyped-def]
 
 
 @fast_jit
-def _finish(f, y, weights, slope):  # type: ignore[no-untyped-def]
-    """With exp(f - largest) in `slope`: replace it by the slope, return the sum."""
-    total = 0.0
+def _finish(f, y, weights, slope, besides, excess):  # type: ignore[no-untyped-def]
+    """With exp(f - largest) in `slope`: replace it by the slope, fill `besides` and `excess`.
+
+    Per row, the loss is log(1 + besides) + excess: the largest score is left out of the sum, and where it is the true
+    one out of the slope, so that small losses keep their digits.
+    """
     weighted = weights.size > 0
     for i in range(f.shape[0]):
-        top, mass = f[i, 0], 0.0
-        for k in range(f.shape[1]):
-            top = max(top, f[i, k])
-            mass += slope[i, k]
-        weight = weights[i] if weighted else 1.0
-        total += weight * (np.log1p(mass - 1.0) + (top - f[i, y[i]]))
-        share = weight / mass
+        own, top = y[i], 0
+        for k in range(1, f.shape[1]):
+            if f[i, k] > f[i, top]:
+                top = k
+        others = 0.0
+        for k in range(top):
+            others += slope[i, k]
+        for k in range(top + 1, f.shape[1]):
+            others += slope[i, k]
+        besides[i], excess[i] = others, f[i, top] - f[i, own]
+        share = (weights[i] if weighted else 1.0) / (1.0 + others)
+        wrong = others if own == top else 1.0 + (others - slope[i, own])
         for k in range(f.shape[1]):
             slope[i, k] *= share
-        slope[i, y[i]] -= weight
-    return total
+        slope[i, own] = -share * wrong
 
 
 def softmax_kernel(f: Array, y: Positions, weights: Vector, slope: Array) -> float:
-    """Fill `slope`, return the sum; NumPy's exponential is vectorised where a compiled loop's is not."""
+    """Fill `slope`, return the sum; NumPy's functions are vectorised where those of a compiled loop are not."""
     _below_largest(f, slope)
     np.exp(slope, out=slope)
-    return _finish(f, y, weights, slope)  # type: ignore[no-any-return]
+    losses, excess = np.empty((2, f.shape[0]))
+    _finish(f, y, weights, slope, losses, excess)
+    np.log1p(losses, out=losses)
+    losses += excess
+    return dot(weights, losses) if weights.size else float(losses.sum())
 
 
 @register("softmax", task="multiclass")
@@ -67,15 +79,17 @@ class Softmax(MulticlassLoss):
 
     def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
-        top = f.max(axis=1)
-        mass = np.exp(f - top[:, None]).sum(axis=1)
-        loss: Array = np.log1p(mass - 1.0) + (top - f[np.arange(len(y)), y])
+        rows, top = np.arange(len(y)), f.argmax(axis=1)
+        others = np.exp(f - f[rows, top][:, None])
+        others[rows, top] = 0.0
+        loss: Array = np.log1p(others.sum(axis=1)) + (f[rows, top] - f[rows, y])
         return loss
 
     def slope(self, f: Array, y: Positions) -> Array:
         """Its slope in the scores: probabilities minus the indicator of y."""
-        shares = probabilities(f)
-        shares[np.arange(len(y)), y] -= 1.0
+        shares, rows = probabilities(f), np.arange(len(y))
+        shares[rows, y] = 0.0
+        shares[rows, y] = -shares.sum(axis=1)
         return shares
 
     def curvature_product(self, f: Array, y: Positions, step: Array) -> Array:
