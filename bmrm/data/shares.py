@@ -19,17 +19,23 @@ def even_share(count: int, part: int, parts: int) -> tuple[int, int]:
     return count * part // parts, count * (part + 1) // parts
 
 
+SORTING = 0.1
+"""What a step of sorting a row costs, over what its share of a pass over the data costs."""
+
+
 def row_share(rows: int, part: int, parts: int, groups: NDArray[np.int64] | None = None) -> tuple[int, int]:
-    """The share of the rows; a border within a group moves behind it."""
+    """The share of the rows; with groups, whole groups of about the same cost, n (1 + SORTING log2 n) for n rows."""
+    if groups is None or not rows:
+        return even_share(rows, part, parts)
+    edges = np.concatenate(([0], np.flatnonzero(np.diff(groups)) + 1, [rows]))
+    sizes = np.diff(edges)
+    before = np.concatenate(([0.0], np.cumsum(sizes * (1.0 + SORTING * np.log2(sizes)))))
 
-    def border(row: int) -> int:
-        if groups is None or not 0 < row < rows:
-            return row
-        behind = np.flatnonzero(groups[row:] != groups[row - 1])
-        return row + int(behind[0]) if behind.size else rows
+    def border(k: int) -> int:
+        """The edge of a group nearest to k shares of the cost."""
+        return int(edges[np.argmin(np.abs(before - before[-1] * k / parts))])
 
-    start, stop = even_share(rows, part, parts)
-    return border(start), border(stop)
+    return border(part), border(part + 1)
 
 
 def byte_share(path: Path, part: int, parts: int) -> tuple[int, int]:

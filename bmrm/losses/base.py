@@ -51,8 +51,12 @@ class LossBase:
     """Differentiable everywhere, with a gradient that is Lipschitz on bounded sets."""
     metrics: ClassVar[tuple[str, ...]] = ()
     """Names of the measures that users of this loss read, of `bmrm.metrics`."""
+    scattered_groups: ClassVar[bool] = False
+    """Rows of equal group number are one group wherever they stand; where False, a group is a run of rows."""
     weighted: ClassVar[bool] = True
     """A weight means so many copies of the row; where False, weights other than 1 are refused."""
+    by_group: ClassVar[bool] = False
+    """`predict` takes `groups=`: the predictions of a group's rows depend on one another."""
     no_free_intercept: ClassVar[str] = ""
     """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
 

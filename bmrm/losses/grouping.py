@@ -94,6 +94,7 @@ class RankingLoss(LossBase):
 
     task: ClassVar[str] = "ranking"
     decomposes: ClassVar[Literal["rows", "groups", "no"]] = "groups"
+    scattered_groups: ClassVar[bool] = True
     metrics: ClassVar[tuple[str, ...]] = ("ndcg_at_10", "ndcg", "mrr", "map", "kendall_tau")
 
     def summarise(self, targets: Targets) -> Summary:

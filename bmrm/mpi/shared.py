@@ -10,7 +10,7 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.problem import Loss, Risk, Summary, Targets
+from bmrm.problem import InputError, Loss, Risk, Summary, Targets
 from bmrm.risk.columns import Columns
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
@@ -83,12 +83,30 @@ def _by_rows(
 ) -> Risk:
     from bmrm.mpi.multiplexed import MultiplexedRisk
 
+    if getattr(loss, "scattered_groups", False):
+        _refuse_parted_groups(data.targets, group)
     with together(group):
         mine = loss.prepare(data.targets, summary).mass
     mass = float(group.sum(np.array([mine]))[0])
     with together(group):
         risk = LinearRisk(data, loss, summary=summary, mass=mass, bias=bias, columns=columns, threads=threads)
     return MultiplexedRisk(risk, group)
+
+
+def _refuse_parted_groups(targets: Targets, group: Group) -> None:
+    """Collective: InputError where rows of one group are on two ranks."""
+    mine = np.unique(targets.groups) if targets.groups is not None else np.zeros(0, np.int64)
+    names, owners = group.gather_array(mine), group.gather_array(np.full(mine.size, group.rank, np.int64))
+    with together(group):
+        if names is not None and owners is not None:
+            order = np.argsort(names, kind="stable")
+            twice = np.flatnonzero(np.diff(names[order]) == 0)
+            if twice.size:
+                at = order[twice[0] : twice[0] + 2]
+                raise InputError(
+                    f"query {names[at[0]]} has rows on the ranks {owners[at[0]]} and {owners[at[1]]}; expected all rows "
+                    "of a query in one file and, there, after one another"
+                )
 
 
 def _whole_sample(

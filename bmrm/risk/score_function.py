@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -50,19 +51,29 @@ class BoundLoss:
 
         Spans that this empties are left out (but for one), unless `keep_empty`.
         """
-        groups = self.targets.groups
         if self.loss.decomposes == "rows":
             return spans
-        if groups is None:
-            starts = np.array([0, self.rows])
-        else:
-            starts = np.concatenate(([0], np.flatnonzero(np.diff(groups)) + 1, [self.rows]))
+        starts = self._borders
 
         def moved(border: int) -> int:
             return int(starts[np.searchsorted(starts, border)])
 
         whole = [(moved(a), moved(b)) for a, b in spans]
         return whole if keep_empty else [(a, b) for a, b in whole if b > a] or whole[:1]
+
+    @cached_property
+    def _borders(self) -> NDArray[np.int64]:
+        """The rows at which no group is parted, the first and the one behind the last among them."""
+        groups = self.targets.groups
+        if groups is None or not groups.size:
+            return np.array([0, self.rows])
+        starts = np.flatnonzero(np.diff(groups)) + 1
+        if getattr(self.loss, "scattered_groups", False):
+            names, number = np.unique(groups, return_inverse=True)
+            last = np.zeros(len(names), np.int64)
+            np.maximum.at(last, number, np.arange(self.rows))
+            starts = starts[np.maximum.accumulate(last[number])[starts - 1] < starts]
+        return np.concatenate(([0], starts, [self.rows]))
 
     def part(self, start: int, stop: int) -> PreparedLoss:
         """The loss of the rows [start, stop), which part no group."""
