@@ -138,7 +138,8 @@ def _list(group: Group, arguments: argparse.Namespace) -> int:
     columns = COLUMNS[arguments.table]
     table = Table(title=arguments.table, title_justify="left", show_lines=True)
     for heading in ("name", *columns, "options (default)"):
-        table.add_column(heading, overflow="fold", style="bold" if heading == "name" else None)
+        name = heading == "name"
+        table.add_column(heading, overflow="fold", no_wrap=name, style="bold" if name else None)
     for entry in registries[arguments.table].all():
         table.add_row(entry.name, *(text(entry) for text in columns.values()), options_text(entry))
     _print(table)
