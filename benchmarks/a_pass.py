@@ -37,7 +37,7 @@ def read(words):  # type: ignore[no-untyped-def]
 
 
 def generate(rows: int, features: int, per_row: int, seed: int = 0) -> Csr:
-    """Sorted distinct columns per row, low ones more often, as words in a text; a dense row where features = per_row."""
+    """Sorted distinct columns per row, low ones more often, as words in a text."""
     rng = np.random.default_rng(seed)
     indices = np.empty((rows, per_row), np.int32)
     for start in range(0, rows, 10_000):
