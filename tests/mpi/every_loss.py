@@ -8,6 +8,7 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
+from bmrm.data.shares import row_share
 from bmrm.losses import LOSSES
 from bmrm.mpi import communicator, local
 from bmrm.mpi.group import open_group
@@ -15,7 +16,7 @@ from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
 from bmrm.regularizers.l2 import L2
 from bmrm.solvers import SOLVERS
-from tests.targets import default_instance, targets_for
+from tests.targets import default_instance, groups_for, targets_for
 
 
 def small_data(loss: Any) -> tuple[np.ndarray, Any]:
@@ -24,7 +25,7 @@ def small_data(loss: Any) -> tuple[np.ndarray, Any]:
     random = np.random.default_rng(7)
     X = random.normal(size=(67, 6))
     X[random.random(X.shape) < 0.4] = 0.0
-    if loss.task == "regression":
+    if loss.task in ("regression", "ranking", "ordinal"):
         X[:, 0] += 0.3 * y
     elif isinstance(y, LabelSets):
         X[:, :4] += y.indicator(y.classes())
@@ -42,8 +43,9 @@ def main(names: list[str]) -> None:
         entry = LOSSES.get(name)
         loss = default_instance(entry)
         X, y = small_data(loss)
-        mine = np.flatnonzero(np.arange(len(y)) * sharers // len(y) == group.rank)
-        data = Dataset.from_arrays(X, y).select(mine)
+        groups = groups_for(loss, rows=len(y))
+        start, stop = row_share(len(y), group.rank, sharers, groups) if group.rank < sharers else (len(y), len(y))
+        data = Dataset.from_arrays(X, y, groups=groups).part(start, stop)
         risk = shared_risk(data, loss, group)
         solver = SOLVERS.make("auto", {"tolerance": 1e-9})
         solution = lead(risk, group, lambda risk, solver=solver: solver.minimize(risk, L2(0.01)))
