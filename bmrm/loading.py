@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.matrix import Csr
 from bmrm.data.raw import Raw
 from bmrm.data.reading import from_one, scan
+from bmrm.data.text_reader import TextReader
+from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of
 from bmrm.data.weights import read_weights
 from bmrm.mpi.group import Group, together
 from bmrm.problem import InputError, Summary, Vector
@@ -27,6 +32,8 @@ class Loaded:
     """Of the training data, over all ranks."""
     nnz: int
     """Likewise."""
+    reader: TextReader | None = None
+    """Where features are text: how to read other files alike."""
 
     @property
     def train(self) -> Dataset:
@@ -43,12 +50,17 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
         On rank 0, with the first failing rank's message (`OtherRankError` on the others).
     """
     raws: dict[str, Raw] = {}
+    if group.size > 1:
+        group.first_per_node(lambda: _compile_reader(section["format"]))
     with together(group):
         for part in PARTS:
             if section[part] is not None:
                 sources = [seeded(source, seed) for source in section[part]]
                 source = sources[0] if len(sources) == 1 else sources
                 raws[part] = scan(source, format=section["format"], part=group.rank, parts=group.size)
+    reader = agreed_reader(raws["train"], group)
+    with together(group):
+        raws = {part: _indexed(part, raw, reader) for part, raw in raws.items()}
     extents = {part: group.max(raw.extent) for part, raw in raws.items()}
     parts: dict[str, Dataset] = {}
     with together(group):
@@ -58,10 +70,56 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
         for part, raw in raws.items():
             if part != "train":
                 parts[part] = _like_training(part, raw, extents[part], parts["train"], from_one(extents["train"]))
+    if reader is not None:
+        parts = {part: _own_groups(data, group) for part, data in parts.items()}
     if section["weights"] is not None:
         parts["train"] = weighted(parts["train"], section["weights"], group)
     sizes = group.sum(np.array([parts["train"].rows, parts["train"].nnz], np.float64))
-    return Loaded(parts, int(sizes[0]), int(sizes[1]))
+    return Loaded(parts, int(sizes[0]), int(sizes[1]), reader)
+
+
+def agreed_reader(raw: Raw, group: Group) -> TextReader | None:
+    """Collective: the columns of features that are text, by their counts on all ranks; None where they are numbers."""
+    mine = raw.names
+    said = None if mine is None else {"min_count": mine.min_count, "hash_bits": mine.hash_bits, "format": mine.format}
+    rule = group.broadcast(next((rule for rule in group.gather(said) or [] if rule is not None), None))
+    if rule is None:
+        return None
+    empty = mine is None or rule["hash_bits"] is not None or not isinstance(raw.data.X, Csr)
+    counts = group.gather([[], []] if empty else [list(mine.names), counts_of(raw.data.X)])  # type: ignore[union-attr, arg-type]
+    names: list[str] = []
+    with together(group):
+        if counts is not None:
+            named = NamedColumns((), rule["min_count"], rule["hash_bits"])
+            names = list(named.vocabulary((pair[0], pair[1]) for pair in counts).names)
+    return TextReader(rule["format"], Vocabulary(tuple(group.broadcast(names)), rule["hash_bits"]))
+
+
+def _indexed(part: str, raw: Raw, reader: TextReader | None) -> Raw:
+    if raw.names is not None and reader is None:
+        raise InputError(f"data.{part}: {raw.origin}: the features have names, those of the training data numbers")
+    if raw.names is None and reader is not None and raw.data.rows:
+        raise InputError(f"data.{part}: {raw.origin}: the features have numbers, those of the training data names")
+    return raw if reader is None else raw.indexed(reader.vocabulary)
+
+
+def _own_groups(data: Dataset, group: Group) -> Dataset:
+    """Collective: sentences numbered through all ranks, so that no two have one number."""
+    groups = data.targets.groups
+    counts = group.broadcast(group.gather(0 if groups is None else int(groups.max(initial=-1)) + 1))
+    if groups is None:
+        return data
+    return replace(data, targets=replace(data.targets, groups=groups + sum(counts[: group.rank])))
+
+
+def _compile_reader(format: Any) -> None:
+    """Read two lines: the first process of a node compiles the reader, the others find it done."""
+    if format != "auto" and format != "svmlight" and not (isinstance(format, Mapping) and format["name"] == "svmlight"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        sample = Path(folder) / "sample.svm"
+        sample.write_text("1 1:0.5 3:-1.25e-7 # two lines\n-1 2:3\n")
+        scan(sample, format="svmlight" if format == "auto" else format)
 
 
 def _like_training(part: str, raw: Raw, extent: Vector, train: Dataset, one_based: bool) -> Dataset:

@@ -1,0 +1,62 @@
+"""Ranks that only compute stay small; a cold cache is filled by one of them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.mpi.launch import ROOT, launch, mpirun
+
+pytestmark = pytest.mark.mpi
+
+CONFIG = """
+schema: 1
+data: {train: train.svm, test: train.svm}
+loss: LOSS
+regularizer: {name: l2, lambda: 0.01}
+output: {directory: out}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    random = np.random.default_rng(1)
+    lines = []
+    for _ in range(100):
+        x = random.normal(size=5)
+        lines.append(f"{1 if x[0] + x[1] > 0 else 0} " + " ".join(f"{j + 1}:{v:.4f}" for j, v in enumerate(x)))
+    (tmp_path / "train.svm").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("loss", ["hinge", "roc_area"])
+def test_answering_ranks_load_no_heavy_library(folder, loss):
+    (folder / "config.yaml").write_text(CONFIG.replace("LOSS", loss))
+    done = launch(2, "-m", "tests.mpi.lean", str(folder / "config.yaml"), "--quiet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    status, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert status == 0
+    assert "pydantic" in loaded[0]
+    assert loaded[1] == []
+
+
+@pytest.mark.slow
+def test_ranks_with_a_cold_cache_compile_once(folder):
+    (folder / "config.yaml").write_text(CONFIG.replace("LOSS", "hinge"))
+    cache = folder / "cache"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(cache), "NUMBA_DEBUG_CACHE": "1"}
+    command = [mpirun(), "-n", "3", sys.executable, "-m", "bmrm.run", "config.yaml", "--quiet"]
+
+    def saved() -> list[str]:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return re.findall(r"data saved to '([^']+)'", done.stdout)
+
+    first = saved()
+    assert first
+    assert len(first) == len(set(first)), "a kernel was compiled by several ranks"
+    assert saved() == []
