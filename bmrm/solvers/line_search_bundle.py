@@ -30,6 +30,9 @@ from bmrm.solvers.line_search import minimize_along, total
 from bmrm.solvers.monitor import Monitor
 from bmrm.solvers.plane_model import PlaneModel, PlaneSolver, master_accuracy
 
+NEAREST = 1e-9
+"""The least share of the way to the model's minimiser at which a plane is looked for."""
+
 SEARCH_ACCURACY = 0.01
 """The line search stops this share of the gap above the minimum along the line."""
 
@@ -113,16 +116,21 @@ class LineSearchBundle(PlaneSolver):
             first = min(max(t, 1e-4), 1.0) if t > 0.0 else first
             mu = self.mu if self.mu is not None else float(np.clip(0.5 * t, 0.05, 0.9))
             if not done:
-                w, f, value, slope = self._cut(scored, best, mu, proposal.w, (1.0 - t) * step_f)
+                w, f, value, slope = self._cut(run, scored, best, mu, proposal.w, (1.0 - t) * step_f)
 
     def _cut(
-        self, scored: Scored, best: _Best, mu: float, w_model: Vector, step_f: Scores
+        self, run: Monitor, scored: Scored, best: _Best, mu: float, w_model: Vector, step_f: Scores
     ) -> tuple[Vector, Scores, float, Scores]:
-        """The point of the next plane with its scores, value and slope; nearer to the best where values overflow."""
+        """The point of the next plane with its scores, value and slope.
+
+        It moves nearer to the best point where the risk overflows, or lies above the best objective by more than the
+        gap: steep losses have planes there that say nothing about the minimum.
+        """
+        highest = best.objective + max(run.objective - run.lower_bound, 0.0)
         while True:
             f = best.f + mu * step_f
             value, slope = scored.phi.value_and_slope(f)
-            if math.isfinite(value):
+            if math.isfinite(value) and (value <= highest or mu < NEAREST):
                 return best.w + mu * (w_model - best.w), f, value, slope
             mu *= 0.5
 
