@@ -86,6 +86,7 @@ class Monitor:
     status: Status | None = None
     history: list[Iteration] = field(default_factory=list)
     seconds_master: float = 0.0
+    patience: int = PATIENCE
     _begin: float = field(default_factory=time.perf_counter)
     _idle: int = 0
     _interrupt: _Interrupt = field(default_factory=lambda: _Interrupt())
@@ -201,12 +202,12 @@ class Monitor:
         else:
             self._idle += 1
         if not math.isfinite(line.objective):
-            return Status.NON_FINITE if self._idle >= PATIENCE or previous is None else None
+            return Status.NON_FINITE if self._idle >= self.patience or previous is None else None
         if line.relative_gap <= self.options.tolerance:
             return Status.CONVERGED
         if stop or self._interrupt.raised:
             return Status.INTERRUPTED
-        if self._idle >= PATIENCE:
+        if self._idle >= self.patience:
             return Status.STALLED
         if line.iteration >= self.options.max_iterations:
             return Status.ITERATION_LIMIT

@@ -1,0 +1,224 @@
+"""Pegasos: Shalev-Shwartz, Singer & Srebro, ICML 2007; variants: Ryu & Choi, "Variants of Pegasos" (2009)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import (
+    Callback,
+    IncompatibleError,
+    Regularizer,
+    Risk,
+    RowSubsets,
+    Solution,
+    Status,
+    StronglyConvex,
+    Vector,
+)
+from bmrm.registry import parameter
+from bmrm.solvers import register
+from bmrm.solvers.certificate import Certificate
+from bmrm.solvers.monitor import IterativeSolver, Monitor
+from bmrm.solvers.sampling import VARIANTS, Sampler
+
+LIMIT = 1e150
+"""Weights beyond which squares overflow."""
+PATIENCE = 1000
+"""Evaluations without progress before a run counts as stalled: chance may bring some yet."""
+
+
+@register(
+    "pegasos",
+    problem="sums over rows; strongly convex regularizers such as l2",
+    needs="RowSubsets; a strongly convex regularizer",
+    certificate="planes at the evaluated points, mixed",
+    cost="an epoch of small samples, and 1 pass to evaluate",
+    source="Shalev-Shwartz, Singer & Srebro 2007; Ryu & Choi 2009",
+    abilities=("RowSubsets",),
+    refuses=("not strongly convex",),
+    accuracy=0.05,
+)
+@dataclass(frozen=True)
+class Pegasos(IterativeSolver):
+    """Stochastic subgradient steps of length 1 / (lambda t) on random samples of the rows.
+
+    `w <- w - (Omega'(w) + a) / (lambda t)`, with `a` a subgradient of the mean loss of `sample` rows drawn without
+    repetition; for l2 this is `(1 - 1/t) w - a / (lambda t)`. An iteration is a round of `evaluate_every` epochs and
+    one evaluation of J, whose plane goes into the lower bound. The error falls as 1 / (lambda t): good for a rough
+    solution of a large problem, not for a small gap.
+
+    The variants look for outliers: a step is bad when J rises (the note's eq. 1), which costs a pass a step, or when
+    it rises on the sample (eq. 3). `undo` takes bad steps back. `two_out` removes rows that took part in `count` bad
+    steps, `probability` draws the rows of bad steps less often. `details` has `steps`, `bad_steps`, `removed` (rows)
+    and `chance` (each row's factor).
+
+    Parameters
+    ----------
+    sample : rows of a step; null, or as many as there are, for all: then this is subgradient descent.
+    projection : shorten w to `||w||^2 <= (R(0) - inf R) / lambda`, where the solution lies (1 / lambda for the hinge
+        loss; the note misprints the radius). True since `R(0) >= R(w*) + <a*, -w*>` and `a* = -lambda w*`. Losses
+        whose slopes grow without bound, such as `least_squares`, diverge at first without it.
+    averaging : evaluate and return the mean of all w so far instead of the last; one more pass a round.
+    variant : `plain`, `undo`, `two_out` or `probability`.
+    count : bad steps after which `two_out` removes a row (the note: 2, 4 is too many).
+    decay : what `probability` multiplies the chance of the rows of a bad step by.
+    take_back : whether `two_out` and `probability` take bad steps back, too: yes in section 2.2 of the note, no in
+        sections 3.2 and 3.3.
+    judge : what is compared to call a step bad: `objective` or `sample`.
+    epochs : stop with OWN_RULE after so many; null for no such limit.
+    evaluate_every : epochs between evaluations of J.
+    seed : of the samples; null = that of the config, 0 from Python.
+
+    Raises
+    ------
+    IncompatibleError
+        A risk that is no sum over rows, or a regularizer that is not strongly convex.
+    """
+
+    sample: int | None = parameter(100, least=1, doc="rows of a step; null for all", example=1)
+    projection: bool = parameter(True, doc="keep w in the ball of the solution", example=False)
+    averaging: bool = parameter(False, doc="return the mean of all w", example=True)
+    variant: str = parameter("plain", doc="what is done about outliers", choices=tuple(VARIANTS), example="undo")
+    count: int = parameter(2, least=1, doc="bad steps until two_out removes a row", example=1)
+    decay: float = parameter(0.5, above=0.0, below=1.0, doc="factor of the chance after a bad step", example=0.1)
+    take_back: bool = parameter(False, doc="two_out, probability: take bad steps back", example=True)
+    judge: str = parameter("objective", doc="what calls a step bad", choices=("objective", "sample"), example="sample")
+    epochs: int | None = parameter(None, least=1, doc="epochs at most", example=1)
+    evaluate_every: int = parameter(1, least=1, doc="epochs between evaluations", example=2)
+    seed: int | None = parameter(None, doc="of the samples; null = the config's", least=0, example=1)
+
+    def minimize(
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """As of `Solver`."""
+        if not (isinstance(regularizer, StronglyConvex) and regularizer.modulus > 0.0):
+            raise IncompatibleError(
+                f"pegasos needs a strongly convex regularizer, which {type(regularizer).__name__} is not; use l2, or"
+                " solver bundle"
+            )
+        with self.monitor(risk, regularizer, start, callback) as run:
+            subsets = run.risk.ability(RowSubsets)
+            if subsets is None and self.sample is not None:
+                raise IncompatibleError(
+                    "pegasos needs a risk with the ability RowSubsets (a loss that is a sum over rows, no free"
+                    " intercept); use sample: null, or solver bundle"
+                )
+            return _Run(self, run, regularizer.modulus, subsets).go(self.name)  # type: ignore[attr-defined]
+
+
+@dataclass
+class _Run:
+    """What changes while Pegasos runs."""
+
+    options: Pegasos
+    run: Monitor
+    modulus: float
+    subsets: RowSubsets | None
+    steps: int = 0
+    bad_steps: int = 0
+    radius: float = math.inf
+    sampler: Sampler = field(init=False)
+
+    def __post_init__(self) -> None:
+        rows = 1 if self.subsets is None else self.subsets.rows
+        o = self.options
+        size = rows if o.sample is None else min(o.sample, rows)
+        self.sampler = VARIANTS[o.variant](rows, size, o.seed or 0, o.count, o.decay)
+        self.takes_back = o.variant == "undo" or o.take_back
+        self.steps_a_round = o.evaluate_every * max(1, math.ceil(rows / size))
+        self.certificate = Certificate(self.run.regularizer, self.run.risk.infimum)
+
+    def go(self, name: str) -> Solution:
+        """Rounds of steps until a rule or a limit is met."""
+        run, options, epochs, rule = self.run, self.options, 0, ""
+        run.patience = PATIENCE
+        w = run.start
+        mean = w
+        value = self._evaluate(w)
+        if options.projection:
+            self.radius = self._radius(value, w)
+        done = run.record()
+        while not done:
+            for _ in range(self.steps_a_round):
+                rows = self.sampler.draw()
+                if not rows.size:
+                    rule = "every row has been removed"
+                    break
+                w = self._step(w, rows)
+                self.steps += 1
+                mean = mean + (w - mean) / self.steps
+            epochs += options.evaluate_every
+            self._evaluate(w, mean if options.averaging else None)
+            done = run.record()
+            if not done and options.epochs is not None and epochs >= options.epochs:
+                rule = f"{epochs} epochs"
+            if not done and rule:
+                run.finish_by_rule()
+                done = True
+        details = {"steps": self.steps, "bad_steps": self.bad_steps, **self.sampler.details()}
+        named = f"{name}: {rule}" if run.status is Status.OWN_RULE else name
+        return run.solution(named, details=details)
+
+    def _step(self, w: Vector, rows: NDArray[np.int64]) -> Vector:
+        run = self.run
+        value, a = self._sampled(rows, w)
+        direction = run.regularizer.subgradient(w) + a
+        if not (math.isfinite(value) and np.all(np.isfinite(direction))):
+            return 0.5 * (w + run.w)
+        after: Vector = w - direction / (self.modulus * (self.steps + 1))
+        norm = float(np.linalg.norm(after))
+        if norm > self.radius:
+            after *= self.radius / norm
+        elif not norm < LIMIT:
+            return 0.5 * (w + run.w)
+        if self.sampler.judges and self._value(rows, after, None) > self._value(rows, w, value):
+            self.bad_steps += 1
+            self.sampler.blame(rows)
+            return w if self.takes_back else after
+        return after
+
+    def _sampled(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
+        if self.subsets is None or rows.size == self.subsets.rows:
+            return self.run.risk.value_and_subgradient(w)
+        return self.subsets.value_and_subgradient_of(rows, w)
+
+    def _value(self, rows: NDArray[np.int64], w: Vector, sampled: float | None) -> float:
+        """J, or J on the sample, whose risk may be known."""
+        if self.options.judge == "objective":
+            risk = self._known(w)
+        else:
+            risk = self._sampled(rows, w)[0] if sampled is None else sampled
+        return risk + self.run.regularizer.value(w)
+
+    _last: tuple[Vector, float] | None = None
+
+    def _known(self, w: Vector) -> float:
+        """R(w), remembered for the next step."""
+        if self._last is None or not np.array_equal(self._last[0], w):
+            self._last = w, self.run.risk.value_and_subgradient(w)[0]
+        return self._last[1]
+
+    def _evaluate(self, w: Vector, mean: Vector | None = None) -> float:
+        """R(w), its plane for the bound, and J at `w`, or at `mean` (planes at the mean hardly differ)."""
+        run = self.run
+        value, a = run.risk.value_and_subgradient(w)
+        if math.isfinite(value):
+            run.raise_bound(self.certificate.add(a, value - float(a @ w)))
+        if mean is None:
+            run.improve(w, value + run.regularizer.value(w))
+        else:
+            run.improve(mean, run.risk.value_and_subgradient(mean)[0] + run.regularizer.value(mean))
+        return value
+
+    def _radius(self, value: float, w: Vector) -> float:
+        at_zero = self.run.risk.value_and_subgradient(np.zeros_like(w))[0] if np.any(w) else value
+        return math.sqrt(max(0.0, at_zero - self.run.risk.infimum) / self.modulus)

@@ -1,0 +1,177 @@
+"""Pegasos against plain loops, and the rules of its variants on samples that are written down."""
+
+import numpy as np
+import pytest
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import IncompatibleError, RowSubsets, Status
+from bmrm.regularizers.l1 import L1
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers.pegasos import Pegasos
+from bmrm.solvers.sampling import VARIANTS
+from tests import problems
+
+LAM = 0.05
+
+
+class Recording(problems.ScoredRisk):
+    """Writes down every sample and where it was evaluated."""
+
+    def ability(self, kind):
+        self.log = getattr(self, "log", [])
+        return RecordingRows(self) if kind is RowSubsets else super().ability(kind)
+
+
+class RecordingRows(problems.Rows):
+    def value_and_subgradient_of(self, rows, w):
+        self.risk.log.append((rows, w.copy()))
+        return super().value_and_subgradient_of(rows, w)
+
+
+def run(kind="hinge", **options):
+    risk = Recording(*problems.data(kind), kind)
+    solution = Pegasos(**{"tolerance": 0.0, "max_iterations": 3, "sample": 5, **options}).minimize(risk, L2(LAM))
+    return risk, solution
+
+
+def objective(risk, w, rows=slice(None)):
+    part = problems.PlainRisk(risk.X[rows], risk.y[rows], risk.kind)
+    return part.value_and_subgradient(w)[0] + L2(LAM).value(w)
+
+
+def step(risk, w, rows, t, radius):
+    """One line of the paper: subgradient step of the hinge loss, then the ball."""
+    X, y = risk.X[rows], risk.y[rows]
+    violators = y * (X @ w) < 1.0
+    w = (1.0 - 1.0 / t) * w + (y[violators] @ X[violators]) / (LAM * t * len(rows))
+    norm = np.linalg.norm(w)
+    return w * min(1.0, radius / norm) if norm > 0.0 else w
+
+
+@pytest.mark.parametrize("projection", [False, True])
+def test_steps_are_those_of_the_paper(projection):
+    risk, solution = run(projection=projection)
+    radius = 1.0 / np.sqrt(LAM) if projection else np.inf
+    assert len(risk.log) == solution.details["steps"] == 36
+    w = np.zeros(7)
+    for t, (rows, at) in enumerate(risk.log, 1):
+        np.testing.assert_allclose(at, w, atol=1e-12)
+        assert len(set(rows.tolist())) == 5
+        w = step(risk, w, rows, t, radius)
+        assert np.linalg.norm(w) <= radius * (1.0 + 1e-12)
+    assert objective(risk, w) >= solution.objective
+
+
+@pytest.mark.parametrize("sample", [60, 1000, None])
+def test_a_sample_of_all_rows_is_subgradient_descent(sample):
+    risk, solution = run(sample=sample, max_iterations=25, averaging=True)
+    w, total, best = np.zeros(7), np.zeros(7), objective(risk, np.zeros(7))
+    for t in range(1, 26):
+        w = step(risk, w, np.arange(60), t, 1.0 / np.sqrt(LAM))
+        total += w
+        best = min(best, objective(risk, total / t))
+        assert solution.history[t].objective == pytest.approx(best, rel=1e-12)
+
+
+def test_without_row_subsets_all_rows_will_do():
+    X, y = problems.data("hinge")
+    plain = Pegasos(sample=None, max_iterations=10, tolerance=0.0).minimize(problems.PlainRisk(X, y, "hinge"), L2(LAM))
+    _, scored = run(sample=None, max_iterations=10)
+    np.testing.assert_array_equal(plain.w, scored.w)
+
+
+@pytest.mark.parametrize("judge", ["objective", "sample"])
+@pytest.mark.parametrize("variant", ["undo", "two_out", "probability"])
+@pytest.mark.parametrize("take_back", [False, True])
+def test_rules_of_the_variants(variant, judge, take_back):
+    count = 3 if judge == "objective" else 1
+    risk, solution = run(variant=variant, judge=judge, take_back=take_back, max_iterations=6, count=count, decay=0.25)
+    # evaluations on the sample at the trial point belong to judging, not to a step
+    log = risk.log[::2] if judge == "sample" else risk.log
+    w, blames, bad = np.zeros(7), np.zeros(60, int), 0
+    for t, (rows, at) in enumerate(log, 1):
+        np.testing.assert_allclose(at, w, atol=1e-12)
+        if variant == "two_out":
+            assert np.all(blames[rows] < count)
+        after = step(risk, w, rows, t, 1.0 / np.sqrt(LAM))
+        seen = rows if judge == "sample" else slice(None)
+        if objective(risk, after, seen) > objective(risk, w, seen):
+            bad += 1
+            blames[rows] += 1
+            if variant != "undo" and not take_back:
+                w = after
+        else:
+            w = after
+    assert bad == solution.details["bad_steps"] > 0
+    if variant == "two_out":
+        np.testing.assert_array_equal(solution.details["removed"], np.flatnonzero(blames >= count))
+        assert len(solution.details["removed"]) > 0
+    if variant == "probability":
+        np.testing.assert_allclose(solution.details["chance"], 0.25**blames)
+
+
+def test_two_out_ends_when_no_row_is_left():
+    _, solution = run(variant="two_out", count=1, sample=60, max_iterations=1000, projection=False)
+    assert solution.status is Status.OWN_RULE
+    assert "removed" in solution.solver
+    assert len(solution.details["removed"]) == 60
+
+
+def test_samples_follow_the_chances():
+    sampler = VARIANTS["probability"](4, 1, 0, 2, 0.5)
+    for rows in ([0], [0, 1], [0, 1, 2]):
+        sampler.blame(np.array(rows))
+    counts = np.bincount(np.concatenate([sampler.draw() for _ in range(20000)]), minlength=4)
+    np.testing.assert_allclose(counts / counts.sum(), np.array([1, 2, 4, 8]) / 15, atol=0.015)
+    plain = VARIANTS["plain"](10, 3, 0, 2, 0.5)
+    counts = np.bincount(np.concatenate([plain.draw() for _ in range(20000)]), minlength=10)
+    np.testing.assert_allclose(counts / counts.sum(), 0.1, atol=0.01)
+
+
+def test_seeds_reproduce_and_matter():
+    first, again, other = (run(seed=seed)[1].w for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_epochs_and_rounds():
+    risk, solution = run(epochs=4, evaluate_every=2, max_iterations=100)
+    assert solution.status is Status.OWN_RULE
+    assert "4 epochs" in solution.solver
+    assert solution.details["steps"] == len(risk.log) == 4 * 12
+    assert solution.iterations == 2
+    assert solution.passes == pytest.approx(4 + 3)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "logistic", "least_squares"])
+def test_the_bound_is_true_and_closes(kind):
+    X, y = problems.data(kind)
+    optimum = getattr(problems, f"{kind}_l2_optimum")(X, y, LAM)
+    risk = problems.ScoredRisk(X, y, kind)
+    solution = Pegasos(tolerance=0.01, sample=7, averaging=True, max_iterations=5000).minimize(risk, L2(LAM))
+    assert solution.status is Status.CONVERGED
+    assert solution.lower_bound <= optimum * (1.0 + 1e-10)
+    assert solution.objective <= optimum * 1.01
+
+
+def test_weighted_and_sparse_rows():
+    random = np.random.default_rng(4)
+    X = random.normal(size=(60, 5)) * (random.random((60, 5)) < 0.5)
+    y, weights = np.where(X[:, 0] + 0.3 * random.normal(size=60) > 0.0, 1, -1), random.integers(0, 4, 60)
+    weighted = LinearRisk(Dataset.from_arrays(X, y, weights), LOSSES.make("hinge"))
+    repeated = LinearRisk(Dataset.from_arrays(np.repeat(X, weights, 0), np.repeat(y, weights)), LOSSES.make("hinge"))
+    options = {"tolerance": 0.02, "averaging": True, "max_iterations": 4000}
+    one, two = (Pegasos(sample=10, **options).minimize(risk, L2(LAM)) for risk in (weighted, repeated))
+    assert one.converged
+    assert two.converged
+    assert one.objective == pytest.approx(two.objective, rel=0.04)
+
+
+def test_what_cannot_be_served_is_refused():
+    X, y = problems.data("hinge")
+    with pytest.raises(IncompatibleError, match="strongly convex"):
+        Pegasos().minimize(problems.ScoredRisk(X, y, "hinge"), L1(0.1))
+    with pytest.raises(IncompatibleError, match="sample: null"):
+        Pegasos().minimize(problems.PlainRisk(X, y, "hinge"), L2(0.1))
