@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bmrm.data.dataset import Dataset
+    from bmrm.model import Model
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,11 +65,12 @@ def _train(group: Group, arguments: argparse.Namespace) -> int:
     return run(group, arguments.config, arguments.set, quiet=arguments.quiet)
 
 
-def _read(arguments: argparse.Namespace) -> Dataset:
+def _read(arguments: argparse.Namespace, model: Model | None = None) -> Dataset:
     from bmrm.config import format_section
     from bmrm.data.reading import read
 
-    return read(arguments.data, format=format_section(arguments.format))
+    format = format_section(arguments.format)
+    return read(arguments.data, format=format) if model is None else model.read(arguments.data, format)
 
 
 def _predict(group: Group, arguments: argparse.Namespace) -> int:
@@ -76,11 +78,12 @@ def _predict(group: Group, arguments: argparse.Namespace) -> int:
     from bmrm.model import load_model
 
     model = load_model(arguments.model)
-    result = model.decision_function(_read(arguments))
-    if arguments.labels:
-        result = model.predict_scores(result)
+    data = _read(arguments, model)
+    result = model.predict(data) if arguments.labels else model.decision_function(data)
     rows = result.tolist()
-    lines = (" ".join(map(_text, row)) if isinstance(row, list) else _text(row) for row in rows)
+    lines: Iterator[str] = (" ".join(map(_text, row)) if isinstance(row, list) else _text(row) for row in rows)
+    if model.reader is not None and data.targets.groups is not None:
+        lines = _spaced(lines, data.targets.groups.tolist())
     if arguments.out is None:
         for line in lines:
             print(line)
@@ -89,6 +92,16 @@ def _predict(group: Group, arguments: argparse.Namespace) -> int:
         for line in lines:
             stream.write(f"{line}\n".encode())
     return 0
+
+
+def _spaced(lines: Iterable[str], groups: Sequence[int]) -> Iterator[str]:
+    """The lines with an empty one between sentences, as in the file that was read."""
+    before = groups[0] if groups else None
+    for line, sentence in zip(lines, groups, strict=True):
+        if sentence != before:
+            yield ""
+        before = sentence
+        yield line
 
 
 def _text(value: Any) -> str:
@@ -100,7 +113,8 @@ def _evaluate(group: Group, arguments: argparse.Namespace) -> int:
     from bmrm.model import load_model
     from bmrm.training import evaluate_model
 
-    values = evaluate_model(load_model(arguments.model), _read(arguments))
+    model = load_model(arguments.model)
+    values = evaluate_model(model, _read(arguments, model))
     _print_pairs(
         f"{arguments.model} on {arguments.data}", {k: "-" if v is None else f"{v:.6g}" for k, v in values.items()}
     )
@@ -150,8 +164,15 @@ def _fact(name: str) -> Callable[[Entry[Any]], str]:
     return lambda entry: str(getattr(entry.cls, name, "") or "-")
 
 
+SUMS_OVER = {"rows": "rows", "groups": "groups", "no": "whole sample"}
 COLUMNS: dict[str, dict[str, Callable[[Entry[Any]], str]]] = {
-    "losses": {"task": _fact("task"), "what it is": lambda entry: entry.headline, "formula": _fact("formula")},
+    "losses": {
+        "task": _fact("task"),
+        "formula": _fact("formula"),
+        "sum over": lambda entry: SUMS_OVER.get(getattr(entry.cls, "decomposes", ""), "-"),
+        "smooth": lambda entry: "yes" if getattr(entry.cls, "smooth", False) else "no",
+        "source": _fact("source"),
+    },
     "regularizers": {"what it is": lambda entry: entry.headline},
     "solvers": {
         "what it is": lambda entry: entry.headline,

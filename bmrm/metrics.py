@@ -13,6 +13,7 @@ from sklearn import metrics as sk
 from bmrm import ranked
 from bmrm.problem import InputError, Vector
 from bmrm.registry import nearest
+from bmrm.sequences import f1_of_chunks, f1_of_tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,8 @@ class Scored:
     classes : K, or 0 for tasks without classes.
     parameters : of the loss, by field name.
     groups : (rows,) the query of each row, or None; measures of rankings are then means over the queries.
+        Of sequences the sentence of each token.
+    labels : the names of the codes, K of them.
     """
 
     y: NDArray[Any]
@@ -38,6 +41,7 @@ class Scored:
     classes: int
     parameters: Mapping[str, Any]
     groups: NDArray[np.int64] | None = None
+    labels: tuple[str, ...] = ()
 
 
 Measure = Callable[[Scored], float | None]
@@ -388,3 +392,27 @@ def recall_at_k(s: Scored) -> float | None:
 def break_even(s: Scored) -> float | None:
     """Precision among as many rows as there are positive ones (of grade above 0), where it equals recall."""
     return _ranking(s, ranked.break_even)
+
+
+def _named(s: Scored, codes: NDArray[Any]) -> NDArray[np.str_]:
+    """Labels by their names; one that the model does not know is a chunk of its own."""
+    return np.array([*s.labels, "B-?"])[codes.astype(np.intp)]
+
+
+@measure
+def token_accuracy(s: Scored) -> float:
+    """Share of tokens labelled right."""
+    return float(np.average(s.y == s.predicted, weights=s.weights))
+
+
+@measure
+def token_f1(s: Scored) -> float:
+    """F1 over the tokens whose label is not `O`; weights are not looked at."""
+    return f1_of_tokens(_named(s, s.y), _named(s, s.predicted))
+
+
+@measure
+def chunk_f1(s: Scored) -> float:
+    """F1 of chunks of all types together, by the definition of CoNLL; weights are not looked at."""
+    starts = [0] if s.groups is None else [0, *(np.flatnonzero(np.diff(s.groups)) + 1).tolist()]
+    return f1_of_chunks(_named(s, s.y).tolist(), _named(s, s.predicted).tolist(), starts)

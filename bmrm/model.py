@@ -14,15 +14,17 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.dataset import Dataset, check_matrix
+from bmrm.data.dataset import Dataset, check_groups, check_matrix
 from bmrm.data.files import whole_file
 from bmrm.data.matrix import Csr, with_columns
+from bmrm.data.reading import Source, read
+from bmrm.data.text_reader import TextReader
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, Regularizer, Solution, Targets
 from bmrm.registry import Registry
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
-from bmrm.scoring import scores_of
+from bmrm.scoring import predictions, scores_of
 
 FORMAT = 1
 """Version of the model file."""
@@ -45,7 +47,8 @@ class Model:
     header : what the file says besides: loss and regularizer with parameters, objective, lower bound, status, ...
     row_scale : "none", or "unit_norm": rows are divided by their Euclidean norm first (rows of zeros stay).
     solution : how it was found; None for a model read from a file.
-    arrays : what the loss has learned besides (cut points of grades), float64; `header["arrays"]` names them in a file.
+    arrays : what the loss has learned besides (cut points, transitions), float64; `header["arrays"]` names them.
+    reader : where features are text, how files become rows; None where they have numbers.
     """
 
     weights: NDArray[np.float64]
@@ -56,6 +59,7 @@ class Model:
     solution: Solution | None = field(default=None, repr=False)
     _loss: Any = field(default=None, repr=False)
     arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    reader: TextReader | None = field(default=None, repr=False)
 
     @property
     def dim(self) -> int:
@@ -92,15 +96,33 @@ class Model:
         )
         return scores_of(data, self.weights, self.intercept)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Labels, or numbers for regression: what the loss makes of the scores; shape (rows,)."""
-        return self.predict_scores(self.decision_function(X))
+    def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
+        """Labels, or numbers for regression: what the loss makes of the scores; shape (rows,).
 
-    def predict_scores(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        Parameters
+        ----------
+        X : as of `decision_function`; a Dataset brings its groups.
+        groups : (rows,) integers: for sequences, the sentence of each token.
+        """
+        if groups is None and isinstance(X, Dataset):
+            groups = X.targets.groups
+        return self.predict_scores(self.decision_function(X), groups)
+
+    def predict_scores(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[Any]:
         """As `predict`, from scores."""
-        loss: Any = self.loss
-        predicted: NDArray[Any] = loss.predict(scores, self.labels, **self.arrays)
-        return predicted
+        checked = None if groups is None else check_groups(groups, scores.shape[0])
+        return predictions(self.loss, scores, self.labels, self.arrays, checked)
+
+    def read(self, source: Source, format: str | Mapping[str, Any] = "auto") -> Dataset:
+        """The rows of a file as this model wants them: text by the templates and the dictionary of the training.
+
+        Parameters
+        ----------
+        source, format : as of `bmrm.data.reading.read`.
+        """
+        if self.reader is not None and format == "auto":
+            return self.reader.read(source)
+        return read(source, format=format)
 
     def save(self, path: Path | str) -> None:
         """Write `model.npz`: the whole file, or none where writing fails."""
@@ -110,6 +132,8 @@ class Model:
     def write(self, stream: IO[bytes]) -> None:
         """The content of `model.npz`."""
         header = dict(self.header) | {"row_scale": self.row_scale, "arrays": list(self.arrays)}
+        if self.reader is not None:
+            header["text"] = self.reader.header()
         members: dict[str, Any] = {
             "weights": self.weights,
             "intercept": self.intercept,
@@ -117,6 +141,8 @@ class Model:
             "header": np.array(json.dumps(header, allow_nan=False)),
         }
         members |= {OWN + name: array for name, array in self.arrays.items()}
+        if self.reader is not None:
+            members |= self.reader.arrays()
         np.savez(stream, **members)
 
 
@@ -186,7 +212,13 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
     for right, complaint in checks:
         if not right:
             raise InputError(f"{path}: not a model file: {complaint}")
-    return Model(weights, intercept, labels, header, header.get("row_scale", "none"), None, loss, arrays)
+    reader = None
+    if "text" in header:
+        try:
+            reader = TextReader.from_file(header["text"], members)
+        except (InputError, KeyError) as error:
+            raise InputError(f"{path}: not a model file: {error}") from error
+    return Model(weights, intercept, labels, header, header.get("row_scale", "none"), None, loss, arrays, reader)
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -77,6 +77,7 @@ def measure(
     *,
     groups: NDArray[np.int64] | None = None,
     arrays: Mapping[str, NDArray[Any]] | None = None,
+    labels: Labels | None = None,
 ) -> dict[str, float | None] | None:
     """Collective: the measures that the loss names, over the rows of all ranks; None but on rank 0.
 
@@ -86,6 +87,7 @@ def measure(
     classes : number of labels; 0 for tasks without.
     groups : of this rank's rows; None where they have none.
     arrays : on rank 0, what the model has learned besides weights and intercept.
+    labels : their names, for measures of chunks.
     """
     group = Alone() if group is None else group
     weighted = any(group.broadcast(group.gather(weights is not None)))
@@ -101,10 +103,25 @@ def measure(
     from bmrm.metrics import Scored, evaluate
 
     targets = all_y.astype(np.int64) if classes and not hasattr(loss, "measured") else all_y
-    predicted = loss.predict(all_scores, np.arange(classes), **(arrays or {}))
+    predicted = predictions(loss, all_scores, np.arange(classes), arrays or {}, all_groups)
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
-    scored = Scored(targets, all_scores, predicted, all_weights, classes, parameters, all_groups)
+    scored = Scored(
+        targets, all_scores, predicted, all_weights, classes, parameters, all_groups, tuple(map(str, labels or ()))
+    )
     return evaluate(getattr(loss, "metrics", ()), scored)
+
+
+def predictions(
+    loss: Any,
+    scores: NDArray[np.float64],
+    labels: Any,
+    arrays: Mapping[str, NDArray[Any]],
+    groups: NDArray[np.int64] | None,
+) -> NDArray[Any]:
+    """What the loss makes of scores and of all else that it wants to know."""
+    more = {"groups": groups} if getattr(loss, "by_group", False) else {}
+    predicted: NDArray[Any] = loss.predict(scores, labels, **arrays, **more)
+    return predicted
 
 
 def _gathered_groups(groups: NDArray[np.int64] | None, rows: int, group: Group) -> NDArray[np.int64] | None:

@@ -83,6 +83,7 @@ def solve(
         columns = SCALINGS[problem.scale].columns(data, group) or Columns()
     group.first_per_node(lambda: _compile(data, problem, summary, columns))
     bias = BIASES[problem.bias]
+    own = _own_parameters(problem.loss, len(summary.labels))
     risk = shared_risk(
         data,
         problem.loss,
@@ -97,8 +98,12 @@ def solve(
         minimised = bias.wrap(whole)
 
         def model_of(solution: Solution) -> Model:
-            table, intercept = bias.read(minimised, solution.w, data.features)
-            return _model(problem, summary, columns, solution, table, intercept, _learned(minimised, solution.w))
+            w = solution.w
+            table, intercept = bias.read(minimised, w, data.features, own)
+            arrays = _learned(minimised, w)
+            if own:
+                arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
+            return _model(problem, summary, columns, solution, table, intercept, arrays)
 
         with watch(model_of) as callback:
             solution = problem.solver.minimize(minimised, problem.regularizer, callback=callback)
@@ -113,6 +118,12 @@ def _refuse_free_intercept(loss: Any) -> None:
         raise IncompatibleError(
             f"{loss.title}: a free intercept has no meaning: {why}; use data.bias: regularized or none"
         )
+
+
+def _own_parameters(loss: Any, labels: int) -> int:
+    """The number of parameters of the loss at the end of w."""
+    count = getattr(loss, "extra_parameters", None)
+    return 0 if count is None else int(count(labels))
 
 
 def _learned(risk: Risk, w: Vector) -> dict[str, NDArray[np.float64]]:
@@ -169,8 +180,11 @@ class Bias(Protocol):
         """The risk that is minimised."""
         ...
 
-    def read(self, risk: Risk, w: Vector, features: int) -> tuple[Table, Vector]:
-        """Weights of the features, and the intercept (scores per row,), from a point of the risk that `wrap` gave."""
+    def read(self, risk: Risk, w: Vector, features: int, own: int) -> tuple[Table, Vector]:
+        """Weights of the features, and the intercept (scores per row,), from a point of the risk that `wrap` gave.
+
+        The last `own` numbers of the point are parameters of the loss.
+        """
         ...
 
 
@@ -180,16 +194,16 @@ class _None:
     def wrap(self, risk: Risk) -> Risk:
         return risk
 
-    def read(self, risk: Risk, w: Vector, features: int) -> tuple[Table, Vector]:
-        table = _table(w, features)
+    def read(self, risk: Risk, w: Vector, features: int, own: int) -> tuple[Table, Vector]:
+        table = _table(w[: w.size - own], features)
         return table, np.zeros(1 if table.ndim == 1 else table.shape[1])
 
 
 class _Regularized(_None):
     constant_feature = True
 
-    def read(self, risk: Risk, w: Vector, features: int) -> tuple[Table, Vector]:
-        table = _table(w, features + 1)
+    def read(self, risk: Risk, w: Vector, features: int, own: int) -> tuple[Table, Vector]:
+        table = _table(w[: w.size - own], features + 1)
         return table[:-1], np.atleast_1d(table[-1])
 
 
@@ -199,8 +213,8 @@ class _Free(_None):
 
         return FreeIntercept(risk)
 
-    def read(self, risk: Any, w: Vector, features: int) -> tuple[Table, Vector]:
-        return _table(w, features), risk.intercept(w)
+    def read(self, risk: Any, w: Vector, features: int, own: int) -> tuple[Table, Vector]:
+        return _table(w[: w.size - own], features), risk.intercept(w)
 
 
 BIASES: Mapping[str, Bias] = {"none": _None(), "regularized": _Regularized(), "free": _Free()}

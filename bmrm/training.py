@@ -5,6 +5,7 @@ Everything here is collective over a `Group`: every rank calls it, rank 0 solves
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -64,6 +65,7 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False) -> 
     metrics = measure_parts(model, problem.loss, parts, group)
     if model is None:
         return None
+    model = dataclasses.replace(model, reader=loaded.reader)
     solution = model.solution
     assert solution is not None
     from bmrm.artifacts import write_run
@@ -118,7 +120,15 @@ def measure_parts(
         y = prepared_targets(loss, data.targets, labels, f"data.{part}")
         scores = scores_of(data, weights, intercept)
         values = measure(
-            scores, y, data.targets.weights, loss, len(labels), group, groups=data.targets.groups, arrays=arrays
+            scores,
+            y,
+            data.targets.weights,
+            loss,
+            len(labels),
+            group,
+            groups=data.targets.groups,
+            arrays=arrays,
+            labels=labels,
         )
         if values is not None:
             table[part] = values
@@ -130,7 +140,8 @@ def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
     loss = model.loss
     y = prepared_targets(loss, data.targets, model.labels.tolist(), "data")
     scores, t = model.decision_function(data), data.targets
-    values = measure(scores, y, t.weights, loss, len(model.labels), groups=t.groups, arrays=model.arrays)
+    labels = model.labels.tolist()
+    values = measure(scores, y, t.weights, loss, len(labels), groups=t.groups, arrays=model.arrays, labels=labels)
     assert values is not None
     return values
 

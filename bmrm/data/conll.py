@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +75,13 @@ class Conll:
         inputs = [intern(column) for k, column in enumerate(table.columns) if k != label]
         names, X = self._features(templates, inputs, table.starts, path)
         data = Dataset(X, Targets(y, None, groups[start:stop]))
-        return Raw(data, str(path), names=NamedColumns(tuple(names), self.min_count, self.hash_bits))
+        named = NamedColumns(tuple(names), self.min_count, self.hash_bits, self._described(len(inputs)))
+        return Raw(data, str(path), names=named)
 
-    def for_columns(self, columns: int) -> Conll:
-        """These options with everything that they refer to inside them, for a model file."""
-        return dataclasses.replace(self, templates=self._template_text(), columns=columns)
+    def _described(self, inputs: int) -> dict[str, Any]:
+        """These options with the templates inside them and the number of columns, as a model keeps them."""
+        columns = inputs + 1 if self.label is not None else inputs
+        return formats.describe(dataclasses.replace(self, templates=self._template_text(), columns=columns))
 
     def _template_text(self) -> str:
         if self.templates in BUILT_IN:

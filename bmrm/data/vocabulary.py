@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ class Vocabulary:
         return cls(names, hash_bits)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NamedColumns:
     """The names of a matrix's columns, before there is a vocabulary, and how one is to be made.
 
@@ -73,11 +74,13 @@ class NamedColumns:
     names : of the columns, all different.
     min_count : rows that must have a feature for it to get a column; 1 for all. Without effect on hashing.
     hash_bits : as of `Vocabulary`.
+    format : `{name: ..., option: value}`, how to read other files alike; refers to no file.
     """
 
     names: tuple[str, ...]
     min_count: int = 1
     hash_bits: int | None = None
+    format: Mapping[str, Any] = field(default_factory=dict)
 
     def vocabulary(self, counts: Iterable[tuple[Sequence[str], Sequence[int]]]) -> Vocabulary:
         """The columns for features that occur in so many rows of each rank: frequent ones first, then by name."""

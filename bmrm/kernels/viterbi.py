@@ -41,7 +41,7 @@ def best_labels(f, trans, y, cost, starts, path):  # type: ignore[no-untyped-def
         path[first + steps - 1] = label
         for back in range(1, steps):
             t = steps - 1 - back
-            best = 0
+            best = np.int64(0)
             for i in range(1, labels):
                 if D[t, i] + trans[i, label] > D[t, best] + trans[best, label]:
                     best = i

@@ -44,8 +44,7 @@ class ChainLoss(LossBase):
     task: ClassVar[str] = "sequence"
     decomposes: ClassVar[Literal["rows", "groups", "no"]] = "groups"
     metrics = ("token_accuracy", "token_f1", "chunk_f1")
-    parameters_name: ClassVar[str] = "transitions"
-    """What a model file calls the parameters that are learned with the weights."""
+    by_group = True
 
     kernel: ClassVar[Callable[..., float]]
     """(f, transitions, observed, y, starts, weights, slope, slope of transitions) -> sum; adds to slopes of zeros."""
@@ -64,8 +63,16 @@ class ChainLoss(LossBase):
         weights = domain.checked_weights(targets, self.title)
         return PreparedChains(self, y, starts, sentence_weights(weights, starts, self.title), len(summary.labels))
 
-    def predict_rows(
-        self, f: Array, labels: Labels, parameters: Array, groups: NDArray[np.int64] | None
+    def extra_parameters(self, labels: int) -> int:
+        """The number of parameters that are learned with the weights, for so many labels."""
+        return labels * labels
+
+    def named_parameters(self, parameters: Array, labels: int) -> dict[str, Array]:
+        """As a model keeps them, by the names that `predict` gives them."""
+        return {"transitions": parameters.reshape(labels, labels).copy()}
+
+    def predict(
+        self, f: Array, labels: Labels, transitions: Array, groups: NDArray[np.int64] | None = None
     ) -> NDArray[Any]:
         """The labels of each sentence's best labelling, (tokens,).
 
@@ -73,11 +80,11 @@ class ChainLoss(LossBase):
         ----------
         f : (tokens, scores per token).
         labels : K of them, in score order.
-        parameters : the transitions, flattened.
+        transitions : (K, K), from the label of a row to that of a column.
         groups : (tokens,), equal and consecutive within a sentence.
         """
         starts = sentence_starts(groups, f.shape[0], self.title)
-        trans = plain(parameters).reshape(len(labels), len(labels))
+        trans = plain(transitions).reshape(len(labels), len(labels))
         nothing, path = np.empty(0, np.int64), np.empty(f.shape[0], np.int64)
         best = best_labels_observed if self.transitions == "observed" else best_labels
         best(plain(f), trans, nothing, 0.0, starts, path)
