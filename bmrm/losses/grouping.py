@@ -95,6 +95,7 @@ class RankingLoss(LossBase):
     task: ClassVar[str] = "ranking"
     decomposes: ClassVar[Literal["rows", "groups", "no"]] = "groups"
     scattered_groups: ClassVar[bool] = True
+    no_free_intercept: ClassVar[str] = "a common shift of a query's scores changes nothing"
     metrics: ClassVar[tuple[str, ...]] = ("ndcg_at_10", "ndcg", "mrr", "map", "kendall_tau")
 
     def summarise(self, targets: Targets) -> Summary:

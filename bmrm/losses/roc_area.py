@@ -28,6 +28,7 @@ class RocArea(WholeSampleLoss):
     formula = "mean over pairs p, n of max(0, 1 - (f_p - f_n))"
     source = "Herbrich, Graepel & Obermayer 2000; Joachims 2005"
     metrics = ("auc",)
+    no_free_intercept = "a common shift of the scores changes nothing"
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedPairs:
         """Bind to all rows; InputError unless there are exactly two labels."""

@@ -1,0 +1,222 @@
+"""Losses of rankings: sorting against the general assignment, what they bound, ties, what does not fit."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from bmrm import load_model
+from bmrm.data.dataset import Dataset
+from bmrm.fitting import fit
+from bmrm.losses.expected_rank_utility import ExpectedRankUtility
+from bmrm.losses.mean_reciprocal_rank import MeanReciprocalRank
+from bmrm.losses.ndcg import Ndcg
+from bmrm.losses.ordinal import Ordinal
+from bmrm.losses.ordinal_thresholds import OrdinalThresholds
+from bmrm.losses.rank_hinge import RankHinge
+from bmrm.losses.roc_area import RocArea
+from bmrm.losses.winner_takes_all import WinnerTakesAll
+from bmrm.problem import Blocks, IncompatibleError, InputError, RowSubsets, Targets, ability
+from bmrm.ranked import mean_over_queries, ndcg, reciprocal_rank, utility, winner_found
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.linear import LinearRisk
+
+RANKING = (Ndcg(), ExpectedRankUtility(), MeanReciprocalRank(), WinnerTakesAll(), RankHinge())
+
+
+def queries(seed, count=6, most=12):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(count), rng.integers(2, most, count))
+    y = rng.integers(0, 4, groups.size).astype(float)
+    return y, groups, rng.normal(size=groups.size)
+
+
+def value(loss, y, groups, f):
+    targets = Targets(y, None, groups)
+    prepared = loss.prepare(targets, loss.summarise(targets))
+    total, slope = prepared.value_and_slope(f)
+    return total / prepared.mass, slope / prepared.mass
+
+
+@pytest.mark.parametrize("loss", [Ndcg(), Ndcg(4), Ndcg(None), ExpectedRankUtility(), ExpectedRankUtility(2.0, 1.0)])
+@pytest.mark.parametrize("seed", range(10))
+def test_sorting_is_the_assignment_where_scores_weigh_ranks_as_the_measure_does(loss, seed):
+    """Rearrangement: sum of D(pi(i)) (f_i - b_i) is largest where both sequences fall together."""
+    y, groups, f = queries(seed)
+    targets = Targets(y, None, groups)
+    prepared = loss.prepare(targets, loss.summarise(targets))
+    total = 0.0
+    for k in np.flatnonzero(prepared.active):
+        rows = slice(prepared.grouping.starts[k], prepared.grouping.starts[k + 1])
+        gains, discounts = prepared.gains[rows], prepared.discounts[: rows.stop - rows.start]
+        keys = np.outer(f[rows] - gains, discounts)
+        best = keys[linear_sum_assignment(keys, maximize=True)].sum()
+        total += 1.0 + best - prepared.reference[rows] @ f[rows]
+    assert prepared.value_and_slope(f)[0] == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_decay_equal_to_the_discounts_changes_nothing(seed):
+    """The general assignment and sorting meet where c = D is put in by hand."""
+
+    @dataclasses.dataclass(frozen=True)
+    class ByAssignment(Ndcg):
+        def scoring(self, ranks):
+            return self.discounts(ranks)
+
+    y, groups, f = queries(seed)
+    for a, b in zip(value(ByAssignment(), y, groups, f), value(Ndcg(), y, groups, f), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_relevant_row_makes_the_reciprocal_rank_an_assignment(seed):
+    rng = np.random.default_rng(seed)
+    rows = 9
+    relevant = np.eye(1, rows, rng.integers(rows))[0]
+    f, weights = rng.normal(size=rows), 1.0 / np.arange(1, rows + 1)
+    keys = np.outer(f - relevant, weights)
+    best = 1.0 + keys[linear_sum_assignment(keys, maximize=True)].sum()
+    reference = np.where(relevant > 0, 1.0, weights[1:].mean())
+    found, _ = value(MeanReciprocalRank(), relevant, np.zeros(rows, int), f)
+    assert found == pytest.approx(best - reference @ f, rel=1e-12)
+
+
+def _eru(y, f):
+    return utility(np.maximum(0.0, y), f, np.exp2(-np.arange(y.size) / 4.0))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_losses_bound_their_measures(seed):
+    y, groups, f = queries(seed)
+    differ = np.concatenate([np.full(np.sum(groups == k), np.ptp(y[groups == k]) > 0) for k in np.unique(groups)])
+    y, groups, f = y[differ], groups[differ], f[differ]
+    for loss, measure in (
+        (Ndcg(), lambda y, f: ndcg(y, f, 10)),
+        (Ndcg(None, 0.25), ndcg),
+        (ExpectedRankUtility(), _eru),
+        (WinnerTakesAll(), winner_found),
+    ):
+        assert value(loss, y, groups, f)[0] >= 1.0 - mean_over_queries(measure, y, f, groups) - 1e-12, loss
+    binary = (y > 1).astype(float)
+    both = np.concatenate([np.full(np.sum(groups == k), np.ptp(binary[groups == k]) > 0) for k in np.unique(groups)])
+    measured = mean_over_queries(reciprocal_rank, binary[both], f[both], groups[both])
+    assert value(MeanReciprocalRank(), binary, groups, f)[0] >= 1.0 - measured - 1e-12
+
+
+def test_one_group_of_two_grades_is_roc_area():
+    y, groups, f = queries(1)
+    y = (y > 1).astype(float)
+    for loss in (RankHinge(), RankHinge("queries")):
+        for a, b in zip(value(loss, y, groups * 0, f), value(RocArea(), y, None, f), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-13)
+    np.testing.assert_allclose(value(Ordinal(), y, None, f)[0], value(RocArea(), y, None, f)[0], rtol=1e-13)
+
+
+@pytest.mark.parametrize("loss", RANKING, ids=str)
+def test_rows_of_a_query_may_stand_anywhere(loss):
+    y, groups, f = queries(2)
+    order = np.random.default_rng(0).permutation(y.size)
+    expected, slope = value(loss, y, groups, f)
+    found, mixed = value(loss, y[order], groups[order], f[order])
+    assert found == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(mixed, slope[order], atol=1e-14)
+    X = np.random.default_rng(1).normal(size=(y.size, 3))
+    w = np.array([1.0, -2.0, 0.5])
+    whole = LinearRisk(Dataset.from_arrays(X, y, groups=groups), loss).value_and_subgradient(w)
+    apart = LinearRisk(Dataset.from_arrays(X[order], y[order], groups=groups[order]), loss)
+    for a, b in zip(apart.value_and_subgradient(w), whole, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-13)
+    values, _ = ability(apart, Blocks).values_and_subgradients(w, 3)
+    assert values.sum() == pytest.approx(whole[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", RANKING, ids=str)
+def test_abilities_of_sums_over_queries(loss):
+    y, groups, _ = queries(3)
+    risk = LinearRisk(Dataset.from_arrays(np.random.default_rng(1).normal(size=(y.size, 3)), y, groups=groups), loss)
+    assert ability(risk, RowSubsets) is None
+    w = np.array([1.0, 0.5, -0.5])
+    values, slopes = ability(risk, Blocks).values_and_subgradients(w, 4)
+    total, slope = risk.value_and_subgradient(w)
+    assert values.sum() == pytest.approx(total, rel=1e-12)
+    np.testing.assert_allclose(slopes.sum(axis=0), slope, atol=1e-12)
+    assert (values >= ability(risk, Blocks).infima(4)).all()
+    with pytest.raises(IncompatibleError, match="a free intercept has no meaning"):
+        fit(risk.data.X, y, loss=loss, regularizer=L2(0.1), groups=groups, bias="free")
+
+
+@pytest.mark.parametrize("loss", RANKING, ids=str)
+def test_what_rankings_cannot_use(loss):
+    y, groups, _ = queries(4)
+    X = np.ones((y.size, 1))
+    with pytest.raises(InputError, match=f"{loss.title}: the rows have no groups; expected the query of each row"):
+        LinearRisk(Dataset.from_arrays(X, y), loss)
+    with pytest.raises(InputError, match=f"{loss.title}: no query has"):
+        LinearRisk(Dataset.from_arrays(X, np.zeros(y.size), groups=groups), loss)
+    if not loss.weighted:
+        with pytest.raises(InputError, match=f"{loss.title}: the weight of row 0 is 2"):
+            LinearRisk(Dataset.from_arrays(X, y, weights=np.full(y.size, 2.0), groups=groups), loss)
+
+
+def test_grades_of_ndcg_have_limits():
+    for grade, said in ((-1.0, "-1"), (51.0, "51")):
+        with pytest.raises(InputError, match=f"ndcg: the grade of row 1 is {said}, expected one from 0 to 50"):
+            value(Ndcg(), np.array([0.0, grade]), np.zeros(2, int), np.zeros(2))
+
+
+def ordinal_data(seed=0, rows=400):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 4))
+    score = X @ np.array([2.0, -1.0, 0.5, 0.0]) + 0.3 * rng.normal(size=rows)
+    return X, np.digitize(score, [-2.0, 0.0, 1.5]) + 3.0
+
+
+@pytest.mark.parametrize("cuts", ["all", "immediate"])
+def test_cut_points_are_kept_and_predict(tmp_path, cuts):
+    X, y = ordinal_data()
+    model = fit(X, y, loss={"name": "ordinal_thresholds", "cuts": cuts}, regularizer=L2(1e-3), tolerance=1e-6)
+    points = model.arrays["cut_points"]
+    assert points.shape == (3,)
+    assert (np.diff(points) > 0).all()
+    assert np.mean(model.predict(X) == y) > 0.85
+    model.save(tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    assert again.header["arrays"] == ["cut_points"]
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(InputError, match="cut points"):
+        model.loss.predict(np.zeros(3), model.labels)
+
+
+def test_profiled_cut_points_are_those_of_the_joint_problem():
+    """Against cvxopt on the linear program with weights bounded by a small ridge: the same objective."""
+    from cvxopt import matrix, solvers
+
+    X, y = ordinal_data(1, rows=40)
+    lam, rows, d, K = 0.05, *X.shape, 4
+    side = np.where(y[:, None] > np.unique(y)[:-1], 1.0, -1.0)
+    # Variables: w, cut points, slacks; s (x w - t) >= 1 - slack.
+    hinges = rows * (K - 1)
+    P = np.zeros((d + K - 1 + hinges,) * 2)
+    P[:d, :d] = lam * np.eye(d)
+    q = np.concatenate((np.zeros(d + K - 1), np.full(hinges, 1.0 / rows)))
+    G, h = np.zeros((2 * hinges, q.size)), np.zeros(2 * hinges)
+    for i in range(rows):
+        for k in range(K - 1):
+            at = i * (K - 1) + k
+            G[at, :d], G[at, d + k], G[at, d + K - 1 + at], h[at] = -side[i, k] * X[i], side[i, k], -1.0, -1.0
+            G[hinges + at, d + K - 1 + at] = -1.0
+    solvers.options["show_progress"] = False
+    reference = solvers.qp(matrix(P), matrix(q), matrix(G), matrix(h), options={"show_progress": False})
+    model = fit(X, y, loss="ordinal_thresholds", regularizer=L2(lam), tolerance=1e-8)
+    assert model.solution.objective == pytest.approx(reference["primal objective"], rel=1e-6)
+
+
+def test_thresholds_refuse_what_is_no_scale():
+    with pytest.raises(InputError, match="ordinal_thresholds: only one class: 2, expected two grades or more"):
+        fit(np.eye(3), np.full(3, 2.0), loss=OrdinalThresholds(), regularizer=L2(0.1))
+    with pytest.raises(InputError, match="ordinal_thresholds: the targets are text"):
+        fit(np.eye(3), ["a", "b", "c"], loss=OrdinalThresholds(), regularizer=L2(0.1))
+    with pytest.raises(IncompatibleError, match="the cut points are free already"):
+        fit(np.eye(3), np.arange(3.0), loss=OrdinalThresholds(), regularizer=L2(0.1), bias="free")
