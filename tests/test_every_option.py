@@ -27,7 +27,6 @@ from tests.targets import default_instance, targets_for
 MISSING = dataclasses.MISSING
 COMPANY: dict[tuple[str, str], dict[str, object]] = {
     ("irls", "seed"): {"holdout_size": 0.25},
-    ("irls", "returns"): {"halving": False, "cgmax": 1},
     ("irls", "cgwindow"): {"preset": "cgeps", "cgeps": 1e-300, "lreps": 0.0},
 }
 """Options that matter only beside others: the (plug-in, option), and what to set beside it."""
@@ -100,9 +99,8 @@ def test_options_of_regularizers(entry, field):
     assert seen(hinge_run(regularizer=changed, **options)) != seen(hinge_run(regularizer=plain, **options))
 
 
-@pytest.mark.parametrize("loss", ["hinge"])
 @pytest.mark.parametrize(("entry", "field"), options_of(SOLVERS))
-def test_options_of_solvers(entry, field, loss):
+def test_options_of_solvers(entry, field):
     """On a hinge, and on a logistic risk for options that only smooth problems reach."""
     plain = entry.cls(**COMPANY.get((entry.name, field.name), {}))
     changed = dataclasses.replace(plain, **{field.name: another(field, getattr(plain, field.name))})

@@ -97,11 +97,27 @@ def test_a_limit_is_status_3_with_all_files(job):
     assert {path.name for path in (job / "out").iterdir()} == FILES
 
 
-def test_a_point_that_is_not_finite_is_status_1_without_files(job, capsys):
-    (job / "train.svm").write_text("1 1:1e308 2:1e308\n-1 1:1e308\n")
-    assert main(
-        ["config.yaml", "--set", "loss=squared_hinge", "--set", "data.test=null", "--set", "data.scale=none"]
-    ) in (0, 1)
+HOPELESS = """
+import math
+from dataclasses import dataclass
+import numpy as np
+from bmrm.problem import Solution, Status
+
+@dataclass(frozen=True)
+class Hopeless:
+    def minimize(self, risk, regularizer, *, start=None, callback=None):
+        return Solution(np.zeros(risk.dim), math.inf, -math.inf, Status.NON_FINITE, 0, 1.0, 0.0)
+"""
+
+
+def test_without_a_finite_point_the_status_is_1_and_nothing_is_written(job, capsys, monkeypatch):
+    (job / "hopeless.py").write_text(HOPELESS)
+    monkeypatch.syspath_prepend(job)
+    assert main(["config.yaml", "--set", "solver={name: 'hopeless:Hopeless'}"]) == 1
+    assert not (job / "out").exists()
+    printed = capsys.readouterr().out
+    assert "NON_FINITE" in printed
+    assert "no usable point" in printed
 
 
 def test_an_error_of_ours_is_status_1_with_a_traceback(job, capsys, monkeypatch):
