@@ -1,6 +1,12 @@
-"""Tables of the site that come from the package itself, and the list of decisions."""
+"""Tables and figures of the site that come from the package itself, and the list of decisions."""
 
+import io
 from pathlib import Path
+
+from mkdocs.structure.files import File
+
+FIGURES = "figures"
+"""The folder of the site that the drawings of losses are in."""
 
 
 def on_config(config):
@@ -12,13 +18,58 @@ def on_config(config):
     return config
 
 
+def on_files(files, config, **_):
+    """The drawings become files of the site."""
+    for name, image in _drawings().items():
+        files.append(File.generated(config, f"{FIGURES}/{name}.svg", content=image))
+    return files
+
+
 def on_page_markdown(markdown, **_):
     """Replace markers such as `<!-- table: schema -->`."""
     for name, table in TABLES.items():
         marker = f"<!-- table: {name} -->"
         if marker in markdown:
             markdown = markdown.replace(marker, table())
-    return markdown
+    gallery = "\n".join(f"![{name}]({FIGURES}/{name}.svg){{ width=32% }}" for name in _one_score_losses())
+    return markdown.replace("<!-- figures: losses -->", gallery)
+
+
+def _one_score_losses():
+    """Name and default instance of every loss with one score per row that is a sum over rows."""
+    from bmrm.losses import LOSSES
+    from bmrm.losses.base import OneScoreLoss
+
+    return {entry.name: entry.cls() for entry in LOSSES.all() if issubclass(entry.cls, OneScoreLoss)}
+
+
+def _drawings():
+    """A picture of loss and slope for each of them, as SVG."""
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    pictures = {}
+    for name, loss in _one_score_losses().items():
+        f = np.linspace(-3.0, 3.0, 601)
+        y = np.full_like(f, loss.shown_target)
+        value, slope = loss.value(f, y), loss.slope(f, y)
+        jump = np.abs(np.diff(slope)) > 0.4
+        figure, axes = plt.subplots(figsize=(3.2, 2.4))
+        axes.axhline(0.0, color="0.8", linewidth=0.8)
+        axes.plot(f, value, color="C0")
+        broken = np.where(np.append(jump, False), np.nan, slope)
+        axes.plot(f, broken, color="C1", linestyle="--")
+        kinks = np.flatnonzero(jump & ~np.append(False, jump[:-1])) + 1
+        axes.plot(f[kinks], value[kinks], "o", color="C0", markersize=4)
+        axes.set_ylim(max(-4.0, np.nanmin(broken) - 0.3), min(value.min() + 6.0, value.max() + 0.3))
+        title = name if loss.task in ("binary", "novelty") else f"{name}, y = {loss.shown_target:g}"
+        axes.set_title(title, fontsize=9)
+        axes.tick_params(labelsize=7)
+        file = io.BytesIO()
+        figure.savefig(file, format="svg", bbox_inches="tight")
+        plt.close(figure)
+        pictures[name] = file.getvalue()
+    return pictures
 
 
 def _schema():
