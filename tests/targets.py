@@ -64,6 +64,11 @@ def _ranking(rng, rows, loss):
     return y
 
 
+@task("sequence")
+def _sequence(rng, rows, loss):
+    return np.arange(rows, dtype=float)[rng.permutation(rows)] % CLASSES
+
+
 @task("ordinal")
 def _ordinal(rng, rows, loss):
     return np.arange(rows)[rng.permutation(rows)] % 4 + 1.0

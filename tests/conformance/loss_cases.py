@@ -44,8 +44,54 @@ class Case:
         return self.loss.prepare(targets, self.loss.summarise(targets) if summary is None else summary)
 
     def shape(self):
-        width = self.prepare().scores_per_row
+        prepared = self.prepare()
+        width, extra = prepared.scores_per_row, prepared.extra_dim
+        if extra:
+            return (self.rows * width + extra,)
         return (self.rows,) if width == 1 else (self.rows, width)
+
+    def split(self, f):
+        """The scores of rows, and the parameters of the loss that stand behind them."""
+        prepared = self.prepare()
+        width, extra = prepared.scores_per_row, prepared.extra_dim
+        return (f[:-extra].reshape(-1, width), f[-extra:]) if extra else (f, np.empty(0))
+
+    def rows_of(self, f, rows):
+        """The scores of some rows, with the parameters."""
+        table, parameters = self.split(f)
+        return np.concatenate((table[rows].ravel(), parameters)) if parameters.size else table[rows]
+
+    def units(self):
+        """What weights and permutations speak of: each row alone, or the rows of a sentence together."""
+        if not self.loss.by_group:
+            return [np.array([row]) for row in range(self.rows)]
+        borders = np.flatnonzero(np.diff(self.targets.groups)) + 1
+        return np.split(np.arange(self.rows), borders)
+
+    def spread(self, draw):
+        """Numbers for the rows, the same within a unit; `draw(n)` makes n of them."""
+        units = self.units()
+        return np.repeat(draw(len(units)), [len(unit) for unit in units])
+
+    def copies(self, counts):
+        """Rows such that each unit occurs so often, and their targets; `counts` as of `spread`."""
+        pieces = [unit for unit in self.units() for _ in range(int(counts[unit[0]]))]
+        rows = np.concatenate(pieces)
+        targets = self.chosen(rows)
+        if self.loss.by_group:
+            targets = dataclasses.replace(targets, groups=np.repeat(np.arange(len(pieces)), list(map(len, pieces))))
+        return rows, targets
+
+    def predict(self, f, labels):
+        """What the loss makes of scores, given all that a model would keep."""
+        table, parameters = self.split(f)
+        prepared = self.prepare()
+        arrays = prepared.learned(f) if hasattr(prepared, "learned") else {}
+        if parameters.size:
+            arrays |= self.loss.named_parameters(parameters, len(labels))
+        if self.loss.by_group:
+            arrays["groups"] = self.targets.groups
+        return self.loss.predict(table, labels, **arrays)
 
     def generic_scores(self, seed=0):
         """Random scores, on no kink and in no tie."""

@@ -99,7 +99,8 @@ def value_follows_the_formula(case):
 @law
 def kernels_follow_the_formulas(case):
     """The sweep, weighted or not, and the curve along a step, against `value` and `slope`."""
-    weights = [None, np.random.default_rng(5).uniform(0.5, 2.0, case.rows)] if case.loss.weighted else [None]
+    draw = np.random.default_rng(5).uniform
+    weights = [None, case.spread(lambda n: draw(0.5, 2.0, n))] if case.loss.weighted else [None]
     for w, f in itertools.product(weights, case.all_scores()):
         prepared = case.prepare(case.weighing(w))
         value, slope = prepared.value_and_slope(f)
@@ -117,26 +118,31 @@ def kernels_follow_the_formulas(case):
 
 @law
 def weights_are_repetitions(case):
-    counts = np.random.default_rng(6).integers(1, 4, case.rows)
+    draw = np.random.default_rng(6).integers
+    counts = case.spread(lambda n: draw(1, 4, n))
     if not case.loss.weighted:
         with pytest.raises(InputError, match="weight"):
             case.prepare(case.weighing(counts.astype(float)))
         return
-    copies = np.repeat(np.arange(case.rows), counts)
+    copies, targets = case.copies(counts)
     weighted = case.prepare(case.weighing(counts.astype(float)))
-    repeated = case.prepare(case.chosen(copies))
+    repeated = case.prepare(targets)
     near(weighted.mass, repeated.mass)
     for f in case.all_scores():
-        near(weighted.value_and_slope(f)[0], repeated.value_and_slope(f[copies])[0])
-        per_copy = repeated.value_and_slope(f[copies])[1]
-        summed = np.zeros_like(f)
+        value, slope = weighted.value_and_slope(f)
+        value_of_copies, slope_of_copies = repeated.value_and_slope(case.rows_of(f, copies))
+        near(value, value_of_copies)
+        per_copy, parameters = case.split(slope_of_copies)
+        summed = np.zeros_like(case.split(f)[0])
         np.add.at(summed, copies, per_copy)
-        near(weighted.value_and_slope(f)[1], summed)
+        near(case.split(slope)[0], summed)
+        near(case.split(slope)[1], parameters)
 
 
 @law
 def weight_zero_is_absence(case):
-    present = np.random.default_rng(7).random(case.rows) < 0.7
+    draw = np.random.default_rng(7).random
+    present = case.spread(lambda n: draw(n) < 0.7)
     if not case.loss.weighted:
         with pytest.raises(InputError, match="weight"):
             case.prepare(case.weighing(present.astype(float)))
@@ -146,19 +152,22 @@ def weight_zero_is_absence(case):
     near(weighted.mass, fewer.mass)
     for f in case.all_scores():
         value, slope = weighted.value_and_slope(f)
-        near(value, fewer.value_and_slope(f[present])[0])
-        near(slope[present], fewer.value_and_slope(f[present])[1])
-        assert not slope[~present].any()
+        expected, expected_slope = fewer.value_and_slope(case.rows_of(f, present))
+        near(value, expected)
+        near(case.rows_of(slope, present), expected_slope)
+        assert not case.split(slope)[0][~present].any()
 
 
 @law
 def order_of_rows_is_nothing(case):
-    order = np.random.default_rng(8).permutation(case.rows)
+    units = case.units()
+    order = np.concatenate([units[k] for k in np.random.default_rng(8).permutation(len(units))])
     mixed = case.prepare(case.chosen(order))
     for f in case.all_scores():
         value, slope = case.prepare().value_and_slope(f)
-        near(mixed.value_and_slope(f[order])[0], value)
-        near(mixed.value_and_slope(f[order])[1], slope[order])
+        mixed_value, mixed_slope = mixed.value_and_slope(case.rows_of(f, order))
+        near(mixed_value, value)
+        near(mixed_slope, case.rows_of(slope, order))
 
 
 def features(case, values):
@@ -241,6 +250,7 @@ def wrong_targets(case):
         "novelty": {},
         "ranking": numbers,
         "ordinal": numbers,
+        "sequence": {"only one label: 'x'": text},
     }[case.loss.task]
 
 
@@ -318,9 +328,7 @@ def description_rebuilds_it(case):
 @law
 def predictions_are_labels(case):
     labels = case.summary().labels
-    prepared, f = case.prepare(), case.generic_scores()
-    arrays = prepared.learned(f) if hasattr(prepared, "learned") else {}
-    found = case.loss.predict(f, labels, **arrays)
+    found = case.predict(case.generic_scores(), labels)
     assert found.shape[0] == case.rows
     if not labels and case.loss.task != "novelty":
         assert np.isfinite(found).all()

@@ -2,7 +2,7 @@
 
 import math
 
-from tests.conformance import twins_ranking, twins_rows
+from tests.conformance import twins_chains, twins_ranking, twins_rows
 
 
 def _rows(formula):
@@ -35,6 +35,7 @@ def _pairs(loss, y, f):
 
 
 TWINS = {
+    **twins_chains.TWINS,
     **twins_ranking.TWINS,
     **twins_rows.TWINS,
     "hinge": _rows(lambda loss, y, f: max(0.0, 1.0 - y * f)),
