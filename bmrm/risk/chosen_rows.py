@@ -12,6 +12,8 @@ from bmrm.problem import InputError, LinearMap, Vector
 from bmrm.risk.score_function import BoundLoss
 
 Rows = NDArray[np.int64]
+ENOUGH = 0.8
+"""Share of the rows of a copy that must still be of use."""
 MapOf = Callable[[Matrix], LinearMap]
 """A map of some rows, scaled and biased as that of all rows is."""
 
@@ -45,11 +47,18 @@ class ChosenRows:
         """The part of R(w) that `rows` make up, its subgradient, and for each whether its slope is 0."""
         if not rows.size:
             return 0.0, np.zeros_like(w), np.zeros(0, bool)
-        X = self.X
-        part = self.map_of(X.select(rows) if isinstance(X, Csr) else X[rows])
+        part = self.map_of_rows(rows)
         value, slope = self.bound.take(rows).value_and_slope(part.scores(w))
-        quiet: NDArray[np.bool_] = ~np.any(self.bound.layout.table(slope).reshape(rows.size, -1), axis=1)
-        return value / self.mass, part.pull_back(slope) / self.mass, quiet
+        return value / self.mass, part.pull_back(slope) / self.mass, self.quiet(slope, rows.size)
+
+    def map_of_rows(self, rows: Rows) -> LinearMap:
+        """The map of a copy of `rows`."""
+        return self.map_of(self.X.select(rows) if isinstance(self.X, Csr) else self.X[rows])
+
+    def quiet(self, slope: NDArray[np.float64], rows: int) -> NDArray[np.bool_]:
+        """For each row whether its slope is 0."""
+        quiet: NDArray[np.bool_] = ~np.any(self.bound.layout.table(slope).reshape(rows, -1), axis=1)
+        return quiet
 
     def watch(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> RowWatch:
         """As of `RowSubsets`; `first` is the number of rows on the ranks before this one."""
@@ -57,7 +66,10 @@ class ChosenRows:
 
 
 class RowWatch:
-    """As of `Watch`, for the rows of one rank."""
+    """As of `Watch`, for the rows of one rank.
+
+    A copy of the rows awake is kept until too few of them still are: copying costs more than a pass.
+    """
 
     def __init__(self, chosen: ChosenRows, quiet: int, least: int, most: int, seed: int, first: int) -> None:
         self._chosen = chosen
@@ -69,6 +81,9 @@ class RowWatch:
         """The step at which a row asleep is tried again; 0 for a row awake."""
         self._step = 0
         self._left_out: Rows = np.empty(0, np.int64)
+        self._held: Rows = np.arange(chosen.rows)
+        self._is_held = np.ones(chosen.rows, bool)
+        self._held_map: LinearMap = chosen.map_of(chosen.X)
 
     def step(self, w: Vector) -> tuple[float, Vector, float]:
         """As of `Watch`; the share is that of this rank's rows."""
@@ -76,12 +91,40 @@ class RowWatch:
         self._step += 1
         here = self._tried_at <= self._step
         rows, self._left_out = np.flatnonzero(here), np.flatnonzero(~here)
-        value, subgradient, quiet = self._chosen.part(rows, w)
         tried = self._tried_at[rows] > 0
+        value, subgradient, quiet = self._evaluate(rows, tried, w)
         self._quiet[rows] = np.where(quiet, self._quiet[rows] + 1, 0)
         asleep = quiet & (tried | (self._quiet[rows] >= limit))
-        self._tried_at[rows] = np.where(asleep, self._step + 1 + self._duration(rows), 0)
+        self._tried_at[rows] = 0
+        self._tried_at[rows[asleep]] = self._step + 1 + self._duration(rows[asleep])
         return value, subgradient, rows.size / max(1, self._chosen.rows)
+
+    def _evaluate(self, rows: Rows, tried: NDArray[np.bool_], w: Vector) -> tuple[float, Vector, NDArray[np.bool_]]:
+        """As of `ChosenRows.part`; `tried` says which of the rows are asleep and only tried."""
+        chosen = self._chosen
+        if chosen.bound.layout.extra:
+            return chosen.part(rows, w)
+        inside = self._is_held[rows]
+        if inside.sum() < ENOUGH * self._held.size or (~inside & ~tried).sum() > (1.0 - ENOUGH) * self._held.size:
+            self._held = rows[~tried]
+            self._held_map = chosen.map_of_rows(self._held)
+            self._is_held = np.zeros(chosen.rows, bool)
+            self._is_held[self._held] = True
+            inside = ~tried
+        value, subgradient, quiet = 0.0, np.zeros_like(w), np.zeros(rows.size, bool)
+        if inside.any():
+            known = rows[inside]
+            scores = self._held_map.scores(w)
+            wanted = np.zeros(chosen.rows, bool)
+            wanted[known] = True
+            here = wanted[self._held]
+            part, slope = chosen.bound.take(known).value_and_slope(scores[here])
+            quiet[inside] = chosen.quiet(slope, known.size)
+            scores[...] = 0.0
+            scores[here] = slope
+            value, subgradient = part / chosen.mass, self._held_map.pull_back(scores) / chosen.mass
+        more, extra, quiet[~inside] = chosen.part(rows[~inside], w)
+        return value + more, subgradient + extra, quiet
 
     def rest(self, w: Vector) -> tuple[float, Vector]:
         """As of `Watch`."""

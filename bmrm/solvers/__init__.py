@@ -11,5 +11,6 @@ register = SOLVERS.register
 `abilities` : names of the abilities without which it refuses a risk.
 `refuses`, `stalls` : kinds of problem ("kinked loss", "kinked regularizer", "not strongly convex") that it refuses, or
     on which it stops early without having converged.
+`rule` : of its own, by which it stops unless told otherwise, converged or not.
 `accuracy` : the relative gap that it can be relied on to reach; without it, any.
 """

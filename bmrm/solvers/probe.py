@@ -1,0 +1,200 @@
+"""PROBE, the Periodic Random Orbiter: Smith, Kim & Wilbur, AAAI 2012, Algorithm 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bmrm.problem import (
+    Callback,
+    IncompatibleError,
+    InputError,
+    Regularizer,
+    Risk,
+    RowSubsets,
+    Solution,
+    Status,
+    Vector,
+    Watch,
+)
+from bmrm.registry import parameter
+from bmrm.solvers import register
+from bmrm.solvers.certificate import Certificate
+from bmrm.solvers.monitor import IterativeSolver, Monitor
+from bmrm.solvers.probe_cycles import UNSEEN, Cycles
+
+QUIET, LEAST, MOST = 10, 5, 15
+"""Steps without a slope until a row falls asleep, and steps that it sleeps."""
+PATIENCE = 1000
+"""Steps without a new minimum before a run counts as stalled: many cycles may pass without one."""
+
+
+@register(
+    "probe",
+    problem="any convex risk bounded below; any regularizer",
+    needs="value and subgradient; RowSubsets to leave rows out",
+    certificate="planes of all rows, mixed",
+    cost="1 pass over the rows awake, and the rest at a new minimum",
+    source="Smith, Kim & Wilbur 2012",
+    accuracy=0.05,
+    rule="phi < epsilon",
+)
+@dataclass(frozen=True)
+class Probe(IterativeSolver):
+    """Subgradient steps as long as an estimate of the minimum says, an estimate that is probed in cycles.
+
+    With `f_min` the least J so far and `phi` the estimated share of it above the minimum, each step is
+    `w <- w - (J(w) - (1 - phi) f_min) / ||g||^2 g`, values counted from the infimum of the risk (0 in the paper). A
+    cycle ends after `upticks` rises of J. If a normal cycle brought no new minimum, a test cycle tries `gamma phi`
+    and a retest cycle `phi` again; `gamma phi` is kept if it lowered `f_min` at least as fast per step. The run ends
+    with OWN_RULE when `phi < epsilon`, or before at `tolerance` (0 leaves it to the rule).
+
+    Rows whose slope was 0 in 10 steps fall asleep for 5 to 15 steps; whenever a new minimum is claimed they are
+    evaluated too, so `objective` is true. That needs a row's least loss to be 0 where its slope is 0 (hinge-like
+    losses); for others every new minimum is refused until they are counted, and nothing is gained.
+
+    `details` has, for each step, `value` (J, rows asleep left out), `phi`, `cycle` (0 normal, 1 test, 2 retest) and
+    `awake` (share of the rows). With `diagnostics` also `distance` to the reference, and for the idealised PROBE*
+    (which knows the minimum) and IDEAL (which knows the minimiser) from the same start `probe_star_distance`,
+    `probe_star_value`, `ideal_distance`, `ideal_value`: figures 1 and 2 of the paper.
+
+    Parameters
+    ----------
+    gamma : factor of phi, and its first value.
+    ccf : rises of J that end a cycle.
+    epsilon : phi below which the run ends.
+    dormant : whether rows fall asleep, where the risk has `RowSubsets`.
+    diagnostics : `{reference: w}`, w the minimiser or an approximation of it; null for none.
+    seed : of the sleep of rows; null = that of the config, 0 from Python.
+
+    Raises
+    ------
+    IncompatibleError
+        The infimum of the risk is unknown.
+    """
+
+    gamma: float = parameter(2.0 / 3.0, above=0.0, below=1.0, doc="factor of phi", example=0.5)
+    ccf: int = parameter(2, least=1, doc="rises of J that end a cycle", example=1)
+    epsilon: float = parameter(0.05, above=0.0, below=1.0, doc="phi that ends the run", example=0.5)
+    dormant: bool = parameter(True, doc="leave out rows that have not mattered for a while", example=False)
+    diagnostics: Mapping[str, tuple[float, ...]] | None = parameter(
+        None, doc="{reference: w} records distances to w, and runs PROBE* and IDEAL"
+    )
+    seed: int | None = parameter(None, doc="of the rows' sleep; null = the config's", least=0, example=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.diagnostics is not None and set(self.diagnostics) != {"reference"}:
+            raise InputError(f"Probe: diagnostics has {sorted(self.diagnostics)}, expected reference")
+
+    def minimize(
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """As of `Solver`."""
+        if not math.isfinite(risk.infimum):
+            raise IncompatibleError("probe needs a risk whose infimum is known; use solver bundle")
+        reference = None if self.diagnostics is None else np.array(self.diagnostics["reference"], np.float64)
+        if reference is not None and reference.shape != (risk.dim,):
+            raise InputError(f"probe: the reference has shape {reference.shape}, expected ({risk.dim},)")
+        with self.monitor(risk, regularizer, start, callback) as run:
+            return _Run(self, run, reference).go(self.name)  # type: ignore[attr-defined]
+
+
+@dataclass
+class _Run:
+    """What changes while PROBE runs."""
+
+    options: Probe
+    run: Monitor
+    reference: Vector | None
+    trace: dict[str, list[float]] = field(default_factory=dict)
+    watch: Watch | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        subsets = self.run.risk.ability(RowSubsets) if self.options.dormant else None
+        self.watch = None if subsets is None else subsets.watch(QUIET, LEAST, MOST, self.options.seed or 0)
+        self.certificate = Certificate(self.run.regularizer, self.run.risk.infimum)
+        self.run.patience = PATIENCE
+
+    def go(self, name: str) -> Solution:
+        """Algorithm 1."""
+        run, floor = self.run, self.run.risk.infimum
+        cycles = Cycles(self.options.gamma, self.options.ccf)
+        w, before, rule = run.start, UNSEEN, ""
+        start = w
+        while True:
+            value, g, awake = self._evaluate(w)
+            least = run.objective - floor if math.isfinite(run.objective) else UNSEEN
+            rose = value > before
+            cycles.step(rose, least)
+            self._note(value, cycles, awake, w)
+            if run.record(iteration=len(run.history)):
+                break
+            if cycles.phi < self.options.epsilon:
+                rule = "phi is below epsilon"
+                run.finish_by_rule()
+                break
+            before = value
+            square = float(g @ g)
+            if not math.isfinite(value):
+                w = 0.5 * (run.w + w)
+            elif square == 0.0:
+                run.stall()
+                break
+            else:
+                w = w - (value - floor - (1.0 - cycles.phi) * least) / square * g
+        details: dict[str, Any] = {key: np.array(values) for key, values in self.trace.items()}
+        if self.reference is not None:
+            details |= self._idealised(start, self.reference, len(self.trace["value"]))
+        return run.solution(f"{name}: {rule}" if run.status is Status.OWN_RULE else name, details=details)
+
+    def _evaluate(self, w: Vector) -> tuple[float, Vector, float]:
+        """J and a subgradient at `w`, and the share of the rows evaluated; all of them where J is a new minimum."""
+        run, awake = self.run, 1.0
+        penalty = run.regularizer.value(w)
+        if self.watch is None:
+            risk, a = run.risk.value_and_subgradient(w)
+        else:
+            risk, a, awake = self.watch.step(w)
+            if risk + penalty < run.objective and awake < 1.0:
+                rest, more = self.watch.rest(w)
+                risk, a, awake = risk + rest, a + more, 1.0
+        if awake == 1.0:
+            run.improve(w, risk + penalty)
+            if math.isfinite(risk):
+                run.raise_bound(self.certificate.add(a, risk - float(a @ w)))
+        return risk + penalty, a + run.regularizer.subgradient(w), awake
+
+    def _note(self, value: float, cycles: Cycles, awake: float, w: Vector) -> None:
+        line = {"value": value, "phi": cycles.phi, "cycle": float(cycles.kind), "awake": awake}
+        if self.reference is not None:
+            line["distance"] = float(np.linalg.norm(w - self.reference))
+        for key, number in line.items():
+            self.trace.setdefault(key, []).append(number)
+
+    def _idealised(self, start: Vector, reference: Vector, steps: int) -> dict[str, Any]:
+        """Distances and values of PROBE* and IDEAL for as many steps."""
+        risk, regularizer = self.run.risk.inner, self.run.regularizer
+        minimum = risk.value_and_subgradient(reference)[0] + regularizer.value(reference)
+        table: dict[str, Any] = {}
+        for name in ("probe_star", "ideal"):
+            w, distances, values = start, np.zeros(steps), np.zeros(steps)
+            for t in range(steps):
+                value, a = risk.value_and_subgradient(w)
+                values[t] = value + regularizer.value(w)
+                distances[t] = np.linalg.norm(w - reference)
+                g = a + regularizer.subgradient(w)
+                square = float(g @ g)
+                gain = values[t] - minimum if name == "probe_star" else float(g @ (w - reference))
+                w = w - (gain / square if square > 0.0 else 0.0) * g
+            table |= {f"{name}_distance": distances, f"{name}_value": values}
+        return table
