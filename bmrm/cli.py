@@ -142,6 +142,7 @@ def _print(table: Table) -> None:
 
 
 def _list(group: Group, arguments: argparse.Namespace) -> int:
+    from rich.markup import escape
     from rich.table import Table
 
     from bmrm.losses import LOSSES
@@ -155,7 +156,8 @@ def _list(group: Group, arguments: argparse.Namespace) -> int:
         name = heading == "name"
         table.add_column(heading, overflow="fold", no_wrap=name, style="bold" if name else None)
     for entry in registries[arguments.table].all():
-        table.add_row(entry.name, *(text(entry) for text in columns.values()), options_text(entry))
+        cells = (entry.name, *(text(entry) for text in columns.values()), options_text(entry))
+        table.add_row(*map(escape, cells))
     _print(table)
     return 0
 
