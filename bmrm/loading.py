@@ -34,6 +34,8 @@ class Loaded:
     """Likewise."""
     reader: TextReader | None = None
     """Where features are text: how to read other files alike."""
+    one_based: bool | None = None
+    """Where the training data number their features: whether from 1."""
 
     @property
     def train(self) -> Dataset:
@@ -75,7 +77,9 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
     if section["weights"] is not None:
         parts["train"] = weighted(parts["train"], section["weights"], group)
     sizes = group.sum(np.array([parts["train"].rows, parts["train"].nnz], np.float64))
-    return Loaded(parts, int(sizes[0]), int(sizes[1]), reader)
+    numbered = float(raws["train"].first is not None)
+    one_based = from_one(extents["train"]) if group.max(np.array([numbered]))[0] else None
+    return Loaded(parts, int(sizes[0]), int(sizes[1]), reader, one_based)
 
 
 def agreed_reader(raw: Raw, group: Group) -> TextReader | None:

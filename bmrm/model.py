@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bmrm.data.dataset import Dataset, check_groups, check_matrix
 from bmrm.data.files import whole_file
 from bmrm.data.matrix import Csr, with_columns
-from bmrm.data.reading import Source, read
+from bmrm.data.reading import Source, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, Regularizer, Solution, Targets
@@ -114,7 +114,8 @@ class Model:
         return predictions(self.loss, scores, self.labels, self.arrays, checked)
 
     def read(self, source: Source, format: str | Mapping[str, Any] = "auto") -> Dataset:
-        """The rows of a file as this model wants them: text by the templates and the dictionary of the training.
+        """The rows of a file as this model wants them: numbered features from 0 or 1 as in the training, text by its
+        templates and dictionary.
 
         Parameters
         ----------
@@ -122,7 +123,8 @@ class Model:
         """
         if self.reader is not None and format == "auto":
             return self.reader.read(source)
-        return read(source, format=format)
+        raw = scan(source, format=format)
+        return raw.dataset(one_based=self.header.get("one_based") if raw.first is not None else None)
 
     def save(self, path: Path | str) -> None:
         """Write `model.npz`: the whole file, or none where writing fails."""

@@ -65,7 +65,8 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False) -> 
     metrics = measure_parts(model, problem.loss, parts, group)
     if model is None:
         return None
-    model = dataclasses.replace(model, reader=loaded.reader)
+    numbering = {} if loaded.one_based is None else {"one_based": loaded.one_based}
+    model = dataclasses.replace(model, reader=loaded.reader, header={**model.header, **numbering})
     solution = model.solution
     assert solution is not None
     from bmrm.artifacts import write_run

@@ -455,3 +455,23 @@ def test_a_signal_to_mpirun_stops_all_ranks_with_the_best_point(job):
     process.communicate(timeout=60)
     assert process.returncode == 3
     assert summary()["status"] == "INTERRUPTED"
+
+
+def test_a_model_remembers_whether_features_count_from_zero(tmp_path):
+    """Feature 0 occurs in training but not in the new file, whose smallest index is 1: it still counts from 0."""
+    random = np.random.default_rng(0)
+    lines = []
+    for _ in range(60):
+        a, b, c = random.normal(size=3)
+        lines.append(f"{1 if b > 0 else -1} 0:{a:.3f} 1:{b:.3f} 2:{c:.3f}")
+    (tmp_path / "train.svm").write_text("\n".join(lines) + "\n")
+    (tmp_path / "new.svm").write_text("1 1:1 2:0.5\n-1 1:-1 2:0.5\n")
+    (tmp_path / "config.yaml").write_text(
+        f"schema: 1\ndata: {{train: {tmp_path / 'train.svm'}}}\nloss: hinge\n"
+        f"regularizer: {{name: l2, lambda: 0.01}}\noutput: {{directory: {tmp_path / 'out'}}}\n"
+    )
+    assert main([str(tmp_path / "config.yaml"), "--quiet"]) == 0
+    model = bmrm.load_model(tmp_path / "out" / "model.npz")
+    scores = model.decision_function(model.read(tmp_path / "new.svm"))
+    w = model.weights
+    np.testing.assert_allclose(scores, [w[1] + 0.5 * w[2], -w[1] + 0.5 * w[2]])
