@@ -22,7 +22,7 @@ def checked(kind: Any, value: Any) -> Any:
 
     Raises ValueError saying what was expected.
     """
-    matrix = "tuple" in str(kind)
+    matrix = "tuple[tuple" in str(kind)
     if matrix and isinstance(value, str):
         value = _table(value, str if "str" in str(kind) else float)
     adapter: TypeAdapter[Any] = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))

@@ -1,4 +1,4 @@
-"""Comma-separated numbers, a row a line, one column of which may hold the labels."""
+"""Comma-separated numbers, a row a line, some columns of which may hold the labels."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ _DELIMITERS = ",;\t"
 class Csv:
     """Comma-, semicolon- or tab-separated numbers; labels may be text."""
 
-    label: str | int | None = parameter(
-        -1, doc="the column of labels: its name, or its number from 0 (-1: the last); null: none", example=0
+    label: str | int | tuple[str | int, ...] | None = parameter(
+        -1,
+        doc="the column of labels: its name, or its number from 0 (-1: the last); a list of columns of numbers for "
+        "several targets per row; null: none",
+        example=0,
     )
     header: bool | None = parameter(
         None, doc="the first row holds names; null: it does where none of its fields is a number", example=True
@@ -41,6 +44,10 @@ class Csv:
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv")
 
     def __post_init__(self) -> None:
+        if isinstance(self.label, list):
+            object.__setattr__(self, "label", tuple(self.label))
+        if self.label == ():
+            raise InputError("Csv: label is an empty list, expected columns, or null for none")
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise InputError(f"Csv: delimiter is {self.delimiter!r}, expected one character")
 
@@ -64,7 +71,7 @@ class _Table:
     def __init__(self, path: Path, options: Csv, text: Any) -> None:
         self.path = path
         self.numbers = array("d")
-        self.labels: list[str] = []
+        self.labels: list[list[str]] = []
         self.lines = array("q")
         records = self._records(text, options.delimiter)
         line, first = next(records, (0, []))
@@ -73,7 +80,11 @@ class _Table:
         self.width = len(first)
         headed = not any(_is_number(field) for field in first) if options.header is None else options.header
         self.names = [field.strip() for field in first] if headed else [str(k) for k in range(self.width)]
-        self.label = self._label_column(options.label, headed)
+        wanted = options.label if isinstance(options.label, tuple) else (options.label,)
+        self.label = [self._label_column(label, headed) for label in wanted if label is not None]
+        if len(set(self.label)) < len(self.label):
+            raise InputError(f"{path}: a label column is named twice in {options.label}")
+        self.features = [k for k in range(self.width) if k not in self.label]
         if not headed:
             self._add(line, first)
         for line, fields in records:
@@ -84,12 +95,11 @@ class _Table:
 
     def dataset(self) -> Dataset:
         """All rows."""
-        features = self.width - (self.label is not None)
-        X = np.frombuffer(self.numbers).reshape(self.rows, features)
+        X = np.frombuffer(self.numbers).reshape(self.rows, len(self.features))
         finite = np.isfinite(X)
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
-            self._refuse(self.lines[int(row)], self._feature_columns()[int(column)], str(X[row, column]))
+            self._refuse(self.lines[int(row)], self.features[int(column)], str(X[row, column]))
         return Dataset(X.copy(), Targets(self._targets()))
 
     def _records(self, text: Any, delimiter: str | None) -> Iterator[tuple[int, list[str]]]:
@@ -106,9 +116,7 @@ class _Table:
         except csv.Error as error:
             raise InputError(f"{self.path}, line {reader.line_num}: {error}") from error
 
-    def _label_column(self, label: str | int | None, headed: bool) -> int | None:
-        if label is None:
-            return None
+    def _label_column(self, label: str | int, headed: bool) -> int:
         if isinstance(label, str):
             if not headed:
                 raise InputError(f"{self.path}: label column {label!r}, but the file has no header")
@@ -122,21 +130,19 @@ class _Table:
             raise InputError(f"{self.path}: label column {label}, but there are {self.width} columns")
         return label % self.width
 
-    def _feature_columns(self) -> list[int]:
-        return [k for k in range(self.width) if k != self.label]
-
     def _add(self, line: int, fields: Sequence[str]) -> None:
         if len(fields) != self.width:
             raise InputError(f"{self.path}, line {line}: {len(fields)} fields, expected {self.width}")
-        features = list(fields)
-        if self.label is not None:
-            self.labels.append(features.pop(self.label).strip())
+        features = fields
+        if self.label:
+            self.labels.append([fields[k].strip() for k in self.label])
+            features = [fields[k] for k in self.features]
         try:
             if "_" in "".join(features):
                 raise ValueError
             self.numbers.extend(map(float, features))
         except ValueError:
-            column = next(k for k in self._feature_columns() if not _is_number(fields[k]))
+            column = next(k for k in self.features if not _is_number(fields[k]))
             self._refuse(line, column, repr(fields[column]))
         self.lines.append(line)
 
@@ -144,18 +150,19 @@ class _Table:
         raise InputError(f"{self.path}, line {line}, column {self.names[column]!r}: {field}, expected a finite number")
 
     def _targets(self) -> Any:
-        if self.label is None:
+        if not self.label:
             return np.zeros(self.rows)
-        if not all(map(_is_number, self.labels)):
-            missing = next((k for k, label in enumerate(self.labels) if not label), None)
+        if len(self.label) == 1 and not all(_is_number(label) for (label,) in self.labels):
+            missing = next((k for k, (label,) in enumerate(self.labels) if not label), None)
             if missing is not None:
                 raise InputError(f"{self.path}, line {self.lines[missing]}: the label is missing")
-            return np.array(self.labels, dtype=np.str_)
-        numbers = [float(label) for label in self.labels]
-        for line, number in zip(self.lines, numbers, strict=True):
-            if not math.isfinite(number):
-                self._refuse(line, self.label, str(number))
-        return np.array(numbers)
+            return np.array([label for (label,) in self.labels], dtype=np.str_)
+        for line, labels in zip(self.lines, self.labels, strict=True):
+            for column, label in zip(self.label, labels, strict=True):
+                if not _is_number(label) or not math.isfinite(float(label)):
+                    self._refuse(line, column, str(float(label)) if _is_number(label) else repr(label))
+        numbers = np.array([[float(label) for label in labels] for labels in self.labels])
+        return numbers[:, 0] if len(self.label) == 1 else numbers
 
 
 def _is_number(field: str) -> bool:

@@ -37,6 +37,32 @@ def test_label_by_name_or_number(write, label):
     np.testing.assert_array_equal(data.targets.y, ["red", "blue"])
 
 
+def test_several_targets(write):
+    data = scan(write("a,y,b,z\n1,2,3,4\n5,6,7,8\n"), label=("z", 1))
+    np.testing.assert_array_equal(data.X, [[1, 3], [5, 7]])
+    np.testing.assert_array_equal(data.targets.y, [[4, 2], [8, 6]])
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "message"),
+    [
+        ("a,y,z\n1,2,red\n", ("y", "z"), "line 2, column 'z': 'red'"),
+        ("a,y,z\n1,2,\n", ("y", "z"), "line 2, column 'z': ''"),
+        ("a,y,z\n1,inf,2\n", ("y", "z"), "line 2, column 'y': inf"),
+        ("a,y,z\n1,2,3\n", ("y", 1), "named twice"),
+    ],
+)
+def test_bad_targets(write, text, label, message):
+    with pytest.raises(InputError, match="a.csv") as caught:
+        scan(write(text), label=label)
+    assert message in str(caught.value)
+
+
+def test_an_empty_list_of_labels():
+    with pytest.raises(InputError, match="empty list"):
+        Csv(label=())
+
+
 def test_no_label_no_header(write):
     data = scan(write("1,2\n3,4\n"), label=None)
     np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
