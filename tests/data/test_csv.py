@@ -53,7 +53,7 @@ def test_several_targets(write):
     ],
 )
 def test_bad_targets(write, text, label, message):
-    with pytest.raises(InputError, match="a.csv") as caught:
+    with pytest.raises(InputError, match=r"a\.csv") as caught:
         scan(write(text), label=label)
     assert message in str(caught.value)
 
