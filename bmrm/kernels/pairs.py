@@ -8,6 +8,88 @@ from bmrm.kernels.jit import jit
 
 
 @jit
+def two_grades(values, grades, weights, a, b, factor, places, scores, slope):  # type: ignore[no-untyped-def]
+    """Fill `slope` on [a, b) for rows of grades 0 and 1, return the sum: two merges of the higher with the lower rows.
+
+    `places` and `scores` have room for b - a rows: first the lower ones, rising, then the higher ones, falling.
+    """
+    weighted = weights.size > 0
+    n = b - a
+    lows, highs = 0, 0
+    for i in range(a, b):
+        # Written at both ends, kept at one: which one cannot be foreseen, so there is no branch.
+        places[lows], places[n - 1 - highs] = i, i
+        scores[lows], scores[n - 1 - highs] = values[i], values[i]
+        highs += grades[i]
+        lows += 1 - grades[i]
+    middle, count, product = values[(a + b) // 2], 0.0, 0.0
+    inside, at = 0.0, n - 1
+    for j in range(lows):
+        limit = scores[j] + 1.0
+        while at >= lows and scores[at] < limit:
+            inside += weights[places[at]] if weighted else 1.0
+            at -= 1
+        here = (weights[places[j]] if weighted else 1.0) * inside
+        count += here
+        product += here * (scores[j] - middle)
+        slope[places[j]] = here * factor
+    inside, at = 0.0, lows - 1
+    for i in range(lows, n):
+        while at >= 0 and scores[at] + 1.0 > scores[i]:
+            inside += weights[places[at]] if weighted else 1.0
+            at -= 1
+        here = (weights[places[i]] if weighted else 1.0) * inside
+        product -= here * (scores[i] - middle)
+        slope[places[i]] = -here * factor
+    return factor * max(count + product, 0.0)
+
+
+@jit
+def many_grades(values, grades, weights, a, b, top, factor, tree, slope):  # type: ignore[no-untyped-def]
+    """As `two_grades` for `top` grades; a Fenwick tree over grades holds the weight of the rows inside a window."""
+    weighted = weights.size > 0
+    middle, count, product = values[(a + b) // 2], 0.0, 0.0
+    tree[: top + 1] = 0.0
+    inside, at = 0.0, a
+    for j in range(a, b):
+        limit = values[j] + 1.0
+        while at < b and values[at] < limit:
+            weight = weights[at] if weighted else 1.0
+            inside += weight
+            place = grades[at] + 1
+            while place <= top:
+                tree[place] += weight
+                place += place & -place
+            at += 1
+        below, place = 0.0, grades[j] + 1
+        while place > 0:
+            below += tree[place]
+            place -= place & -place
+        here = (weights[j] if weighted else 1.0) * max(inside - below, 0.0)
+        count += here
+        product += here * (values[j] - middle)
+        slope[j] = here * factor
+    tree[: top + 1] = 0.0
+    at = b - 1
+    for i in range(b - 1, a - 1, -1):
+        while at >= a and values[at] + 1.0 > values[i]:
+            weight = weights[at] if weighted else 1.0
+            place = grades[at] + 1
+            while place <= top:
+                tree[place] += weight
+                place += place & -place
+            at -= 1
+        below, place = 0.0, grades[i]
+        while place > 0:
+            below += tree[place]
+            place -= place & -place
+        here = (weights[i] if weighted else 1.0) * below
+        product -= here * (values[i] - middle)
+        slope[i] -= here * factor
+    return factor * max(count + product, 0.0)
+
+
+@jit
 def count_short_pairs(values, grades, weights, starts, levels, factors, slope):  # type: ignore[no-untyped-def]
     """Fill `slope`, return the sum over pairs (i above j in grade, of one piece) of w_i w_j max(0, 1 - (f_i - f_j)).
 
@@ -22,76 +104,18 @@ def count_short_pairs(values, grades, weights, starts, levels, factors, slope): 
     starts : piece k is the rows starts[k] to starts[k + 1].
     levels, factors : per piece the number of grades, and what its sum is multiplied by.
     """
-    most = 1
+    most, longest = 1, 0
     for k in range(levels.size):
         most = max(most, levels[k])
-    tree = np.zeros(most + 1)
-    weighted = weights.size > 0
+        longest = max(longest, starts[k + 1] - starts[k])
+    places, scores, tree = np.empty(longest, np.int64), np.empty(longest), np.zeros(most + 1)
     total = 0.0
     for k in range(levels.size):
         a, b, top, factor = starts[k], starts[k + 1], levels[k], factors[k]
         if top < 2 or factor == 0.0:
             slope[a:b] = 0.0
-            continue
-        middle = values[(a + b) // 2]
-        count, product = 0.0, 0.0
-        if top == 2:
-            inside, at = 0.0, a
-            for j in range(a, b):
-                limit = values[j] + 1.0
-                while at < b and values[at] < limit:
-                    inside += grades[at] * (weights[at] if weighted else 1.0)
-                    at += 1
-                here = (1 - grades[j]) * (weights[j] if weighted else 1.0) * inside
-                count += here
-                product += here * (values[j] - middle)
-                slope[j] = here * factor
-            inside, at = 0.0, b - 1
-            for i in range(b - 1, a - 1, -1):
-                while at >= a and values[at] + 1.0 > values[i]:
-                    inside += (1 - grades[at]) * (weights[at] if weighted else 1.0)
-                    at -= 1
-                here = grades[i] * (weights[i] if weighted else 1.0) * inside
-                product -= here * (values[i] - middle)
-                slope[i] -= here * factor
+        elif top == 2:
+            total += two_grades(values, grades, weights, a, b, factor, places, scores, slope)
         else:
-            # A Fenwick tree over grades holds the weight of the rows inside the window.
-            tree[: top + 1] = 0.0
-            inside, at = 0.0, a
-            for j in range(a, b):
-                limit = values[j] + 1.0
-                while at < b and values[at] < limit:
-                    weight = weights[at] if weighted else 1.0
-                    inside += weight
-                    place = grades[at] + 1
-                    while place <= top:
-                        tree[place] += weight
-                        place += place & -place
-                    at += 1
-                below, place = 0.0, grades[j] + 1
-                while place > 0:
-                    below += tree[place]
-                    place -= place & -place
-                here = (weights[j] if weighted else 1.0) * max(inside - below, 0.0)
-                count += here
-                product += here * (values[j] - middle)
-                slope[j] = here * factor
-            tree[: top + 1] = 0.0
-            at = b - 1
-            for i in range(b - 1, a - 1, -1):
-                while at >= a and values[at] + 1.0 > values[i]:
-                    weight = weights[at] if weighted else 1.0
-                    place = grades[at] + 1
-                    while place <= top:
-                        tree[place] += weight
-                        place += place & -place
-                    at -= 1
-                below, place = 0.0, grades[i]
-                while place > 0:
-                    below += tree[place]
-                    place -= place & -place
-                here = (weights[i] if weighted else 1.0) * below
-                product -= here * (values[i] - middle)
-                slope[i] -= here * factor
-        total += factor * max(count + product, 0.0)
+            total += many_grades(values, grades, weights, a, b, top, factor, tree, slope)
     return total
