@@ -1,0 +1,110 @@
+"""Losses of sequences: special cases, prediction, and what they refuse; conformance holds the rest."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bmrm.kernels import chains
+from bmrm.losses import LOSSES
+from bmrm.problem import InputError, Targets
+
+NAMES = ("chain_crf", "chain_margin", "chain_scaled_margin")
+
+
+def prepared(name, y, groups, weights=None, **options):
+    loss, targets = LOSSES.make(name, options), Targets(np.asarray(y, float), weights, np.asarray(groups))
+    return loss.prepare(targets, loss.summarise(targets))
+
+
+@pytest.mark.parametrize(
+    ("chain", "rows"),
+    [
+        ("chain_crf", "softmax"),
+        ("chain_margin", "multiclass_hinge"),
+        ("chain_scaled_margin", "scaled_multiclass_hinge"),
+    ],
+)
+def test_sentences_of_one_token_are_a_loss_of_rows(chain, rows):
+    rng = np.random.default_rng(0)
+    y, f = rng.permutation(np.arange(30) % 4).astype(float), rng.normal(size=(30, 4)) * 3.0
+    loss, targets = LOSSES.make(rows), Targets(y)
+    value, slope = loss.prepare(targets, loss.summarise(targets)).value_and_slope(f)
+    chain_value, chain_slope = prepared(chain, y, np.arange(30)).value_and_slope(np.append(f.ravel(), np.ones(16)))
+    assert chain_value == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(chain_slope[:-16].reshape(30, 4), slope, atol=1e-12)
+    assert not chain_slope[-16:].any()
+
+
+def test_scaled_sums_and_logarithms_agree():
+    """Where scores differ by less than the limit for scaled sums, both ways give the same."""
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(1, 12, 30)
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    for size in (1.0, 30.0, 60.0):
+        f, trans = size * rng.normal(size=(starts[-1], 5)), size * rng.normal(size=(5, 5))
+        y, weights = rng.integers(0, 5, starts[-1]), rng.uniform(0.5, 2.0, 30)
+        answers = []
+        for function in (chains.chain_likelihoods, chains._by_logarithms):
+            slope, of_trans = np.zeros_like(f), np.zeros((5, 5))
+            more = (False,) if function is chains._by_logarithms else ()
+            value = function(f, trans, *more, y, starts, weights, slope, of_trans)
+            answers.append((value, slope, of_trans))
+        (a, b, c), (d, e, g) = answers
+        assert a == pytest.approx(d, rel=1e-12)
+        np.testing.assert_allclose(b, e, atol=1e-11)
+        np.testing.assert_allclose(c, g, atol=1e-10)
+
+
+@pytest.mark.parametrize("transitions", ["constant", "observed"])
+def test_predictions_are_the_best_of_all_labellings(transitions):
+    rng = np.random.default_rng(2)
+    loss = LOSSES.make("chain_crf", {"transitions": transitions})
+    labels, lengths = ("x", "y", "z"), [1, 4, 2, 5]
+    groups = np.repeat([7, 3, 9, 1], lengths)
+    f, trans = rng.normal(size=(12, 12 if transitions == "observed" else 3)), rng.normal(size=(3, 3))
+    found = loss.predict(f, labels, trans, groups)
+    first = 0
+    for steps in lengths:
+
+        def score(path, first=first):
+            total = sum(f[first + t, k] for t, k in enumerate(path))
+            for t in range(1, len(path)):
+                total += trans[path[t - 1], path[t]]
+                if transitions == "observed":
+                    total += f[first + t, 3 + 3 * path[t - 1] + path[t]]
+            return total
+
+        best = max(itertools.product(range(3), repeat=steps), key=score)
+        assert found[first : first + steps].tolist() == [labels[k] for k in best]
+        first += steps
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_perfect_labelling_far_ahead_costs_nothing(name):
+    y = np.array([0.0, 1.0, 2.0, 0.0])
+    f = np.append(1e4 * np.eye(3)[y.astype(int)].ravel(), np.zeros(9))
+    value, slope = prepared(name, y, [0, 0, 0, 1]).value_and_slope(f)
+    assert value == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(slope, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_must_be_whole_sentences(name):
+    whole = prepared(name, [0, 1, 0, 1], [5, 5, 5, 8])
+    assert whole.part(3, 4).mass == 1.0
+    assert whole.part(3, 3).mass == 0.0
+    assert whole.part(3, 3).value_and_slope(np.zeros(4))[0] == 0.0
+    with pytest.raises(InputError, match="part a sentence"):
+        whole.part(0, 2)
+
+
+def test_what_is_refused():
+    loss = LOSSES.make("chain_crf")
+    y = np.array([0.0, 1.0])
+    with pytest.raises(InputError, match="chain_crf: no groups"):
+        loss.prepare(Targets(y), loss.summarise(Targets(y)))
+    with pytest.raises(InputError, match="weight of row 1 differs"):
+        prepared("chain_crf", y, [0, 0], np.array([1.0, 2.0]))
+    with pytest.raises(InputError, match="transitions is 'none'"):
+        LOSSES.make("chain_crf", {"transitions": "none"})
