@@ -1,0 +1,254 @@
+"""Nonlinear conjugate gradients: CG-MLE, Algorithm 8 of Komarek's thesis (2004), with sections 2.2, 5.3 and B.4.4."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bmrm.problem import (
+    Callback,
+    IncompatibleError,
+    Regularizer,
+    Risk,
+    Scored,
+    Solution,
+    Status,
+    Vector,
+)
+from bmrm.registry import parameter
+from bmrm.solvers import register
+from bmrm.solvers.certificate import Certificate
+from bmrm.solvers.line_search import total
+from bmrm.solvers.monitor import ROUNDING, IterativeSolver, Monitor
+from bmrm.solvers.points import Point, ScoredPoint
+from bmrm.solvers.secant import secant_search
+from bmrm.solvers.truncated_cg import relative_change
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "certified": {"cgeps": 0.0, "cgwindow": None, "cgdecay": None, "cgmax": None, "returns": "objective"},
+    "thesis": {"cgeps": 5e-4, "cgwindow": 1, "cgdecay": 1000.0, "cgmax": 100, "returns": "deviance"},
+}
+"""What an option is that the user leaves at null."""
+
+
+def _polak_ribiere(r: Vector, before: Vector, d: Vector) -> float:
+    return float(r @ (r - before)) / float(before @ before)
+
+
+def _modified_polak_ribiere(r: Vector, before: Vector, d: Vector) -> float:
+    return max(0.0, _polak_ribiere(r, before, d))
+
+
+def _hestenes_stiefel(r: Vector, before: Vector, d: Vector) -> float:
+    # the thesis' eq. 2.19 with the sign that makes it agree with the others on quadratics: r is minus the gradient
+    return float(r @ (r - before)) / -float(d @ (r - before))
+
+
+def _fletcher_reeves(r: Vector, before: Vector, d: Vector) -> float:
+    return float(r @ r) / float(before @ before)
+
+
+UPDATES: Mapping[str, Callable[[Vector, Vector, Vector], float]] = {
+    "modified_polak_ribiere": _modified_polak_ribiere,
+    "polak_ribiere": _polak_ribiere,
+    "hestenes_stiefel": _hestenes_stiefel,
+    "fletcher_reeves": _fletcher_reeves,
+}
+"""Of r = -J'(w) here, r before, the last direction."""
+
+
+@register(
+    "nonlinear_cg",
+    problem="smooth risks and regularizers",
+    needs="value and gradient; Scored makes line searches free of passes",
+    certificate="the conjugate of the regularizer (eq. 15), mixed over iterations",
+    cost="1 pass with scores, else 1 for each trial step",
+    source="Komarek 2004, Algorithm 8",
+    refuses=("kinked loss", "kinked regularizer"),
+)
+@dataclass(frozen=True)
+class NonlinearCG(IterativeSolver):
+    """Conjugate gradients on J itself, with a secant line search: CG-MLE.
+
+    `d = r + beta d` with `r = -J'(w)`; `w` moves along d until the slope is small. The thesis' penalty is
+    `rrlambda beta'beta` on the log likelihood; J is minus the likelihood divided by the number of rows m, so it is
+    our `L2(lam=2 rrlambda / m)`. The deviance of the stopping rules is `2 m R(w)`, without the penalty; rules look at
+    its relative change only, so m plays no part.
+
+    An option left at null takes the value of the preset: `certified` (ours) goes on until the gap is met, `thesis`
+    stops with OWN_RULE by the thesis' rules, unless the gap is met before (`tolerance: 0` leaves it to the rules).
+
+    Parameters
+    ----------
+    update : beta: `modified_polak_ribiere` (max(0, .), which restarts as Powell does), `polak_ribiere`,
+        `hestenes_stiefel`, `fletcher_reeves`. All agree on quadratics.
+    restart_every : iterations between restarts with d = r; null for dim.
+    powell : restart where r'r_before / r_before'r_before exceeds this (eq. 2.20); null for never. For
+        `modified_polak_ribiere` a restart where it exceeds ||r||^2 / ||r_before||^2 is built in.
+    slope_relative, slope_absolute : the line search ends where the slope along d is at most this share of the first
+        one, or at most this.
+    initalpha : first step of every line search.
+    preset : `certified` or `thesis`.
+    cgeps : stop with OWN_RULE when the relative change of the deviance is below this.
+    cgwindow : stop with OWN_RULE after so many iterations in a row without a smaller deviance.
+    cgdecay : stop with OWN_RULE when the deviance exceeds the best by this factor.
+    cgmax : iterations at most, as `max_iterations`.
+    returns : `objective` for the iterate of least J, `deviance` for that of least deviance (line 8.3).
+
+    Raises
+    ------
+    IncompatibleError
+        A loss or a regularizer with kinks.
+    """
+
+    update: str = parameter("modified_polak_ribiere", doc="beta", choices=tuple(UPDATES), example="fletcher_reeves")
+    restart_every: int | None = parameter(None, least=1, doc="iterations between restarts; null for dim", example=1)
+    powell: float | None = parameter(None, above=0.0, doc="lost orthogonality that restarts", example=1e-3)
+    slope_relative: float = parameter(0.1, above=0.0, below=1.0, doc="share of the slope left", example=1e-6)
+    slope_absolute: float = parameter(0.0, least=0.0, doc="slope that is small enough", example=0.1)
+    initalpha: float = parameter(1e-8, above=0.0, doc="first step of a line search", example=1.0)
+    preset: str = parameter("certified", doc="defaults of what is null", choices=tuple(PRESETS), example="thesis")
+    cgeps: float | None = parameter(None, least=0.0, doc="change of the deviance that ends the run", example=0.1)
+    cgwindow: int | None = parameter(None, least=0, doc="iterations without a smaller deviance", example=1)
+    cgdecay: float | None = parameter(None, least=1.0, doc="growth of the deviance that ends the run", example=1.0)
+    cgmax: int | None = parameter(None, least=1, doc="iterations at most", example=2)
+    returns: str | None = parameter(
+        None, doc="which iterate to return", choices=("objective", "deviance"), example="deviance"
+    )
+
+    def minimize(
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """As of `Solver`."""
+        options = self.resolved()
+        with options.monitor(risk, regularizer, start, callback) as run:
+            return _Run(options, run).go(self.name)  # type: ignore[attr-defined]
+
+    def resolved(self) -> NonlinearCG:
+        """The same with every option of the preset filled in, and `cgmax` among the limits."""
+        values = dict(PRESETS[self.preset])
+        values |= {name: getattr(self, name) for name in values if getattr(self, name) is not None}
+        most = values["cgmax"] or self.max_iterations
+        return dataclasses.replace(self, **values, max_iterations=min(most, self.max_iterations))
+
+
+class _Run:
+    """What changes while nonlinear CG runs."""
+
+    def __init__(self, options: NonlinearCG, run: Monitor) -> None:
+        scored = run.risk.ability(Scored)
+        kinked = "loss" if scored is not None and not scored.phi.smooth else ""
+        kinked = kinked or ("" if run.regularizer.smooth else f"regularizer {type(run.regularizer).__name__}")
+        if kinked:
+            raise IncompatibleError(
+                f"nonlinear_cg needs a smooth {kinked}; use line_search_bundle or bundle, or proximal_gradient for a"
+                " smooth loss"
+            )
+        self.options, self.run = options, run
+        self.point = Point(run, run.start) if scored is None else ScoredPoint(run, run.start, scored)
+        self.certificate = Certificate(run.regularizer, run.risk.infimum)
+        self.risks: list[float] = []
+        self.trials = self.restarts = 0
+        self.best = (math.inf, run.start)
+        self.window = math.inf if options.cgwindow is None else options.cgwindow
+
+    def go(self, name: str) -> Solution:
+        """Algorithm 8."""
+        run, rule = self.run, ""
+        r, d = self._note(), np.zeros_like(run.start)
+        before, since = r, 0
+        while not (run.record() and self._holds()):
+            rule = self._own_rule()
+            if rule:
+                run.finish_by_rule()
+                break
+            fresh = self._restarts(r, before, since)
+            beta = 0.0 if fresh else UPDATES[self.options.update](r, before, d)
+            d = r + beta * d if math.isfinite(beta) else r
+            if not self._search(d, r):
+                d, fresh = r, True
+                if not self._search(r, r):
+                    run.stall()
+                    break
+            self.restarts += fresh
+            since = 1 if fresh else since + 1
+            before, r = r, self._note()
+        if self.options.returns == "deviance":
+            run.settle(self.best[1], self._objective(self.best[1]))
+        details = {"risk": np.array(self.risks), "restarts": self.restarts, "trials": self.trials}
+        return run.solution(f"{name}: {rule}" if run.status is Status.OWN_RULE else name, details=details)
+
+    def _note(self) -> Vector:
+        """Take stock of the point; returns minus the gradient of J."""
+        run, point = self.run, self.point
+        run.improve(point.w, point.value + run.regularizer.value(point.w))
+        if math.isfinite(point.value):
+            run.raise_bound(self.certificate.add(point.a, point.value - float(point.a @ point.w)))
+        self.risks.append(point.value)
+        if point.value <= self.best[0]:
+            self.best = (point.value, point.w)
+            self.window = math.inf if self.options.cgwindow is None else self.options.cgwindow
+        else:
+            self.window -= 1
+        return -(point.a + run.regularizer.subgradient(point.w))
+
+    def _own_rule(self) -> str:
+        """Which of the thesis' stopping rules is met, or the empty string."""
+        options, risks = self.options, self.risks
+        if options.cgeps and len(risks) > 1 and relative_change(risks[-2], risks[-1]) < options.cgeps:
+            return "the relative change of the deviance is below cgeps"
+        if self.window <= 0:
+            return "cgwindow iterations without a smaller deviance"
+        if options.cgdecay is not None and len(risks) > 1 and risks[-1] > options.cgdecay * min(risks[:-1]):
+            return "the deviance has grown by cgdecay"
+        return ""
+
+    def _restarts(self, r: Vector, before: Vector, since: int) -> bool:
+        """Whether the next direction is r: at the start, after so many iterations, or by Powell's rule."""
+        every = self.options.restart_every or len(r)
+        if since in (0, every):
+            return True
+        return self.options.powell is not None and float(r @ before) > self.options.powell * float(before @ before)
+
+    def _search(self, d: Vector, r: Vector) -> bool:
+        """Move along d; False where J cannot be made smaller there."""
+        options, point, regularizer = self.options, self.point, self.run.regularizer
+        slope = -float(r @ d)
+        if not slope < 0.0:
+            return False
+        function = total(regularizer.along(point.w, d), point.along(d))
+        found, trials = secant_search(
+            function,
+            slope,
+            first=options.initalpha,
+            relative=options.slope_relative,
+            absolute=options.slope_absolute,
+        )
+        self.trials += trials
+        here = point.value + regularizer.value(point.w)
+        if found is None or not found.value <= here + ROUNDING * abs(here):
+            return False
+        point.move(found.t, d)
+        return True
+
+    def _objective(self, w: Vector) -> float:
+        return self.run.risk.value_and_subgradient(w)[0] + self.run.regularizer.value(w)
+
+    def _holds(self) -> bool:
+        """Evaluate the best point from its weights, not from accumulated scores, before the run ends with it."""
+        run = self.run
+        if isinstance(self.point, ScoredPoint) and math.isfinite(run.objective):
+            run.objective = self._objective(run.w)
+            if run.status is Status.CONVERGED and run.relative_gap > self.options.tolerance:
+                run.status = None
+        return run.status is not None
