@@ -195,13 +195,17 @@ class _Run:
         self.run.improve(at.w, value + self.run.regularizer.value(at.w))
 
     def _step(self, v: _At, value: float, a: Vector) -> tuple[_At | None, float]:
-        """The next point and its risk; None where rounding allows none."""
+        """The next point and its risk; None where no step is short enough."""
+        proven, slack = self.curvature, 16.0 * ROUNDING * abs(value)
         while self.curvature < LARGEST:
             after = self.oracle.point(self.prox(v.w - a / self.curvature, 1.0 / self.curvature))
             after_value = self.oracle.value(after)
             step = after.w - v.w
-            model = value + float(a @ step) + 0.5 * self.curvature * float(step @ step)
-            if after_value <= model + ROUNDING * abs(value):
+            bend = 0.5 * self.curvature * float(step @ step)
+            if after_value <= value + float(a @ step) + bend + slack:
+                return after, after_value
+            if bend <= slack:  # rounding has the last word: it says nothing about the curvature
+                self.curvature = proven
                 return after, after_value
             self.curvature *= GROWTH
         return None, math.inf
