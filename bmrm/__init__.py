@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bmrm.regularizers.l1 import L1 as L1
     from bmrm.regularizers.l2 import L2 as L2
     from bmrm.risk.linear import LinearRisk as LinearRisk
+    from bmrm.risk.structured import StructuredRisk as StructuredRisk
     from bmrm.solvers import register as register_solver
 
 _HOME = {
@@ -51,6 +52,7 @@ _HOME = {
     "L1": "bmrm.regularizers.l1",
     "L2": "bmrm.regularizers.l2",
     "LinearRisk": "bmrm.risk.linear",
+    "StructuredRisk": "bmrm.risk.structured",
 }
 _RENAMED = {
     "register_loss": ("bmrm.losses", "register"),
@@ -65,6 +67,7 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "load_model",
     "Dataset",
     "LinearRisk",
+    "StructuredRisk",
     "L1",
     "L2",
     "Solution",

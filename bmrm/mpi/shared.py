@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,6 +71,27 @@ def shared_risk(
     if loss.decomposes == "no":
         return _whole_sample(data, loss, mpi, summary, bias, columns, threads)
     return _by_rows(data, loss, mpi, summary, bias, columns, threads)
+
+
+def shared_terms(term: Callable[[float], Risk], mass: float, group: Group) -> Risk:
+    """Collective: R(w) = sum over ranks of each rank's term; to be used inside `bmrm.mpi.leading.lead`.
+
+    For risks of one's own, `StructuredRisk` say; data sets with losses have `shared_risk`.
+
+    Parameters
+    ----------
+    term : makes this rank's term when told the mass of all ranks, by which it divides.
+    mass : of this rank's examples.
+    group : the ranks.
+    """
+    if isinstance(group, Alone):
+        return term(mass)
+    from bmrm.mpi.multiplexed import MultiplexedRisk
+
+    total = float(group.sum(np.array([mass]))[0])
+    with together(group):
+        mine = term(total)
+    return MultiplexedRisk(mine, group)  # type: ignore[arg-type]
 
 
 def _by_rows(

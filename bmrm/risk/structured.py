@@ -1,0 +1,167 @@
+"""A risk over outputs of any structure: the user says how outputs look and how the worst of them is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import InputError, Vector
+
+Features = Any
+"""Of an input with an output: a (dim,) array, or (columns, values) of those that are not 0, repetition allowed."""
+JointFeature = Callable[[Any, Any], Features]
+Argmax = Callable[[Vector, Any, Any], tuple[Any, float]]
+LogPartition = Callable[[Vector, Any], tuple[float, Features]]
+
+RESCALE = ("margin", "slack")
+
+
+class StructuredRisk:
+    """R(w) = (sum over examples of s_i l(x_i, y_i, w)) / (sum of s_i), where outputs y are whatever the user likes.
+
+    With scores s(y') = <w, joint_feature(x, y')> the loss of an example is one of
+
+        max over y' of  cost(y, y') + s(y') - s(y)              `argmax`, rescale="margin"
+        max over y' of  cost(y, y') (1 + s(y') - s(y))          `argmax`, rescale="slack"
+        log(sum over y' of exp s(y')) - s(y)                    `log_partition`
+
+    (Taskar, Guestrin & Koller 2003; Tsochantaridis et al. 2005; Lafferty et al. 2001.) All are convex and never below
+    0. There are no scores of rows to search along, so solvers that need only values and subgradients apply: `bundle`,
+    and `lbfgs` for `log_partition`. Their lower bounds are true where inference is exact; where `argmax` misses the
+    worst output they are not.
+
+    Parameters
+    ----------
+    examples : pairs (x, y) of anything.
+    joint_feature : (x, y) -> features, a (dim,) array, or (columns, values) of those that are not 0.
+    argmax : (w, x, y) -> (worst output, its cost): the maximiser of the loss as `rescale` states it. The cost is >= 0,
+        and 0 for y itself.
+    log_partition : (w, x) -> (log of the sum of exp scores, its gradient: the expected features).
+    rescale : "margin" or "slack", what `argmax` maximises.
+    dim : length of w; None where features are arrays, which say it.
+    weights : (examples,) >= 0; None for 1 each.
+    mass : the divisor; None for the sum of the weights. With examples on several ranks, the sum over all of them.
+
+    Raises
+    ------
+    InputError
+        Not exactly one way of inference, no examples and no `dim`, weights that are wrong, or mass 0; while evaluating:
+        features that are not finite or have a wrong length, costs below 0.
+    """
+
+    infimum = 0.0
+
+    def __init__(
+        self,
+        examples: Sequence[tuple[Any, Any]],
+        joint_feature: JointFeature,
+        *,
+        argmax: Argmax | None = None,
+        log_partition: LogPartition | None = None,
+        rescale: str = "margin",
+        dim: int | None = None,
+        weights: Any = None,
+        mass: float | None = None,
+    ) -> None:
+        if (argmax is None) == (log_partition is None):
+            raise InputError("StructuredRisk: expected either argmax or log_partition")
+        if rescale not in RESCALE:
+            raise InputError(f"StructuredRisk: rescale is {rescale!r}, expected margin or slack")
+        self.examples = examples
+        self.joint_feature, self.argmax, self.log_partition, self.rescale = (
+            joint_feature,
+            argmax,
+            log_partition,
+            rescale,
+        )
+        self.weights = _checked_weights(weights, len(examples))
+        self.local_mass = float(self.weights.sum())
+        self.mass = self.local_mass if mass is None else float(mass)
+        if not self.mass > 0.0:
+            raise InputError("StructuredRisk: the examples have total weight 0, expected at least one above 0")
+        self.dim = self._dim() if dim is None else dim
+
+    def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
+        """R(w) and a subgradient, a new array (dim,)."""
+        gradient = np.zeros(self.dim)
+        seen = np.array(w)  # a copy: user code must not change the solver's point
+        seen.flags.writeable = False
+        value = 0.0
+        term = self._maximum if self.argmax is not None else self._logarithm
+        for weight, (x, y) in zip(self.weights.tolist(), self.examples, strict=True):
+            if weight > 0.0:
+                value += weight * term(seen, x, y, weight, gradient)
+        gradient /= self.mass
+        return value / self.mass, gradient
+
+    def _maximum(self, w: Vector, x: Any, y: Any, weight: float, gradient: Vector) -> float:
+        assert self.argmax is not None
+        worst, cost = self.argmax(w, x, y)
+        cost = float(cost)
+        if not (np.isfinite(cost) and cost >= 0.0):
+            raise InputError(f"StructuredRisk: argmax returned cost {cost}, expected a finite number >= 0")
+        true, found = self._sparse(self.joint_feature(x, y)), self._sparse(self.joint_feature(x, worst))
+        excess = _dot(found, w) - _dot(true, w)
+        factor = 1.0 if self.rescale == "margin" else cost
+        value = cost + excess if self.rescale == "margin" else cost * (1.0 + excess)
+        if not value > 0.0:  # y itself costs 0, so the worst output costs no less
+            return 0.0
+        _add(gradient, found, weight * factor)
+        _add(gradient, true, -weight * factor)
+        return value
+
+    def _logarithm(self, w: Vector, x: Any, y: Any, weight: float, gradient: Vector) -> float:
+        assert self.log_partition is not None
+        total, expected = self.log_partition(w, x)
+        true = self._sparse(self.joint_feature(x, y))
+        _add(gradient, self._sparse(expected), weight)
+        _add(gradient, true, -weight)
+        return max(float(total) - _dot(true, w), 0.0)
+
+    def _dim(self) -> int:
+        if not len(self.examples):
+            raise InputError("StructuredRisk: no examples to take dim from, expected dim")
+        features = self.joint_feature(*self.examples[0])
+        if isinstance(features, tuple):
+            raise InputError("StructuredRisk: joint_feature gives columns and values, expected dim")
+        return int(np.asarray(features).size)
+
+    def _sparse(self, features: Features) -> tuple[NDArray[np.int64] | None, Vector]:
+        """(columns, values), the columns None where there is a value for each."""
+        if isinstance(features, tuple):
+            columns, values = np.asarray(features[0], np.int64), np.asarray(features[1], np.float64)
+            fits = columns.shape == values.shape and values.ndim == 1
+            if not fits or (columns.size and (columns.min() < 0 or columns.max() >= self.dim)):
+                raise InputError(f"StructuredRisk: joint_feature gives columns outside 0 ... {self.dim - 1}")
+        else:
+            columns, values = None, np.asarray(features, np.float64)  # type: ignore[assignment]
+            if values.shape != (self.dim,):
+                raise InputError(f"StructuredRisk: features have shape {values.shape}, expected ({self.dim},)")
+        if not np.all(np.isfinite(values)):
+            raise InputError("StructuredRisk: features that are not finite")
+        return columns, values
+
+
+def _checked_weights(weights: Any, examples: int) -> Vector:
+    if weights is None:
+        return np.ones(examples)
+    array = np.array(weights, np.float64)
+    if array.shape != (examples,) or not np.all(np.isfinite(array)) or np.any(array < 0.0):
+        raise InputError(f"StructuredRisk: weights must be {examples} finite numbers >= 0")
+    return array
+
+
+def _dot(features: tuple[NDArray[np.int64] | None, Vector], w: Vector) -> float:
+    columns, values = features
+    return float(values @ (w if columns is None else w[columns]))
+
+
+def _add(gradient: Vector, features: tuple[NDArray[np.int64] | None, Vector], factor: float) -> None:
+    columns, values = features
+    if columns is None:
+        gradient += factor * values
+    else:
+        np.add.at(gradient, columns, factor * values)
