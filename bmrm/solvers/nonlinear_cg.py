@@ -30,8 +30,22 @@ from bmrm.solvers.secant import secant_search
 from bmrm.solvers.truncated_cg import relative_change
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "certified": {"cgeps": 0.0, "cgwindow": None, "cgdecay": None, "cgmax": None, "returns": "objective"},
-    "thesis": {"cgeps": 5e-4, "cgwindow": 1, "cgdecay": 1000.0, "cgmax": 100, "returns": "deviance"},
+    "certified": {
+        "initalpha": None,
+        "cgeps": 0.0,
+        "cgwindow": None,
+        "cgdecay": None,
+        "cgmax": None,
+        "returns": "objective",
+    },
+    "thesis": {
+        "initalpha": 1e-8,
+        "cgeps": 5e-4,
+        "cgwindow": 1,
+        "cgdecay": 1000.0,
+        "cgmax": 100,
+        "returns": "deviance",
+    },
 }
 """What an option is that the user leaves at null."""
 
@@ -92,7 +106,8 @@ class NonlinearCG(IterativeSolver):
         `modified_polak_ribiere` a restart where it exceeds ||r||^2 / ||r_before||^2 is built in.
     slope_relative, slope_absolute : the line search ends where the slope along d is at most this share of the first
         one, or at most this.
-    initalpha : first step of every line search.
+    initalpha : first step of every line search; `certified` takes the last one's step times the ratio of the slopes
+        (a tiny step such as the thesis' 1e-8 carries its rounding, 1e-8, into the next).
     preset : `certified` or `thesis`.
     cgeps : stop with OWN_RULE when the relative change of the deviance is below this.
     cgwindow : stop with OWN_RULE after so many iterations in a row without a smaller deviance.
@@ -111,7 +126,7 @@ class NonlinearCG(IterativeSolver):
     powell: float | None = parameter(None, above=0.0, doc="lost orthogonality that restarts", example=1e-3)
     slope_relative: float = parameter(0.1, above=0.0, below=1.0, doc="share of the slope left", example=1e-6)
     slope_absolute: float = parameter(0.0, least=0.0, doc="slope that is small enough", example=0.1)
-    initalpha: float = parameter(1e-8, above=0.0, doc="first step of a line search", example=1.0)
+    initalpha: float | None = parameter(None, above=0.0, doc="first step of a line search", example=1.0)
     preset: str = parameter("certified", doc="defaults of what is null", choices=tuple(PRESETS), example="thesis")
     cgeps: float | None = parameter(None, least=0.0, doc="change of the deviance that ends the run", example=0.1)
     cgwindow: int | None = parameter(None, least=0, doc="iterations without a smaller deviance", example=1)
@@ -159,6 +174,7 @@ class _Run:
         self.certificate = Certificate(run.regularizer, run.risk.infimum)
         self.risks: list[float] = []
         self.trials = self.restarts = 0
+        self.last: tuple[float, float] | None = None
         self.best = (math.inf, run.start)
         self.window = math.inf if options.cgwindow is None else options.cgwindow
 
@@ -230,7 +246,7 @@ class _Run:
         found, trials = secant_search(
             function,
             slope,
-            first=options.initalpha,
+            first=options.initalpha or self._guess(slope, d),
             relative=options.slope_relative,
             absolute=options.slope_absolute,
         )
@@ -238,8 +254,15 @@ class _Run:
         here = point.value + regularizer.value(point.w)
         if found is None or not found.value <= here + ROUNDING * abs(here):
             return False
+        self.last = found.t, slope
         point.move(found.t, d)
         return True
+
+    def _guess(self, slope: float, d: Vector) -> float:
+        """A first step: as much decrease as last time."""
+        if self.last is None:
+            return 1e-2 / float(np.linalg.norm(d))
+        return self.last[0] * self.last[1] / slope
 
     def _objective(self, w: Vector) -> float:
         return self.run.risk.value_and_subgradient(w)[0] + self.run.regularizer.value(w)
