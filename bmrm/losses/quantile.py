@@ -57,7 +57,7 @@ class Quantile(RegressionLoss):
 
     formula = "max(tau (y - f), (1 - tau) (f - y))"
     source = "Koenker & Bassett 1978"
-    metrics = ("pinball", "mae", "r2")
+    metrics = ("pinball", "coverage", "mae", "r2")
     kernel = staticmethod(quantile_kernel)
     along_kernel = staticmethod(quantile_along)
 
