@@ -1,0 +1,44 @@
+"""The examples run without the shared data: bundled or generated rows instead, the same config."""
+
+from pathlib import Path
+
+import pytest
+
+from bmrm.config import load_settings
+from bmrm.mpi.group import Alone
+from bmrm.problem import Status
+from bmrm.training import train
+from mpi_examples.prepare import HERE, prepare
+from tests.mpi.launch import launch
+
+PREPARED = sorted(path.parent.name for path in HERE.glob("*/data.py"))
+FOLDERS = sorted(path.parent.name for path in HERE.glob("*/config.yaml"))
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_example_has_a_readme_that_says_how_it_runs(name):
+    text = (HERE / name / "README.md").read_text()
+    assert f"mpirun -n 2 python -m bmrm.run mpi_examples/{name}/config.yaml" in text
+    assert (f"python -m mpi_examples.prepare {name}" in text) == (name in PREPARED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PREPARED)
+def test_an_example_with_data_of_its_own_making(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = prepare(name, None)
+    assert said.startswith("no ../shared/data")
+    settings = load_settings(HERE / name / "config.yaml", ["solver.tolerance=1e-2"]).plain()
+    outcome = train(settings, Alone(), quiet=True)
+    assert outcome.status is Status.CONVERGED
+    assert (Path("runs") / name / "model.npz").exists()
+    assert all(value is not None for value in outcome.summary["metrics"]["test"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+def test_an_example_over_two_ranks(tmp_path):
+    prepare("poisson_counts", None, tmp_path / "runs" / "data")
+    done = launch(2, "-m", "bmrm.run", str(HERE / "poisson_counts" / "config.yaml"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "CONVERGED" in done.stdout
