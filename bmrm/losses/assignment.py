@@ -9,8 +9,15 @@ where c_i is the mean of c over the ranks that the rows of i's gain take in a be
 equal gain does not matter. R is convex, never below 0, and at least 1 minus the measure of the ranking by f.
 
 The maximum is a linear assignment of rows to ranks. With c = D it is a product of two sequences,
-sum_i D(pi(i)) (f_i - b_i), which is largest where both fall together: sorting by f - b is exact. Other c need
-`scipy.optimize.linear_sum_assignment`, O(n^3) for n rows.
+sum_i D(pi(i)) (f_i - b_i), which is largest where both fall together: sorting by f - b is exact. For other c see
+`bmrm.losses.interleaving`.
+
+On noisy data R may have its minimum at f = 0: the joint score asks every row for its place in a best ranking, so it
+pays for the spread of scores among rows of equal gain too. The joint score of pairs does not:
+
+    R(f) = max over pi of  1 - sum_i D(pi(i)) b_i + (1/n) sum over the pairs, b_i > b_j, that pi inverts, of f_j - f_i
+
+with n the number of rows of the query. That is convex, never below 0 and bounds the measure alike.
 """
 
 from __future__ import annotations
@@ -26,7 +33,8 @@ from bmrm.kernels.vectors import plain
 from bmrm.losses import domain
 from bmrm.losses.grouping import NO_PAIRS, Grouping, RankingLoss, Rows, grades_within
 from bmrm.losses.prepared import Array, Curve, along_by_slopes
-from bmrm.problem import Summary, Targets, Vector
+from bmrm.problem import InputError, Summary, Targets, Vector
+from bmrm.registry import parameter
 
 
 @jit
@@ -60,11 +68,28 @@ def fill_by_rank(keys, order, starts, active, weights, sums, reference, slope): 
     return total
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AssignmentLoss(RankingLoss):
     """A measure of rankings: write `gains` and `discounts`, and the rest follows."""
 
     weighted = False
+
+    joint: str = parameter(
+        "ranks",
+        doc="the joint score: weights of ranks, or pairs of rows of different grade, better on noisy data but slower",
+        choices=("ranks", "pairs"),
+    )
+    decay: float | None = parameter(
+        None,
+        doc="ranks weigh rank^-decay in the joint score; null: as in the measure, which is fastest (sorting)",
+        above=0.0,
+        example=0.25,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.joint == "pairs" and self.decay is not None:
+            raise InputError(f"{self.title}: decay belongs to `joint: ranks`, pairs have no ranks to weigh")
 
     def gains(self, targets: Targets) -> Array:
         """(rows,) at least 0, before they are divided by the largest sum that a ranking of the query can have."""
@@ -76,7 +101,7 @@ class AssignmentLoss(RankingLoss):
 
     def scoring(self, ranks: int) -> Array | None:
         """(ranks,) the weights c of the joint score, falling; None where they are the discounts."""
-        return None
+        return None if self.decay is None else np.arange(1, ranks + 1, dtype=np.float64) ** -self.decay
 
     def summarise(self, targets: Targets) -> Summary:
         """Number of rows; InputError for weights other than 1."""
@@ -86,8 +111,14 @@ class AssignmentLoss(RankingLoss):
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRanking:
         """Bind to some whole groups; InputError for a grade out of range, or where there are no groups."""
         domain.refuse_weights(targets, self.title)
-        gains = self.gains(targets)
-        return PreparedRanking(self, self.grouping(targets), gains)
+        grouping, gains = self.grouping(targets), self.gains(targets)
+        longest = int(grouping.sizes.max(initial=0))
+        scoring = self.scoring(longest)
+        if scoring is None and self.joint == "ranks":
+            return PreparedRanking(self, grouping, gains)
+        from bmrm.losses.interleaving import PreparedInterleaving
+
+        return PreparedInterleaving(self, grouping, gains, scoring)
 
 
 class PreparedRanking:
@@ -113,16 +144,11 @@ class PreparedRanking:
         reference = shared_ranks(grouping, grades, self.discounts)
         best = grouping.per_row(grouping.sums(reference * gains))
         self.gains = np.divide(gains, best, where=best > 0.0, out=np.zeros_like(gains))
-        self.reference = reference
-        scoring = loss.scoring(longest)
-        self._assignment = None if scoring is None else Assignment(self, grades, scoring)
+        self.grades, self.reference = grades, reference
 
     def value_and_slope(self, f: Array) -> tuple[float, Array]:
         """The sum over queries at scores `f`, and its slope, a new array like `f`."""
         f = self.grouping.together(plain(f))
-        if self._assignment is not None:
-            total, slope = self._assignment.value_and_slope(f)
-            return total, self.grouping.back(slope)
         order, keys = ascending_within(f - self.gains, self.grouping.starts)
         slope = np.empty(f.size)
         sums = np.concatenate((np.zeros(1), np.cumsum(self.discounts)))
@@ -134,40 +160,6 @@ class PreparedRanking:
     def along(self, f: Array, step: Array) -> Curve:
         """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
         return along_by_slopes(self.value_and_slope, f, step)
-
-
-class Assignment:
-    """The maximum over rankings where the joint score weighs ranks otherwise than the measure."""
-
-    def __init__(self, prepared: PreparedRanking, grades: Rows, scoring: Vector) -> None:
-        self.prepared, self.grades, self.scoring = prepared, grades, scoring
-        self.reference = shared_ranks(prepared.grouping, grades, scoring)
-
-    def value_and_slope(self, f: Array) -> tuple[float, Array]:
-        """As of `PreparedRanking`, rows of a group together; a query at a time."""
-        total, slope, starts = 0.0, np.zeros(f.size), self.prepared.grouping.starts
-        for k in np.flatnonzero(self.prepared.active):
-            rows = slice(starts[k], starts[k + 1])
-            value, slope[rows] = self._query(f[rows], rows)
-            total += max(value, 0.0)
-        return total, slope
-
-    def _query(self, f: Array, rows: slice) -> tuple[float, Array]:
-        from scipy.optimize import linear_sum_assignment
-
-        gains, reference = self.prepared.gains[rows], self.reference[rows]
-        f = f - np.median(f)
-        # In an order of their own, so that ties are broken alike whatever the order of the rows.
-        order = np.lexsort((f, gains))
-        score, gain = f[order], gains[order]
-        c, D = self.scoring[: f.size], self.prepared.discounts[: f.size]
-        _, rank = linear_sum_assignment(np.outer(score, c) - np.outer(gain, D), maximize=True)
-        weight = mean_of_equals(c[rank], (np.diff(score) != 0.0) | (np.diff(gain) != 0.0))
-        slope = np.empty(f.size)
-        slope[order] = weight
-        slope -= reference
-        lost = float((self.prepared.reference[rows] * gains).sum() - (D[rank] * gain).sum())
-        return lost + float(slope @ f), slope
 
 
 def shared_ranks(grouping: Grouping, grades: Rows, weights: Vector) -> Array:
@@ -193,8 +185,3 @@ def mean_of_equals(values: Array, new: NDArray[np.bool_]) -> Array:
     lengths = np.diff(np.append(starts, values.size))
     means = np.add.reduceat(values, starts) / lengths
     return np.asarray(np.repeat(means, lengths))
-
-
-def powers(decay: float | None, ranks: int) -> Array | None:
-    """(ranks,) rank^-decay; None without decay."""
-    return None if decay is None else np.arange(1, ranks + 1, dtype=np.float64) ** -decay

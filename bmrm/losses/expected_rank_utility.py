@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses.assignment import AssignmentLoss, powers
+from bmrm.losses.assignment import AssignmentLoss
 from bmrm.losses.prepared import Array
 from bmrm.problem import Targets
 from bmrm.registry import parameter
@@ -23,19 +23,14 @@ class ExpectedRankUtility(AssignmentLoss):
     ranks that rows of the gain of i take in a best ranking. Convex, and at least 1 - ERU of the ranking by f: see
     `bmrm.losses.assignment`. Queries whose rows all have one gain do not count.
 
-    Domain: any finite grades; groups; weights other than 1 are refused. Costs one sort within each query, with `decay`
-    an assignment, O(n^3) for n rows. Kinks where f_i - b_i = f_j - b_j, b the normalised gains: there rows share their
-    ranks' weights. A shift of the scores of a query changes nothing.
+    `joint: pairs`: see `ndcg`. Domain: any finite grades; groups; weights other than 1 are refused. Costs one sort
+    within each query; with `decay` or `joint: pairs` a dynamic program, at most an assignment, O(n^3) for n rows.
+    Kinks where f_i - b_i = f_j - b_j, b the normalised gains: there rows share their ranks' weights. A shift of the
+    scores of a query changes nothing.
     """
 
     half_life: float = parameter(5.0, doc="the rank that every other user still sees", above=1.0, example=2.5)
     neutral: float = parameter(0.0, doc="a grade up to this one is worth nothing", example=1.0)
-    decay: float | None = parameter(
-        None,
-        doc="ranks weigh rank^-decay in the joint score; null: as in the measure, which is far faster (sorting)",
-        above=0.0,
-        example=0.5,
-    )
 
     formula = "mean over queries of max_pi 1 - ERU(pi) + sum_i (c(pi(i)) - c_i) f_i"
     source = "Breese, Heckerman & Kadie 1998; Le & Smola 2007"
@@ -48,7 +43,3 @@ class ExpectedRankUtility(AssignmentLoss):
     def discounts(self, ranks: int) -> Array:
         """2^(-(r - 1) / (half_life - 1))."""
         return np.exp2(-np.arange(ranks) / (self.half_life - 1.0))
-
-    def scoring(self, ranks: int) -> Array | None:
-        """r^-decay, or None."""
-        return powers(self.decay, ranks)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses.assignment import AssignmentLoss, powers
+from bmrm.losses.assignment import AssignmentLoss
 from bmrm.losses.prepared import Array
 from bmrm.problem import Targets
 from bmrm.registry import parameter
@@ -26,18 +26,17 @@ class Ndcg(AssignmentLoss):
     ranking. Convex, and at least 1 - NDCG of the ranking by f: see `bmrm.losses.assignment`. Queries whose rows all
     have one grade do not count.
 
-    Domain: grades from 0 to 50; groups; weights other than 1 are refused. Costs one sort within each query, with
-    `decay` an assignment, O(n^3) for n rows. Kinks where f_i - b_i = f_j - b_j, b the normalised gains: there rows
-    share their ranks' weights. A shift of the scores of a query changes nothing.
+    With `joint: pairs` the sum is 1/n times that of f_j - f_i over the pairs, y_i > y_j, that pi inverts, in a
+    query of n rows. Take it for noisy data, on which the minimum of the other is often w = 0: there every row is
+    asked for its place in one best ranking, and the spread of scores within a grade costs more than errors do.
+
+    Domain: grades from 0 to 50; groups; weights other than 1 are refused. Costs one sort within each query; with
+    `decay` or `joint: pairs` a dynamic program over the grades, at most an assignment, O(n^3) for n rows. Kinks
+    where f_i - b_i = f_j - b_j, b the normalised gains: there rows share their ranks' weights. A shift of the
+    scores of a query changes nothing.
     """
 
     truncation: int | None = parameter(10, doc="ranks beyond count nothing; null: all count", least=1, example=3)
-    decay: float | None = parameter(
-        None,
-        doc="ranks weigh rank^-decay in the joint score; null: as in the measure, which is far faster (sorting)",
-        above=0.0,
-        example=0.25,
-    )
 
     formula = "mean over queries of max_pi 1 - NDCG(pi) + sum_i (c(pi(i)) - c_i) f_i"
     source = "Jarvelin & Kekalainen 2002; Le & Smola 2007"
@@ -50,7 +49,3 @@ class Ndcg(AssignmentLoss):
         """1 / log2(1 + r), 0 beyond the truncation."""
         r = np.arange(1, ranks + 1)
         return np.where(r <= (ranks if self.truncation is None else self.truncation), 1.0 / np.log2(1.0 + r), 0.0)
-
-    def scoring(self, ranks: int) -> Array | None:
-        """r^-decay, or None."""
-        return powers(self.decay, ranks)

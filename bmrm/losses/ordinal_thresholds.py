@@ -21,7 +21,7 @@ from bmrm.registry import parameter
 
 @jit
 def profile_cut(values, side, weights, slope):  # type: ignore[no-untyped-def]
-    """Add to `slope` that of the hinges of one cut point at its best place; return (constant part, least, largest place).
+    """Add to `slope` that of the hinges of one cut point at its best place; return constant part, least, largest place.
 
     The rows of `side` 1 should be above the cut by 1 and cost max(0, 1 - f + cut), those of -1 below it; 0 does not
     count. `values` rise. As the cut rises, its derivative grows from minus the weight of the lower rows, by the weight

@@ -1,6 +1,8 @@
 """Losses of rankings: sorting against the general assignment, what they bound, ties, what does not fit."""
 
 import dataclasses
+import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from bmrm import load_model
 from bmrm.data.dataset import Dataset
 from bmrm.fitting import fit
+from bmrm.losses import interleaving
 from bmrm.losses.expected_rank_utility import ExpectedRankUtility
 from bmrm.losses.mean_reciprocal_rank import MeanReciprocalRank
 from bmrm.losses.ndcg import Ndcg
@@ -21,8 +24,10 @@ from bmrm.problem import Blocks, IncompatibleError, InputError, RowSubsets, Targ
 from bmrm.ranked import mean_over_queries, ndcg, reciprocal_rank, utility, winner_found
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
+from tests.conformance.loss_cases import case_of
+from tests.conformance.loss_properties import PROPERTIES
 
-RANKING = (Ndcg(), ExpectedRankUtility(), MeanReciprocalRank(), WinnerTakesAll(), RankHinge())
+RANKING = (Ndcg(), Ndcg(joint="pairs"), ExpectedRankUtility(), MeanReciprocalRank(), WinnerTakesAll(), RankHinge())
 
 
 def queries(seed, count=6, most=12):
@@ -70,6 +75,45 @@ def test_decay_equal_to_the_discounts_changes_nothing(seed):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
+def every_ranking(loss, y, f):
+    """The joint score of pairs by trying every ranking of one query."""
+    gains, size = loss.gains(Targets(y, None, np.zeros(y.size, int))), y.size
+    if np.ptp(gains) == 0.0:
+        return 0.0
+    discounts = loss.discounts(size)
+    best = np.sort(gains)[::-1] @ discounts
+    above = [(i, j) for i in range(size) for j in range(size) if gains[i] > gains[j]]
+    return max(
+        1.0 - discounts[list(ranks)] @ gains / best + sum(f[j] - f[i] for i, j in above if ranks[i] > ranks[j]) / size
+        for ranks in itertools.permutations(range(size))
+    )
+
+
+@pytest.mark.parametrize("loss", [Ndcg(joint="pairs"), Ndcg(2, joint="pairs"), ExpectedRankUtility(joint="pairs")])
+@pytest.mark.parametrize("states", [0, interleaving.MOST_STATES])
+def test_joint_score_of_pairs_is_the_best_of_all_rankings(loss, states):
+    """By the dynamic program, and by the assignment where no state is allowed."""
+    with mock.patch.object(interleaving, "MOST_STATES", states):
+        for seed in range(8):
+            y, groups, f = queries(seed, count=4, most=7)
+            f = np.round(f, seed % 3)
+            prepared = loss.prepare(Targets(y, None, groups), None)
+            assert (prepared.by_assignment.size == 0) == (states > 0)
+            expected = sum(every_ranking(loss, y[groups == k], f[groups == k]) for k in range(4))
+            assert prepared.value_and_slope(f)[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_joint_score_of_pairs_has_the_properties_of_losses(name):
+    if name != "value_follows_the_formula":  # that is the test above
+        PROPERTIES[name](case_of(Ndcg(joint="pairs")))
+
+
+def test_pairs_have_no_ranks_to_weigh():
+    with pytest.raises(InputError, match="ndcg: decay belongs to `joint: ranks`"):
+        Ndcg(decay=0.5, joint="pairs")
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_one_relevant_row_makes_the_reciprocal_rank_an_assignment(seed):
     rng = np.random.default_rng(seed)
@@ -94,7 +138,8 @@ def test_losses_bound_their_measures(seed):
     y, groups, f = y[differ], groups[differ], f[differ]
     for loss, measure in (
         (Ndcg(), lambda y, f: ndcg(y, f, 10)),
-        (Ndcg(None, 0.25), ndcg),
+        (Ndcg(None, decay=0.25), ndcg),
+        (Ndcg(joint="pairs"), lambda y, f: ndcg(y, f, 10)),
         (ExpectedRankUtility(), _eru),
         (WinnerTakesAll(), winner_found),
     ):

@@ -1,0 +1,105 @@
+"""Rankings where the joint score does not weigh ranks as the measure does.
+
+Rows of one gain stand in the order of their scores in a best ranking (rearrangement), so only the interleaving of the
+sorted grades is sought: a dynamic program over how many rows of each grade have been ranked, prod_g (n_g + 1) states
+for n_g rows of each. Where that is more than the n^3 of a general assignment (many grades), the rows are assigned to
+ranks by `scipy.optimize.linear_sum_assignment`.
+
+The joint score of pairs has weights of ranks too: (n - 1 - 2 r) / (2 n) for rank r from 0, half of the share of rows
+below less that of rows above. Taken from it is not the mean weight in a best ranking but the weight in the best ranking
+with pi's own order within the grades; the difference is 1/n times the sum over inverted pairs.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bmrm.kernels.interleave import slopes_of_ranks, worst_interleavings
+from bmrm.kernels.sorting import ascending_within
+from bmrm.kernels.vectors import plain
+from bmrm.losses.assignment import PreparedRanking, shared_ranks
+from bmrm.losses.grouping import Grouping, Rows
+from bmrm.losses.prepared import Array
+from bmrm.problem import Vector
+
+if TYPE_CHECKING:
+    from bmrm.losses.assignment import AssignmentLoss
+
+MOST_STATES = 2_000_000
+"""States of a dynamic program that fit memory easily."""
+
+
+class PreparedInterleaving(PreparedRanking):
+    """Queries whose rows are kept in lists of equal gain.
+
+    Parameters
+    ----------
+    scoring : (ranks,) the weights of the joint score; None for the joint score of pairs.
+    """
+
+    def __init__(self, loss: AssignmentLoss, grouping: Grouping, gains: Array, scoring: Vector | None) -> None:
+        super().__init__(loss, grouping, gains)
+        group = grouping.per_row(np.arange(grouping.groups))
+        self.rows: Rows = np.lexsort((-self.grades, group))
+        grades, group = self.grades[self.rows], group[self.rows]
+        new = np.flatnonzero((np.diff(grades) != 0) | (np.diff(group) != 0)) + 1
+        first = np.concatenate((np.zeros(min(1, grades.size), np.int64), new))
+        self.lists: Rows = np.append(first, grades.size)
+        self.queries: Rows = np.searchsorted(first, grouping.starts)
+        self.list_gains = self.gains[self.rows][first]
+        self.weights = np.zeros(len(self.discounts)) if scoring is None else scoring
+        self.pairs = scoring is None
+        self.own_reference = shared_ranks(grouping, self.grades, self.weights)[self.rows]
+        sizes = np.diff(self.lists)
+        states = np.array([np.prod(sizes[a:b] + 1.0) for a, b in zip(self.queries[:-1], self.queries[1:], strict=True)])
+        few = (states * np.diff(self.queries) <= grouping.sizes**3.0 + 1000.0) & (states <= MOST_STATES)
+        self.by_states = self.active & few
+        self.by_assignment = np.flatnonzero(self.active & ~few)
+
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
+        """The sum over queries at scores `f`, and its slope, a new array like `f`."""
+        f = self.grouping.together(plain(f))
+        order, scores = ascending_within(-f[self.rows], self.lists)
+        scores = -scores
+        slope = np.zeros(f.size)
+        total = float(
+            worst_interleavings(
+                scores,
+                self.lists,
+                self.queries,
+                self.list_gains,
+                self.discounts,
+                self.weights,
+                self.pairs,
+                self.own_reference,
+                self.by_states,
+                slope,
+            )
+        )
+        for query in self.by_assignment:
+            total += self._assigned(int(query), scores, slope)
+        out = np.empty_like(slope)
+        out[self.rows[order]] = slope
+        return total, self.grouping.back(out)
+
+    def _assigned(self, query: int, scores: Array, slope: Array) -> float:
+        """Fill the slope of one query by an assignment, return its loss."""
+        from scipy.optimize import linear_sum_assignment
+
+        lists = self.lists[self.queries[query] : self.queries[query + 1] + 1]
+        rows, starts = slice(lists[0], lists[-1]), lists - lists[0]
+        gains = self.list_gains[self.queries[query] : self.queries[query + 1]]
+        centred = scores[rows] - np.median(scores[rows])
+        size = centred.size
+        weights = (size - 1.0 - 2.0 * np.arange(size)) / (2.0 * size) if self.pairs else self.weights[:size]
+        keys = np.outer(centred, weights) - np.outer(np.repeat(gains, np.diff(starts)), self.discounts[:size])
+        ranks: Rows = linear_sum_assignment(keys, maximize=True)[1].astype(np.int64)
+        for a, b in pairwise(starts):
+            ranks[a:b].sort()
+        reference = self.own_reference[rows]
+        return float(
+            slopes_of_ranks(centred, starts, gains, self.discounts, weights, self.pairs, reference, ranks, slope[rows])
+        )
