@@ -58,12 +58,20 @@ class Range:
         return " and ".join(f"{sign} {limit:g}" for sign, limit in sides if limit is not None) or "any number"
 
 
-def parameter(default: Any = dataclasses.MISSING, *, doc: str, example: Any = None, **limits: Any) -> Any:
+def parameter(
+    default: Any = dataclasses.MISSING,
+    *,
+    doc: str,
+    example: Any = None,
+    beside: Mapping[str, Any] | None = None,
+    **limits: Any,
+) -> Any:
     """A dataclass field with a range, a line of documentation and, for tests, another legal value.
 
-    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`.
+    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`. `beside` is for an option that matters
+    only when others are set: these, as the tests are to set them.
     """
-    metadata = {"range": Range(doc=doc, **limits), "example": example}
+    metadata = {"range": Range(doc=doc, **limits), "example": example, "beside": dict(beside or {})}
     return dataclasses.field(default=default, metadata=metadata)
 
 

@@ -22,14 +22,12 @@ from bmrm.registry import option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.run import main
 from bmrm.solvers import SOLVERS
+from tests.conformance.loss_cases import case_of
 from tests.targets import default_instance, targets_for
 
 MISSING = dataclasses.MISSING
-COMPANY: dict[tuple[str, str], dict[str, object]] = {
-    ("irls", "seed"): {"holdout_size": 0.25},
-    ("irls", "cgwindow"): {"preset": "cgeps", "cgeps": 1e-300, "lreps": 0.0},
-}
-"""Options that matter only beside others: the (plug-in, option), and what to set beside it."""
+LONG_ENOUGH = 300
+"""Iterations in which every option of a solver has had its effect."""
 
 
 def options_of(registry):
@@ -79,7 +77,14 @@ def test_options_of_losses(entry, field):
         return lambda: bmrm.fit(features(36), y, loss=loss, groups=groups, regularizer=bmrm.L2(1e-3)).solution
 
     assert seen(train(plain)) == seen(train(plain))
-    assert seen(train(changed)) != seen(train(plain))
+    assert seen(train(changed)) != seen(train(plain)) or at_random_scores(changed) != at_random_scores(plain)
+
+
+def at_random_scores(loss):
+    """Value and slope for the same targets and scores."""
+    case = case_of(loss)
+    value, slope = case.prepare().value_and_slope(case.generic_scores())
+    return value, slope.tolist(), case.targets.y.tolist()
 
 
 def hinge_run(**arguments):
@@ -102,7 +107,8 @@ def test_options_of_regularizers(entry, field):
 @pytest.mark.parametrize(("entry", "field"), options_of(SOLVERS))
 def test_options_of_solvers(entry, field):
     """On a hinge, and on a logistic risk for options that only smooth problems reach."""
-    plain = entry.cls(**COMPANY.get((entry.name, field.name), {}))
+    limit = {"max_iterations": LONG_ENOUGH} if field.name not in ("max_iterations", "tolerance") else {}
+    plain = entry.cls(**limit, **field.metadata.get("beside", {}))
     changed = dataclasses.replace(plain, **{field.name: another(field, getattr(plain, field.name))})
     different = []
     for loss in ("hinge", "logistic"):
@@ -122,7 +128,8 @@ def of_data(data):
     )
 
 
-FILES = {"svmlight": "1 0:0.3 2:1\n-1 1:2\n", "csv": "0,3,1\n1,4,0\n0,5,1\n"}
+TOKENS = "He PRP B-NP\nruns VBZ B-VP\n\nBig JJ B-NP\ndogs NNS I-NP\nbark VBP B-VP\n"
+FILES = {"conll": TOKENS, "svmlight": "1 0:0.3 2:1\n-1 1:2\n", "csv": "0,3,1\n1,4,0\n0,5,1\n"}
 
 
 @pytest.mark.parametrize(("entry", "field"), options_of(formats))

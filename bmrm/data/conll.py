@@ -48,7 +48,7 @@ class Conll:
         None,
         least=1,
         doc="columns with the label; a file with one less has no labels; null: as many as there are",
-        example=3,
+        example=4,
     )
 
     suffixes: ClassVar[tuple[str, ...]] = (".conll", ".iob", ".iob2")

@@ -39,6 +39,11 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 """What an option is that the user leaves at null: `certified` for the gap, the others the thesis' two classifiers."""
 
 
+LONG_CG = {"preset": "cgeps", "cgeps": 1e-300, "lreps": 0.0}
+ROUGH = {"cgmax": 1, "holdout_size": 0.3}
+"""Settings under which some options matter."""
+
+
 @register(
     "irls",
     problem="smooth losses with curvature; l2 and other regularizers with a second derivative",
@@ -103,7 +108,7 @@ class IRLS(IterativeSolver):
     )
     cgdeveps: float | None = parameter(None, doc="change of the deviance that ends CG", least=0.0, example=0.01)
     cgbinit: bool | None = parameter(None, doc="start CG from the last w", example=False)
-    cgwindow: int | None = parameter(None, doc="CG iterations without progress", least=0, example=1)
+    cgwindow: int | None = parameter(None, doc="CG iterations without progress", least=0, example=1, beside=LONG_CG)
     cgdecay: float | None = parameter(None, doc="growth of the deviance that ends CG", least=1.0, example=1.0)
     cgmax: int | None = parameter(None, doc="CG iterations at most", least=1, example=2)
     lreps: float | None = parameter(None, doc="change of the deviance that ends the run", least=0.0, example=0.5)
@@ -117,10 +122,12 @@ class IRLS(IterativeSolver):
     modelmax: float = parameter(1.0, doc="largest predicted mean", above=0.0, most=1.0, example=0.7)
     halving: bool | None = parameter(None, doc="halve steps until J falls", example=False)
     returns: str | None = parameter(
-        None, doc="which iterate to return", choices=("objective", "deviance"), example="deviance"
+        None, doc="which iterate to return", choices=("objective", "deviance"), example="deviance", beside=ROUGH
     )
     jacobi: bool = parameter(False, doc="diagonal preconditioning", example=True)
-    seed: int | None = parameter(None, doc="of the rows held out; null = the config's", least=0, example=1)
+    seed: int | None = parameter(
+        None, doc="of the rows held out; null = the config's", least=0, example=1, beside=ROUGH
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

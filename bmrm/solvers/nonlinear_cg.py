@@ -76,6 +76,10 @@ UPDATES: Mapping[str, Callable[[Vector, Vector, Vector], float]] = {
 """Of r = -J'(w) here, r before, the last direction."""
 
 
+LOOSE = {"update": "polak_ribiere", "slope_relative": 0.9}
+"""Settings under which the deviance rises now and then, so that its rules matter."""
+
+
 @register(
     "nonlinear_cg",
     problem="smooth risks and regularizers",
@@ -129,8 +133,12 @@ class NonlinearCG(IterativeSolver):
     initalpha: float | None = parameter(None, above=0.0, doc="first step of a line search", example=1.0)
     preset: str = parameter("certified", doc="defaults of what is null", choices=tuple(PRESETS), example="thesis")
     cgeps: float | None = parameter(None, least=0.0, doc="change of the deviance that ends the run", example=0.1)
-    cgwindow: int | None = parameter(None, least=0, doc="iterations without a smaller deviance", example=1)
-    cgdecay: float | None = parameter(None, least=1.0, doc="growth of the deviance that ends the run", example=1.0)
+    cgwindow: int | None = parameter(
+        None, least=0, doc="iterations without a smaller deviance", example=1, beside=LOOSE
+    )
+    cgdecay: float | None = parameter(
+        None, least=1.0, doc="growth of the deviance that ends the run", example=1.0, beside=LOOSE
+    )
     cgmax: int | None = parameter(None, least=1, doc="iterations at most", example=2)
     returns: str | None = parameter(
         None, doc="which iterate to return", choices=("objective", "deviance"), example="deviance"

@@ -31,6 +31,11 @@ PATIENCE = 1000
 """Evaluations without progress before a run counts as stalled: chance may bring some yet."""
 
 
+TWO_OUT = {"variant": "two_out", "sample": 5}
+CHANCE = {"variant": "probability", "sample": 5}
+"""Settings under which the options of the variants matter."""
+
+
 @register(
     "pegasos",
     problem="sums over rows; strongly convex regularizers such as l2",
@@ -83,13 +88,19 @@ class Pegasos(IterativeSolver):
     projection: bool = parameter(True, doc="keep w in the ball of the solution", example=False)
     averaging: bool = parameter(False, doc="return the mean of all w", example=True)
     variant: str = parameter("plain", doc="what is done about outliers", choices=tuple(VARIANTS), example="undo")
-    count: int = parameter(2, least=1, doc="bad steps until two_out removes a row", example=1)
-    decay: float = parameter(0.5, above=0.0, below=1.0, doc="factor of the chance after a bad step", example=0.1)
-    take_back: bool = parameter(False, doc="two_out, probability: take bad steps back", example=True)
-    judge: str = parameter("objective", doc="what calls a step bad", choices=("objective", "sample"), example="sample")
+    count: int = parameter(2, least=1, doc="bad steps until two_out removes a row", example=1, beside=TWO_OUT)
+    decay: float = parameter(
+        0.5, above=0.0, below=1.0, doc="factor of the chance after a bad step", example=0.1, beside=CHANCE
+    )
+    take_back: bool = parameter(False, doc="two_out, probability: take bad steps back", example=True, beside=TWO_OUT)
+    judge: str = parameter(
+        "objective", doc="what calls a step bad", choices=("objective", "sample"), example="sample", beside=TWO_OUT
+    )
     epochs: int | None = parameter(None, least=1, doc="epochs at most", example=1)
     evaluate_every: int = parameter(1, least=1, doc="epochs between evaluations", example=2)
-    seed: int | None = parameter(None, doc="of the samples; null = the config's", least=0, example=1)
+    seed: int | None = parameter(
+        None, doc="of the samples; null = the config's", least=0, example=1, beside={"sample": 5}
+    )
 
     def minimize(
         self,

@@ -82,7 +82,9 @@ class Probe(IterativeSolver):
     epsilon: float = parameter(0.05, above=0.0, below=1.0, doc="phi that ends the run", example=0.5)
     dormant: bool = parameter(True, doc="leave out rows that have not mattered for a while", example=False)
     diagnostics: Mapping[str, tuple[float, ...]] | None = parameter(
-        None, doc="{reference: w} records distances to w, and runs PROBE* and IDEAL"
+        None,
+        doc="{reference: w} records distances to w, and runs PROBE* and IDEAL",
+        example={"reference": (0.0,) * 6},
     )
     seed: int | None = parameter(None, doc="of the rows' sleep; null = the config's", least=0, example=1)
 
