@@ -95,3 +95,61 @@ def test_a_label_that_the_model_does_not_know_is_an_error_and_no_crash():
     assert values["accuracy"] == pytest.approx(2 / 3)
     assert values["log_loss"] is None
     assert values["macro_f1"] == pytest.approx(2 / 3)
+
+
+def test_deviances_by_hand():
+    y, mean = np.array([1.0, 3.0, 2.0]), np.array([2.0, 3.0, 1.0])
+    s = numbers(y, mean, power=1.5)
+    values = evaluate(["poisson_deviance", "gamma_deviance", "tweedie_deviance", "d2_poisson"], s)
+    poisson = 2.0 * (y * np.log(y / mean) - y + mean).mean()
+    assert values["poisson_deviance"] == pytest.approx(poisson)
+    assert values["gamma_deviance"] == pytest.approx(2.0 * (np.log(mean / y) + y / mean - 1.0).mean())
+    assert values["tweedie_deviance"] == pytest.approx(4.0 * ((np.sqrt(y) - np.sqrt(mean)) ** 2 / np.sqrt(mean)).mean())
+    assert values["d2_poisson"] == pytest.approx(1.0 - poisson / (2.0 * (y * np.log(y / 2.0)).mean()))
+
+
+def test_deviances_where_they_are_not_defined():
+    assert evaluate(["gamma_deviance", "d2_gamma"], numbers([0.0, 1.0], [1.0, 1.0])) == {
+        "gamma_deviance": None,
+        "d2_gamma": None,
+    }
+    assert evaluate(["d2_poisson"], numbers([0.0, 0.0], [1.0, 1.0])) == {"d2_poisson": None}
+    # a mean that has come to 0 is infinitely wrong where there was something, and no nan
+    assert evaluate(["poisson_deviance"], numbers([2.0, 1.0], [0.0, 1.0]))["poisson_deviance"] > 100.0
+
+
+def label_sets(weights=None):
+    y = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    f = np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0]])
+    return Scored(y, f, np.argsort(-f, axis=1), weights, 3, {})
+
+
+def test_rankings_of_labels_by_hand():
+    names = ["label_average_precision", "label_ranking_loss", "label_coverage", "one_error"]
+    values = evaluate(names, label_sets())
+    # rows without labels, or with all of them, rank nothing
+    assert values == {
+        "label_average_precision": pytest.approx(((1.0 + 2.0 / 3.0) / 2.0 + 0.5) / 2.0),
+        "label_ranking_loss": pytest.approx((0.5 + 0.5) / 2.0),
+        "label_coverage": pytest.approx((3.0 + 2.0) / 2.0),
+        "one_error": pytest.approx(0.5),
+    }
+    first_only = evaluate(names, label_sets(np.array([2.0, 0.0, 1.0, 1.0])))
+    assert first_only["label_coverage"] == pytest.approx(3.0)
+    assert set(evaluate(names, label_sets(np.array([0.0, 0.0, 1.0, 1.0]))).values()) == {None}
+
+
+def test_distance_in_a_tree_by_hand():
+    edges = (("b", "a"), ("c", "a"), ("d", "b"))
+    verdict = Scored(np.array([1, 3, 0]), np.zeros((3, 4)), np.array([1, 2, 3]), None, 4, {"edges": edges})
+    # b for b; c for d over b and a; d for a over b
+    assert evaluate(["tree_distance"], verdict) == {"tree_distance": pytest.approx((0 + 3 + 2) / 3)}
+    unknown = Scored(np.array([4]), np.zeros((1, 4)), np.array([1]), None, 4, {"edges": edges})
+    assert evaluate(["tree_distance"], unknown) == {"tree_distance": None}
+
+
+def test_asymmetric_error_and_novelty_by_hand():
+    values = evaluate(["asymmetric_mse"], numbers([0.0, 0.0], [2.0, -1.0], tau=0.9))
+    assert values["asymmetric_mse"] == pytest.approx((0.1 * 4.0 + 0.9 * 1.0) / 2.0)
+    verdict = numbers([0.0, 0.0, 0.0], [1.0, -1.0, 1.0], [1.0, 2.0, 1.0])
+    assert evaluate(["novel_share"], verdict) == {"novel_share": 0.5}
