@@ -17,13 +17,17 @@ def option_types(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
+def is_table(kind: Any) -> bool:
+    """Whether the type is that of rows of entries, for which a file may stand."""
+    return "tuple[tuple" in str(kind)
+
+
 def checked(kind: Any, value: Any) -> Any:
     """`value` as `kind`: numbers may stand in quotes, but true is no number; a path serves where a matrix is wanted.
 
     Raises ValueError saying what was expected.
     """
-    matrix = "tuple[tuple" in str(kind)
-    if matrix and isinstance(value, str):
+    if is_table(kind) and isinstance(value, str):
         value = _table(value, str if "str" in str(kind) else float)
     adapter: TypeAdapter[Any] = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
     try:

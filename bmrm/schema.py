@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from bmrm.config import AUTO, FORMATS, PLUG_INS, DataSection, OutputSection, PlugIn, Settings
-from bmrm.fields import option_types
+from bmrm.fields import is_table, option_types
 from bmrm.registry import Entry, Range, option_name
 
 
@@ -38,6 +38,8 @@ def _entry_schema(entry: Entry[Any], plug_in: PlugIn) -> dict[str, Any]:
     required = ["name"]
     for field in entry.parameters:
         option = TypeAdapter(types[field.name]).json_schema()
+        if is_table(types[field.name]):
+            option = {"anyOf": [option, {"type": "string", "description": "a file of its rows"}]}
         limits: Range | None = field.metadata.get("range")
         if limits is not None:
             option |= {"description": f"{limits.doc}; {limits}"}
