@@ -29,9 +29,9 @@ CASES = {
     "irls holdout": ("logistic", "irls", {"holdout_size": 0.25, "binitmean": True, "jacobi": True, "seed": 3}),
     "nonlinear_cg": ("logistic", "nonlinear_cg", {}),
     "proximal_gradient": ("logistic", "proximal_gradient", {}),
-    "pegasos": ("hinge", "pegasos", {"sample": 7, "seed": 1}),
-    "pegasos two_out": ("hinge", "pegasos", {"sample": 7, "variant": "two_out", "judge": "sample"}),
-    "pegasos probability": ("logistic", "pegasos", {"sample": 7, "variant": "probability", "averaging": True}),
+    "pegasos": ("hinge", "pegasos", {"seed": 1}),
+    "pegasos two_out": ("hinge", "pegasos", {"variant": "two_out", "judge": "sample"}),
+    "pegasos probability": ("logistic", "pegasos", {"variant": "probability", "averaging": True}),
     "probe": ("hinge", "probe", {"seed": 2}),
     "probe awake": ("logistic", "probe", {"dormant": False}),
 }
@@ -53,9 +53,10 @@ def main(source):
     data = whole.select(np.flatnonzero(mine))
     steps = 25 if source == "small" else 10
     answers = {}
+    sample = {"pegasos": {"sample": max(7, whole.rows // 20)}}
     for case, (loss, name, options) in CASES.items():
         risk = shared_risk(data, LOSSES.make(loss), group, bias=True)
-        short = SOLVERS.make(name, {"tolerance": 0.0, "max_iterations": steps, **options})
+        short = SOLVERS.make(name, {"tolerance": 0.0, "max_iterations": steps} | sample.get(name, {}) | options)
         solution = lead(risk, group, lambda risk, solver=short: solver.minimize(risk, L2(0.003)))
         if solution is not None:
             answers[case] = {"objectives": [line.objective for line in solution.history], "w": solution.w.tolist()}

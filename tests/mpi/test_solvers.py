@@ -23,7 +23,9 @@ def compare(one, several, iterates):
         first, other = one[case], several[case]
         length = min(len(first["objectives"]), len(other["objectives"]), iterates)
         assert length > 2, case
-        np.testing.assert_allclose(other["objectives"][:length], first["objectives"][:length], rtol=1e-12, err_msg=case)
+        # inner conjugate gradients, line searches and masters amplify rounding; plain steps do not
+        rtol = 1e-5 if CASES[case][1] in CERTIFIED else 1e-12
+        np.testing.assert_allclose(other["objectives"][:length], first["objectives"][:length], rtol=rtol, err_msg=case)
         if case in CERTIFIED:
             assert other["status"] == "CONVERGED", case
             assert other["objective"] == pytest.approx(first["objective"], rel=1e-7), case
