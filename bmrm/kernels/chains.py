@@ -74,11 +74,11 @@ def _add_products(a, b, pairs):  # type: ignore[no-untyped-def]
 
 
 @fast_jit
-def _chances(f, E, ET, forward, b, pairs):  # type: ignore[no-untyped-def]
+def _chances(f, E, ET, chances, forward, b, pairs):  # type: ignore[no-untyped-def]
     """The logarithm of the sum over labellings of exp(score), the largest score of each token taken off.
 
-    Fills `forward` with the chance of each label of each token, and adds to `pairs` what, times E, is that of each
-    transition. `b` is overwritten. Sums are scaled to 1 at every token.
+    Fills `chances` with that of each label of each token, and adds to `pairs` what, times E, is that of each
+    transition. `forward` and `b` are overwritten. Sums are scaled to 1 at every token.
     """
     steps, labels = f.shape[0], E.shape[0]
     total = 0.0
@@ -106,19 +106,15 @@ def _chances(f, E, ET, forward, b, pairs):  # type: ignore[no-untyped-def]
         total += math.log(mass)
     for k in range(labels):
         b[steps - 1, k] *= inverse[steps - 1]
+        chances[steps - 1, k] = forward[steps - 1, k]
     for back in range(1, steps):
         t = steps - 1 - back
         _times(b[t + 1], ET, reach)
-        potential = b[t]
+        potential, here, chance = b[t], forward[t], chances[t]
         for k in range(labels):
             potential[k] *= inverse[t] * reach[k]
+            chance[k] = here[k] * reach[k]
     _add_products(forward, b, pairs)
-    for back in range(1, steps):
-        t = steps - 1 - back
-        _times(b[t + 1], ET, reach)
-        here = forward[t]
-        for k in range(labels):
-            here[k] *= reach[k]
     return total
 
 
@@ -138,7 +134,7 @@ def chain_likelihoods(f, trans, y, starts, weights, slope, trans_slope):  # type
     longest = 0
     for s in range(starts.size - 1):
         longest = max(longest, starts[s + 1] - starts[s])
-    b = np.empty((longest, labels))
+    b, forward = np.empty((longest, labels)), np.empty((longest, labels))
     pairs, sums = np.zeros((labels, labels)), np.zeros((labels, labels))
     total = 0.0
     for s in range(starts.size - 1):
@@ -157,7 +153,8 @@ def chain_likelihoods(f, trans, y, starts, weights, slope, trans_slope):  # type
             )
             continue
         into = sums if weight == 1.0 else pairs
-        value = _chances(f[first:stop], E, ET, slope[first:stop], b[: stop - first], into)
+        steps = stop - first
+        value = _chances(f[first:stop], E, ET, slope[first:stop], forward[:steps], b[:steps], into)
         for t in range(first, stop):
             high = f[t, 0]
             for k in range(1, labels):

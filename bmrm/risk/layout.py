@@ -100,3 +100,13 @@ class TailedMap:
         if w.shape != (self.dim,):
             raise InputError(f"w has shape {w.shape}, expected ({self.dim},)")
         return w[: self.rows_map.dim], w[self.rows_map.dim :]
+
+
+def followed(vector: Vector, more: Vector) -> Vector:
+    """`vector` with `more` behind it; in its own memory where that has room for just so many numbers, else copied."""
+    whole = vector.base
+    room = isinstance(whole, np.ndarray) and whole.shape == (vector.size + more.size,) and whole.dtype == vector.dtype
+    if not room or whole.ctypes.data != vector.ctypes.data:  # type: ignore[union-attr]
+        return np.concatenate((vector, more))
+    whole[vector.size :] = more  # type: ignore[index]
+    return whole  # type: ignore[return-value]

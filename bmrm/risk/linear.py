@@ -16,7 +16,7 @@ from bmrm.problem import Blocks, Identity, InputError, Loss, PreparedLoss, RowSu
 from bmrm.risk.chosen_rows import ChosenRows
 from bmrm.risk.columns import Columns
 from bmrm.risk.identity import DataIdentity
-from bmrm.risk.layout import TailedMap
+from bmrm.risk.layout import TailedMap, followed
 from bmrm.risk.linear_map import DataMap, Span, added
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.variants import LossVariants
@@ -132,12 +132,14 @@ class LinearRisk:
         products = rows_map.products
 
         def work(chunks: list[Chunk]) -> tuple[float, Array, Array, Array]:
-            value, gradient, total = 0.0, rows_map.zeros(), np.zeros(layout.shape(1)[1:])
+            value, gradient, total = 0.0, rows_map.zeros(layout.extra), np.zeros(layout.shape(1)[1:])
             of_parameters = np.zeros(layout.extra)
             for start, stop, prepared in chunks:
                 f = layout.new(stop - start, parameters)
                 products.scores(start, stop, v, offset, layout.table(f))
                 loss, slope = prepared.value_and_slope(f)
+                if layout.extra:  # w is long, and a chunk in the cache
+                    slope /= self.mass
                 table = plain(layout.table(slope))
                 products.add_pull_back(start, stop, table, gradient)
                 value += loss
@@ -149,9 +151,7 @@ class LinearRisk:
         values, gradients, totals, tails = zip(*self._workers.map(work, plan), strict=True)
         subgradient = rows_map.outward(added(list(gradients)), added(list(totals)))
         if layout.extra:
-            raw, subgradient = subgradient, np.empty(self.dim)
-            np.divide(raw, self.mass, out=subgradient[: raw.size])
-            np.divide(added(list(tails)), self.mass, out=subgradient[raw.size :])
+            subgradient = followed(subgradient, added(list(tails)))
         else:
             subgradient /= self.mass
         return sum(values) / self.mass, subgradient

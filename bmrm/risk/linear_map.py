@@ -158,9 +158,10 @@ class DataMap:
             scaled = np.concatenate([scaled, np.reshape(total, (1, *scaled.shape[1:]))])
         return scaled.ravel()
 
-    def zeros(self) -> Array:
-        """A gradient of 0 for stored features."""
-        return np.zeros(self._shape_of(self.features))
+    def zeros(self, spare: int = 0) -> Array:
+        """A gradient of 0 for stored features, in memory that has room for `spare` numbers behind it."""
+        size = self.features * self.scores_per_row
+        return np.zeros(size + spare)[:size].reshape(self._shape_of(self.features))
 
     def spans(self, start: int, stop: int) -> list[Span]:
         """The rows shared out to threads, by non-zeros; one span where threads would not pay."""
