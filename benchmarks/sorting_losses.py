@@ -62,8 +62,8 @@ def measure() -> Table:
         rows.append((f"`{name}`", loss_time, ratio(loss_time, times["argsort"]), ratio(loss_time, times["product"])))
     return Table(
         "Losses that sort",
-        f"Value and slope of a million rows on one thread, against `numpy.argsort` of the scores and against one product"
-        f" of the weights with the data ({PER_ROW} non-zeros a row).",
+        f"Value and slope of a million rows on one thread, against `numpy.argsort` of the scores and against one"
+        f" product of the weights with the data ({PER_ROW} non-zeros a row).",
         ("loss", "an evaluation", "over argsort", "over a product"),
         tuple(rows),
     )
