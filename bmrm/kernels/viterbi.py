@@ -157,12 +157,13 @@ def _by_errors(f, trans, observed, y, first, stop, D):  # type: ignore[no-untype
                 continue
             own_step = step_score(f, trans, observed, at, y[at - 1], y[at])
             shift = 0 if right else 1
+            here = D[t, j, shift:]
             for i in range(labels):
                 gain = step_score(f, trans, observed, at, i, j) - own_step + (f[at, j] - truth)
+                before = D[t - 1, i]
                 for e in range(t + 1):
-                    reach = D[t - 1, i, e] + gain
-                    if reach > D[t, j, e + shift]:
-                        D[t, j, e + shift] = reach
+                    reach = before[e] + gain
+                    here[e] = reach if reach > here[e] else here[e]
 
 
 @jit
