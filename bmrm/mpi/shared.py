@@ -126,8 +126,8 @@ def _refuse_parted_groups(targets: Targets, group: Group) -> None:
             if twice.size:
                 at = order[twice[0] : twice[0] + 2]
                 raise InputError(
-                    f"query {names[at[0]]} has rows on the ranks {owners[at[0]]} and {owners[at[1]]}; expected all rows "
-                    "of a query in one file and, there, after one another"
+                    f"query {names[at[0]]} has rows on the ranks {owners[at[0]]} and {owners[at[1]]}; expected all"
+                    " rows of a query in one file and, there, after one another"
                 )
 
 

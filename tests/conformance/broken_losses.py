@@ -1,6 +1,7 @@
 """For each property a loss that breaks it: were one to pass, the property would test nothing."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -82,7 +83,7 @@ class LaterRowsCostMore(Plain):
 
 
 class Impure(Plain):
-    calls = []
+    calls: ClassVar[list[int]] = []
 
     def value(self, f, y):
         self.calls.append(1)

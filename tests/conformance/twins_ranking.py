@@ -81,7 +81,7 @@ def _ordinal_thresholds(loss, y, f):
 
 
 def _rankings(measure):
-    """The mean over queries, `measure(loss, grades)` giving the levels, the weights by rank and the loss of a ranking."""
+    """The mean over queries; `measure(loss, grades)` gives the levels, the weights by rank, the loss of a ranking."""
 
     def total(loss, y, f):
         values = []
