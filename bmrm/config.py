@@ -21,6 +21,7 @@ from bmrm.marks import Document, Place
 from bmrm.problem import BmrmError, InputError
 from bmrm.registry import Range, Registry, nearest, option_name
 from bmrm.regularizers import REGULARIZERS
+from bmrm.relative import checked_rule
 from bmrm.solvers import SOLVERS
 
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -215,6 +216,7 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
     limits: dict[str, Range | None] = {option_name(f.name): f.metadata.get("range") for f in entry.parameters}
     before = len(problems)
     given: dict[str, Any] = {}
+    relative: dict[str, Any] = {}
     for key, raw in value.items():
         at: Place = (*place, str(key))
         if key not in types and key not in extra_types:
@@ -222,6 +224,10 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
             problems.append((at, f"{plug_in.registry.kind} {name!r} has no option {key!r}{known}"))
             continue
         try:
+            if key == "lambda" and isinstance(raw, dict):
+                relative[key] = checked_rule(raw)
+                given[key] = 1.0
+                continue
             given[key] = checked((extra_types | types)[key], raw)
         except ValueError as error:
             problems.append((at, f"{section}.{key} is {raw!r:.60}, expected {error}"))
@@ -241,7 +247,8 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
     except BmrmError as error:
         problems.append((place, f"{section}: {error}"))
         return {}
-    return {"name": name} | {option_name(f.name): getattr(instance, f.name) for f in entry.parameters} | extra
+    options = {option_name(f.name): getattr(instance, f.name) for f in entry.parameters}
+    return {"name": name} | options | relative | extra
 
 
 def _sentence(place: Place, detail: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from bmrm.config import AUTO, FORMATS, PLUG_INS, DataSection, OutputSection, PlugIn, Settings
 from bmrm.fields import is_table, option_types
 from bmrm.registry import Entry, Range, option_name
+from bmrm.relative import SCHEMA
 
 
 def json_schema() -> dict[str, Any]:
@@ -47,6 +48,8 @@ def _entry_schema(entry: Entry[Any], plug_in: PlugIn) -> dict[str, Any]:
             required.append(option_name(field.name))
         else:
             option["default"] = field.default
+        if option_name(field.name) == "lambda":
+            option = {"anyOf": [option, SCHEMA], "description": option.pop("description", "")}
         properties[option_name(field.name)] = option
     return {
         "type": "object",

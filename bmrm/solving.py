@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +30,7 @@ from bmrm.problem import (
     Vector,
     ability,
 )
+from bmrm.relative import lambda_of
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -54,6 +55,8 @@ class Problem:
     scale: str = "none"
     positive_label: float | str | None = None
     threads: int | None = None
+    relative: Mapping[str, Any] | None = None
+    """Where lambda follows the data: the checked rule of `bmrm.relative`."""
 
 
 def solve(
@@ -81,6 +84,9 @@ def solve(
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
     with together(group):  # the same error on every rank, if any
         columns = SCALINGS[problem.scale].columns(data, group) or Columns()
+        if problem.relative is not None:
+            lam = lambda_of(problem.relative, data, columns, group)
+            problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
     group.first_per_node(lambda: _compile(data, problem, summary, columns))
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))

@@ -97,9 +97,13 @@ def problem_of(settings: Mapping[str, Any]) -> Problem:
     threads = solver.pop("threads")
     if "seed" in solver and solver["seed"] is None:
         solver["seed"] = settings["seed"]
+    regularizer, relative = dict(settings["regularizer"]), None
+    if isinstance(regularizer.get("lambda"), Mapping):
+        relative, regularizer["lambda"] = regularizer["lambda"], 1.0
     return Problem(
         loss=from_plain(LOSSES, settings["loss"]),
-        regularizer=from_plain(REGULARIZERS, settings["regularizer"]),
+        regularizer=from_plain(REGULARIZERS, regularizer),
+        relative=relative,
         solver=from_plain(SOLVERS, solver),
         bias=settings["data"]["bias"],
         scale=settings["data"]["scale"],

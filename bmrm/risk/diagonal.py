@@ -24,24 +24,25 @@ def diagonal(X: Matrix, columns: Columns, bias: bool, weights: Vector) -> Vector
     bias : whether a constant feature 1 follows.
     weights : (rows,).
     """
-    squares, total = _sums(X, weights, squared=True), float(weights.sum())
+    squares, total = _sums(X, weights, 2), float(weights.sum())
     if columns.shift is not None:
-        squares += columns.shift * (columns.shift * total - 2.0 * _sums(X, weights, squared=False))
+        squares += columns.shift * (columns.shift * total - 2.0 * _sums(X, weights, 1))
     if columns.scale is not None:
         squares *= columns.scale**2
     return np.append(squares, total) if bias else squares
 
 
-def _sums(X: Matrix, weights: Vector, squared: bool) -> NDArray[np.float64]:
+def _sums(X: Matrix, weights: Vector, power: int) -> NDArray[np.float64]:
     sums = np.zeros(X.shape[1])
     for start in range(0, X.shape[0], ROWS):
         stop = min(start + ROWS, X.shape[0])
         part = part_of(X, start, stop)
-        products_of(_squared(part) if squared else part, 1).add_pull_back(0, stop - start, weights[start:stop], sums)
+        products_of(squared(part) if power == 2 else part, 1).add_pull_back(0, stop - start, weights[start:stop], sums)
     return sums
 
 
-def _squared(part: Matrix) -> Matrix:
+def squared(part: Matrix) -> Matrix:
+    """The squares of the entries, float64."""
     if not isinstance(part, Csr):
         return np.asarray(part, np.float64) ** 2
     if part.values is None:
