@@ -1,7 +1,7 @@
 """Measures of one ranking: the rows of a query with their grades, ordered by score.
 
-Rows of equal score stand in no order: every measure but `average_precision` is the mean over all orders of them, so
-that no model gains by giving many rows one score. None where a measure is not defined.
+Rows of equal score stand in no order: every measure is the mean over all orders of them, so that no model gains by
+giving many rows one score. None where a measure is not defined.
 """
 
 from __future__ import annotations
@@ -91,14 +91,23 @@ def break_even(y: Array, f: Array) -> float | None:
 
 
 def average_precision(y: Array, f: Array) -> float | None:
-    """Mean over the rows of grade above 0 of the precision down to their score, rows of equal score included."""
+    """Mean over the rows of grade above 0 of the precision among the rows down to them.
+
+    In a block of n rows of equal score, g of them relevant, below N rows with G relevant: the row at place j is
+    relevant with chance g / n, and then (j - 1) (g - 1) / (n - 1) of those before it in the block are, on average.
+    """
     relevant = y > 0.0
     if not relevant.any():
         return None
-    rising, good = np.sort(f), np.sort(f[relevant])
-    down_to = f.size - np.searchsorted(rising, f[relevant], side="left")
-    found = good.size - np.searchsorted(good, f[relevant], side="left")
-    return float(np.mean(found / down_to))
+    order = np.argsort(-f, kind="stable")
+    starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(np.diff(f[order])) + 1))
+    lengths = np.diff(np.append(starts, f.size))
+    good = np.add.reduceat(relevant[order].astype(np.float64), starts)
+    before = np.cumsum(good) - good
+    place = np.arange(f.size) - np.repeat(starts, lengths)
+    inside = np.repeat((good - 1.0) / np.maximum(lengths - 1, 1), lengths) * place
+    precision = (np.repeat(before, lengths) + 1.0 + inside) / np.arange(1, f.size + 1)
+    return float(np.repeat(good / lengths, lengths) @ precision) / float(good.sum())
 
 
 def kendall_tau(y: Array, f: Array) -> float | None:
