@@ -1,0 +1,82 @@
+"""Measures of folds with a confidence interval (Komarek's thesis 2004, section 5.1.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.metrics.classes import auc
+from bmrm.metrics.core import Scored
+from bmrm.problem import InputError
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over folds and where the true mean lies with the confidence asked for."""
+
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+    """Of the folds."""
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """mean -+ t s / sqrt(n), with t the quantile of Student's distribution of n - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    values : of the folds, taken as independent; at least two.
+    confidence : in (0, 1).
+    """
+    from scipy.stats import t
+
+    if len(values) < 2:
+        raise InputError(f"an interval needs at least two values, found {len(values)}")
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence is {confidence}, expected a number between 0 and 1")
+    mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1))
+    half = float(t.ppf(0.5 + 0.5 * confidence, len(values) - 1)) * deviation / math.sqrt(len(values))
+    return Interval(mean, mean - half, mean + half, tuple(map(float, values)))
+
+
+def interval_over_folds(
+    scored: Scored,
+    fold: NDArray[np.int64],
+    measure: Callable[[Scored], float | None] = auc,
+    confidence: float = 0.95,
+) -> Interval:
+    """The measure of each fold by itself, their mean and its interval.
+
+    Parameters
+    ----------
+    scored : all rows, each with the score from the model that has not seen its fold.
+    fold : (rows,) the number of each row's fold.
+    measure : the area under the ROC curve, or another.
+    confidence : of the interval.
+
+    Raises
+    ------
+    InputError
+        Where the measure is not defined in some fold, or there are fewer than two folds.
+    """
+    values = []
+    for number in np.unique(fold):
+        value = measure(_rows(scored, fold == number))
+        if value is None:
+            raise InputError(f"the measure is not defined in fold {number}; use fewer folds")
+        values.append(value)
+    return t_interval(values, confidence)
+
+
+def _rows(s: Scored, rows: NDArray[np.bool_]) -> Scored:
+    weights = None if s.weights is None else s.weights[rows]
+    groups = None if s.groups is None else s.groups[rows]
+    return Scored(s.y[rows], s.scores[rows], s.predicted[rows], weights, s.classes, s.parameters, groups, s.labels)
