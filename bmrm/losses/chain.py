@@ -13,8 +13,9 @@ from bmrm.kernels.vectors import plain
 from bmrm.kernels.viterbi import best_labels, best_labels_observed
 from bmrm.losses import domain
 from bmrm.losses.base import Labels, LossBase
-from bmrm.losses.prepared import NO_WEIGHTS, Array, Positions
-from bmrm.problem import InputError, Summary, Targets, Vector
+from bmrm.losses.prepared import Array
+from bmrm.losses.sentences import PreparedChains, sentence_starts, sentence_weights
+from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import parameter
 
 
@@ -48,6 +49,7 @@ class ChainLoss(LossBase):
 
     kernel: ClassVar[Callable[..., float]]
     """(f, transitions, observed, y, starts, weights, slope, slope of transitions) -> sum; adds to slopes of zeros."""
+    prepared: ClassVar[type[PreparedChains]] = PreparedChains
 
     def summarise(self, targets: Targets) -> Summary:
         """The labels of these tokens and how many have each."""
@@ -61,7 +63,7 @@ class ChainLoss(LossBase):
         y = domain.label_positions(targets, summary.labels, self.title)
         starts = sentence_starts(targets.groups, targets.rows, self.title)
         weights = domain.checked_weights(targets, self.title)
-        return PreparedChains(self, y, starts, sentence_weights(weights, starts, self.title), len(summary.labels))
+        return self.prepared(self, y, starts, sentence_weights(weights, starts, self.title), len(summary.labels))
 
     def extra_parameters(self, labels: int) -> int:
         """The number of parameters that are learned with the weights, for so many labels."""
@@ -90,71 +92,3 @@ class ChainLoss(LossBase):
         best(plain(f), trans, nothing, 0.0, starts, path)
         chosen: NDArray[Any] = np.array(labels)[path]
         return chosen
-
-
-class PreparedChains:
-    """Some sentences, ready to be evaluated.
-
-    Attributes
-    ----------
-    y : (tokens,) positions of labels, int64.
-    starts : (sentences + 1,) int64, where each sentence starts, and the number of tokens.
-    weights : (sentences,), or None where all are 1.
-    labels : K.
-    """
-
-    infimum = 0.0
-
-    def __init__(self, loss: ChainLoss, y: Positions, starts: Positions, weights: Vector | None, labels: int) -> None:
-        self.loss, self.y, self.starts, self.weights, self.labels = loss, y, starts, weights, labels
-        self.observed = loss.transitions == "observed"
-        self.scores_per_row = labels + (labels * labels if self.observed else 0)
-        self.extra_dim = labels * labels
-        self.mass = float(starts.size - 1) if weights is None else float(weights.sum())
-        self.smooth = bool(loss.smooth)
-
-    def part(self, start: int, stop: int) -> PreparedChains:
-        """The tokens [start, stop), whole sentences."""
-        first, last = np.searchsorted(self.starts, (start, stop))
-        if self.starts[first] != start or self.starts[last] != stop:
-            raise InputError(f"{self.loss.title}: the rows {start} to {stop} part a sentence")
-        weights = None if self.weights is None else self.weights[first:last]
-        starts = self.starts[first : last + 1] - start
-        return PreparedChains(self.loss, self.y[start:stop], starts, weights, self.labels)
-
-    def value_and_slope(self, f: Array) -> tuple[float, Array]:
-        """The weighted sum over the sentences, and its slope; `f` and slope are flat, the transitions last."""
-        f = plain(f)
-        slope = np.zeros_like(f)
-        weights = NO_WEIGHTS if self.weights is None else self.weights
-        table, transitions = self._split(f)
-        table_slope, transitions_slope = self._split(slope)
-        value = self.loss.kernel(
-            table, transitions, self.observed, self.y, self.starts, weights, table_slope, transitions_slope
-        )
-        return float(value), slope
-
-    def _split(self, f: Array) -> tuple[Array, Array]:
-        rows = self.y.shape[0]
-        border = rows * self.scores_per_row
-        return f[:border].reshape(rows, self.scores_per_row), f[border:].reshape(self.labels, self.labels)
-
-
-def sentence_starts(groups: NDArray[np.int64] | None, rows: int, loss: str) -> Positions:
-    """(sentences + 1,) int64: the first row of each run of equal groups, then the number of rows."""
-    if groups is None and rows:
-        raise InputError(f"{loss}: no groups, expected the number of its sentence for each token")
-    inner = np.empty(0, np.int64) if groups is None else np.flatnonzero(np.diff(groups)) + 1
-    ends = [0, rows] if rows else [0]
-    return np.concatenate((ends[:1], inner, ends[1:])).astype(np.int64)
-
-
-def sentence_weights(weights: Vector | None, starts: Positions, loss: str) -> Vector | None:
-    """(sentences,): the weight that all tokens of a sentence share."""
-    if weights is None:
-        return None
-    each = weights[starts[:-1]]
-    other = np.flatnonzero(weights != np.repeat(each, np.diff(starts)))
-    if other.size:
-        raise InputError(f"{loss}: the weight of row {other[0]} differs from that of the rest of its sentence")
-    return each

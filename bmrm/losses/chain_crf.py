@@ -8,6 +8,7 @@ from typing import Any
 from bmrm.kernels.chains import chain_likelihoods, chain_likelihoods_observed
 from bmrm.losses import register
 from bmrm.losses.chain import ChainLoss
+from bmrm.losses.sentences import CurvedChains
 
 
 def _kernel(f: Any, transitions: Any, observed: bool, *rest: Any) -> Any:
@@ -29,3 +30,4 @@ class ChainCrf(ChainLoss):
     source = "Lafferty, McCallum & Pereira 2001"
     smooth = True
     kernel = staticmethod(_kernel)
+    prepared = CurvedChains
