@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 from urllib.parse import parse_qsl
@@ -10,6 +11,7 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
+from bmrm.data.thesis import Thesis
 from bmrm.problem import InputError, Targets
 from bmrm.registry import check_parameters, nearest, parameter
 
@@ -137,7 +139,11 @@ class Ranking:
         return Dataset(X.reshape(-1, self.features), Targets(y.ravel(), None, groups))
 
 
-GENERATORS: dict[str, type[Generator]] = {cls.name: cls for cls in (SparseBinary, DenseRegression, Multiclass, Ranking)}
+GENERATORS: dict[str, type[Generator]] = {
+    cls.name: cls for cls in (SparseBinary, DenseRegression, Multiclass, Ranking, Thesis)
+}
+CONVERT: dict[str, Callable[[str], int | float | str]] = {"int": int, "float": float, "str": str}
+"""By the type of an option."""
 
 
 def load(name: str) -> Dataset:
@@ -147,14 +153,14 @@ def load(name: str) -> Dataset:
         raise InputError(f"synthetic:{kind}: expected one of {', '.join(GENERATORS)}{nearest(kind, GENERATORS)}")
     cls: Any = GENERATORS[kind]
     types = {field.name: field.type for field in fields(cls)}
-    options: dict[str, int | float] = {}
+    options: dict[str, int | float | str] = {}
     for option, text in parse_qsl(query, keep_blank_values=True):
         if option not in types:
             raise InputError(f"synthetic:{kind} has no option {option!r}{nearest(option, types)}")
-        convert = int if types[option] == "int" else float
+        type_name = str(types[option]).removesuffix(" | None")
         try:
-            options[option] = convert(text)
+            options[option] = CONVERT[type_name](text)
         except ValueError as error:
-            raise InputError(f"synthetic:{kind}: {option} is {text!r}, expected {types[option]}") from error
+            raise InputError(f"synthetic:{kind}: {option} is {text!r}, expected {type_name}") from error
     generator: Generator = cls(**options)
     return generator.make()
