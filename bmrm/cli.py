@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,7 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_model_and_data(add("evaluate", _evaluate, "measure a model on a data file with targets"))
     _add_data(add("info", _info, "say what is in a data file"))
     for name in ("losses", "regularizers", "solvers"):
-        add(name, _list, f"table of the {name} and their options").set_defaults(table=name)
+        table = add(name, _list, f"table of the {name}, or all about one of them")
+        table.add_argument("name", nargs="?", help="one of them, with its options")
+        table.set_defaults(table=name)
     add("schema", _schema, "print the JSON schema of config files")
     return parser
 
@@ -151,6 +154,12 @@ def _list(group: Group, arguments: argparse.Namespace) -> int:
 
     registries: dict[str, Registry[Any]] = {"losses": LOSSES, "regularizers": REGULARIZERS, "solvers": SOLVERS}
     columns = COLUMNS[arguments.table]
+    if arguments.name is not None:
+        entry = registries[arguments.table].get(arguments.name)
+        _print_pairs(entry.name, {heading: text(entry) for heading, text in columns.items()})
+        print(f"\n{inspect.cleandoc(entry.cls.__doc__ or '')}\n")
+        _print_pairs("options", _explained(entry))
+        return 0
     table = Table(title=arguments.table, title_justify="left", show_lines=True)
     for heading in ("name", *columns, "options (default)"):
         name = heading == "name"
@@ -188,13 +197,23 @@ COLUMNS: dict[str, dict[str, Callable[[Entry[Any]], str]]] = {
 
 
 def options_text(entry: Entry[Any]) -> str:
-    """A line per option: its name, default, what it means."""
-    lines = []
+    """The options with their defaults; `bmrm TABLE NAME` says what they mean."""
+    return ", ".join(f"{option_name(field.name)}={_default(field)}" for field in entry.parameters) or "-"
+
+
+def _explained(entry: Entry[Any]) -> dict[str, str]:
+    explained = {}
     for field in entry.parameters:
-        default = "required" if field.default is dataclasses.MISSING else _shown(field.default)
         limits = field.metadata.get("range")
-        lines.append(f"{option_name(field.name)} ({default}): {limits.doc if limits else ''}".rstrip(": "))
-    return "\n".join(lines) or "-"
+        meaning = limits.doc if limits is not None else ""
+        if limits is not None and str(limits) != "any number":
+            meaning += f" ({limits})"
+        explained[f"{option_name(field.name)} = {_default(field)}"] = meaning
+    return explained
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    return "required" if field.default is dataclasses.MISSING else _shown(field.default)
 
 
 def _shown(value: Any) -> str:

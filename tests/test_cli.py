@@ -87,6 +87,16 @@ def test_tables_have_every_entry_and_option(table, registry, capsys):
             assert bmrm.registry.option_name(field.name)[:8] in printed
 
 
+def test_one_plug_in_is_shown_with_its_docstring_and_options(capsys):
+    assert main(["solvers", "bundle"]) == 0
+    printed = capsys.readouterr().out
+    assert "O(1 / (lambda epsilon))" in printed
+    assert "cuts_per_pass = 1" in printed
+    assert "planes a pass" in printed
+    assert main(["losses", "hindge"]) == 2
+    assert "did you mean 'hinge'" in capsys.readouterr().err
+
+
 def test_schema_is_json(capsys):
     assert main(["schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
