@@ -22,6 +22,7 @@ from bmrm.problem import BmrmError, InputError
 from bmrm.registry import Range, Registry, nearest, option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.relative import checked_rule
+from bmrm.searches import SEARCHES
 from bmrm.solvers import SOLVERS
 
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -101,6 +102,7 @@ class Settings(BaseModel):
     loss: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm losses`")
     regularizer: dict[str, Any] = Field(description="likewise; see `bmrm regularizers`")
     solver: dict[str, Any] = Field(description="likewise; see `bmrm solvers`")
+    search: dict[str, Any] | None = Field(None, description="several trainings, of which one is kept; see below")
     output: OutputSection = Field(default_factory=lambda: OutputSection.model_validate({}))
     seed: Annotated[Count, Field(ge=0, lt=2**32)] = Field(0, description="of everything that draws random numbers")
 
@@ -124,6 +126,7 @@ PLUG_INS: Mapping[str, PlugIn] = {
     "regularizer": PlugIn(REGULARIZERS, "l2"),
     "solver": PlugIn(SOLVERS, "auto", {"threads": _THREADS}),
 }
+SEARCH = PlugIn(SEARCHES, "")
 FORMATS = PlugIn(formats, "auto")
 AUTO = "auto"
 
@@ -178,6 +181,8 @@ def _settings(document: Document, default_directory: str) -> Settings:
     value = dict(value)
     for section in PLUG_INS:
         value[section] = _plug_in((section,), PLUG_INS[section], value.get(section, {}), problems)
+    if value.get("search") is not None:
+        value["search"] = _plug_in(("search",), SEARCH, value["search"], problems)
     data = value.get("data")
     if isinstance(data, dict) and data.get("format", AUTO) != AUTO:
         value["data"] = data | {"format": _plug_in(("data", "format"), FORMATS, data["format"], problems)}

@@ -14,10 +14,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bmrm.mpi.group import Group, OtherRankError, open_group
 from bmrm.problem import IncompatibleError, InputError
+
+if TYPE_CHECKING:
+    from bmrm.search import Search
 
 OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 3
 
@@ -58,14 +61,26 @@ def _start(group: Group, parser: argparse.ArgumentParser, arguments: Sequence[st
 
 def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool) -> int:
     """Read the config on rank 0, train on all; returns the exit status."""
-    from bmrm.training import train
+    from bmrm.training import fit_once, train
 
     plain = group.broadcast(_settings(group, config, overrides))
     if plain is None:
         raise OtherRankError(f"{config}: rank 0 has refused it")
-    outcome = train(plain, group, quiet=quiet)
+    fit = fit_once if plain["search"] is None else _search(plain).fit
+    outcome = train(plain, group, quiet=quiet, fit=fit)
     status = None if outcome is None else outcome.status.name
     return {"CONVERGED": OK, "NON_FINITE": FAILED}.get(group.broadcast(status), STOPPED)
+
+
+def _search(plain: dict[str, Any]) -> Search:
+    from bmrm.model import from_plain
+    from bmrm.searches import SEARCHES
+
+    section = dict(plain["search"])
+    if "seed" in section and section["seed"] is None:
+        section["seed"] = plain["seed"]
+    search: Search = from_plain(SEARCHES, section)
+    return search
 
 
 def _settings(group: Group, config: str, overrides: Sequence[str]) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bmrm.config import AUTO, FORMATS, PLUG_INS, DataSection, OutputSection, PlugIn, Settings
+from bmrm.config import AUTO, FORMATS, PLUG_INS, SEARCH, DataSection, OutputSection, PlugIn, Settings
 from bmrm.fields import is_table, option_types
 from bmrm.registry import Entry, Range, option_name
 from bmrm.relative import SCHEMA
@@ -20,6 +20,7 @@ def json_schema() -> dict[str, Any]:
     for section, plug_in in PLUG_INS.items():
         schema["properties"][section] = _plug_in_schema(plug_in)
     schema["$defs"]["DataSection"]["properties"]["format"] = {"anyOf": [{"const": AUTO}, _plug_in_schema(FORMATS)]}
+    schema["properties"]["search"] = {"anyOf": [_plug_in_schema(SEARCH), {"type": "null"}], "default": None}
     schema["required"] = ["data"]
     return schema
 
@@ -74,7 +75,7 @@ def _lines() -> Iterator[str]:
             yield f"| `{key}` | {default} | {field.description}{choices} |"
         yield ""
     yield from ("## `seed`", "", f"{Settings.model_fields['seed'].description}; default 0.", "")
-    for section, plug_in in {**PLUG_INS, "data.format": FORMATS}.items():
+    for section, plug_in in {**PLUG_INS, "search": SEARCH, "data.format": FORMATS}.items():
         yield from (f"## `{section}`", "")
         if plug_in.extra:
             yield from ("For every name:", "", "| option | default | meaning |", "|---|---|---|")

@@ -59,12 +59,18 @@ class Problem:
     """Where lambda follows the data: the checked rule of `bmrm.relative`."""
 
 
+def unwatched(model_of: ModelOf) -> AbstractContextManager[Callback | None]:
+    """The `Watch` that does nothing."""
+    return nullcontext()
+
+
 def solve(
     data: Dataset,
     problem: Problem,
     group: Group,
-    watch: Watch = lambda model_of: nullcontext(),
+    watch: Watch = unwatched,
     others: Mapping[str, Dataset] | None = None,
+    start: Vector | None = None,
 ) -> Model | None:
     """Collective: the model for the rows of all ranks; None but on rank 0.
 
@@ -74,6 +80,7 @@ def solve(
     problem : the same on every rank.
     watch : what surrounds the solver on rank 0.
     others : rows whose targets are checked before the work begins.
+    start : where the solver starts, in its own units (scaled features, a constant feature last); rank 0's counts.
     """
     summary = merged_summary(data.targets, problem.loss, group)
     with together(group):
@@ -112,7 +119,7 @@ def solve(
             return _model(problem, summary, columns, solution, table, intercept, arrays)
 
         with watch(model_of) as callback:
-            solution = problem.solver.minimize(minimised, problem.regularizer, callback=callback)
+            solution = problem.solver.minimize(minimised, problem.regularizer, start=start, callback=callback)
         return model_of(solution)
 
     return lead(risk, group, work)

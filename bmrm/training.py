@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,18 @@ class Outcome:
     directory: Path
 
 
-def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False) -> Outcome | None:
+Fit = Callable[[Mapping[str, Dataset], Problem, Group, Watch], tuple[Model | None, dict[str, Any]]]
+"""Collective: (parts, problem, ranks, watch) -> the model and what the summary says of how it was found."""
+
+
+def fit_once(
+    parts: Mapping[str, Dataset], problem: Problem, group: Group, watch: Watch
+) -> tuple[Model | None, dict[str, Any]]:
+    """One training on `parts["train"]`."""
+    return solve(parts["train"], problem, group, watch, others=parts), {}
+
+
+def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False, fit: Fit = fit_once) -> Outcome | None:
     """Collective: read, solve, measure, write; the outcome on rank 0, None elsewhere.
 
     Parameters
@@ -43,6 +54,7 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False) -> 
     settings : `Settings.plain()`, the same on every rank.
     group : the ranks.
     quiet : no progress and no table.
+    fit : how the model is found; a search tries several.
 
     Raises
     ------
@@ -61,8 +73,10 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False) -> 
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
     load_seconds = time.perf_counter() - begin
     watch = _watch(settings["output"], quiet)
-    model = solve(parts["train"], problem, group, watch, others=parts)
-    metrics = measure_parts(model, problem.loss, parts, group)
+    model, search = fit(parts, problem, group, watch)
+    # a search may end with another loss than it was given; ranks without the model judge nothing
+    loss = problem.loss if model is None else model.loss
+    metrics = measure_parts(model, loss, parts, group)
     if model is None:
         return None
     numbering = {} if loaded.one_based is None else {"one_based": loaded.one_based}
@@ -82,7 +96,10 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False) -> 
         nnz=loaded.nnz,
         metrics=metrics,
     )
-    title = f"{settings['loss']['name']} + {settings['regularizer']['name']} on {', '.join(settings['data']['train'])}"
+    if search:
+        summary["search"] = search
+    trained = getattr(loss, "name", "") or settings["loss"]["name"]
+    title = f"{trained} + {settings['regularizer']['name']} on {', '.join(settings['data']['train'])}"
     written = solution.status is not Status.NON_FINITE
     if written:
         write_run(directory, model, summary, settings, title)

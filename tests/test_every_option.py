@@ -179,6 +179,7 @@ OTHER = {
     ("output", "directory"): "elsewhere",
     ("output", "checkpoint_every"): 1e-9,
     ("seed",): 5,
+    ("search",): {"name": "f_measure", "costs": 2, "folds": 2},
     ("schema",): 2,
     ("loss",): "logistic",
     ("regularizer",): {"name": "l1", "lambda": 0.01},

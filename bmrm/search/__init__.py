@@ -1,0 +1,27 @@
+"""Searches over several trainings, a file each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from bmrm.data.dataset import Dataset
+from bmrm.model import Model
+from bmrm.mpi.group import Group
+from bmrm.searches import SEARCHES
+from bmrm.solving import Problem, Watch
+
+register = SEARCHES.register
+
+
+class Search(Protocol):
+    """A frozen dataclass of options that trains several models and keeps one."""
+
+    def fit(
+        self, parts: Mapping[str, Dataset], problem: Problem, group: Group, watch: Watch
+    ) -> tuple[Model | None, dict[str, Any]]:
+        """Collective: the model, and what `summary.json` says of the search; (None, {}) but on rank 0.
+
+        `parts` has `train`, and `validation` and `test` where the config names them.
+        """
+        ...
