@@ -55,7 +55,8 @@ def seen(function):
         return str(error)
     lines = [(line.iteration, line.objective, line.lower_bound, line.passes) for line in solution.history]
     kinds = [type(getattr(solution, field.name)).__name__ for field in dataclasses.fields(solution)]
-    return solution.w.tolist(), solution.objective, solution.status.name, lines, solution.solver, kinds
+    details = sorted(solution.details or {})
+    return solution.w.tolist(), solution.objective, solution.status.name, lines, solution.solver, kinds, details
 
 
 def features(rows):
