@@ -50,14 +50,14 @@ def total(one: Along, other: Along) -> Along:
     return both
 
 
-def minimize_along(function: Along, accuracy: float, *, batch: int = 1, first: float = 1.0) -> Trial:
+def minimize_along(function: Along, accuracy: float, *, batch: int = 3, first: float = 1.0) -> Trial:
     """The best of the points tried with t > 0, within `accuracy` of the minimum over t >= 0 unless rounding forbids.
 
     Parameters
     ----------
     function : values and derivatives at a vector of t.
     accuracy : how far above the minimum the value may be.
-    batch : points asked for at once; 3 where a call is dear (a network), 1 where it is not.
+    batch : points asked for at once. With 3 a call over a network pays for itself; with 1 fewer points are tried.
     first : the first step tried.
 
     Notes

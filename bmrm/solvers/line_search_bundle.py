@@ -21,7 +21,6 @@ from bmrm.problem import (
     Scores,
     Solution,
     Status,
-    Traffic,
     Vector,
 )
 from bmrm.registry import parameter
@@ -98,7 +97,6 @@ class LineSearchBundle(PlaneSolver):
             return self.finished(run, model, self.name)  # type: ignore[attr-defined]
 
     def _loop(self, run: Monitor, scored: Scored, model: PlaneModel) -> None:
-        batch = 1 if run.risk.ability(Traffic) is None else 3
         w, f = run.start, scored.map.scores(run.start)
         value, slope = scored.phi.value_and_slope(f)
         best = _Best(w, f, value + run.regularizer.value(w))
@@ -111,7 +109,7 @@ class LineSearchBundle(PlaneSolver):
                 proposal = model.solve(master_accuracy(run.relative_gap))
             run.raise_bound(proposal.lower_bound)
             step_f = scored.map.scores(proposal.w) - best.f
-            t = self._search(run, scored, best, proposal.w - best.w, step_f, batch, first)
+            t = self._search(run, scored, best, proposal.w - best.w, step_f, first)
             done = run.record() and self._holds(run, scored, best)
             first = min(max(t, 1e-4), 1.0) if t > 0.0 else first
             mu = self.mu if self.mu is not None else float(np.clip(0.5 * t, 0.05, 0.9))
@@ -141,13 +139,12 @@ class LineSearchBundle(PlaneSolver):
         best: _Best,
         step_w: Vector,
         step_f: Scores,
-        batch: int,
         first: float,
     ) -> float:
         """Move `best` to the minimum along the step; returns the step length, 0 where nothing is gained."""
         function = total(run.regularizer.along(best.w, step_w), scored.phi.along(best.f, step_f))
         accuracy = SEARCH_ACCURACY * max(run.objective - run.lower_bound, 0.0)
-        found = minimize_along(function, accuracy, batch=batch, first=first)
+        found = minimize_along(function, accuracy, first=first)
         if found.value >= best.objective:
             return 0.0
         best.w = best.w + found.t * step_w
