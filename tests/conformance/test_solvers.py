@@ -4,10 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, InputError, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
+from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from tests import problems
 
@@ -170,3 +174,46 @@ def test_solvers_are_frozen_and_check_their_options():
             entry.cls(tolerance=-1.0)
         with pytest.raises(InputError, match="max_iterations"):
             entry.cls(max_iterations=0)
+
+
+def weighted_sparse_risk(loss, weights=True):
+    """A real risk: sparse rows, weights (some 0), a bias."""
+    random = np.random.default_rng(11)
+    X = random.normal(size=(80, 6)) * (random.random((80, 6)) < 0.5)
+    y = X @ random.normal(size=6) + 0.4 * random.normal(size=80)
+    counts = random.integers(0, 4, 80)
+    if not weights:  # weights are repetition
+        X, y, counts = np.repeat(X, counts, axis=0), np.repeat(y, counts), None
+    y = y if loss == "least_squares" else (y > 0.0).astype(int)
+    return LinearRisk(Dataset.from_arrays(csr_array(X), y, counts), LOSSES.make(loss), bias=True)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "least_squares", "squared_hinge"])
+@pytest.mark.parametrize("name", NAMES)
+def test_sparse_weighted_rows(name, loss):
+    kinked = loss == "hinge"
+    if kinked and "kinked loss" in {*fact(name, "refuses"), *fact(name, "stalls")}:
+        return  # covered by the tests of refusals and of stalling
+    tolerance = fact(name, "accuracy", 1e-7)
+    exact = SOLVERS.make("line_search_bundle", {"tolerance": 1e-10})
+    optimum = exact.minimize(weighted_sparse_risk(loss, weights=False), L2(LAM))
+    solution = SOLVERS.make(name, {"tolerance": tolerance}).minimize(weighted_sparse_risk(loss), L2(LAM))
+    assert solution.status in (Status.CONVERGED, Status.OWN_RULE)
+    assert solution.status is Status.CONVERGED or fact(name, "rule")
+    assert solution.lower_bound <= optimum.objective * (1.0 + 1e-9)
+    assert optimum.lower_bound * (1.0 - 1e-9) <= solution.objective <= optimum.objective * (1.0 + 2.0 * tolerance)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_can_be_repeated_to_the_last_bit(name):
+    options = {"tolerance": fact(name, "accuracy", 1e-6)}
+    first, again = (SOLVERS.make(name, options).minimize(weighted_sparse_risk("logistic"), L2(LAM)) for _ in range(2))
+    np.testing.assert_array_equal(first.w, again.w)
+    assert [line.objective for line in first.history] == [line.objective for line in again.history]
+
+
+def test_every_solver_states_its_facts():
+    for entry in SOLVERS.all():
+        for key in ("problem", "needs", "certificate", "cost"):
+            assert entry.facts[key], (entry.name, key)
+        assert entry.facts["source"] or entry.name == "auto"
