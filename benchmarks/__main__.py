@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import pkgutil
+import re
 from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -17,27 +18,36 @@ from benchmarks.harness import Table, machine  # noqa: E402
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "measurements.md"
 HEAD = """# Measurements
 
-Written by `make bench`; every figure can be produced again by it. Medians, with the 5 % and 95 % quantiles of the
-repetitions where times are compared. Machine: {machine}.
+Written by `make bench`; every figure can be produced again by it, or by `python -m benchmarks NAME`. Medians, with the
+5 % and 95 % quantiles of the repetitions where times are compared. Machine: {machine}.
 """
+MARK = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
+"""Stands before the section of a benchmark."""
 
 
 def main() -> None:
-    """All benchmarks, or those named; the page is written only by a run of all."""
+    """Run all benchmarks, or those named, and put their sections into the page; the others stay as they are."""
     names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
     known = [name for name in names if name not in ("harness", "__main__")]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*known, []], help="benchmarks to run; all without a name")
-    wanted = parser.parse_args().names or known
-    pages = [HEAD.format(machine=machine())]
-    for name in wanted:
+    sections = _sections()
+    for name in parser.parse_args().names or known:
         table: Table | None = importlib.import_module(f"benchmarks.{name}").measure()
-        text = table.markdown() if table is not None else f"({name}: skipped, the shared data are missing)\n"
-        print(text, flush=True)
-        pages.append(text)
-    if wanted == known:
-        PAGE.write_text("\n".join(pages))
-        print(f"written: {PAGE}")
+        if table is None:
+            print(f"({name}: skipped, the shared data are missing)", flush=True)
+            continue
+        print(table.markdown(), flush=True)
+        sections[name] = table.markdown()
+    parts = [f"<!-- {name} -->\n{sections[name]}" for name in known if name in sections]
+    PAGE.write_text("\n".join([HEAD.format(machine=machine()), *parts]))
+    print(f"written: {PAGE}")
+
+
+def _sections() -> dict[str, str]:
+    """The sections of the page as it is, by benchmark."""
+    pieces = MARK.split(PAGE.read_text()) if PAGE.exists() else [""]
+    return {name: text.strip() + "\n" for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}
 
 
 if __name__ == "__main__":
