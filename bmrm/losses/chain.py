@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -47,9 +46,8 @@ class ChainLoss(LossBase):
     metrics = ("token_accuracy", "token_f1", "chunk_f1")
     by_group = True
 
-    kernel: ClassVar[Callable[..., float]]
-    """(f, transitions, observed, y, starts, weights, slope, slope of transitions) -> sum; adds to slopes of zeros."""
-    prepared: ClassVar[type[PreparedChains]] = PreparedChains
+    prepared: ClassVar[type[PreparedChains]]
+    """What `prepare` makes."""
 
     def summarise(self, targets: Targets) -> Summary:
         """The labels of these tokens and how many have each."""

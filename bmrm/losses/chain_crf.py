@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from bmrm.kernels.chains import chain_likelihoods, chain_likelihoods_observed
 from bmrm.losses import register
 from bmrm.losses.chain import ChainLoss
-from bmrm.losses.sentences import CurvedChains
-
-
-def _kernel(f: Any, transitions: Any, observed: bool, *rest: Any) -> Any:
-    return (chain_likelihoods_observed if observed else chain_likelihoods)(f, transitions, *rest)
+from bmrm.losses.sentences import LikelihoodChains
 
 
 @register("chain_crf", task="sequence")
@@ -29,5 +23,4 @@ class ChainCrf(ChainLoss):
     formula = "log(sum_y' exp s(y')) - s(y) per sentence, s(y) = sum_t f[t, y_t] + T[y_t-1, y_t]"
     source = "Lafferty, McCallum & Pereira 2001"
     smooth = True
-    kernel = staticmethod(_kernel)
-    prepared = CurvedChains
+    prepared = LikelihoodChains

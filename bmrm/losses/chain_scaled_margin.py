@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmrm.kernels.viterbi import chain_scaled_margins
 from bmrm.losses import register
 from bmrm.losses.chain import ChainLoss
+from bmrm.losses.sentences import ScaledMarginChains
 
 
 @register("chain_scaled_margin", task="sequence")
@@ -23,4 +23,4 @@ class ChainScaledMargin(ChainLoss):
 
     formula = "max_y' errors(y, y') (1 + s(y') - s(y)) per sentence, s(y) = sum_t f[t, y_t] + T[y_t-1, y_t]"
     source = "Tsochantaridis, Joachims, Hofmann & Altun 2005; Teo, Le, Smola & Vishwanathan 2007, table 2"
-    kernel = staticmethod(chain_scaled_margins)
+    prepared = ScaledMarginChains

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.chain_curvature import chain_curvatures
+from bmrm.kernels.chain_margins import chain_margins, chain_margins_along
+from bmrm.kernels.chains import chain_likelihoods, chain_likelihoods_observed
 from bmrm.kernels.vectors import plain
-from bmrm.losses.prepared import NO_WEIGHTS, Array, Positions
+from bmrm.losses.prepared import NO_WEIGHTS, Array, Curve, Positions
 from bmrm.problem import InputError, Vector
 
 
@@ -47,13 +49,15 @@ class PreparedChains:
         """The weighted sum over the sentences, and its slope; `f` and slope are flat, the transitions last."""
         f = plain(f)
         slope = np.zeros_like(f)
-        weights = NO_WEIGHTS if self.weights is None else self.weights
-        table, transitions = self._split(f)
-        table_slope, transitions_slope = self._split(slope)
-        value = self.loss.kernel(
-            table, transitions, self.observed, self.y, self.starts, weights, table_slope, transitions_slope
-        )
-        return float(value), slope
+        return float(self._add_up(*self._split(f), *self._split(slope))), slope
+
+    def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
+        """The weighted sum; the slopes, which are 0, are filled."""
+        raise TypeError(f"{type(self).__name__} defines no sum over sentences")
+
+    @property
+    def _kernel_weights(self) -> Vector:
+        return NO_WEIGHTS if self.weights is None else self.weights
 
     def _split(self, f: Array) -> tuple[Array, Array]:
         rows = self.y.shape[0]
@@ -61,17 +65,60 @@ class PreparedChains:
         return f[:border].reshape(rows, self.scores_per_row), f[border:].reshape(self.labels, self.labels)
 
 
-class CurvedChains(PreparedChains):
-    """`PreparedChains` of `chain_crf`, which has a second derivative."""
+class LikelihoodChains(PreparedChains):
+    """Sentences for `chain_crf`."""
+
+    def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
+        kernel = chain_likelihoods_observed if self.observed else chain_likelihoods
+        total: float = kernel(f, transitions, self.y, self.starts, self._kernel_weights, slope, transitions_slope)
+        return total
 
     def curvature_product(self, f: Array, step: Array) -> Array:
         """The second derivative of the weighted sum at `f`, times `step`; a new flat array."""
         f, step = plain(f), plain(step)
         product = np.zeros_like(f)
-        weights = NO_WEIGHTS if self.weights is None else self.weights
         at, along, into = self._split(f), self._split(step), self._split(product)
-        chain_curvatures(*at, self.observed, *along, self.starts, weights, *into)
+        chain_curvatures(*at, self.observed, *along, self.starts, self._kernel_weights, *into)
         return product
+
+
+class MarginChains(PreparedChains):
+    """Sentences for `chain_margin`."""
+
+    scaled = False
+
+    def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
+        total: float = chain_margins(
+            f,
+            transitions,
+            self.observed,
+            self.scaled,
+            self.y,
+            self.starts,
+            self._kernel_weights,
+            slope,
+            transitions_slope,
+        )
+        return total
+
+    def along(self, f: Array, step: Array) -> Curve:
+        """The function t -> (sum at f + t step, its derivative in t), for a vector of t; no slope is formed."""
+        at, towards = self._split(plain(f)), self._split(plain(step))
+        facts = (self.observed, self.scaled, self.y, self.starts, self._kernel_weights)
+
+        def curve(ts: Vector) -> tuple[Vector, Vector]:
+            ts = np.array(ts, np.float64)
+            values, derivatives = np.empty_like(ts), np.empty_like(ts)
+            chain_margins_along(*at, *towards, *facts, ts, values, derivatives)
+            return values, derivatives
+
+        return curve
+
+
+class ScaledMarginChains(MarginChains):
+    """Sentences for `chain_scaled_margin`."""
+
+    scaled = True
 
 
 def sentence_starts(groups: NDArray[np.int64] | None, rows: int, loss: str) -> Positions:

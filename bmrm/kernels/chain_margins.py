@@ -1,0 +1,167 @@
+"""Margins of chains: the labelling that violates its margin most, for margins and slacks rescaled by errors.
+
+Conventions as in `bmrm.kernels.chains`; `scaled` is False for errors + score, True for errors (1 + score), where the
+score is that of a labelling less that of the true one, `y`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.kernels.chains import step_score
+from bmrm.kernels.jit import jit
+from bmrm.kernels.viterbi import best_labels, best_labels_observed
+
+
+@jit
+def chain_margins(f, trans, observed, scaled, y, starts, weights, slope, trans_slope):  # type: ignore[no-untyped-def]
+    """The sum over sentences of weight times the largest violation; adds to `slope` and `trans_slope`.
+
+    `weights` is empty where all are 1.
+    """
+    path = np.empty(y.size, np.int64)
+    worst_labels(f, trans, observed, scaled, y, starts, path)
+    total = 0.0
+    for s in range(starts.size - 1):
+        first, stop = starts[s], starts[s + 1]
+        weight = weights[s] if weights.size else 1.0
+        excess, errors = excess_and_errors(f, trans, observed, y, path, first, stop)
+        value = errors * (1.0 + excess) if scaled else errors + excess
+        if value > 0.0 and weight != 0.0:
+            total += weight * value
+            factor = weight * errors if scaled else weight
+            _add_difference(observed, y, path, first, stop, factor, slope, trans_slope)
+    return total
+
+
+@jit
+def chain_margins_along(f, trans, step, step_trans, observed, scaled, y, starts, weights, ts, values, derivatives):  # type: ignore[no-untyped-def]
+    """Fill the sums of `chain_margins` at f + t step, trans + t step_trans, and their derivatives, for t of `ts`."""
+    longest = _longest(starts)
+    here, path = np.empty((longest, f.shape[1])), np.empty(longest, np.int64)
+    alone = np.zeros(2, np.int64)
+    for q in range(ts.size):
+        values[q] = derivatives[q] = 0.0
+        moved = trans + ts[q] * step_trans
+        for s in range(starts.size - 1):
+            first, steps = starts[s], starts[s + 1] - starts[s]
+            for t in range(steps):
+                for k in range(f.shape[1]):
+                    here[t, k] = f[first + t, k] + ts[q] * step[first + t, k]
+            alone[1] = steps
+            truth = y[first : first + steps]
+            worst_labels(here[:steps], moved, observed, scaled, truth, alone, path)
+            excess, errors = excess_and_errors(here, moved, observed, truth, path, 0, steps)
+            value = errors * (1.0 + excess) if scaled else errors + excess
+            if value > 0.0:
+                weight = weights[s] if weights.size else 1.0
+                values[q] += weight * value
+                change, _ = excess_and_errors(step[first : first + steps], step_trans, observed, truth, path, 0, steps)
+                derivatives[q] += weight * (errors * change if scaled else change)
+
+
+@jit
+def worst_labels(f, trans, observed, scaled, y, starts, path):  # type: ignore[no-untyped-def]
+    """Fill `path` with the labelling of the largest violation, a true one where none is above 0 and `scaled`."""
+    if scaled:
+        _worst_scaled(f, trans, observed, y, starts, path)
+    elif observed:
+        best_labels_observed(f, trans, y, 1.0, starts, path)
+    else:
+        best_labels(f, trans, y, 1.0, starts, path)
+
+
+@jit
+def _longest(starts):  # type: ignore[no-untyped-def]
+    longest = 0
+    for s in range(starts.size - 1):
+        longest = max(longest, starts[s + 1] - starts[s])
+    return longest
+
+
+@jit
+def excess_and_errors(f, trans, observed, y, path, first, stop):  # type: ignore[no-untyped-def]
+    """By how much the score of `path` exceeds that of `y` in the sentence [first, stop), and how many labels differ."""
+    excess, errors = 0.0, 0
+    for t in range(first, stop):
+        excess += f[t, path[t]] - f[t, y[t]]
+        errors += path[t] != y[t]
+        if t > first:
+            excess += step_score(f, trans, observed, t, path[t - 1], path[t]) - step_score(
+                f, trans, observed, t, y[t - 1], y[t]
+            )
+    return excess, errors
+
+
+@jit
+def _add_difference(observed, y, path, first, stop, factor, slope, trans_slope):  # type: ignore[no-untyped-def]
+    """Add `factor` times (features of `path` minus those of `y`) of a sentence to the slopes."""
+    labels = trans_slope.shape[0]
+    for t in range(first, stop):
+        slope[t, path[t]] += factor
+        slope[t, y[t]] -= factor
+        if t > first:
+            i, j = path[t - 1], path[t]
+            trans_slope[i, j] += factor
+            trans_slope[y[t - 1], y[t]] -= factor
+            if observed:
+                slope[t, labels + i * labels + j] += factor
+                slope[t, labels + y[t - 1] * labels + y[t]] -= factor
+
+
+@jit
+def _worst_scaled(f, trans, observed, y, starts, path):  # type: ignore[no-untyped-def]
+    """Exact, by a dynamic program over the number of errors."""
+    labels, longest = trans.shape[0], _longest(starts)
+    D = np.empty((longest, labels, longest + 1))
+    for s in range(starts.size - 1):
+        first, stop = starts[s], starts[s + 1]
+        _by_errors(f, trans, observed, y, first, stop, D)
+        t = stop - first - 1
+        worst, errors, label = 0.0, 0, y[stop - 1]
+        for e in range(1, t + 2):
+            for j in range(labels):
+                if e * (1.0 + D[t, j, e]) > worst:
+                    worst, errors, label = e * (1.0 + D[t, j, e]), e, j
+        if errors == 0:
+            path[first:stop] = y[first:stop]
+            continue
+        e = errors
+        while True:
+            at = first + t
+            path[at] = label
+            e -= label != y[at]
+            if t == 0:
+                break
+            best, top = np.int64(0), D[t - 1, 0, e] + step_score(f, trans, observed, at, 0, label)
+            for i in range(1, labels):
+                reach = D[t - 1, i, e] + step_score(f, trans, observed, at, i, label)
+                if reach > top:
+                    best, top = i, reach
+            label = best
+            t -= 1
+
+
+@jit
+def _by_errors(f, trans, observed, y, first, stop, D):  # type: ignore[no-untyped-def]
+    """Fill D[t, j, e]: by how much the best start with e errors that ends in label j at t exceeds the start of `y`."""
+    labels = trans.shape[0]
+    for t in range(stop - first):
+        at = first + t
+        truth = f[at, y[at]]
+        for j in range(labels):
+            right = j == y[at]
+            for e in range(t + 2):
+                D[t, j, e] = -np.inf
+            if t == 0:
+                D[0, j, 0 if right else 1] = f[at, j] - truth
+                continue
+            own_step = step_score(f, trans, observed, at, y[at - 1], y[at])
+            shift = 0 if right else 1
+            here = D[t, j, shift:]
+            for i in range(labels):
+                gain = step_score(f, trans, observed, at, i, j) - own_step + (f[at, j] - truth)
+                before = D[t - 1, i]
+                for e in range(t + 1):
+                    reach = before[e] + gain
+                    here[e] = reach if reach > here[e] else here[e]
