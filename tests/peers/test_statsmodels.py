@@ -1,4 +1,4 @@
-"""The same objective as statsmodels' ridge-penalised likelihoods: equal differences, and no slope left at our optimum."""
+"""The same objective as statsmodels' penalised likelihoods: equal differences, no slope left at our optimum."""
 
 import numpy as np
 import pytest
