@@ -40,7 +40,7 @@ def test_long_vectors_go_in_pieces_and_overlap(one_rank):
 
 @pytest.mark.slow
 def test_sixty_four_ranks_on_a_few_cores(one_rank):
-    many = answers(64, "hinge", "roc_area", timeout=60.0)
+    many = answers(64, "hinge", "roc_area", timeout=300.0)  # only a guard against hanging
     for name, (objective, _, status) in many.items():
         assert status == "CONVERGED", name
         assert objective == pytest.approx(one_rank[name][0], rel=1e-8), name
