@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bmrm.problem import Solution as Solution
     from bmrm.problem import Status as Status
     from bmrm.regularizers import register as register_regularizer
+    from bmrm.regularizers.elastic_net import ElasticNet as ElasticNet
     from bmrm.regularizers.l1 import L1 as L1
     from bmrm.regularizers.l2 import L2 as L2
     from bmrm.risk.linear import LinearRisk as LinearRisk
@@ -49,6 +50,7 @@ _HOME = {
     "Iteration": "bmrm.problem",
     "Solution": "bmrm.problem",
     "Status": "bmrm.problem",
+    "ElasticNet": "bmrm.regularizers.elastic_net",
     "L1": "bmrm.regularizers.l1",
     "L2": "bmrm.regularizers.l2",
     "LinearRisk": "bmrm.risk.linear",
@@ -70,6 +72,7 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "StructuredRisk",
     "L1",
     "L2",
+    "ElasticNet",
     "Solution",
     "Status",
     "Iteration",

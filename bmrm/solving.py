@@ -20,6 +20,7 @@ from bmrm.mpi.shared import merged_summary, shared_risk
 from bmrm.problem import (
     BmrmError,
     Callback,
+    DualSteps,
     IncompatibleError,
     Regularizer,
     Risk,
@@ -94,7 +95,8 @@ def solve(
         if problem.relative is not None:
             lam = lambda_of(problem.relative, data, columns, group)
             problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
-    group.first_per_node(lambda: _compile(data, problem, summary, columns))
+    if group.size > 1:
+        group.first_per_node(lambda: _compile(data, problem, summary, columns))
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))
     risk = shared_risk(
@@ -177,10 +179,23 @@ def _compile(data: Dataset, problem: Problem, summary: Summary, columns: Columns
         map.pull_back(map.scores(np.zeros(map.dim)))
         return
     with suppress(BmrmError):  # the risk itself will say what is wrong, on all ranks in step
-        few = LinearRisk(data.part(0, min(2, data.rows)), problem.loss, summary=summary, mass=1.0, columns=columns)
+        few = LinearRisk(data.part(0, min(100, data.rows)), problem.loss, summary=summary, mass=1.0, columns=columns)
         f = few.map.scores(np.zeros(few.dim))
         few.phi.along(f, f)(np.zeros(1))
         few.value_and_subgradient(np.zeros(few.dim))
+        _compile_abilities(few, f)
+
+
+def _compile_abilities(few: LinearRisk, f: NDArray[np.float64]) -> None:
+    """What dual, proximal and Newton solvers call."""
+    if few.phi.proximal:
+        few.map.gram(few.phi.envelope(f, 1.0).curvature)
+    steps = few.ability(DualSteps)
+    if steps is not None:
+        ascent = steps.ascent(0.0, 1.0, seed=0)
+        for _ in range(3):  # the order of the rows is drawn anew after the first
+            ascent.sweep()
+        ascent.plane()
 
 
 class Bias(Protocol):
@@ -227,7 +242,10 @@ class _Free(_None):
         return FreeIntercept(risk)
 
     def read(self, risk: Any, w: Vector, features: int, own: int) -> tuple[Table, Vector]:
-        return _table(w[: w.size - own], features), risk.intercept(w)
+        from bmrm.risk.intercept import FreeIntercept
+
+        # A search that remembers nothing: a model depends on w alone, not on what was evaluated before.
+        return _table(w[: w.size - own], features), FreeIntercept(risk.risk).intercept(w)
 
 
 BIASES: Mapping[str, Bias] = {"none": _None(), "regularized": _Regularized(), "free": _Free()}

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 import cvxopt
 import numpy as np
 
-from bmrm.problem import RowSubsets, Scored
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import Envelope, RowSubsets, Scored
+from bmrm.risk.linear import LinearRisk
 
 
 @dataclass
@@ -91,15 +94,36 @@ class Map:
     def diagonal(self, weights):
         return weights @ self.risk.X**2
 
+    def active(self, weights):
+        return int(np.count_nonzero(weights))
+
+    def gram(self, weights, columns=None):
+        X = self.risk.X if columns is None else self.risk.X[:, columns]
+        return X.T @ (weights[:, None] * X)
+
 
 @dataclass
 class Phi:
     risk: PlainRisk
     scores_per_row: int = 1
 
+    proximal: bool = True
+
     @property
     def smooth(self):
         return self.risk.kind != "hinge"
+
+    @property
+    def curved(self):
+        return self.smooth
+
+    @property
+    def separable(self):
+        return self.smooth
+
+    @property
+    def mass(self):
+        return float(self.risk.total)
 
     def value_and_slope(self, f):
         return self.risk.value_and_slope(f)
@@ -117,11 +141,51 @@ class Phi:
             return p * (1.0 - p) * step / self.risk.total
         return step / self.risk.total
 
+    def curvature(self, f):
+        return self.curvature_product(f, np.ones(len(f)))
+
+    def envelope(self, z, sigma):
+        f, m = self.proximal_point(z, sigma), self.risk.total
+        value, _ = self.value_and_slope(f)
+        slope = sigma / m * (z - f)
+        if self.smooth:
+            bend = m * self.curvature(f)
+            curvature = sigma / m * bend / (bend + sigma)
+        else:
+            curvature = sigma / m * (np.abs(self.risk.y * f - 1.0) < 1e-15)
+        return Envelope(value + 0.5 * sigma / m * np.sum((z - f) ** 2), slope, curvature, slope @ f - value)
+
+    def proximal_point(self, z, sigma):
+        """The minimiser of each row's loss plus sigma/2 (f - z)^2, by bisection where there is no formula."""
+        y = self.risk.y
+        if self.risk.kind == "hinge":
+            return z + y * np.clip(1.0 - y * z, 0.0, 1.0 / sigma)
+        if self.risk.kind == "least_squares":
+            return (y + sigma * z) / (1.0 + sigma)
+        low, high = z - 1.0 / sigma, z + 1.0 / sigma
+        for _ in range(100):
+            middle = 0.5 * (low + high)
+            rises = -y / (1.0 + np.exp(y * middle)) + sigma * (middle - z) > 0.0
+            low, high = np.where(rises, low, middle), np.where(rises, middle, high)
+        return 0.5 * (low + high)
+
+    def envelope_along(self, z, step, sigma):
+        def function(t):
+            found = [self.envelope(z + one * step, sigma) for one in t]
+            return np.array([each.value for each in found]), np.array([each.slope @ step for each in found])
+
+        return function
+
     def constant(self, b):
         return np.full(len(self.risk.y), float(np.atleast_1d(b)[0]))
 
     def total(self, scores):
         return np.atleast_1d(scores.sum())
+
+
+def real_risk(X, y, kind):
+    """The same function as ours: with every ability that losses and data have."""
+    return LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(kind))
 
 
 def data(kind: str, rows: int = 60, features: int = 7, seed: int = 0):
@@ -185,3 +249,25 @@ def logistic_l2_optimum(X, y, lam):
         gradient = lam * w - X.T @ (y * p) / m
         w = w - np.linalg.solve(lam * np.eye(d) + (X.T * (p * (1.0 - p))) @ X / m, gradient)
     return np.logaddexp(0.0, -y * (X @ w)).mean() + 0.5 * lam * w @ w
+
+
+def logistic_l1_optimum(X, y, lam):
+    """By cvxopt's interior point method in (u, v) >= 0, w = u - v."""
+    m, d = X.shape
+    Z = np.hstack((X, -X))
+
+    def objective(x=None, z=None):
+        if x is None:
+            return 0, cvxopt.matrix(0.1, (2 * d, 1))
+        w = np.array(x).ravel()
+        f = y * (Z @ w)
+        p = 1.0 / (1.0 + np.exp(f))
+        value = np.logaddexp(0.0, -f).mean() + lam * w.sum()
+        gradient = cvxopt.matrix((lam - Z.T @ (y * p) / m)[None, :])
+        if z is None:
+            return value, gradient
+        return value, gradient, cvxopt.matrix(z[0] * (Z.T * (p * (1.0 - p))) @ Z / m)
+
+    G, h = cvxopt.matrix(-np.eye(2 * d)), cvxopt.matrix(0.0, (2 * d, 1))
+    solution = cvxopt.solvers.cp(objective, G, h, options=QUIET)
+    return objective(solution["x"])[0]

@@ -87,7 +87,7 @@ class Csr:
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Csr:
-        """From any scipy.sparse matrix or array, which is not changed.
+        """From any scipy.sparse matrix or array, which is not changed; arrays of the right types are shared with it.
 
         float32 values stay float32, every other real type becomes float64; duplicates are summed, rows sorted.
         """
@@ -104,8 +104,8 @@ class Csr:
         dtype = np.float32 if rows.dtype == np.float32 else np.float64
         stored = int(rows.indptr[-1])
         return cls(
-            rows.indptr.astype(np.int64),
-            rows.indices[:stored].astype(np.int32),
+            np.ascontiguousarray(rows.indptr, np.int64),
+            np.ascontiguousarray(rows.indices[:stored], np.int32),
             np.ascontiguousarray(rows.data[:stored], dtype),
             int(rows.shape[1]),
         )
@@ -157,6 +157,10 @@ def with_columns(matrix: Matrix, columns: int) -> Matrix:
 
 def _strictly_rising(indptr: NDArray[Any], indices: NDArray[Any]) -> bool:
     """Whether the column numbers rise strictly within every row."""
-    used = indices[: int(indptr[-1])]
-    falls = np.flatnonzero(used[1:] <= used[:-1]) + 1
-    return bool(np.all(np.isin(falls, indptr)))
+    stored = int(indptr[-1])
+    if stored < 2:
+        return True
+    rises = indices[1:stored] > indices[: stored - 1]
+    starts = indptr[(indptr > 0) & (indptr < stored)]
+    rises[starts - 1] = True  # from row to row it may fall
+    return bool(rises.all())

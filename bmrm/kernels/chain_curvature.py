@@ -1,8 +1,15 @@
-"""Second derivative of the likelihood of chains, times a step: how the chances of labels and transitions change.
+"""Second derivative of the likelihood of chains, times a step, as the adjoint of what measures the step's spread.
 
-Along a step, the chance of anything changes by itself times (the expected step-score of labellings that have it, less
-that of all), where the step-score of a labelling is its score with the step in place of the scores. Conventions as in
-`bmrm.kernels.chains`.
+The second derivative is the covariance of the chances of labellings, so its product with a step has with that step
+the scalar product V, the variance of the step-score (the score of a labelling with the step in place of the scores).
+Read from the left, labels are a Markov chain, and V is the sum over tokens of the mean square of
+
+    D[t, i, j] = a[t, i, j] - the mean of a[t, i, :] under the chances of what follows i,
+    a[t, i, j] = the step-scores of the transition i -> j into t and of j, and what is expected behind j:
+
+by how much the label j at t, after i, changes the expected step-score. D is linear in the step; the product is the
+transposed map at chance times D. So it has a sum of squares as its scalar product with the step, and is exactly 0 where
+one labelling has all the chance, whatever the size of the step. Conventions as in `bmrm.kernels.chains`.
 """
 
 from __future__ import annotations
@@ -12,7 +19,8 @@ import math
 import numpy as np
 
 from bmrm.kernels.chains import WIDEST, score_range, step_score
-from bmrm.kernels.jit import jit
+from bmrm.kernels.jit import fast_jit, jit
+from bmrm.kernels.vectors import inner
 
 
 @jit
@@ -28,84 +36,61 @@ def chain_curvatures(f, trans, observed, step, step_trans, starts, weights, prod
     longest = 0
     for s in range(starts.size - 1):
         longest = max(longest, starts[s + 1] - starts[s])
-    before, behind = np.empty((longest, labels, labels)), np.empty((longest, labels, labels))
-    chance = np.empty((longest, labels))
+    after, deviation = np.empty((longest, labels, labels)), np.empty((longest, labels, labels))
     for s in range(starts.size - 1):
         first, stop = starts[s], starts[s + 1]
         weight = weights[s] if weights.size else 1.0
         scores = f[first:stop]
         if observed or not score_range(scores, labels) + spread <= WIDEST:
-            _conditionals_by_logarithms(scores, trans, observed, before, behind, chance)
+            _chances_by_logarithms(scores, trans, observed, after)
         else:
-            _conditionals(scores, E, before, behind, chance)
-        _changes(
-            before, behind, chance, observed, step[first:stop], step_trans, weight, product[first:stop], product_trans
-        )
+            _chances(scores, E, after)
+        _deviations(after, observed, step[first:stop], step_trans, deviation)
+        _transposed(after, deviation, observed, weight, product[first:stop], product_trans)
 
 
-@jit
-def _conditionals(f, E, before, behind, chance):  # type: ignore[no-untyped-def]
-    """Chances of labels; before[t, i, j]: of i at t - 1 given j at t; behind[t, i, j]: of j at t given i at t - 1."""
+@fast_jit
+def _chances(f, E, after):  # type: ignore[no-untyped-def]
+    """Fill after[t, i, j]: the chance of label j at t given i at t - 1; after[0, 0, j]: that of j at the start."""
     steps, labels = f.shape[0], E.shape[0]
-    potential, forward, backward = np.empty((steps, labels)), np.empty((steps, labels)), np.ones(labels)
-    for t in range(steps):
-        high = f[t].max()
-        mass = 0.0
-        for j in range(labels):
-            potential[t, j] = math.exp(f[t, j] - high)
-            reach = 1.0
-            if t:
-                reach = 0.0
-                for i in range(labels):
-                    before[t, i, j] = forward[t - 1, i] * E[i, j]
-                    reach += before[t, i, j]
-                for i in range(labels):
-                    before[t, i, j] /= reach
-            forward[t, j] = reach * potential[t, j]
-            mass += forward[t, j]
-        for j in range(labels):
-            forward[t, j] /= mass
-            potential[t, j] /= mass
+    backward, potential = np.ones(labels), np.empty(labels)
     for back in range(steps):
         t = steps - 1 - back
+        high, mass = f[t].max(), 0.0
         for j in range(labels):
-            chance[t, j] = forward[t, j] * backward[j]
-            potential[t, j] *= backward[j]
+            potential[j] = math.exp(f[t, j] - high) * backward[j]
+            mass += potential[j]
+        for j in range(labels):
+            potential[j] /= mass
+        if t == 0:
+            after[0, 0] = potential
+            break
         for i in range(labels):
-            total = 0.0
+            row, total = after[t, i], 0.0
             for j in range(labels):
-                behind[t, i, j] = E[i, j] * potential[t, j]
-                total += behind[t, i, j]
+                row[j] = E[i, j] * potential[j]
+                total += row[j]
+            inverse = 1.0 / total
             for j in range(labels):
-                behind[t, i, j] /= total
+                row[j] *= inverse
             backward[i] = total
 
 
 @jit
-def _conditionals_by_logarithms(f, trans, observed, before, behind, chance):  # type: ignore[no-untyped-def]
-    """As `_conditionals`, whatever the size of the scores."""
+def _chances_by_logarithms(f, trans, observed, after):  # type: ignore[no-untyped-def]
+    """As `_chances`, whatever the size of the scores."""
     steps, labels = f.shape[0], trans.shape[0]
-    forward, backward = np.empty((steps, labels)), np.zeros(labels)
-    for t in range(steps):
-        for j in range(labels):
-            reach = 0.0
-            if t:
-                for i in range(labels):
-                    before[t, i, j] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j)
-                reach = _normalised(before[t, :, j])
-            forward[t, j] = reach + f[t, j]
-    for back in range(steps):
+    backward = np.zeros(labels)
+    for back in range(steps - 1):
         t = steps - 1 - back
-        for j in range(labels):
-            chance[t, j] = forward[t, j] + backward[j]
-        _normalised(chance[t])
-        if t == 0:
-            break
         for i in range(labels):
             for j in range(labels):
-                behind[t, i, j] = step_score(f, trans, observed, t, i, j) + f[t, j] + backward[j]
+                after[t, i, j] = step_score(f, trans, observed, t, i, j) + f[t, j] + backward[j]
         for i in range(labels):
-            backward[i] = _normalised(behind[t, i])
+            backward[i] = _normalised(after[t, i])
+    for j in range(labels):
+        after[0, 0, j] = f[0, j] + backward[j]
+    _normalised(after[0, 0])
 
 
 @jit
@@ -122,37 +107,71 @@ def _normalised(logarithms):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _changes(before, behind, chance, observed, step, step_trans, weight, product, product_trans):  # type: ignore[no-untyped-def]
-    """The product of one sentence, times `weight`."""
-    steps, labels = step.shape[0], chance.shape[1]
-    so_far, to_come = np.empty((steps, labels)), np.zeros((steps, labels))
-    for t in range(steps):
+def _deviations(after, observed, step, step_trans, deviation):  # type: ignore[no-untyped-def]
+    """Fill `deviation` like `after` with D."""
+    steps, labels = step.shape[0], after.shape[2]
+    to_come = np.zeros(labels)
+    for back in range(steps - 1):
+        t = steps - 1 - back
         for j in range(labels):
-            expected = 0.0
-            if t:
-                for i in range(labels):
-                    expected += before[t, i, j] * (so_far[t - 1, i] + step_score(step, step_trans, observed, t, i, j))
-            so_far[t, j] = expected + step[t, j]
-    for back in range(1, steps):
-        t = steps - back
+            to_come[j] += step[t, j]
         for i in range(labels):
-            expected = 0.0
             for j in range(labels):
-                ahead = step_score(step, step_trans, observed, t, i, j) + step[t, j] + to_come[t, j]
-                expected += behind[t, i, j] * ahead
-            to_come[t - 1, i] = expected
-    mean = 0.0
-    for k in range(labels):
-        mean += chance[steps - 1, k] * so_far[steps - 1, k]
+                deviation[t, i, j] = step_score(step, step_trans, observed, t, i, j) + to_come[j]
+        for i in range(labels):
+            to_come[i] = _centred(after[t, i], deviation[t, i])
+        # Only differences matter; without this they would drown in long sentences.
+        origin = to_come[0]
+        for i in range(labels):
+            to_come[i] -= origin
+    for j in range(labels):
+        deviation[0, 0, j] = step[0, j] + to_come[j]
+    _centred(after[0, 0], deviation[0, 0])
+
+
+@jit
+def _centred(chances, values):  # type: ignore[no-untyped-def]
+    """Take the mean from `values` and return it; exact to the last digits where one has nearly all the chance."""
+    likely = 0
+    for j in range(values.size):
+        # One at most; no branch, so that the loop is vectorised.
+        likely += j * (chances[j] > 0.75)
+    origin = values[likely]
+    for j in range(values.size):
+        values[j] -= origin
+    mean = inner(chances, values)
+    for j in range(values.size):
+        values[j] -= mean
+    return origin + mean
+
+
+@fast_jit
+def _transposed(after, deviation, observed, weight, product, product_trans):  # type: ignore[no-untyped-def]
+    """The product of one sentence, times `weight`: the transpose of `_deviations` at chance times D."""
+    steps, labels = product.shape[0], after.shape[2]
+    chance, following = np.empty(labels), np.empty(labels)
     product[:] = 0.0
-    for t in range(steps):
+    for j in range(labels):
+        chance[j] = weight * after[0, 0, j]
+    kept = inner(after[0, 0], deviation[0, 0])
+    for j in range(labels):
+        product[0, j] = chance[j] * (deviation[0, 0, j] - kept)
+    for t in range(1, steps):
         for j in range(labels):
-            product[t, j] = weight * chance[t, j] * (so_far[t, j] + to_come[t, j] - mean)
-            if t == 0:
-                continue
-            for i in range(labels):
-                ahead = step_score(step, step_trans, observed, t, i, j) + step[t, j] + to_come[t, j]
-                change = weight * chance[t, j] * before[t, i, j] * (so_far[t - 1, i] + ahead - mean)
-                product_trans[i, j] += change
+            following[j] = 0.0
+        for i in range(labels):
+            chances, changes = after[t, i], deviation[t, i]
+            own = chance[i]
+            for j in range(labels):
+                following[j] += own * chances[j]
+            # What the label before was given, less what stays with its own transitions: 0 but for rounding.
+            share = product[t - 1, i] - own * inner(chances, changes)
+            sums, into = product[t], product_trans[i]
+            for j in range(labels):
+                change = chances[j] * (own * changes[j] + share)
+                sums[j] += change
+                into[j] += change
                 if observed:
-                    product[t, labels + i * labels + j] = change
+                    sums[labels + i * labels + j] = change
+        for j in range(labels):
+            chance[j] = following[j]

@@ -88,7 +88,7 @@ def slopes_of_ranks(scores, starts, gains, discounts, weights, own_order, refere
 
 @jit
 def worst_interleavings(  # type: ignore[no-untyped-def]
-    scores, lists, queries, gains, discounts, weights, pairs, reference, chosen, slope
+    scores, lists, queries, gains, discounts, weights, shares, reference, chosen, slope
 ):
     """Fill `slope` for the chosen queries, return the sum of their losses.
 
@@ -99,8 +99,8 @@ def worst_interleavings(  # type: ignore[no-untyped-def]
     queries : query q is the lists queries[q] to queries[q + 1], gains falling.
     gains : per list.
     discounts, weights : by rank.
-    pairs : whether the weights of a query of n rows are (n - 1 - 2 r) / (2 n) instead, for r from 0.
-    reference : (rows,) the mean weights of a best ranking; not used for `pairs`.
+    shares : per query, s: its weights are s (n - 1 - 2 r) / 2 instead, n rows, r from 0; 0: those by rank.
+    reference : (rows,) the mean weights of a best ranking; not used where the share is above 0.
     """
     total, longest = 0.0, 0
     for q in range(queries.size - 1):
@@ -113,9 +113,10 @@ def worst_interleavings(  # type: ignore[no-untyped-def]
         n = b - a
         starts, own = lists[queries[q] : queries[q + 1] + 1] - a, gains[queries[q] : queries[q + 1]]
         centred = scores[a:b] - scores[a + n // 2]
+        pairs = shares[q] > 0.0
         if pairs:
             for r in range(n):
-                linear[r] = (n - 1 - 2 * r) / (2.0 * n)
+                linear[r] = shares[q] * 0.5 * (n - 1 - 2 * r)
         here = linear if pairs else weights
         best_ranks(centred, starts, own, discounts, here, ranks)
         total += slopes_of_ranks(centred, starts, own, discounts, here, pairs, reference[a:b], ranks, slope[a:b])

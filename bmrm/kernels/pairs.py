@@ -6,6 +6,9 @@ import numpy as np
 
 from bmrm.kernels.jit import jit
 
+FEW = 8
+"""Grades whose counts are one or two registers of the processor."""
+
 
 @jit
 def two_grades(values, grades, weights, a, b, factor, places, scores, slope):  # type: ignore[no-untyped-def]
@@ -41,6 +44,41 @@ def two_grades(values, grades, weights, a, b, factor, places, scores, slope):  #
         here = (weights[places[i]] if weighted else 1.0) * inside
         product -= here * (scores[i] - middle)
         slope[places[i]] = -here * factor
+    return factor * max(count + product, 0.0)
+
+
+@jit
+def few_grades(values, grades, weights, a, b, factor, slope):  # type: ignore[no-untyped-def]
+    """As `two_grades` for up to FEW grades: for each the weight of the rows inside a window that it is compared with.
+
+    A row that enters the window adds to those of all grades above its own, or below, in one stroke.
+    """
+    weighted = weights.size > 0
+    middle, count, product = values[(a + b) // 2], 0.0, 0.0
+    higher, inside = np.tri(FEW, FEW, -1), np.zeros(FEW)
+    lower, at = higher.T.copy(), a
+    for j in range(a, b):
+        limit = values[j] + 1.0
+        while at < b and values[at] < limit:
+            weight, share = weights[at] if weighted else 1.0, higher[grades[at]]
+            for g in range(FEW):
+                inside[g] += weight * share[g]
+            at += 1
+        here = (weights[j] if weighted else 1.0) * inside[grades[j]]
+        count += here
+        product += here * (values[j] - middle)
+        slope[j] = here * factor
+    inside[:] = 0.0
+    at = b - 1
+    for i in range(b - 1, a - 1, -1):
+        while at >= a and values[at] + 1.0 > values[i]:
+            weight, share = weights[at] if weighted else 1.0, lower[grades[at]]
+            for g in range(FEW):
+                inside[g] += weight * share[g]
+            at -= 1
+        here = (weights[i] if weighted else 1.0) * inside[grades[i]]
+        product -= here * (values[i] - middle)
+        slope[i] -= here * factor
     return factor * max(count + product, 0.0)
 
 
@@ -116,6 +154,8 @@ def count_short_pairs(values, grades, weights, starts, levels, factors, slope): 
             slope[a:b] = 0.0
         elif top == 2:
             total += two_grades(values, grades, weights, a, b, factor, places, scores, slope)
+        elif top <= FEW:
+            total += few_grades(values, grades, weights, a, b, factor, slope)
         else:
             total += many_grades(values, grades, weights, a, b, top, factor, tree, slope)
     return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.jit import jit
+from bmrm.kernels.jit import fast_jit, jit
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -14,6 +14,10 @@ FEW = 2_000
 """Scores below which numpy's sort is as fast."""
 SAMPLE = 500
 """Scores that tell where most of them lie."""
+RUN = 128
+"""Scores that are sorted by comparing all pairs, which takes no more than some steps each."""
+FEWEST = 24
+"""Scores that are sorted by insertion."""
 EFFORT = 12
 """Moves per score that the last step may take before numpy's sort is the better choice."""
 
@@ -102,36 +106,74 @@ def sort_by_cells(f, middle, spread, order, values, moves):  # type: ignore[no-u
 
 @jit
 def sort_pieces(f, starts, order, values):  # type: ignore[no-untyped-def]
-    """Fill `order` and `values` piece by piece: insertion in short runs, then merging."""
+    """Fill `order` and `values` piece by piece: short runs by counting, then merging."""
     longest = 0
     for k in range(starts.size - 1):
         longest = max(longest, starts[k + 1] - starts[k])
-    spare, rows = np.empty(longest), np.empty(longest, np.int64)
+    spare, rows, ranks = np.empty(longest), np.empty(longest, np.int64), np.empty(RUN)
     for k in range(starts.size - 1):
-        a, b = starts[k], starts[k + 1]
-        for i in range(a, b):
-            values[i] = f[i]
-            order[i] = i
-        for i in range(a, b, 24):
-            insert(values, order, i, min(b, i + 24), 1000)
-        width = 24
-        while width < b - a:
-            for left in range(a, b, 2 * width):
-                middle, right = min(b, left + width), min(b, left + 2 * width)
-                if middle == right or values[middle - 1] <= values[middle]:
-                    continue
-                for i in range(left, middle):
-                    spare[i - left] = values[i]
-                    rows[i - left] = order[i]
-                i, j, at = 0, middle, left
-                while i < middle - left:
-                    if j < right and values[j] < spare[i]:
-                        values[at] = values[j]
-                        order[at] = order[j]
-                        j += 1
-                    else:
-                        values[at] = spare[i]
-                        order[at] = rows[i]
-                        i += 1
-                    at += 1
-            width *= 2
+        start, stop = starts[k], starts[k + 1]
+        for a in range(start, stop, RUN):
+            b = min(stop, a + RUN)
+            if _rank(f[a:b], ranks):
+                for i in range(a, b):
+                    place = a + np.int64(ranks[i - a])
+                    values[place] = f[i]
+                    order[place] = i
+                continue
+            for i in range(a, b):
+                values[i] = f[i]
+                order[i] = i
+            for i in range(a, b, FEWEST):
+                insert(values, order, i, min(b, i + FEWEST), FEWEST * FEWEST)
+            _merge_runs(values, order, a, b, FEWEST, spare, rows)
+        _merge_runs(values, order, start, stop, RUN, spare, rows)
+
+
+@fast_jit
+def _rank(f, ranks):  # type: ignore[no-untyped-def]
+    """Fill the numbers of lower scores; False where they are no ranks, because scores are equal or nan.
+
+    Every pair is compared, which is faster than sorting as long as the processor compares several at once.
+    """
+    last, total = f.size - 1, 0.0
+    for i in range(0, f.size, 4):
+        # Four rows at a time, so that each score is loaded for all of them; at the end the last row again.
+        j, k, l = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        a, b, c, d = f[i], f[j], f[k], f[l]
+        below_a = below_b = below_c = below_d = 0.0
+        for at in range(f.size):
+            other = f[at]
+            below_a += 1.0 if other < a else 0.0
+            below_b += 1.0 if other < b else 0.0
+            below_c += 1.0 if other < c else 0.0
+            below_d += 1.0 if other < d else 0.0
+        ranks[i], ranks[j], ranks[k], ranks[l] = below_a, below_b, below_c, below_d
+    for i in range(f.size):
+        total += ranks[i]
+    return total == 0.5 * f.size * last
+
+
+@jit
+def _merge_runs(values, order, start, stop, width, spare, rows):  # type: ignore[no-untyped-def]
+    """Sort [start, stop), in which runs of `width` are sorted; `spare` and `rows` have room for as many."""
+    while width < stop - start:
+        for left in range(start, stop, 2 * width):
+            middle, right = min(stop, left + width), min(stop, left + 2 * width)
+            if middle == right or values[middle - 1] <= values[middle]:
+                continue
+            for i in range(left, middle):
+                spare[i - left] = values[i]
+                rows[i - left] = order[i]
+            i, j, at = 0, middle, left
+            while i < middle - left:
+                if j < right and values[j] < spare[i]:
+                    values[at] = values[j]
+                    order[at] = order[j]
+                    j += 1
+                else:
+                    values[at] = spare[i]
+                    order[at] = rows[i]
+                    i += 1
+                at += 1
+        width *= 2

@@ -11,7 +11,8 @@ Array = NDArray[np.float64]
 
 
 @fast_jit
-def _dot(a, b):  # type: ignore[no-untyped-def]
+def inner(a, b):  # type: ignore[no-untyped-def]
+    """`dot` of vectors, for use in kernels."""
     total = 0.0
     for i in range(a.size):
         total += a[i] * b[i]
@@ -36,7 +37,7 @@ def column_sums(table: Array) -> Array:
 
 def dot(a: Array, b: Array) -> float:
     """The sum of products of two float64 arrays of one shape."""
-    return float(_dot(a.ravel(), b.ravel()))
+    return float(inner(a.ravel(), b.ravel()))
 
 
 def plain(array: Array) -> Array:

@@ -15,9 +15,11 @@ sum_i D(pi(i)) (f_i - b_i), which is largest where both fall together: sorting b
 On noisy data R may have its minimum at f = 0: the joint score asks every row for its place in a best ranking, so it
 pays for the spread of scores among rows of equal gain too. The joint score of pairs does not:
 
-    R(f) = max over pi of  1 - sum_i D(pi(i)) b_i + (1/n) sum over the pairs, b_i > b_j, that pi inverts, of f_j - f_i
+    R(f) = max over pi of  1 - sum_i D(pi(i)) b_i + s sum over the pairs, b_i > b_j, that pi inverts, of f_j - f_i
 
-with n the number of rows of the query. That is convex, never below 0 and bounds the measure alike.
+with s = 1/n for `joint: pairs`, n the number of rows of the query, 1 over the number of its pairs for `pair_mean`, and
+1 for `pair_sum`. That is convex, never below 0 and bounds the measure alike. Which s is a matter of how much long
+queries ask for beside short ones: a factor common to all queries is one of the scores, thus of lambda.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ from numpy.typing import NDArray
 from bmrm.kernels.jit import jit
 from bmrm.kernels.sorting import ascending_within
 from bmrm.kernels.vectors import plain
-from bmrm.losses import domain
 from bmrm.losses.grouping import NO_PAIRS, Grouping, RankingLoss, Rows, grades_within
-from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.losses.kinked import KinkedSample
+from bmrm.losses.prepared import Array
 from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
 
@@ -76,8 +78,9 @@ class AssignmentLoss(RankingLoss):
 
     joint: str = parameter(
         "ranks",
-        doc="the joint score: weights of ranks, or pairs of rows of different grade, better on noisy data but slower",
-        choices=("ranks", "pairs"),
+        doc="the joint score: weights of ranks; or pairs of rows of different grade, better on noisy data but slower: "
+        "their sum over the rows of the query, their mean, their sum",
+        choices=("ranks", "pairs", "pair_mean", "pair_sum"),
     )
     decay: float | None = parameter(
         None,
@@ -88,7 +91,7 @@ class AssignmentLoss(RankingLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.joint == "pairs" and self.decay is not None:
+        if self.joint != "ranks" and self.decay is not None:
             raise InputError(f"{self.title}: decay belongs to `joint: ranks`, pairs have no ranks to weigh")
 
     def gains(self, targets: Targets) -> Array:
@@ -103,14 +106,8 @@ class AssignmentLoss(RankingLoss):
         """(ranks,) the weights c of the joint score, falling; None where they are the discounts."""
         return None if self.decay is None else np.arange(1, ranks + 1, dtype=np.float64) ** -self.decay
 
-    def summarise(self, targets: Targets) -> Summary:
-        """Number of rows; InputError for weights other than 1."""
-        domain.refuse_weights(targets, self.title)
-        return super().summarise(targets)
-
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRanking:
         """Bind to some whole groups; InputError for a grade out of range, or where there are no groups."""
-        domain.refuse_weights(targets, self.title)
         grouping, gains = self.grouping(targets), self.gains(targets)
         longest = int(grouping.sizes.max(initial=0))
         scoring = self.scoring(longest)
@@ -121,16 +118,11 @@ class AssignmentLoss(RankingLoss):
         return PreparedInterleaving(self, grouping, gains, scoring)
 
 
-class PreparedRanking:
+class PreparedRanking(KinkedSample):
     """Gains and reference weights of some whole queries, and what ranks weigh.
 
     Queries without rows of different gain do not count.
     """
-
-    scores_per_row = 1
-    extra_dim = 0
-    infimum = 0.0
-    smooth = False
 
     def __init__(self, loss: AssignmentLoss, grouping: Grouping, gains: Array) -> None:
         self.nothing = f"{loss.title}: {NO_PAIRS}"
@@ -156,10 +148,6 @@ class PreparedRanking:
             keys, order, self.grouping.starts, self.active, self.discounts, sums, self.reference, slope
         )
         return float(total), self.grouping.back(slope)
-
-    def along(self, f: Array, step: Array) -> Curve:
-        """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
-        return along_by_slopes(self.value_and_slope, f, step)
 
 
 def shared_ranks(grouping: Grouping, grades: Rows, weights: Vector) -> Array:

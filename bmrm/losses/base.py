@@ -13,6 +13,13 @@ A loss is a frozen dataclass of its parameters:
 
 `register` is needed only for a name in configs. What a loss may add:
 
+`prox(z, step, y)` : the minimiser f of step * loss(f) + 1/2 (f - z)^2 and its derivative in z (0 at kinks), (rows,)
+    each, for dual and augmented Lagrangian solvers. Compiled for a row: `prox_row(z, step, y, *arguments)`, and
+    `value_row(f, y, *arguments)`, the loss.
+`prox_scores(z, step, y)` : the same for several scores per row, (rows, K), without the derivative. Compiled for a row:
+    `prox_scores_row(z, step, y, moves, work, *arguments) -> (value, room)` fills `moves` = z - f, on entry a guess of
+    it, and returns the loss at f and the least change of scores that could change `moves` (0 where any does); `work` is
+    (2, K). `value_scores_row(f, y, *arguments)` is the loss.
 `curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers (several scores per row: `curvature_product`).
 `kernel(f, y, weights, slope, *arguments) -> value` : the sweep over rows in one function, which fills `slope` and
     returns the sum, weights inside; `weights` is empty where all are 1. `arguments` are the loss's parameters.
@@ -31,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.losses import domain
-from bmrm.losses.prepared import Array, CurvedRows, PreparedRows
+from bmrm.losses.prepared import PREPARED, Array, PreparedRows
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import check_parameters
 
@@ -76,6 +83,10 @@ class RowLoss(LossBase):
     """The loss of a row never goes below this; -inf when unknown."""
     kernel: ClassVar[Callable[..., float] | None] = None
     along_kernel: ClassVar[Callable[..., None] | None] = None
+    prox_row: ClassVar[Callable[..., tuple[float, float]] | None] = None
+    value_row: ClassVar[Callable[..., float] | None] = None
+    prox_scores_row: ClassVar[Callable[..., tuple[float, float]] | None] = None
+    value_scores_row: ClassVar[Callable[..., float] | None] = None
 
     def value(self, f: Array, y: Any) -> Array:
         """The loss of each row, (rows,), at scores `f`."""
@@ -94,8 +105,9 @@ class RowLoss(LossBase):
         return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(self))  # type: ignore[arg-type]
 
     def _prepared(self, targets: Targets, y: NDArray[Any], scores_per_row: int, summary: Summary) -> PreparedRows:
-        kind = CurvedRows if hasattr(self, "curvature_product") else PreparedRows
-        arguments = self.arguments(summary) if self.kernel is not None or self.along_kernel is not None else ()
+        kind = PREPARED[_abilities(self)]
+        compiled = (self.kernel, self.along_kernel, self.prox_row)
+        arguments = self.arguments(summary) if any(kernel is not None for kernel in compiled) else ()
         return kind(self, y, domain.checked_weights(targets, self.title), scores_per_row, arguments)
 
 
@@ -187,6 +199,11 @@ class MulticlassLoss(RowLoss):
         """The label of the largest score, (rows,)."""
         chosen: NDArray[Any] = np.array(labels)[np.argmax(f, axis=1)]
         return chosen
+
+
+def _abilities(loss: RowLoss) -> tuple[bool, bool, bool]:
+    """Whether the loss has curvature products, a curvature by rows, and a proximal map."""
+    return hasattr(loss, "curvature_product"), hasattr(loss, "curvature"), hasattr(loss, "prox")
 
 
 def signs(targets: Targets, summary: Summary, loss: str) -> Array:

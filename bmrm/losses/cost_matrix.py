@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from bmrm.kernels.jit import fast_jit
 from bmrm.losses.base import MulticlassLoss
-from bmrm.losses.prepared import Array, PreparedRows
+from bmrm.losses.blocks import along_by_blocks
+from bmrm.losses.prepared import Array, Positions, PreparedRows
+from bmrm.losses.rivals import above_own, towards, worst_rivals
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import parameter
 
 Cost = tuple[tuple[float, ...], ...]
+
+
+@fast_jit
+def cost_matrix_kernel(f, y, weights, slope, cost, scaled):  # type: ignore[no-untyped-def]
+    """Fill `slope`, return the sum of the largest violations.
+
+    A violation is cost (1 + f_k - f_y) where `scaled`, else cost + f_k - f_y.
+    """
+    total = 0.0
+    weighted = weights.size > 0
+    for i in range(f.shape[0]):
+        own = y[i]
+        worst, best = own, 0.0
+        for k in range(f.shape[1]):
+            slope[i, k] = 0.0
+            ahead = f[i, k] - f[i, own]
+            violation = cost[own, k] * (1.0 + ahead) if scaled else cost[own, k] + ahead
+            if violation > best:
+                worst, best = k, violation
+        rate = cost[own, worst] if scaled else 1.0
+        if weighted:
+            best *= weights[i]
+            rate *= weights[i]
+        total += best
+        slope[i, worst] += rate
+        slope[i, own] -= rate
+    return total
 
 
 @dataclass(frozen=True)
@@ -27,6 +57,11 @@ class CostMatrixLoss(MulticlassLoss):
         doc="cost of each mistake, a row per true class; or a file of numbers",
         example=((0.0, 2.0, 1.0), (1.0, 0.0, 1.0), (3.0, 1.0, 0.0)),
     )
+
+    scaled: ClassVar[bool]
+    """Whether the cost rescales the slack, not the margin."""
+    kernel = staticmethod(cost_matrix_kernel)
+    along_kernel = staticmethod(along_by_blocks(cost_matrix_kernel))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,8 +86,22 @@ class CostMatrixLoss(MulticlassLoss):
         return super().prepare(targets, summary)
 
     def arguments(self, summary: Summary) -> tuple[Any, ...]:
-        """The cost matrix."""
-        return (self._table(len(summary.labels)),)
+        """The cost matrix, and what it rescales."""
+        return self._table(len(summary.labels)), self.scaled
+
+    def value(self, f: Array, y: Positions) -> Array:
+        """The loss of each row."""
+        loss: Array = np.maximum(0.0, self._violations(f, y).max(axis=1))
+        return loss
+
+    def slope(self, f: Array, y: Positions) -> Array:
+        """Its slope: the rate at the worst class, minus it at the true one, 0 where they are the same."""
+        rivals = worst_rivals(self._violations(f, y), y)
+        return towards(rivals, y, f.shape[1], self._table(f.shape[1])[y, rivals] if self.scaled else 1.0)
+
+    def _violations(self, f: Array, y: Positions) -> Array:
+        cost, ahead = self._table(f.shape[1])[y], above_own(f, y)
+        return cost * (1.0 + ahead) if self.scaled else cost + ahead
 
     def _table(self, classes: int) -> Array:
         return 1.0 - np.eye(classes) if self.cost is None else np.array(self.cost)

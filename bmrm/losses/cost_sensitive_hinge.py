@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.piecewise import linear_margin_along, linear_margin_kernel
+from bmrm.losses.families import LinearMargin
 from bmrm.losses.prepared import Array
-from bmrm.problem import Summary
 from bmrm.registry import parameter
 
 
 @register("cost_sensitive_hinge", task="binary")
 @dataclass(frozen=True)
-class CostSensitiveHinge(MarginLoss):
+class CostSensitiveHinge(LinearMargin, MarginLoss):
     """cost(y) max(0, 1 - y f): missing a positive costs `cost_positive`, a false alarm `cost_negative`.
 
     Domain: two classes, y in {-1, 1}; the last label in sort order is the positive one. The mean is over all rows, not
@@ -31,10 +29,9 @@ class CostSensitiveHinge(MarginLoss):
     formula = "cost(y) max(0, 1 - y f)"
     source = "Veropoulos, Campbell & Cristianini 1999; Musicant, Kumar & Ozgur 2003"
     metrics = ("accuracy", "auc", "precision", "recall", "f1")
-    kernel = staticmethod(linear_margin_kernel)
-    along_kernel = staticmethod(linear_margin_along)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+    @property
+    def pieces(self) -> tuple[float, float, float]:
         """Reach and costs."""
         return 1.0, float(self.cost_positive), float(self.cost_negative)
 

@@ -9,6 +9,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
 from bmrm.losses.base import RegressionLoss
+from bmrm.losses.piecewise_rows import linear_residual_points, linear_residual_prox, linear_residual_value
 from bmrm.losses.prepared import Array
 from bmrm.registry import parameter
 
@@ -50,6 +51,18 @@ def epsilon_insensitive_along(f, step, y, weights, ts, values, derivatives, epsi
         values[k], derivatives[k] = total, derivative
 
 
+@fast_jit
+def epsilon_insensitive_value(f, y, epsilon):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    return linear_residual_value(f, y, epsilon, 1.0, 1.0)
+
+
+@fast_jit
+def epsilon_insensitive_prox(z, step, y, epsilon):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z."""
+    return linear_residual_prox(z, step, y, epsilon, 1.0, 1.0)
+
+
 @register("epsilon_insensitive", task="regression")
 @dataclass(frozen=True)
 class EpsilonInsensitive(RegressionLoss):
@@ -64,6 +77,8 @@ class EpsilonInsensitive(RegressionLoss):
     source = "Vapnik, Golowich & Smola 1997"
     kernel = staticmethod(epsilon_insensitive_kernel)
     along_kernel = staticmethod(epsilon_insensitive_along)
+    value_row = staticmethod(epsilon_insensitive_value)
+    prox_row = staticmethod(epsilon_insensitive_prox)
 
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
@@ -72,3 +87,7 @@ class EpsilonInsensitive(RegressionLoss):
     def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         return np.where(np.abs(f - y) > self.epsilon, np.sign(f - y), 0.0)
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """z moved towards the tube by `step`, to its border where that is less far; its derivative is 0 there."""
+        return linear_residual_points(z, step, y, self.epsilon, 1.0, 1.0)

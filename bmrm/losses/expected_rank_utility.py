@@ -23,10 +23,10 @@ class ExpectedRankUtility(AssignmentLoss):
     ranks that rows of the gain of i take in a best ranking. Convex, and at least 1 - ERU of the ranking by f: see
     `bmrm.losses.assignment`. Queries whose rows all have one gain do not count.
 
-    `joint: pairs`: see `ndcg`. Domain: any finite grades; groups; weights other than 1 are refused. Costs one sort
-    within each query; with `decay` or `joint: pairs` a dynamic program, at most an assignment, O(n^3) for n rows.
-    Kinks where f_i - b_i = f_j - b_j, b the normalised gains: there rows share their ranks' weights. A shift of the
-    scores of a query changes nothing.
+    Other `joint`: see `ndcg`. Domain: any finite grades; groups; weights other than 1 are refused. Costs one sort
+    within each query; with `decay` or a joint score of pairs a dynamic program, at most an assignment, O(n^3) for n
+    rows. Kinks where f_i - b_i = f_j - b_j, b the normalised gains: there rows share their ranks' weights. A shift of
+    the scores of a query changes nothing.
     """
 
     half_life: float = parameter(5.0, doc="the rank that every other user still sees", above=1.0, example=2.5)

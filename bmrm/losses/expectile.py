@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses.base import RegressionLoss
-from bmrm.losses.piecewise import quadratic_residual_along, quadratic_residual_kernel
+from bmrm.losses.families import QuadraticResidual
 from bmrm.losses.prepared import Array
-from bmrm.problem import Summary
 from bmrm.registry import parameter
 
 
 @register("expectile", task="regression")
 @dataclass(frozen=True)
-class Expectile(RegressionLoss):
+class Expectile(QuadraticResidual):
     """tau (f - y)^2 for f < y, (1 - tau) (f - y)^2 above: the tau-expectile is its minimiser.
 
     Scale: with tau 1/2 it is `least_squares`. The second derivative at f = y is the generalised one, 2 tau.
@@ -30,10 +27,9 @@ class Expectile(RegressionLoss):
     source = "Aigner, Amemiya & Poirier 1976; Newey & Powell 1987"
     smooth = True
     metrics = ("asymmetric_mse", "r2", "mae")
-    kernel = staticmethod(quadratic_residual_kernel)
-    along_kernel = staticmethod(quadratic_residual_along)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+    @property
+    def pieces(self) -> tuple[float, float, float, float]:
         """Tube, width of the parabola and a factor for each side."""
         return 0.0, math.inf, 2.0 * (1.0 - self.tau), 2.0 * self.tau
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.jit import fast_jit, jit
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.exponentials import HUGE, along_by_blocks, exponential_of
+from bmrm.losses.blocks import along_by_blocks
+from bmrm.losses.exponentials import HUGE, exponential_of, weighed
 from bmrm.losses.prepared import Array
+from bmrm.losses.smooth_rows import smooth_points, wright
 from bmrm.problem import Vector
 
 
@@ -23,8 +26,7 @@ def _finish(y, weights, slope):  # type: ignore[no-untyped-def]
         e = slope[i]
         rate = e if e < np.inf else HUGE
         if weighted:
-            e = weights[i] * e if weights[i] > 0.0 else 0.0
-            rate *= weights[i]
+            e, rate = weighed(e, rate, weights[i])
         total += e
         slope[i] = -y[i] * rate
     return total
@@ -36,6 +38,22 @@ def exponential_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> flo
     np.negative(slope, out=slope)
     exponential_of(slope, slope)
     return _finish(y, weights, slope)  # type: ignore[no-any-return]
+
+
+@jit
+def exponential_value(f, y):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    return math.exp(-y * f)
+
+
+@jit
+def exponential_prox(z, step, y):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z: the margin grows by u = step exp(-y f)."""
+    if step <= 0.0:
+        return z, 1.0
+    log_step = math.log(step)
+    v, u = wright(log_step - y * z)
+    return (z + y * u if u <= 1.0 else y * (log_step - v)), 1.0 / (1.0 + u)
 
 
 @register("exponential", task="binary")
@@ -52,6 +70,8 @@ class Exponential(MarginLoss):
     smooth = True
     kernel = staticmethod(exponential_kernel)
     along_kernel = staticmethod(along_by_blocks(exponential_kernel))
+    value_row = staticmethod(exponential_value)
+    prox_row = staticmethod(exponential_prox)
 
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
@@ -66,3 +86,7 @@ class Exponential(MarginLoss):
         """Its second derivative in f."""
         e = self.value(f, y)
         return np.where(np.isfinite(e), e, HUGE)
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """The proximal point of each row, and its derivative in z."""
+        return smooth_points(self, z, step, y)

@@ -1,4 +1,4 @@
-"""What losses with an exponential share: values that may overflow, sweeps by blocks, counts and rates.
+"""What losses with an exponential share: values that may overflow, counts and rates.
 
 NumPy's exponential is vectorised where a compiled loop's is not, so a sweep is NumPy's ufuncs on whole arrays and one
 compiled loop to finish. A row whose loss is beyond float64 costs +inf and has the slope `HUGE`, of the right sign:
@@ -7,20 +7,23 @@ finite, so that sums of slopes are no nan. No subgradient exists there; solvers 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.jit import fast_jit
 from bmrm.losses.base import Labels, RegressionLoss
 from bmrm.losses.prepared import Array, PreparedRows
-from bmrm.problem import InputError, Summary, Targets, Vector
+from bmrm.problem import InputError, Summary, Targets
 
 HUGE = 1e200
-BLOCK = 8192
-"""Rows whose intermediate arrays stay in the cache."""
+
+
+@fast_jit
+def weighed(loss, rate, weight):  # type: ignore[no-untyped-def]
+    """A row's loss and slope times its weight; weight 0 hides even an infinite loss."""
+    return (weight * loss if weight > 0.0 else 0.0), rate * weight
 
 
 def exponential_of(x: Array, out: Array | None = None) -> Array:
@@ -28,34 +31,6 @@ def exponential_of(x: Array, out: Array | None = None) -> Array:
     with np.errstate(over="ignore", under="ignore"):
         result: Array = np.exp(x, out=out)
     return result
-
-
-def along_by_blocks(kernel: Callable[..., float]) -> Callable[..., None]:
-    """The `along_kernel` of a `kernel` for one score per row: block by block, so that a block is read once."""
-
-    def along(
-        f: Array,
-        step: Array,
-        y: Array,
-        weights: Vector,
-        ts: Vector,
-        values: Vector,
-        derivatives: Vector,
-        *arguments: float,
-    ) -> None:
-        values[:] = derivatives[:] = 0.0
-        point, slope = np.empty((2, min(BLOCK, f.size)))
-        for start in range(0, f.size, BLOCK):
-            rows = slice(start, start + BLOCK)
-            here, along, targets, masses = f[rows], step[rows], y[rows], weights[rows]
-            at, slopes = point[: here.size], slope[: here.size]
-            for k, t in enumerate(ts):
-                np.multiply(along, t, out=at)
-                at += here
-                values[k] += kernel(at, targets, masses, slopes, *arguments)
-                derivatives[k] += dot(slopes, along)
-
-    return along
 
 
 class LogLinkLoss(RegressionLoss):

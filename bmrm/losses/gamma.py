@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.jit import fast_jit, jit
 from bmrm.losses import register
-from bmrm.losses.exponentials import HUGE, LogLinkLoss, along_by_blocks, exponential_of
+from bmrm.losses.blocks import along_by_blocks
+from bmrm.losses.exponentials import HUGE, LogLinkLoss, exponential_of, weighed
 from bmrm.losses.prepared import Array
+from bmrm.losses.smooth_rows import smooth_points, wright
 from bmrm.problem import Vector
 
 
@@ -23,8 +26,7 @@ def _finish(f, y, weights, slope):  # type: ignore[no-untyped-def]
         loss = f[i] + ratio
         rate = 1.0 - ratio if ratio < np.inf else -HUGE
         if weighted:
-            loss = weights[i] * loss if weights[i] > 0.0 else 0.0
-            rate *= weights[i]
+            loss, rate = weighed(loss, rate, weights[i])
         total += loss
         slope[i] = rate
     return total
@@ -35,6 +37,22 @@ def gamma_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
     np.negative(f, out=slope)
     exponential_of(slope, slope)
     return _finish(f, y, weights, slope)  # type: ignore[no-any-return]
+
+
+@jit
+def gamma_value(f, y):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    return f + y * math.exp(-f)
+
+
+@jit
+def gamma_prox(z, step, y):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z: u = step y exp(-f) above z - step."""
+    if step <= 0.0:
+        return z, 1.0
+    base, log_rate = z - step, math.log(step) + math.log(y)
+    v, u = wright(log_rate - base)
+    return (base + u if u <= 1.0 else log_rate - v), 1.0 / (1.0 + u)
 
 
 @register("gamma", task="regression")
@@ -53,6 +71,8 @@ class Gamma(LogLinkLoss):
     metrics = ("d2_gamma", "gamma_deviance", "mae", "rmse")
     kernel = staticmethod(gamma_kernel)
     along_kernel = staticmethod(along_by_blocks(gamma_kernel))
+    value_row = staticmethod(gamma_value)
+    prox_row = staticmethod(gamma_prox)
 
     def floor(self, y: Array) -> Array:
         """log(y) + 1."""
@@ -70,6 +90,10 @@ class Gamma(LogLinkLoss):
     def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f."""
         return np.minimum(self._ratio(f, y), HUGE)
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """The proximal point of each row, and its derivative in z."""
+        return smooth_points(self, z, step, y)
 
     def _ratio(self, f: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):

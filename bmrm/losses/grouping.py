@@ -99,7 +99,8 @@ class RankingLoss(LossBase):
     metrics: ClassVar[tuple[str, ...]] = ("ndcg_at_10", "ndcg", "mrr", "map", "kendall_tau")
 
     def summarise(self, targets: Targets) -> Summary:
-        """Number of rows and their weight."""
+        """Number of rows and their weight; InputError for weights that the loss gives no meaning."""
+        self._check_weights(targets)
         return domain.summary_of_rows(targets, self.title)
 
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
@@ -107,7 +108,8 @@ class RankingLoss(LossBase):
         return f
 
     def grouping(self, targets: Targets) -> Grouping:
-        """The groups of some rows; InputError where there are none."""
+        """The groups of some rows; InputError where there are none, or for weights that the loss gives no meaning."""
+        self._check_weights(targets)
         if targets.groups is None:
             if targets.rows:
                 raise InputError(
@@ -126,6 +128,10 @@ class RankingLoss(LossBase):
                 f"{self.title}: the grade of row {bad[0]} is {y[bad[0]]:g}, expected one from {least:g} to {most:g}"
             )
         return y
+
+    def _check_weights(self, targets: Targets) -> None:
+        if not self.weighted:
+            domain.refuse_weights(targets, self.title)
 
 
 NO_PAIRS = "no query has rows of different grades, so there is nothing to rank"

@@ -9,6 +9,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
+from bmrm.losses.piecewise_rows import linear_margin_points
 from bmrm.losses.prepared import Array
 
 
@@ -52,6 +53,22 @@ def hinge_along(f, step, y, weights, ts, values, derivatives):  # type: ignore[n
         values[k], derivatives[k] = total, derivative
 
 
+@fast_jit
+def hinge_value(f, y):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    short = 1.0 - y * f
+    return 0.0 if short <= 0.0 else short
+
+
+@fast_jit
+def hinge_prox(z, step, y):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z; selections, so that a loop over rows is vectorised."""
+    short = 1.0 - y * z
+    inside = (short > 0.0) & (short < step)
+    moved = z + y * (0.0 if short <= 0.0 else step)
+    return y if inside else moved, 0.0 if inside else 1.0
+
+
 @register("hinge", task="binary")
 @dataclass(frozen=True)
 class Hinge(MarginLoss):
@@ -64,6 +81,8 @@ class Hinge(MarginLoss):
     source = "Bennett & Mangasarian 1992; Cortes & Vapnik 1995"
     kernel = staticmethod(hinge_kernel)
     along_kernel = staticmethod(hinge_along)
+    value_row = staticmethod(hinge_value)
+    prox_row = staticmethod(hinge_prox)
 
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
@@ -72,3 +91,7 @@ class Hinge(MarginLoss):
     def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         return np.where(y * f < 1.0, -y, 0.0)
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """z moved towards the margin by `step`, to y itself where that is less far; its derivative is 0 there."""
+        return linear_margin_points(z, step, y, 1.0, 1.0, 1.0)

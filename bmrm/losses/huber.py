@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses.base import RegressionLoss
-from bmrm.losses.piecewise import quadratic_residual_along, quadratic_residual_kernel
+from bmrm.losses.families import QuadraticResidual
 from bmrm.losses.prepared import Array
-from bmrm.problem import Summary
 from bmrm.registry import parameter
 
 
 @register("huber", task="regression")
 @dataclass(frozen=True)
-class Huber(RegressionLoss):
+class Huber(QuadraticResidual):
     """1/2 r^2 for |r| <= delta, delta (|r| - delta / 2) beyond, r = f - y: least squares that outliers cannot dominate.
 
     Scale: curvature 1 near y, as `least_squares`; table 1 of the KDD paper (2007) has delta = 1. scikit-learn's
@@ -30,10 +27,9 @@ class Huber(RegressionLoss):
     formula = "1/2 r^2 for |r| <= delta, else delta (|r| - delta / 2); r = f - y"
     source = "Huber 1964"
     smooth = True
-    kernel = staticmethod(quadratic_residual_kernel)
-    along_kernel = staticmethod(quadratic_residual_along)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+    @property
+    def pieces(self) -> tuple[float, float, float, float]:
         """Tube, width of the parabola and a factor for each side."""
         return 0.0, float(self.delta), 1.0, 1.0
 

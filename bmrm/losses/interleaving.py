@@ -5,13 +5,15 @@ sorted grades is sought: a dynamic program over how many rows of each grade have
 for n_g rows of each. Where that is more than the n^3 of a general assignment (many grades), the rows are assigned to
 ranks by `scipy.optimize.linear_sum_assignment`.
 
-The joint score of pairs has weights of ranks too: (n - 1 - 2 r) / (2 n) for rank r from 0, half of the share of rows
-below less that of rows above. Taken from it is not the mean weight in a best ranking but the weight in the best ranking
-with pi's own order within the grades; the difference is 1/n times the sum over inverted pairs.
+The joint score of pairs has weights of ranks too: s (n - 1 - 2 r) / 2 for rank r from 0, half of the number of rows
+below less that of rows above, times the share s of a pair. Taken from it is not the mean weight in a best ranking but
+the weight in the best ranking with pi's own order within the grades; the difference is s times the sum over inverted
+pairs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,13 @@ from bmrm.problem import Vector
 if TYPE_CHECKING:
     from bmrm.losses.assignment import AssignmentLoss
 
+SHARES: dict[str, Callable[[Vector, Vector], Vector]] = {
+    "pairs": lambda rows, pairs: 1.0 / np.maximum(rows, 1.0),
+    "pair_mean": lambda rows, pairs: 1.0 / np.maximum(pairs, 1.0),
+    "pair_sum": lambda rows, pairs: np.ones_like(rows),
+}
+"""By the name of the joint score: what a pair counts, (queries,), from the numbers of rows and pairs of each query."""
+
 MOST_STATES = 2_000_000
 """States of a dynamic program that fit memory easily."""
 
@@ -37,7 +46,7 @@ class PreparedInterleaving(PreparedRanking):
 
     Parameters
     ----------
-    scoring : (ranks,) the weights of the joint score; None for the joint score of pairs.
+    scoring : (ranks,) the weights of the joint score; None for the joint scores of pairs.
     """
 
     def __init__(self, loss: AssignmentLoss, grouping: Grouping, gains: Array, scoring: Vector | None) -> None:
@@ -51,10 +60,14 @@ class PreparedInterleaving(PreparedRanking):
         self.queries: Rows = np.searchsorted(first, grouping.starts)
         self.list_gains = self.gains[self.rows][first]
         self.weights = np.zeros(len(self.discounts)) if scoring is None else scoring
-        self.pairs = scoring is None
         self.own_reference = shared_ranks(grouping, self.grades, self.weights)[self.rows]
         sizes = np.diff(self.lists)
-        states = np.array([np.prod(sizes[a:b] + 1.0) for a, b in zip(self.queries[:-1], self.queries[1:], strict=True)])
+        self.shares = np.zeros(grouping.groups)
+        if scoring is None:
+            rows = grouping.sizes.astype(np.float64)
+            equal = np.array([np.sum(sizes[a:b] ** 2.0) for a, b in pairwise(self.queries)])
+            self.shares = SHARES[loss.joint](rows, (rows**2 - equal) / 2.0)
+        states = np.array([np.prod(sizes[a:b] + 1.0) for a, b in pairwise(self.queries)])
         few = (states * np.diff(self.queries) <= grouping.sizes**3.0 + 1000.0) & (states <= MOST_STATES)
         self.by_states = self.active & few
         self.by_assignment = np.flatnonzero(self.active & ~few)
@@ -73,7 +86,7 @@ class PreparedInterleaving(PreparedRanking):
                 self.list_gains,
                 self.discounts,
                 self.weights,
-                self.pairs,
+                self.shares,
                 self.own_reference,
                 self.by_states,
                 slope,
@@ -93,13 +106,13 @@ class PreparedInterleaving(PreparedRanking):
         rows, starts = slice(lists[0], lists[-1]), lists - lists[0]
         gains = self.list_gains[self.queries[query] : self.queries[query + 1]]
         centred = scores[rows] - np.median(scores[rows])
-        size = centred.size
-        weights = (size - 1.0 - 2.0 * np.arange(size)) / (2.0 * size) if self.pairs else self.weights[:size]
+        size, share = centred.size, self.shares[query]
+        weights = share * (size - 1.0 - 2.0 * np.arange(size)) / 2.0 if share else self.weights[:size]
         keys = np.outer(centred, weights) - np.outer(np.repeat(gains, np.diff(starts)), self.discounts[:size])
         ranks: Rows = linear_sum_assignment(keys, maximize=True)[1].astype(np.int64)
         for a, b in pairwise(starts):
             ranks[a:b].sort()
         reference = self.own_reference[rows]
         return float(
-            slopes_of_ranks(centred, starts, gains, self.discounts, weights, self.pairs, reference, ranks, slope[rows])
+            slopes_of_ranks(centred, starts, gains, self.discounts, weights, share > 0.0, reference, ranks, slope[rows])
         )

@@ -9,7 +9,13 @@ import numpy as np
 
 from bmrm.losses import register
 from bmrm.losses.base import RegressionLoss
-from bmrm.losses.epsilon_insensitive import epsilon_insensitive_along, epsilon_insensitive_kernel
+from bmrm.losses.epsilon_insensitive import (
+    epsilon_insensitive_along,
+    epsilon_insensitive_kernel,
+    epsilon_insensitive_prox,
+    epsilon_insensitive_value,
+)
+from bmrm.losses.piecewise_rows import linear_residual_points
 from bmrm.losses.prepared import Array
 from bmrm.problem import Summary
 
@@ -27,6 +33,8 @@ class LeastAbsoluteDeviation(RegressionLoss):
     metrics = ("mae", "r2")
     kernel = staticmethod(epsilon_insensitive_kernel)
     along_kernel = staticmethod(epsilon_insensitive_along)
+    value_row = staticmethod(epsilon_insensitive_value)
+    prox_row = staticmethod(epsilon_insensitive_prox)
 
     def arguments(self, summary: Summary) -> tuple[Any, ...]:
         """No tube."""
@@ -39,3 +47,7 @@ class LeastAbsoluteDeviation(RegressionLoss):
     def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         return np.sign(f - y)
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """z moved towards y by `step`, to y itself where that is less far; its derivative is 0 there."""
+        return linear_residual_points(z, step, y, 0.0, 1.0, 1.0)

@@ -43,6 +43,19 @@ def least_squares_along(f, step, y, weights, ts, values, derivatives):  # type: 
         values[k], derivatives[k] = 0.5 * total, derivative
 
 
+@fast_jit
+def least_squares_value(f, y):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    return 0.5 * (f - y) * (f - y)
+
+
+@fast_jit
+def least_squares_prox(z, step, y):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z."""
+    rate = 1.0 / (1.0 + step)
+    return y + rate * (z - y) if step > 1.0 else z - step * rate * (z - y), rate
+
+
 @register("least_squares", task="regression")
 @dataclass(frozen=True)
 class LeastSquares(RegressionLoss):
@@ -57,6 +70,8 @@ class LeastSquares(RegressionLoss):
     metrics = ("r2", "mse", "mae")
     kernel = staticmethod(least_squares_kernel)
     along_kernel = staticmethod(least_squares_along)
+    value_row = staticmethod(least_squares_value)
+    prox_row = staticmethod(least_squares_prox)
 
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
@@ -69,3 +84,9 @@ class LeastSquares(RegressionLoss):
     def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f."""
         return np.ones_like(f)
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """Between z and y, nearer to y the longer the step; and its derivative in z."""
+        rate = 1.0 / (1.0 + np.asarray(step))
+        f: Array = np.where(np.asarray(step) > 1.0, y + rate * (z - y), z - step * rate * (z - y))
+        return f, np.broadcast_to(rate, f.shape).copy()

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.jit import fast_jit, jit
 from bmrm.losses import register
 from bmrm.losses.base import RegressionLoss
-from bmrm.losses.exponentials import along_by_blocks
+from bmrm.losses.blocks import along_by_blocks
 from bmrm.losses.prepared import Array
+from bmrm.losses.smooth_rows import CLOSE, householder, smooth_points
 from bmrm.problem import Vector
 
 RUN = 512
@@ -53,6 +54,42 @@ def log_cosh_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
     return _finish(f, y, weights, slope)  # type: ignore[no-any-return]
 
 
+@jit
+def log_cosh_value(f, y):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    size = abs(f - y)
+    return max(0.0, size - math.log1p(math.tanh(size)))
+
+
+@jit
+def log_cosh_prox(z, step, y):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z.
+
+    The residual's size r is the root of r + step tanh r - |z - y|, which is concave: from below, as from the bounds
+    tanh r <= 1 and tanh r <= r, Newton's steps never lead beyond it.
+    """
+    miss = abs(z - y)
+    lower, upper = max(miss - step, miss / (1.0 + step)), miss
+    r = lower
+    while True:
+        e = -math.expm1(-2.0 * r)
+        t, s = e / (2.0 - e), 4.0 * (1.0 - e) / ((2.0 - e) * (2.0 - e))
+        bend, twist = -2.0 * t * s, -2.0 * s * (1.0 - 3.0 * t * t)
+        at = r - miss + step * t
+        if at > 0.0:
+            upper = r
+        else:
+            lower = r
+        back = householder(at, 1.0 + step * s, step * bend, step * twist)
+        if not lower <= r - back <= upper:
+            back = r - 0.5 * (lower + upper)
+        r -= back
+        if abs(back) <= CLOSE or lower == upper:
+            rate = 1.0 / (1.0 + step * (s - back * (bend - 0.5 * back * twist)))
+            towards = step * (t - back * (s - 0.5 * back * (bend - back * twist / 3.0))) if step <= 1.0 else -r
+            return (z if step <= 1.0 else y) - (towards if z > y else -towards), rate
+
+
 @register("log_cosh", task="regression")
 @dataclass(frozen=True)
 class LogCosh(RegressionLoss):
@@ -68,6 +105,8 @@ class LogCosh(RegressionLoss):
     metrics = ("mae", "r2")
     kernel = staticmethod(log_cosh_kernel)
     along_kernel = staticmethod(along_by_blocks(log_cosh_kernel))
+    value_row = staticmethod(log_cosh_value)
+    prox_row = staticmethod(log_cosh_prox)
 
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
@@ -84,3 +123,7 @@ class LogCosh(RegressionLoss):
         e = np.exp(-2.0 * np.abs(f - y))
         curvature: Array = 4.0 * e / (1.0 + e) ** 2
         return curvature
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """The proximal point of each row, and its derivative in z."""
+        return smooth_points(self, z, step, y)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.jit import fast_jit, jit
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
+from bmrm.losses.blocks import along_by_blocks
 from bmrm.losses.limited_logistic import LimitedLogistic
 from bmrm.losses.prepared import Array
+from bmrm.losses.smooth_rows import CLOSE, STEPS, smooth_points
 from bmrm.problem import Vector
 
-BLOCK = 8192
-"""Rows whose intermediate arrays stay in the cache."""
 RUN = 512
 """Rows whose factors 1 + e, each at most 2, are multiplied before one logarithm is taken."""
 FEW = 0.01
@@ -66,21 +66,53 @@ def logistic_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
     return _finish(f, y, slope)  # type: ignore[no-any-return]
 
 
-def logistic_along(
-    f: Array, step: Array, y: Array, weights: Vector, ts: Vector, values: Vector, derivatives: Vector
-) -> None:
-    """Fill `values` and `derivatives` of the sum at `f + t step`, for each t of `ts`."""
-    values[:] = derivatives[:] = 0.0
-    point, slope = np.empty((2, min(BLOCK, f.size)))
-    for start in range(0, f.size, BLOCK):
-        rows = slice(start, start + BLOCK)
-        here, along, labels, masses = f[rows], step[rows], y[rows], weights[rows]
-        at, slopes = point[: here.size], slope[: here.size]
-        for k, t in enumerate(ts):
-            np.multiply(along, t, out=at)
-            at += here
-            values[k] += logistic_kernel(at, labels, masses, slopes)
-            derivatives[k] += dot(slopes, along)
+@jit
+def logistic_value(f, y):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    return max(0.0, -y * f) + math.log1p(math.exp(-abs(f)))
+
+
+@jit
+def logistic_prox(z, step, y):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z; mostly two exponentials.
+
+    In margins g = y f it is the root of g - near - step p(g), near = y z, p = 1 / (1 + exp(g)), which is convex below 0
+    and concave above: the tangent at 0 does not lead beyond it. Steps are as `smooth_rows.householder`, with the
+    denominators of p taken out.
+    """
+    near, far = y * z, y * z + step
+    g = (near + 0.5 * step) / (1.0 + 0.25 * step)
+    for _ in range(STEPS):
+        g = near if g < near else (far if g > far else g)
+        e = math.exp(-abs(g))
+        whole, part, bent = 1.0 + e, e if g >= 0.0 else 1.0, step * e
+        square = whole * whole
+        at, first = (g - near) * whole - step * part, square + bent
+        second, third = bent * (2.0 * part - whole), bent * (square - 6.0 * e)
+        over = at * (6.0 * first * first - 3.0 * at * second)
+        back = whole * over / (6.0 * first * (first * first - at * second) + at * at * third)
+        if abs(back) <= CLOSE:
+            # The derivative at the new g, by Taylor's series.
+            bent += back * (-second / whole + 0.5 * back * third / square)
+            return (y * (g - back) if step > 0.0 else z), square / (square + bent)
+        g -= back
+    return _halved(z, step, y)
+
+
+@jit
+def _halved(z, step, y):  # type: ignore[no-untyped-def]
+    """As `logistic_prox` by bisection, for steps so long that powers of them overflow."""
+    near, far = y * z, y * z + step
+    lower, upper, g = near, far, 0.5 * (near + far)
+    while lower < g < upper:
+        e = math.exp(-abs(g))
+        if (g - near) * (1.0 + e) > step * (e if g >= 0.0 else 1.0):
+            upper = g
+        else:
+            lower = g
+        g = 0.5 * (lower + upper)
+    e = math.exp(-abs(g))
+    return y * g, 1.0 / (1.0 + step * e / (1.0 + e) ** 2)
 
 
 @register("logistic", task="binary")
@@ -97,7 +129,9 @@ class Logistic(MarginLoss):
     smooth = True
     metrics = ("accuracy", "auc", "log_loss")
     kernel = staticmethod(logistic_kernel)
-    along_kernel = staticmethod(logistic_along)
+    along_kernel = staticmethod(along_by_blocks(logistic_kernel))
+    value_row = staticmethod(logistic_value)
+    prox_row = staticmethod(logistic_prox)
 
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
@@ -112,6 +146,10 @@ class Logistic(MarginLoss):
         """Its second derivative in f."""
         e = np.exp(-np.abs(f))
         return e / (1.0 + e) ** 2
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """The proximal point of each row, and its derivative in z."""
+        return smooth_points(self, z, step, y)
 
     def variant(self, margin: float, modelmin: float, modelmax: float, wmargin: float) -> LimitedLogistic:
         """The same within limits."""

@@ -9,10 +9,11 @@ import numpy as np
 from bmrm.kernels.jit import jit
 from bmrm.kernels.sorting import ascending_within
 from bmrm.kernels.vectors import plain
-from bmrm.losses import domain, register
+from bmrm.losses import register
 from bmrm.losses.assignment import shared_ranks
 from bmrm.losses.grouping import NO_PAIRS, Grouping, RankingLoss, grades_within
-from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.losses.kinked import KinkedSample
+from bmrm.losses.prepared import Array
 from bmrm.problem import Summary, Targets
 
 
@@ -129,25 +130,15 @@ class MeanReciprocalRank(RankingLoss):
     source = "Voorhees 1999; Le & Smola 2007; several relevant rows: this package"
     metrics = ("mrr", "ndcg_at_10", "ndcg", "map")
 
-    def summarise(self, targets: Targets) -> Summary:
-        """Number of rows; InputError for weights other than 1."""
-        domain.refuse_weights(targets, self.title)
-        return super().summarise(targets)
-
     def prepare(self, targets: Targets, summary: Summary) -> PreparedReciprocal:
         """Bind to some whole groups; InputError where a grade is no finite number or there are no groups."""
-        domain.refuse_weights(targets, self.title)
         y = self.grades(targets)
         return PreparedReciprocal(self.grouping(targets), (y > 0.0).astype(np.float64))
 
 
-class PreparedReciprocal:
+class PreparedReciprocal(KinkedSample):
     """The relevant rows of some whole queries."""
 
-    scores_per_row = 1
-    extra_dim = 0
-    infimum = 0.0
-    smooth = False
     nothing = f"mean_reciprocal_rank: {NO_PAIRS.replace('rows of different grades', 'relevant and irrelevant rows')}"
 
     def __init__(self, grouping: Grouping, relevant: Array) -> None:
@@ -167,7 +158,3 @@ class PreparedReciprocal:
         relevant = self.relevant[order].astype(np.int64)
         total = worst_rankings(values, relevant, order, starts, self.active, self.reference, slope)
         return float(total), self.grouping.back(slope)
-
-    def along(self, f: Array, step: Array) -> Curve:
-        """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
-        return along_by_slopes(self.value_and_slope, f, step)

@@ -6,29 +6,76 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.jit import jit
 from bmrm.losses import register
 from bmrm.losses.cost_matrix import CostMatrixLoss
 from bmrm.losses.prepared import Array, Positions
 
 
-@fast_jit
-def multiclass_hinge_kernel(f, y, weights, slope, cost):  # type: ignore[no-untyped-def]
-    """Fill `slope`, return the sum."""
-    total = 0.0
-    weighted = weights.size > 0
-    for i in range(f.shape[0]):
-        own = y[i]
-        worst, best = own, cost[own, own] + f[i, own]
-        for k in range(f.shape[1]):
-            slope[i, k] = 0.0
-            if cost[own, k] + f[i, k] > best:
-                worst, best = k, cost[own, k] + f[i, k]
-        weight = weights[i] if weighted else 1.0
-        total += weight * ((cost[own, worst] + f[i, worst]) - f[i, own])
-        slope[i, worst] += weight
-        slope[i, own] -= weight
-    return total
+@jit
+def multiclass_hinge_value(f, y, cost, *rest):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    worst = 0.0
+    for k in range(f.size):
+        worst = max(worst, cost[y, k] + (f[k] - f[y]))
+    return worst
+
+
+@jit
+def multiclass_hinge_prox(z, step, y, moves, work, cost, *rest):  # type: ignore[no-untyped-def]
+    """Fill `moves` = z - f; returns the loss at f, and how far scores may change without changing `moves`.
+
+    f + cost is z + cost cut off at a level, after the true class has gained the step: the level is where what is cut
+    off adds up to the step, a projection to the simplex (Crammer & Singer 2001, section 6). It rises as classes below
+    it are left out (Michelot 1986).
+
+    Parameters
+    ----------
+    z : the scores, (K,).
+    moves : (K,); what is in it does not matter.
+    work : (2, K), overwritten.
+    """
+    own = z[y]
+    first, second, worst = -np.inf, -np.inf, y
+    for k in range(z.size):
+        moves[k] = 0.0
+        reach = cost[y, k] + z[k] if k != y else -np.inf
+        second = max(second, min(first, reach))
+        worst = k if reach > first else worst
+        first = max(first, reach)
+    if first <= own:
+        return 0.0, 0.5 * (own - first)
+    if first - step >= max(own + step, second):
+        moves[worst], moves[y] = step, -step
+        return first - own - 2.0 * step, 0.5 * (first - step - max(own + step, second))
+    heights, count, total = work[0], 0, 0.0
+    for k in range(z.size):
+        reach = cost[y, k] + z[k]
+        if k != y and reach > own and reach > first - step:
+            heights[count] = reach - own
+            total += reach - own
+            count += 1
+    level, gained, before = 0.0, True, -1
+    while before != count:
+        before = count
+        level = total / (count + 1.0) if gained else (total - step) / count
+        if gained and level >= step:
+            gained, before = False, -1
+            continue
+        count, total = 0, 0.0
+        for j in range(before):
+            if heights[j] > level:
+                heights[count] = heights[j]
+                total += heights[j]
+                count += 1
+    others = 0.0
+    for k in range(z.size):
+        over = cost[y, k] + (z[k] - own) - level
+        if k != y and over > 0.0:
+            moves[k] = over
+            others += over
+    moves[y] = -others
+    return (0.0 if gained else level - step), 0.0
 
 
 @register("multiclass_hinge", task="multiclass")
@@ -43,23 +90,21 @@ class MulticlassHinge(CostMatrixLoss):
 
     formula = "max_k (cost(y, k) + f_k - f_y)"
     source = "Crammer & Singer 2001; Taskar, Guestrin & Koller 2003"
-    kernel = staticmethod(multiclass_hinge_kernel)
+    scaled = False
+    value_scores_row = staticmethod(multiclass_hinge_value)
+    prox_scores_row = staticmethod(multiclass_hinge_prox)
 
-    def value(self, f: Array, y: Positions) -> Array:
-        """The loss of each row."""
-        loss: Array = self._violations(f, y).max(axis=1)
-        return loss
-
-    def slope(self, f: Array, y: Positions) -> Array:
-        """Its slope: 1 at the worst class, -1 at the true one, 0 where they are the same."""
-        rows = np.arange(len(y))
-        reach = self._violations(f, y)
-        worst = np.where(reach.max(axis=1) > 0.0, reach.argmax(axis=1), y)
-        slope = np.zeros_like(f)
-        slope[rows, worst] += 1.0
-        slope[rows, y] -= 1.0
-        return slope
-
-    def _violations(self, f: Array, y: Positions) -> Array:
-        reach: Array = self._table(f.shape[1])[y] + f - f[np.arange(len(y)), y][:, None]
-        return reach
+    def prox_scores(self, z: Array, step: Array | float, y: Positions) -> Array:
+        """The proximal point of each row, by sorting."""
+        rows, step = np.arange(len(y)), np.broadcast_to(np.asarray(step, np.float64), z.shape[:1])[:, None]
+        reach = self._table(z.shape[1])[y] + z
+        own = z[rows, y][:, None].copy()
+        reach[rows, y] += step[:, 0]
+        falling = -np.sort(-(reach - own), axis=1)
+        levels = (np.cumsum(falling, axis=1) - step) / np.arange(1, z.shape[1] + 1)
+        last = np.maximum(0, (falling > levels).sum(axis=1) - 1)
+        moves = np.maximum(0.0, reach - own - levels[rows, last][:, None])
+        moves[rows, y] = 0.0
+        moves[rows, y] = -moves.sum(axis=1)
+        f: Array = z - moves
+        return f

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import domain, register
 from bmrm.losses.base import Labels, RowLoss
+from bmrm.losses.blocks import along_by_blocks
 from bmrm.losses.prepared import Array, PreparedRows
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import parameter
@@ -71,6 +72,7 @@ class MultilabelHinge(RowLoss):
     source = "Crammer & Singer 2003; averaged: Elisseeff & Weston 2001"
     metrics = ("label_average_precision", "label_ranking_loss", "one_error", "label_coverage")
     kernel = staticmethod(multilabel_hinge_kernel)
+    along_kernel = staticmethod(along_by_blocks(multilabel_hinge_kernel))
 
     def summarise(self, targets: Targets) -> Summary:
         """The labels of these rows and how many rows have each."""

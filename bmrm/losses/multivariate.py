@@ -26,7 +26,8 @@ from bmrm.kernels.sorting import ascending
 from bmrm.kernels.vectors import dot, plain
 from bmrm.losses import domain
 from bmrm.losses.base import signs
-from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.losses.kinked import KinkedSample
+from bmrm.losses.prepared import Array
 from bmrm.losses.whole import WholeSampleLoss
 from bmrm.problem import InputError, Summary, Targets
 
@@ -68,14 +69,10 @@ class MeasureLoss(WholeSampleLoss):
         return PreparedMeasure(self, y > 0.0)
 
 
-class PreparedMeasure:
+class PreparedMeasure(KinkedSample):
     """A measure with the labels of a whole sample; `positive` is (rows,)."""
 
-    scores_per_row = 1
-    extra_dim = 0
     mass = 1.0
-    infimum = 0.0
-    smooth = False
 
     def __init__(self, loss: MeasureLoss, positive: NDArray[np.bool_]) -> None:
         self.loss = loss
@@ -97,10 +94,6 @@ class PreparedMeasure:
         slope[self.negative] = lowest(-low, -rising_low[::-1], b)
         slope /= self.rows
         return max(delta + dot(slope, f), 0.0), slope
-
-    def along(self, f: Array, step: Array) -> Curve:
-        """The function t -> (R(f + t step), its derivative in t), for a vector of t."""
-        return along_by_slopes(self.value_and_slope, f, step)
 
 
 def lowest(f: Array, rising: Array, count: int) -> Array:

@@ -29,9 +29,10 @@ class Ndcg(AssignmentLoss):
     With `joint: pairs` the sum is 1/n times that of f_j - f_i over the pairs, y_i > y_j, that pi inverts, in a
     query of n rows. Take it for noisy data, on which the minimum of the other is often w = 0: there every row is
     asked for its place in one best ranking, and the spread of scores within a grade costs more than errors do.
+    `pair_mean` divides by the number of such pairs of the query instead of n, `pair_sum` by nothing.
 
     Domain: grades from 0 to 50; groups; weights other than 1 are refused. Costs one sort within each query; with
-    `decay` or `joint: pairs` a dynamic program over the grades, at most an assignment, O(n^3) for n rows. Kinks
+    `decay` or a joint score of pairs a dynamic program over the grades, at most an assignment, O(n^3) for n rows. Kinks
     where f_i - b_i = f_j - b_j, b the normalised gains: there rows share their ranks' weights. A shift of the
     scores of a query changes nothing.
     """

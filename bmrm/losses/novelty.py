@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.losses import domain, register
-from bmrm.losses.base import Labels, OneScoreLoss
-from bmrm.losses.piecewise import linear_margin_along, linear_margin_kernel
+from bmrm.losses.base import Labels
+from bmrm.losses.families import LinearMargin
 from bmrm.losses.prepared import Array, PreparedRows
 from bmrm.problem import Summary, Targets, Vector
 from bmrm.registry import parameter
@@ -18,7 +18,7 @@ from bmrm.registry import parameter
 
 @register("novelty", task="novelty")
 @dataclass(frozen=True)
-class Novelty(OneScoreLoss):
+class Novelty(LinearMargin):
     """max(0, rho - f): scores of normal rows should reach rho; those that do not are novel.
 
     Domain: any rows; their targets are not looked at. Kink at f = rho, where the slope is 0. `rho` only sets the scale:
@@ -35,8 +35,6 @@ class Novelty(OneScoreLoss):
     metrics = ("novel_share",)
     shown_target = 1.0
     no_free_intercept = "an intercept of rho alone brings it to 0, whatever the rows"
-    kernel = staticmethod(linear_margin_kernel)
-    along_kernel = staticmethod(linear_margin_along)
 
     def summarise(self, targets: Targets) -> Summary:
         """Number of rows and their weight."""
@@ -46,7 +44,8 @@ class Novelty(OneScoreLoss):
         """Bind to some rows."""
         return self._prepared(targets, np.ones(targets.rows), 1, summary)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+    @property
+    def pieces(self) -> tuple[float, float, float]:
         """Reach and costs."""
         return float(self.rho), 1.0, 1.0
 

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import domain, register
 from bmrm.losses.base import Labels, RowLoss
+from bmrm.losses.blocks import along_by_blocks
 from bmrm.losses.prepared import Array, Positions, PreparedRows
+from bmrm.losses.rivals import above_own, towards, worst_rivals
+from bmrm.losses.softmax import probabilities, softmax_curvature
 from bmrm.losses.tree import Tree, consistent
 from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
@@ -197,6 +200,7 @@ class OntologyHinge(OntologyLoss):
     formula = "max_k (d(y, k) + F_k - F_y), F_k = sum of f along the path to k"
     source = "Cai & Hofmann 2004; Dekel, Keshet & Singer 2004"
     kernel = staticmethod(ontology_hinge_kernel)
+    along_kernel = staticmethod(along_by_blocks(ontology_hinge_kernel))
 
     def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
@@ -205,17 +209,10 @@ class OntologyHinge(OntologyLoss):
 
     def slope(self, f: Array, y: Positions) -> Array:
         """Its slope: 1 along the path to the worst class, -1 along that to the true one."""
-        rows = np.arange(len(y))
-        reach = self._violations(f, y)
-        worst = np.where(reach.max(axis=1) > 0.0, reach.argmax(axis=1), y)
-        ends = np.zeros_like(f)
-        ends[rows, worst] += 1.0
-        ends[rows, y] -= 1.0
-        return self._up(ends)
+        return self._up(towards(worst_rivals(self._violations(f, y), y), y, f.shape[1]))
 
     def _violations(self, f: Array, y: Positions) -> Array:
-        sums = self.tree.path_sums(f)
-        reach = self.tree.distances()[y] + sums - sums[np.arange(len(y)), y][:, None]
+        reach = self.tree.distances()[y] + above_own(self.tree.path_sums(f), y)
         return np.where(self.candidate, reach, -np.inf)
 
 
@@ -232,11 +229,11 @@ class OntologyLogistic(OntologyLoss):
     source = "Teo, Le, Smola & Vishwanathan 2007, section 3.2"
     smooth = True
     kernel = staticmethod(ontology_logistic_kernel)
+    along_kernel = staticmethod(along_by_blocks(ontology_logistic_kernel))
 
     def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
-        sums = self.tree.path_sums(f)
-        reach = np.where(self.candidate, sums, -np.inf)
+        sums, reach = self.tree.path_sums(f), self._reach(f)
         top = reach.max(axis=1)
         mass = np.exp(reach - top[:, None]).sum(axis=1)
         loss: Array = np.log1p(mass - 1.0) + (top - sums[np.arange(len(y)), y])
@@ -244,20 +241,14 @@ class OntologyLogistic(OntologyLoss):
 
     def slope(self, f: Array, y: Positions) -> Array:
         """Its slope: the probability of the node's subtree, minus 1 along the path to the true class."""
-        shares = self._probabilities(f)
+        shares = probabilities(self._reach(f))
         shares[np.arange(len(y)), y] -= 1.0
         return self._up(shares)
 
     def curvature_product(self, f: Array, y: Positions, step: Array) -> Array:
         """Each row's second derivative times its row of `step`."""
-        shares = self._probabilities(f)
-        product: Array = shares * self.tree.path_sums(step)
-        product -= shares * product.sum(axis=1, keepdims=True)
-        return self._up(product)
+        return self._up(softmax_curvature(self._reach(f), self.tree.path_sums(step)))
 
-    def _probabilities(self, f: Array) -> Array:
-        """Of each candidate, 0 for other nodes; (rows, nodes)."""
-        reach = np.where(self.candidate, self.tree.path_sums(f), -np.inf)
-        shares: Array = np.exp(reach - reach.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
-        return shares
+    def _reach(self, f: Array) -> Array:
+        """The sum along the path to each candidate, -inf for other nodes; (rows, nodes)."""
+        return np.where(self.candidate, self.tree.path_sums(f), -np.inf)

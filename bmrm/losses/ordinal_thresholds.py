@@ -2,76 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.jit import jit
-from bmrm.kernels.sorting import ascending
-from bmrm.kernels.vectors import dot, plain
+from bmrm.kernels.cut_points import costs_at_cuts, kinks_between, next_kink
+from bmrm.kernels.vectors import plain
 from bmrm.losses import domain, register
 from bmrm.losses.base import Labels, LossBase
 from bmrm.losses.grouping import Rows
-from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.losses.kinked import KinkedSample
+from bmrm.losses.prepared import NO_WEIGHTS, Array
 from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
 
-
-@jit
-def profile_cut(values, side, weights, slope):  # type: ignore[no-untyped-def]
-    """Add to `slope` that of the hinges of one cut point at its best place; return constant part, least, largest place.
-
-    The rows of `side` 1 should be above the cut by 1 and cost max(0, 1 - f + cut), those of -1 below it; 0 does not
-    count. `values` rise. As the cut rises, its derivative grows from minus the weight of the lower rows, by the weight
-    of a row at each kink, f - 1 or f + 1: the best cut is where it passes 0. There the slopes of the rows add up to 0,
-    and the sum of hinges is that of the active weights plus <slope, f>. Rows with their kink at the cut are active in
-    part, all of them in the same part.
-    """
-    n = values.size
-    left = 0.0
-    for i in range(n):
-        if side[i] < 0:
-            left += weights[i]
-    cut, high, low = 0.0, 0, 0
-    before, here = 0.0, 0.0
-    while True:
-        while high < n and side[high] <= 0:
-            high += 1
-        while low < n and side[low] >= 0:
-            low += 1
-        if high == n and low == n:
-            break
-        cut = min(values[high] - 1.0 if high < n else np.inf, values[low] + 1.0 if low < n else np.inf)
-        here = 0.0
-        while high < n and (side[high] <= 0 or values[high] - 1.0 == cut):
-            here += weights[high] if side[high] > 0 else 0.0
-            high += 1
-        while low < n and (side[low] >= 0 or values[low] + 1.0 == cut):
-            here += weights[low] if side[low] < 0 else 0.0
-            low += 1
-        if before + here >= left:
-            break
-        before += here
-    part = min(1.0, max(0.0, (left - before) / here)) if here > 0.0 else 0.0
-    active, following = 0.0, np.inf
-    for i in range(n):
-        if side[i] > 0:
-            kink = values[i] - 1.0
-            share = weights[i] * (1.0 if kink < cut else part if kink == cut else 0.0)
-            slope[i] -= share
-        elif side[i] < 0:
-            kink = values[i] + 1.0
-            share = weights[i] * (1.0 if kink > cut else 1.0 - part if kink == cut else 0.0)
-            slope[i] += share
-        else:
-            continue
-        active += share
-        if kink > cut and weights[i] > 0.0:
-            following = min(following, kink)
-    # Where the derivative is 0 behind the kink, every place up to the next one is as good.
-    return active, cut, following if part == 1.0 and following < np.inf else cut
+SAMPLE = 4096
+"""Rows that tell roughly where the best cuts lie."""
+EVERYWHERE = -np.inf, np.inf
 
 
 @register("ordinal_thresholds", task="ordinal")
@@ -83,8 +33,12 @@ class OrdinalThresholds(LossBase):
     all cut points: a row pays for each one on the wrong side of which it lies, so for the distance in grades, and the
     best cut points rise with k. `cuts: immediate` takes it over the two next to the row's grade only.
 
-    The cut points are minimised out exactly: each is a one-dimensional problem whose kinks are sorted scores. What is
-    left is convex in the scores, R(f) = min over t, and has a subgradient whose sum is 0. Costs one sort and O(m K).
+    The cut points are minimised out exactly. As t_k rises, the derivative of its hinges grows from minus the weight of
+    the rows below it, by the weight of a row at each kink, f_i - 1 of the rows above and f_i + 1 of those below: the
+    best t_k is the kink where it passes 0, a weighted quantile, found without sorting all rows: a sample says between
+    which bounds, the rows within are sorted, and those outside only counted. Rows with their kink at t_k are active in
+    part, all of them in the same part, so that the slopes of a cut's hinges add up to 0. What is left is convex in the
+    scores, R(f) = min over t, with that subgradient. Costs O(m K).
     The model keeps the cut points (the middle where an interval is best); a row's predicted grade is the lowest plus
     the number of cut points below its score.
 
@@ -125,43 +79,89 @@ class OrdinalThresholds(LossBase):
         return np.array(labels)[np.searchsorted(np.sort(cut_points), f, side="left")]
 
 
-class PreparedCuts:
+class PreparedCuts(KinkedSample):
     """The grades of a whole sample, as 0 to K - 1."""
 
-    scores_per_row = 1
-    extra_dim = 0
-    infimum = 0.0
-    smooth = False
+    sample: PreparedCuts | None = None
+    """Every so many of the rows, where they are many."""
 
     def __init__(self, grades: Rows, weights: Vector | None, count: int, all_cuts: bool) -> None:
-        self.grades, self.count, self.all_cuts = grades, count, all_cuts
-        self.weights = np.ones(grades.size) if weights is None else weights
-        self.mass = float(self.weights.sum())
+        self.grades, self.near = grades, not all_cuts
+        self.weights = NO_WEIGHTS if weights is None else weights
+        self.mass = float(grades.size if weights is None else weights.sum())
+        per_grade = np.bincount(grades, weights, count).astype(np.float64)
+        self.below = (per_grade if self.near else np.cumsum(per_grade))[:-1]
+        """(K - 1,) the weight of the rows that should be below each cut."""
+        every = max(1, grades.size // SAMPLE)
+        self.sampled = slice(None, None, every)
+        if every > 1:
+            fewer = None if weights is None else weights[self.sampled].copy()
+            self.sample = PreparedCuts(grades[self.sampled].copy(), fewer, count, all_cuts)
 
     def value_and_slope(self, f: Array) -> tuple[float, Array]:
         """The sum over rows at scores `f` and the best cut points, and its slope, a new array like `f`."""
-        active, slope, _ = self._profiled(plain(f))
-        return max(active + dot(slope, f - np.median(f)), 0.0) if f.size else 0.0, slope
-
-    def along(self, f: Array, step: Array) -> Curve:
-        """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
-        return along_by_slopes(self.value_and_slope, f, step)
+        f = plain(f)
+        slope = np.empty_like(f)
+        total = costs_at_cuts(f, self.grades, self.weights, *self._best_cuts(f), self.near, slope)
+        return float(total), slope
 
     def learned(self, f: Array) -> dict[str, Array]:
-        """The cut points, (K - 1,), that are best at scores `f`."""
-        return {"cut_points": self._profiled(plain(f))[2]}
+        """The cut points, (K - 1,), that are best at scores `f`; the middle where an interval is."""
+        f = plain(f)
+        cuts, parts = self._best_cuts(f)
+        for k in np.flatnonzero(parts == 1.0):
+            # The derivative is 0 behind the kink: every place up to the next one is as good.
+            following = next_kink(f, self.grades, self.weights, k, self.near, cuts[k])
+            cuts[k] = 0.5 * (cuts[k] + following) if following < np.inf else cuts[k]
+        return {"cut_points": cuts}
 
-    def _profiled(self, f: Array) -> tuple[float, Array, Array]:
-        order, values = ascending(f)
-        grades, weights = self.grades[order], self.weights[order]
-        slope, cuts, total = np.zeros(values.size), np.zeros(self.count - 1), 0.0
-        for k in range(self.count - 1):
-            side = np.where(grades > k, 1, -1)
-            if not self.all_cuts:
-                side[(grades != k) & (grades != k + 1)] = 0
-            active, least, most = profile_cut(values, side, weights, slope)
-            total += active
-            cuts[k] = 0.5 * (least + most)
-        out = np.empty_like(slope)
-        out[order] = slope
-        return total, out, cuts
+    def _best_cuts(self, f: Array) -> tuple[Array, Array]:
+        """For each cut the kink at which it is best, and the part of the rows above it with that kink to be active."""
+        cuts, parts = np.zeros(self.below.size), np.zeros(self.below.size)
+        room = np.empty(f.size + 1), np.empty(self.weights.size + 1 if self.weights.size else 0)
+        few = f[self.sampled].copy()
+        for k, below in enumerate(self.below):
+            likely = EVERYWHERE if self.sample is None else self.sample.bounds(few, k, room)
+            for bounds in (likely, EVERYWHERE):
+                lower, kinks, masses = self._kinks(f, k, bounds, room)
+                cuts[k], before, here = weighted_quantile(kinks, masses, below - lower)
+                if before < below - lower <= before + here:
+                    break
+            parts[k] = min(1.0, max(0.0, (below - lower - before) / here)) if here > 0.0 else 0.0
+        return cuts, parts
+
+    def bounds(self, f: Array, cut: int, room: tuple[Array, Array]) -> tuple[float, float]:
+        """Where the best place of a cut very likely is in a sample of which these are the rows."""
+        _, kinks, masses = self._kinks(f, cut, EVERYWHERE, room)
+        values, ranks = rising(kinks, masses)
+        at, radius = int(np.searchsorted(ranks, self.below[cut])), 2 * math.isqrt(f.size)
+        low, high = at - radius, at + radius
+        return (values[low] if low >= 0 else -np.inf), (values[high] if high < values.size else np.inf)
+
+    def _kinks(
+        self, f: Array, cut: int, bounds: tuple[float, float], room: tuple[Array, Array]
+    ) -> tuple[float, Array, Array]:
+        """The weight of the kinks of a cut below the bounds; those within, and their weights, in `room`."""
+        lower, count = kinks_between(f, self.grades, self.weights, cut, self.near, *bounds, *room)
+        return lower, room[0][:count], room[1][:count]
+
+
+def rising(values: Array, masses: Array) -> tuple[Array, Array]:
+    """The sorted values, and the sums of their masses up to each of them; no masses: all are 1."""
+    if not masses.size:
+        return np.sort(values), np.arange(1.0, values.size + 1.0)
+    order = np.argsort(values)
+    return values[order], np.cumsum(masses[order])
+
+
+def weighted_quantile(values: Array, masses: Array, wanted: float) -> tuple[float, float, float]:
+    """The lowest value up to which the masses add up to `wanted`, their sum below it, and that at it."""
+    if not values.size:
+        return 0.0, 0.0, 0.0
+    if masses.size:
+        ordered, sums = rising(values, masses)
+        value = ordered[min(int(np.searchsorted(sums, wanted)), values.size - 1)]
+        return float(value), float(masses[values < value].sum()), float(masses[values == value].sum())
+    place = min(max(math.ceil(wanted) - 1, 0), values.size - 1)
+    value = np.partition(values, place)[place]
+    return float(value), float(np.count_nonzero(values < value)), float(np.count_nonzero(values == value))

@@ -12,7 +12,8 @@ from bmrm.kernels.sorting import ascending
 from bmrm.kernels.vectors import plain
 from bmrm.losses import domain, register
 from bmrm.losses.base import signs
-from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.losses.kinked import KinkedSample
+from bmrm.losses.prepared import Array
 from bmrm.losses.whole import WholeSampleLoss
 from bmrm.problem import Summary, Targets, Vector
 from bmrm.registry import parameter
@@ -48,13 +49,9 @@ class PartialRocArea(WholeSampleLoss):
         return PreparedTopPairs(y > 0.0, np.ones(y.size) if weights is None else weights, self.max_fpr)
 
 
-class PreparedTopPairs:
+class PreparedTopPairs(KinkedSample):
     """The positive rows against the highest scoring negative ones, `share` of them by weight."""
 
-    scores_per_row = 1
-    extra_dim = 0
-    infimum = 0.0
-    smooth = False
     nothing = "partial_roc_area: expected rows of positive weight in both classes"
 
     def __init__(self, positive: NDArray[np.bool_], weights: Vector, share: float) -> None:
@@ -72,10 +69,6 @@ class PreparedTopPairs:
         total = count_short_pairs(values, positive.astype(np.int64), weights, starts, levels, np.ones(1), slope)
         out[order] = slope
         return float(total), out
-
-    def along(self, f: Array, step: Array) -> Curve:
-        """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
-        return along_by_slopes(self.value_and_slope, f, step)
 
 
 def taken_from_the_top(values: Array, weights: Array, room: float) -> Array:

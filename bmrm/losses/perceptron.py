@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.piecewise import (
-    linear_margin_along,
-    linear_margin_kernel,
-    quadratic_margin_along,
-    quadratic_margin_kernel,
-)
+from bmrm.losses.families import LinearMargin, QuadraticMargin
 from bmrm.losses.prepared import Array
-from bmrm.problem import Summary
 
 ZERO_IS_BEST = "scores of 0 cost nothing, so weights of 0 are optimal with any intercept"
 
 
 @register("perceptron", task="binary")
 @dataclass(frozen=True)
-class Perceptron(MarginLoss):
+class Perceptron(LinearMargin, MarginLoss):
     """max(0, -y f): what the perceptron's updates descend.
 
     Domain: two classes, y in {-1, 1}. Scale: slope -1 on the wrong side. Kink at f = 0, where the slope is 0. Without
@@ -35,10 +28,9 @@ class Perceptron(MarginLoss):
     formula = "max(0, -y f)"
     source = "Rosenblatt 1958; Gentile & Littlestone 1999"
     no_free_intercept = ZERO_IS_BEST
-    kernel = staticmethod(linear_margin_kernel)
-    along_kernel = staticmethod(linear_margin_along)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+    @property
+    def pieces(self) -> tuple[float, float, float]:
         """Reach and costs."""
         return 0.0, 1.0, 1.0
 
@@ -53,7 +45,7 @@ class Perceptron(MarginLoss):
 
 @register("squared_perceptron", task="binary")
 @dataclass(frozen=True)
-class SquaredPerceptron(MarginLoss):
+class SquaredPerceptron(QuadraticMargin, MarginLoss):
     """1/2 max(0, -y f)^2: the perceptron's loss made smooth.
 
     Domain: two classes, y in {-1, 1}. Scale: the factor 1/2 gives curvature 1 on the wrong side. The second derivative
@@ -65,10 +57,9 @@ class SquaredPerceptron(MarginLoss):
     source = "Keerthi & DeCoste 2005, without the margin"
     smooth = True
     no_free_intercept = ZERO_IS_BEST
-    kernel = staticmethod(quadratic_margin_kernel)
-    along_kernel = staticmethod(quadratic_margin_along)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+    @property
+    def pieces(self) -> tuple[float, float, float]:
         """Reach, width and scale."""
         return 0.0, math.inf, 1.0
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.jit import fast_jit, jit
 from bmrm.losses import register
-from bmrm.losses.exponentials import HUGE, LogLinkLoss, along_by_blocks, exponential_of
+from bmrm.losses.blocks import along_by_blocks
+from bmrm.losses.exponentials import HUGE, LogLinkLoss, exponential_of, weighed
 from bmrm.losses.prepared import Array
+from bmrm.losses.smooth_rows import smooth_points, wright
 from bmrm.problem import Vector
 
 
@@ -23,8 +26,7 @@ def _finish(f, y, weights, slope):  # type: ignore[no-untyped-def]
         loss = e - y[i] * f[i]
         rate = e - y[i] if e < np.inf else HUGE
         if weighted:
-            loss = weights[i] * loss if weights[i] > 0.0 else 0.0
-            rate *= weights[i]
+            loss, rate = weighed(loss, rate, weights[i])
         total += loss
         slope[i] = rate
     return total
@@ -34,6 +36,22 @@ def poisson_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
     """Fill `slope`, return the sum."""
     exponential_of(f, slope)
     return _finish(f, y, weights, slope)  # type: ignore[no-any-return]
+
+
+@jit
+def poisson_value(f, y):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    return math.exp(f) - y * f
+
+
+@jit
+def poisson_prox(z, step, y):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z: u = step exp(f) below z + step y."""
+    if step <= 0.0:
+        return z, 1.0
+    base, log_step = z + step * y, math.log(step)
+    v, u = wright(log_step + base)
+    return (base - u if u <= 1.0 else v - log_step), 1.0 / (1.0 + u)
 
 
 @register("poisson", task="regression")
@@ -51,6 +69,8 @@ class Poisson(LogLinkLoss):
     metrics = ("d2_poisson", "poisson_deviance", "mae", "rmse")
     kernel = staticmethod(poisson_kernel)
     along_kernel = staticmethod(along_by_blocks(poisson_kernel))
+    value_row = staticmethod(poisson_value)
+    prox_row = staticmethod(poisson_prox)
 
     def floor(self, y: Array) -> Array:
         """y - y log y."""
@@ -68,3 +88,7 @@ class Poisson(LogLinkLoss):
     def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f."""
         return np.minimum(exponential_of(f), HUGE)
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """The proximal point of each row, and its derivative in z."""
+        return smooth_points(self, z, step, y)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.envelopes import envelope, envelope_along
+from bmrm.kernels.jit import fast_jit, specialised
 from bmrm.kernels.vectors import dot, plain
 from bmrm.problem import Vector
 
@@ -17,6 +20,9 @@ Positions = NDArray[np.int64]
 Curve = Callable[[Vector], tuple[Vector, Vector]]
 """t -> (values, derivatives), for a vector of t."""
 
+EPS = float(np.finfo(np.float64).eps)
+COARSE = 1e-11
+"""Rounding of a slope sigma (z - f) that is still of no account."""
 NO_WEIGHTS = np.empty(0)
 """Stands for weights that are all 1 in kernels, which take arrays only."""
 
@@ -105,6 +111,103 @@ class CurvedRows(PreparedRows):
         """The (generalised) second derivative of the weighted sum at `f`, times `step`; a new array like `f`."""
         product: Array = self.loss.curvature_product(f, self.y, step)
         return np.asarray(product, np.float64) if self.weights is None else weigh(self.weights, product)
+
+
+class DiagonalRows(CurvedRows):
+    """`CurvedRows` of a loss of one score."""
+
+    def curvature(self, f: Array) -> Array:
+        """The (generalised) second derivative of each row's loss at `f`, weights inside; (rows,)."""
+        curvature = np.asarray(self.loss.curvature(f, self.y), np.float64)
+        return curvature if self.weights is None else weigh(self.weights, curvature)
+
+
+class ProximalRows(PreparedRows):
+    """`PreparedRows` of a loss of one score with a proximal map."""
+
+    def envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
+        """Where f minimises loss(f) + sigma/2 ||f - z||^2: sums, slope sigma (z - f), and its derivative in z.
+
+        The sums are those of the loss at f, of slope * f, and of (f - z)^2.
+        """
+        z = plain(z)
+        if z.size and sigma * EPS * max(float(z.max()), -float(z.min())) > COARSE:
+            return self._careful_envelope(z, sigma)
+        kernels = envelope_kernels(self.loss)
+        if kernels is not None:
+            slope, curvature = np.empty_like(z), np.empty_like(z)
+            sums = kernels[0](z, self.y, self._kernel_weights, sigma, slope, curvature, *self.arguments)
+            return sums, slope, curvature
+        total, f, away, change = self._proximal(z, sigma)
+        return (total, sigma * dot(away, f), dot(away, away)), sigma * away, sigma * (1.0 - change)
+
+    def envelope_along(self, z: Array, step: Array, sigma: float) -> Curve:
+        """The function t -> (sum of the envelopes at z + t step, its derivative in t), for a vector of t."""
+        z, step = plain(z), plain(step)
+        kernels = envelope_kernels(self.loss)
+
+        def curve(ts: Vector) -> tuple[Vector, Vector]:
+            ts = np.array(ts, np.float64)
+            values, derivatives = np.empty_like(ts), np.empty_like(ts)
+            if kernels is not None:
+                arguments = (self._kernel_weights, sigma, ts, values, derivatives, *self.arguments)
+                kernels[1](z, step, self.y, *arguments)
+                return values, derivatives
+            for k, t in enumerate(ts):
+                total, _, away, _ = self._proximal(z + t * step, sigma)
+                values[k] = total + 0.5 * sigma * dot(away, away)
+                derivatives[k] = sigma * dot(away, step)
+            return values, derivatives
+
+        return curve
+
+    def _careful_envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
+        """As `envelope`, where scores are so large that z - f is all rounding: slopes are those of the loss at f.
+
+        At a kink they are what is left of sigma (z - f). A slope beyond those of the loss would prove a false bound.
+        """
+        _, f, away, change = self._proximal(z, sigma)
+        total, slope = self.value_and_slope(f)
+        slope = np.where(change > 0.0, slope, sigma * away)
+        away = slope / sigma
+        return (total, dot(slope, f), dot(away, away)), slope, sigma * (1.0 - change)
+
+    def _proximal(self, z: Array, sigma: float) -> tuple[float, Array, Array, Array]:
+        """The loss at the proximal points f, with f, z - f and the derivative of f in z."""
+        f, change = self.loss.prox(z, (1.0 if self.weights is None else self.weights) / sigma, self.y)
+        values = self.loss.value(f, self.y)
+        total = float(np.sum(values)) if self.weights is None else times_present(self.weights, values)
+        return total, f, z - f, change
+
+
+class DiagonalProximalRows(DiagonalRows, ProximalRows):
+    """Both."""
+
+
+PREPARED: dict[tuple[bool, bool, bool], type[PreparedRows]] = {
+    (False, False, False): PreparedRows,
+    (False, False, True): ProximalRows,
+    (True, False, False): CurvedRows,
+    (True, True, False): DiagonalRows,
+    (True, True, True): DiagonalProximalRows,
+}
+"""By whether the loss has curvature products, a curvature by rows, and a proximal map."""
+
+
+Kernel = Callable[..., Any]
+
+
+@cache
+def _envelopes_of(prox_row: Kernel, value_row: Kernel) -> tuple[Kernel, Kernel]:
+    functions = {"prox_row": prox_row, "value_row": value_row}
+    return specialised(envelope, fast_jit, **functions), specialised(envelope_along, fast_jit, **functions)
+
+
+def envelope_kernels(loss: Any) -> tuple[Kernel, Kernel] | None:
+    """The compiled envelope of a loss with `prox_row` and `value_row`, and the envelope along a step."""
+    if loss.prox_row is None or loss.value_row is None:
+        return None
+    return _envelopes_of(loss.prox_row, loss.value_row)
 
 
 def _least(floor: Array | float, weights: Vector | None, mass: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
 from bmrm.losses.base import RegressionLoss
+from bmrm.losses.piecewise_rows import linear_residual_points, linear_residual_prox, linear_residual_value
 from bmrm.losses.prepared import Array
 from bmrm.registry import parameter
 
@@ -44,6 +45,18 @@ def quantile_along(f, step, y, weights, ts, values, derivatives, tau):  # type: 
         values[k], derivatives[k] = total, derivative
 
 
+@fast_jit
+def quantile_value(f, y, tau):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    return linear_residual_value(f, y, 0.0, 1.0 - tau, tau)
+
+
+@fast_jit
+def quantile_prox(z, step, y, tau):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z."""
+    return linear_residual_prox(z, step, y, 0.0, 1.0 - tau, tau)
+
+
 @register("quantile", task="regression")
 @dataclass(frozen=True)
 class Quantile(RegressionLoss):
@@ -60,6 +73,8 @@ class Quantile(RegressionLoss):
     metrics = ("pinball", "coverage", "mae", "r2")
     kernel = staticmethod(quantile_kernel)
     along_kernel = staticmethod(quantile_along)
+    value_row = staticmethod(quantile_value)
+    prox_row = staticmethod(quantile_prox)
 
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
@@ -68,3 +83,7 @@ class Quantile(RegressionLoss):
     def slope(self, f: Array, y: Array) -> Array:
         """Its slope in f."""
         return np.where(f > y, 1.0 - self.tau, np.where(f < y, -self.tau, 0.0))
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """z moved towards y by step times the slope, to y itself where that is less far; its derivative is 0 there."""
+        return linear_residual_points(z, step, y, 0.0, 1.0 - self.tau, self.tau)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.piecewise import quadratic_margin_along, quadratic_margin_kernel
+from bmrm.losses.families import QuadraticMargin
 from bmrm.losses.prepared import Array
-from bmrm.problem import Summary
 from bmrm.registry import parameter
 
 
 @register("huber_hinge", task="binary")
 @dataclass(frozen=True)
-class HuberHinge(MarginLoss):
+class HuberHinge(QuadraticMargin, MarginLoss):
     """0 for y f > 1 + h, (1 + h - y f)^2 / (4 h) for |1 - y f| <= h, 1 - y f below: a hinge with a round kink.
 
     Domain: two classes, y in {-1, 1}. At most h / 4 above `hinge`, which is its limit for h -> 0. Curvature 1 / (2 h)
@@ -29,10 +27,9 @@ class HuberHinge(MarginLoss):
     formula = "0, (1 + h - y f)^2 / (4 h) or 1 - y f for y f above, within or below 1 +- h"
     source = "Chapelle 2007"
     smooth = True
-    kernel = staticmethod(quadratic_margin_kernel)
-    along_kernel = staticmethod(quadratic_margin_along)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+    @property
+    def pieces(self) -> tuple[float, float, float]:
         """Reach, width and scale."""
         return 1.0 + self.h, 2.0 * self.h, 0.5 / self.h
 
@@ -53,7 +50,7 @@ class HuberHinge(MarginLoss):
 
 @register("modified_huber", task="binary")
 @dataclass(frozen=True)
-class ModifiedHuber(MarginLoss):
+class ModifiedHuber(QuadraticMargin, MarginLoss):
     """max(0, 1 - y f)^2 for y f >= -1, -4 y f below: a squared hinge that outliers cannot dominate.
 
     Domain: two classes, y in {-1, 1}. Scale: as in scikit-learn's `SGDClassifier` and Zhang's paper, curvature 2
@@ -64,10 +61,9 @@ class ModifiedHuber(MarginLoss):
     formula = "max(0, 1 - y f)^2 for y f >= -1, else -4 y f"
     source = "Zhang 2004"
     smooth = True
-    kernel = staticmethod(quadratic_margin_kernel)
-    along_kernel = staticmethod(quadratic_margin_along)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+    @property
+    def pieces(self) -> tuple[float, float, float]:
         """Reach, width and scale."""
         return 1.0, 2.0, 2.0
 

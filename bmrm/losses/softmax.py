@@ -6,46 +6,46 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.jit import fast_jit, jit
+from bmrm.kernels.vectors import dot, inner, plain
 from bmrm.losses import register
 from bmrm.losses.base import MulticlassLoss
+from bmrm.losses.blocks import along_by_blocks, block_rows, blocks
 from bmrm.losses.prepared import Array, Positions
+from bmrm.losses.softmax_prox import softmax_points, softmax_prox, softmax_value
 from bmrm.problem import Vector
 
 
 @fast_jit
-def _below_largest(f, out):  # type: ignore[no-untyped-def]
-    """Each score minus the largest of its row."""
+def below_largest(f, out, tops):  # type: ignore[no-untyped-def]
+    """Each score minus the largest of its row; `tops` is where that is, the last such place."""
     for i in range(f.shape[0]):
-        top = f[i, 0]
+        top, at = f[i, 0], 0
         for k in range(1, f.shape[1]):
-            top = max(top, f[i, k])
+            top = f[i, k] if f[i, k] > top else top
         for k in range(f.shape[1]):
+            at = k if f[i, k] == top else at
             out[i, k] = f[i, k] - top
+        tops[i] = at
 
 
 @fast_jit
-def _finish(f, y, weights, slope, besides, excess):  # type: ignore[no-untyped-def]
+def _finish(f, y, weights, tops, slope, besides, excess):  # type: ignore[no-untyped-def]
     """With exp(f - largest) in `slope`: replace it by the slope, fill `besides` and `excess`.
 
     Per row, the loss is log(1 + besides) + excess: the largest score is left out of the sum, and where it is the true
-    one out of the slope, so that small losses keep their digits.
+    one out of the slope, so that small losses keep their digits. No branches: who wins cannot be foreseen.
     """
     weighted = weights.size > 0
     for i in range(f.shape[0]):
-        own, top = y[i], 0
-        for k in range(1, f.shape[1]):
-            if f[i, k] > f[i, top]:
-                top = k
+        own, top = y[i], tops[i]
         others = 0.0
-        for k in range(top):
-            others += slope[i, k]
-        for k in range(top + 1, f.shape[1]):
-            others += slope[i, k]
+        for k in range(f.shape[1]):
+            others += slope[i, k] * (k != top)
         besides[i], excess[i] = others, f[i, top] - f[i, own]
         share = (weights[i] if weighted else 1.0) / (1.0 + others)
-        wrong = others if own == top else 1.0 + (others - slope[i, own])
+        miss = 1.0 * (own != top)
+        wrong = miss + (others - miss * slope[i, own])
         for k in range(f.shape[1]):
             slope[i, k] *= share
         slope[i, own] = -share * wrong
@@ -53,13 +53,53 @@ def _finish(f, y, weights, slope, besides, excess):  # type: ignore[no-untyped-d
 
 def softmax_kernel(f: Array, y: Positions, weights: Vector, slope: Array) -> float:
     """Fill `slope`, return the sum; NumPy's functions are vectorised where those of a compiled loop are not."""
-    _below_largest(f, slope)
-    np.exp(slope, out=slope)
-    losses, excess = np.empty((2, f.shape[0]))
-    _finish(f, y, weights, slope, losses, excess)
-    np.log1p(losses, out=losses)
-    losses += excess
-    return dot(weights, losses) if weights.size else float(losses.sum())
+    tops, total = np.empty(block_rows(f), np.int64), 0.0
+    losses, excesses = np.empty((2, block_rows(f)))
+    for rows in blocks(f):
+        scores, part, masses = f[rows], slope[rows], weights[rows]
+        loss, excess = losses[: part.shape[0]], excesses[: part.shape[0]]
+        below_largest(scores, part, tops)
+        np.exp(part, out=part)
+        _finish(scores, y[rows], masses, tops, part, loss, excess)
+        np.log1p(loss, out=loss)
+        loss += excess
+        total += dot(masses, loss) if masses.size else float(loss.sum())
+    return total
+
+
+@jit
+def _spread(step, tops, product):  # type: ignore[no-untyped-def]
+    """With exp(f - largest) in `product`: replace it by diag(p) - p p' times the step, p the probabilities.
+
+    It is p times what the step has above its mean, reckoned from the most probable class so that it is exact where that
+    has nearly all; and, as the transpose of taking the mean away, once more without its own mean, 0 but for rounding.
+    So the product with the step is a sum of squares.
+    """
+    away = np.empty(step.shape[1])
+    for i in range(step.shape[0]):
+        shares, origin = product[i], step[i, tops[i]]
+        mass = 0.0
+        for k in range(away.size):
+            away[k] = step[i, k] - origin
+            mass += shares[k]
+        mean = inner(shares, away) / mass
+        for k in range(away.size):
+            away[k] -= mean
+        kept = inner(shares, away) / mass
+        share = 1.0 / mass
+        for k in range(away.size):
+            shares[k] *= share * (away[k] - kept)
+
+
+def softmax_curvature(f: Array, step: Array) -> Array:
+    """Each row's second derivative times its row of `step`."""
+    product, tops = np.empty_like(f), np.empty(block_rows(f), np.int64)
+    for rows in blocks(f):
+        part = product[rows]
+        below_largest(f[rows], part, tops)
+        np.exp(part, out=part)
+        _spread(step[rows], tops, part)
+    return product
 
 
 @register("softmax", task="multiclass")
@@ -76,6 +116,9 @@ class Softmax(MulticlassLoss):
     smooth = True
     metrics = ("accuracy", "log_loss")
     kernel = staticmethod(softmax_kernel)
+    along_kernel = staticmethod(along_by_blocks(softmax_kernel))
+    value_scores_row = staticmethod(softmax_value)
+    prox_scores_row = staticmethod(softmax_prox)
 
     def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
@@ -94,10 +137,11 @@ class Softmax(MulticlassLoss):
 
     def curvature_product(self, f: Array, y: Positions, step: Array) -> Array:
         """Each row's second derivative, diag(p) - p p', times its row of `step`."""
-        shares = probabilities(f)
-        product: Array = shares * step
-        product -= shares * product.sum(axis=1, keepdims=True)
-        return product
+        return softmax_curvature(plain(f), plain(step))
+
+    def prox_scores(self, z: Array, step: Array | float, y: Positions) -> Array:
+        """The proximal point of each row."""
+        return softmax_points(z, step, y)
 
 
 def probabilities(f: Array) -> Array:

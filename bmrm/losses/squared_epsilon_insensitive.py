@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses.base import RegressionLoss
-from bmrm.losses.piecewise import quadratic_residual_along, quadratic_residual_kernel
+from bmrm.losses.families import QuadraticResidual
 from bmrm.losses.prepared import Array
-from bmrm.problem import Summary
 from bmrm.registry import parameter
 
 
 @register("squared_epsilon_insensitive", task="regression")
 @dataclass(frozen=True)
-class SquaredEpsilonInsensitive(RegressionLoss):
+class SquaredEpsilonInsensitive(QuadraticResidual):
     """1/2 max(0, |f - y| - epsilon)^2: least squares with a free tube.
 
     Scale: the factor 1/2 gives curvature 1 outside the tube, and `least_squares` for epsilon 0; LIBLINEAR (-s 11)
@@ -30,10 +27,9 @@ class SquaredEpsilonInsensitive(RegressionLoss):
     formula = "1/2 max(0, |f - y| - epsilon)^2"
     source = "Vapnik 1995; Ho & Lin 2012"
     smooth = True
-    kernel = staticmethod(quadratic_residual_kernel)
-    along_kernel = staticmethod(quadratic_residual_along)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
+    @property
+    def pieces(self) -> tuple[float, float, float, float]:
         """Tube, width of the parabola and a factor for each side."""
         return float(self.epsilon), math.inf, 1.0, 1.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
+from bmrm.losses.piecewise_rows import quadratic_margin_points, quadratic_margin_prox
 from bmrm.losses.prepared import Array
 
 
@@ -52,6 +54,20 @@ def squared_hinge_along(f, step, y, weights, ts, values, derivatives):  # type: 
         values[k], derivatives[k] = 0.5 * total, derivative
 
 
+@fast_jit
+def squared_hinge_value(f, y):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    short = 1.0 - y * f
+    short = 0.0 if short <= 0.0 else short
+    return 0.5 * short * short
+
+
+@fast_jit
+def squared_hinge_prox(z, step, y):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z."""
+    return quadratic_margin_prox(z, step, y, 1.0, np.inf, 1.0)
+
+
 @register("squared_hinge", task="binary")
 @dataclass(frozen=True)
 class SquaredHinge(MarginLoss):
@@ -66,6 +82,8 @@ class SquaredHinge(MarginLoss):
     smooth = True
     kernel = staticmethod(squared_hinge_kernel)
     along_kernel = staticmethod(squared_hinge_along)
+    value_row = staticmethod(squared_hinge_value)
+    prox_row = staticmethod(squared_hinge_prox)
 
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
@@ -78,3 +96,7 @@ class SquaredHinge(MarginLoss):
     def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f."""
         return np.where(y * f < 1.0, 1.0, 0.0)
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """The proximal point of each row, and its derivative in z."""
+        return quadratic_margin_points(z, step, y, 1.0, math.inf, 1.0)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.jit import fast_jit, jit
 from bmrm.losses import register
-from bmrm.losses.exponentials import HUGE, LogLinkLoss, along_by_blocks, exponential_of
+from bmrm.losses.blocks import along_by_blocks
+from bmrm.losses.exponentials import HUGE, LogLinkLoss, exponential_of, weighed
 from bmrm.losses.prepared import Array
+from bmrm.losses.smooth_rows import CLOSE, householder, smooth_points, wright
 from bmrm.problem import Vector
 from bmrm.registry import parameter
 
@@ -25,8 +28,7 @@ def _finish(y, weights, up, slope, power):  # type: ignore[no-untyped-def]
         loss = rise / (2.0 - power) + fall / (power - 1.0)
         rate = -HUGE if fall == np.inf else (HUGE if rise == np.inf else rise - fall)
         if weighted:
-            loss = weights[i] * loss if weights[i] > 0.0 else 0.0
-            rate *= weights[i]
+            loss, rate = weighed(loss, rate, weights[i])
         total += loss
         slope[i] = rate
     return total
@@ -38,6 +40,59 @@ def tweedie_kernel(f: Array, y: Array, weights: Vector, slope: Array, power: flo
     np.multiply(f, 1.0 - power, out=slope)
     exponential_of(slope, slope)
     return _finish(y, weights, up, slope, power)  # type: ignore[no-any-return]
+
+
+@jit
+def tweedie_value(f, y, power):  # type: ignore[no-untyped-def]
+    """The loss of a row."""
+    fall = 0.0 if y == 0.0 else y * math.exp((1.0 - power) * f)
+    return math.exp((2.0 - power) * f) / (2.0 - power) + fall / (power - 1.0)
+
+
+@jit
+def _falling(z, step, power):  # type: ignore[no-untyped-def]
+    """The root f of f - z + step exp(power f)."""
+    scale = math.log(power * step)
+    v, u = wright(scale + power * z)
+    return z - u / power if u <= 1.0 else (v - scale) / power
+
+
+@jit
+def tweedie_prox(z, step, y, power):  # type: ignore[no-untyped-def]
+    """The proximal point of a row, and its derivative in z.
+
+    It lies between z and log y, where the loss is least, and not beyond the point that the larger of the two
+    exponentials gives alone: there Newton's steps start.
+    """
+    if step <= 0.0:
+        return z, 1.0
+    a, b = 2.0 - power, power - 1.0
+    least = math.log(y)
+    if z > least:
+        upper = z
+        lower = f = max(least, _falling(z, step, a))
+    else:
+        lower = z
+        upper = f = min(least, -_falling(-z, step * y, b))
+    while True:
+        rise = step * math.exp(a * f)
+        fall = 0.0 if y == 0.0 else step * y * math.exp(-b * f)
+        at, first = f - z + (rise - fall), 1.0 + (a * rise + b * fall)
+        if at > 0.0:
+            upper = f
+        else:
+            lower = f
+        back = householder(at, first, a * a * rise - b * b * fall, a * a * a * rise + b * b * b * fall)
+        if not lower <= f - back <= upper:
+            back = f - 0.5 * (lower + upper)
+        f -= back
+        if abs(back) <= CLOSE or lower == upper:
+            # The curvature at the new f, by Taylor's series.
+            return f, 1.0 / (
+                1.0
+                + a * rise * (1.0 - a * back * (1.0 - 0.5 * a * back))
+                + b * fall * (1.0 + b * back * (1.0 + 0.5 * b * back))
+            )
 
 
 @register("tweedie", task="regression")
@@ -58,6 +113,8 @@ class Tweedie(LogLinkLoss):
     metrics = ("d2_tweedie", "tweedie_deviance", "mae", "rmse")
     kernel = staticmethod(tweedie_kernel)
     along_kernel = staticmethod(along_by_blocks(tweedie_kernel))
+    value_row = staticmethod(tweedie_value)
+    prox_row = staticmethod(tweedie_prox)
 
     def floor(self, y: Array) -> Array:
         """y^(2 - p) / ((2 - p) (p - 1))."""
@@ -81,6 +138,10 @@ class Tweedie(LogLinkLoss):
         rise, fall = self._parts(f, y)
         with np.errstate(over="ignore"):
             return np.minimum((2.0 - self.power) * rise + (self.power - 1.0) * fall, HUGE)
+
+    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
+        """The proximal point of each row, and its derivative in z."""
+        return smooth_points(self, z, step, y)
 
     def _parts(self, f: Array, y: Array) -> tuple[Array, Array]:
         """exp((2 - p) f), and y exp((1 - p) f) with 0 where y is 0."""

@@ -9,7 +9,9 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
 from bmrm.losses.base import MulticlassLoss
+from bmrm.losses.blocks import along_by_blocks
 from bmrm.losses.prepared import Array, Positions
+from bmrm.losses.rivals import above_own
 
 
 @fast_jit
@@ -44,6 +46,7 @@ class WestonWatkins(MulticlassLoss):
     formula = "sum over k != y of max(0, 1 + f_k - f_y)"
     source = "Weston & Watkins 1999"
     kernel = staticmethod(weston_watkins_kernel)
+    along_kernel = staticmethod(along_by_blocks(weston_watkins_kernel))
 
     def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
@@ -57,7 +60,6 @@ class WestonWatkins(MulticlassLoss):
         return slope
 
     def _shortfalls(self, f: Array, y: Positions) -> Array:
-        rows = np.arange(len(y))
-        short: Array = 1.0 + f - f[rows, y][:, None]
-        short[rows, y] = 0.0
+        short = 1.0 + above_own(f, y)
+        short[np.arange(len(y)), y] = 0.0
         return short

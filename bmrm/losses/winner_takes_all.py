@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.kernels.vectors import plain
-from bmrm.losses import domain, register
+from bmrm.losses import register
 from bmrm.losses.grouping import NO_PAIRS, Grouping, RankingLoss
-from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.losses.kinked import KinkedSample
+from bmrm.losses.prepared import Array
 from bmrm.problem import Summary, Targets
 
 
@@ -31,26 +32,16 @@ class WinnerTakesAll(RankingLoss):
     source = "Le & Smola 2007"
     metrics = ("winner_found", "mrr", "ndcg_at_10", "ndcg")
 
-    def summarise(self, targets: Targets) -> Summary:
-        """Number of rows; InputError for weights other than 1."""
-        domain.refuse_weights(targets, self.title)
-        return super().summarise(targets)
-
     def prepare(self, targets: Targets, summary: Summary) -> PreparedWinners:
         """Bind to some whole groups; InputError where a grade is no finite number or there are no groups."""
-        domain.refuse_weights(targets, self.title)
         y = self.grades(targets)
         grouping = self.grouping(targets)
         return PreparedWinners(grouping, grouping.together(y))
 
 
-class PreparedWinners:
+class PreparedWinners(KinkedSample):
     """The rows of the best grade of some whole queries."""
 
-    scores_per_row = 1
-    extra_dim = 0
-    infimum = 0.0
-    smooth = False
     nothing = f"winner_takes_all: {NO_PAIRS}"
 
     def __init__(self, grouping: Grouping, y: Array) -> None:
@@ -73,10 +64,6 @@ class PreparedWinners:
         # Slopes of a query add up to 0, so its largest key may be the origin.
         value = float(np.sum(slope * (key - top)))
         return max(value, 0.0), grouping.back(slope)
-
-    def along(self, f: Array, step: Array) -> Curve:
-        """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
-        return along_by_slopes(self.value_and_slope, f, step)
 
     def _most(self, array: Array) -> Array:
         return np.maximum.reduceat(array, self.grouping.starts[:-1]) if self.grouping.groups else np.zeros(0)

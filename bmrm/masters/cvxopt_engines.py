@@ -70,7 +70,7 @@ class CvxoptQP(CvxoptMaster):
         P = np.zeros((count, count))
         P[:n, :n] = rows @ rows.T / lam
         unit = max(float(np.abs(b).max()), float(np.diagonal(P).max()), 1e-300)
-        found = _solve(
+        found = interior_point(
             solvers.qp,
             accuracy,
             matrix(P / unit),
@@ -122,7 +122,7 @@ class CvxoptLP(CvxoptMaster):
         if self._floors.makeshift.any():
             # what is not flat to the margin of `flatter` proves nothing
             accuracy = min(accuracy, 1e-8)
-        found = _solve(
+        found = interior_point(
             solvers.lp,
             accuracy,
             matrix(-b / unit),
@@ -139,7 +139,7 @@ class CvxoptLP(CvxoptMaster):
         return MasterSolution(w, roster.multipliers(alpha), l1_bound(alpha, rest, roster, self._lam))
 
 
-def _solve(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
+def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
     """One of cvxopt's solvers, with its options for this call only.
 
     Asked for more than rounding allows, an interior point runs on into nonsense; so the tolerance is loosened until

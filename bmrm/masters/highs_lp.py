@@ -4,8 +4,7 @@
 
 (eq. 10 of Teo, Smola, Vishwanathan & Le, KDD 2007, with the l1 norm). With w = u - v, u, v >= 0, a new row leaves the
 last basis dual feasible, so the dual simplex goes on from there. A feature has columns only once the planes are steep
-enough in it to matter: while the sum over blocks of max |a_ji| is at most lambda its weight is zero whatever the
-multipliers. So the program holds few columns where dim is large; a late column keeps the basis dual feasible too.
+enough in it to matter (`SteepFeatures`); a late column keeps the basis dual feasible too.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from bmrm.masters.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters.floors import Floors
 from bmrm.masters.roster import Roster
+from bmrm.masters.steep import SteepFeatures
 from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
 SPAN = 256.0
@@ -47,17 +47,16 @@ class HighsLP:
         self._blocks = blocks
         self._roster = Roster(planes)
         self._floors = Floors(planes.floors)
-        self._steepest = np.zeros((blocks, planes.dim))
+        self._steep = SteepFeatures(planes.dim, blocks, self._flat)
         self._last: tuple[Vector, Vector] | None = None
         self._rows = 0
         self._unit = 0.0
-        self._features = np.zeros(0, dtype=np.int64)
         self._program: Any = None
 
     def add(self, plane: int) -> None:
         """Take plane `plane`; its row joins the program at the next `solve`."""
         a, b, block = self._roster.add(plane)
-        np.maximum(self._steepest[block], np.abs(a), out=self._steepest[block])
+        self._steep.hear(a, block)
         if self._floors.begin(a, b, block):
             self._program = None
 
@@ -94,7 +93,7 @@ class HighsLP:
         alpha, rest = onto_simplices(alpha, rest, self._roster, self._blocks)
         w = np.zeros(self._roster.planes.dim)
         pairs = x[self._blocks :].reshape(-1, 2)
-        w[self._features] = (pairs[:, 0] - pairs[:, 1]) * (self._unit / self._flat)
+        w[self._steep.columns] = (pairs[:, 0] - pairs[:, 1]) * (self._unit / self._flat)
         self._last = (w, rest)
         return MasterSolution(w, self._roster.multipliers(alpha), l1_bound(alpha, rest, self._roster, self._lam))
 
@@ -114,7 +113,7 @@ class HighsLP:
         for name, value in options.items():
             program.setOptionValue(name, value)
         self._program, self._unit, self._rows = program, unit, 0
-        self._features = np.zeros(0, dtype=np.int64)
+        self._steep.forget()
         K = self._blocks
         nothing = np.zeros(0, dtype=np.int32)
         program.addCols(
@@ -130,9 +129,7 @@ class HighsLP:
 
     def _grow(self) -> None:
         """Columns for features that have become steep, then rows for new planes."""
-        steep = self._steepest.sum(axis=0) > self._flat
-        steep[self._features] = False
-        new = np.flatnonzero(steep)
+        new = self._steep.fresh()
         if len(new):
             self._add_columns(new)
         for place in range(self._rows, len(self._roster)):
@@ -152,12 +149,11 @@ class HighsLP:
         starts = np.searchsorted(column, np.arange(2 * m)).astype(np.int32)
         ones, zeros, top = np.ones(2 * m), np.zeros(2 * m), np.full(2 * m, np.inf)
         self._program.addCols(2 * m, ones, zeros, top, len(row), starts, row.astype(np.int32), flat[column, row])
-        self._features = np.concatenate([self._features, features])
 
     def _add_row(self, place: int) -> None:
         """<a, u - v> / lambda - xi_k <= -b, in units of the program."""
         a, b, block = self._roster.planes.plane(self._roster.ids[place])
-        values = a[self._features] / self._flat
+        values = a[self._steep.columns] / self._flat
         used = np.flatnonzero(values)
         index = np.empty(2 * len(used) + 1, dtype=np.int32)
         entry = np.empty(len(index))

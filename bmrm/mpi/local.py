@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.mpi import local_rows
+from bmrm.mpi import local_dual, local_rows, local_second
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.questions import Operation, Question
-from bmrm.problem import Blocks, Identity, LinearMap, Risk, RowSubsets, Scored, ScoreFunction, Variants, Vector, ability
+from bmrm.problem import (
+    Blocks,
+    DualSteps,
+    Extent,
+    Identity,
+    LinearMap,
+    Risk,
+    RowSubsets,
+    Scored,
+    ScoreFunction,
+    Variants,
+    Vector,
+    ability,
+)
 
 LONG = 1 << 17
 """A gradient with more numbers than this is reduced in parts, the first while later ones are still computed."""
@@ -31,6 +44,7 @@ class Share:
     map: LinearMap | None
     phi: ScoreFunction | None
     identity: Identity | None = None
+    extent: Extent | None = None
 
     @classmethod
     def of(cls, risk: Risk) -> Share:
@@ -39,12 +53,12 @@ class Share:
         subsets = ability(risk, RowSubsets)
         rows = subsets.rows if subsets is not None else 0
         map, phi = (scored.map, scored.phi) if scored is not None else (None, None)
-        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Identity))
+        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Identity), ability(risk, Extent))
 
     @property
     def abilities(self) -> set[str]:
         """Names of the kinds that every rank must have for the whole to have them."""
-        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks, Variants, Identity)
+        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks, Variants, Identity, DualSteps)
         if self.risk is None:
             return {Scored.__name__, Identity.__name__}
         return {kind.__name__ for kind in kinds if ability(self.risk, kind) is not None}
@@ -62,7 +76,7 @@ class LocalRisk:
         self.store: dict[int, Floats] = {}
         self.objects: dict[int, Any] = {}
         """Watches and other score functions."""
-        self._line: tuple[tuple[int, int, int], Callable[[Vector], tuple[Vector, Vector]]] | None = None
+        self._line: tuple[tuple[float, ...], Callable[[Vector], tuple[Vector, Vector]]] | None = None
 
     def answer(self, question: Question, sent: NDArray[Any] | None = None) -> Floats | None:
         """Carry out a question; `sent` is, on rank 0, the array that goes with it."""
@@ -119,10 +133,16 @@ class LocalRisk:
         return self.group.add_up(np.array([value]))
 
     def _along(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
-        key = (int(arguments[0]), int(arguments[1]), int(arguments[2]))
+        f, step, variant = map(int, arguments[:3])
+        return self.on_line((f, step, variant), self.phi(variant).along, arguments[3:])
+
+    def on_line(
+        self, key: tuple[float, ...], curve_of: Callable[..., Callable[..., Any]], ts: tuple[float, ...], *more: float
+    ) -> Floats:
+        """Values and derivatives at `ts` of the curve of two scores, `key[:2]`; the last curve is kept."""
         if self._line is None or self._line[0] != key:
-            self._line = (key, self.phi(key[2]).along(self.store[key[0]], self.store[key[1]]))
-        return self.group.add_up(np.concatenate(self._line[1](np.array(arguments[3:]))))
+            self._line = (key, curve_of(self.store[int(key[0])], self.store[int(key[1])], *more))
+        return self.group.add_up(np.concatenate(self._line[1](np.array(ts))))
 
     def _curvature(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
         f, step, new, variant = map(int, arguments)
@@ -241,6 +261,18 @@ _ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | No
     Operation.HAND_OUT: LocalRisk._hand_out,
     Operation.FINGERPRINT: LocalRisk._fingerprint,
     Operation.DIAGONAL: LocalRisk._diagonal,
+    Operation.GRAM: local_second.gram,
+    Operation.ACTIVE: local_second.active,
+    Operation.SECOND: local_second.curvature,
+    Operation.ENVELOPE: local_second.envelope,
+    Operation.ENVELOPE_ALONG: local_second.envelope_along,
+    Operation.DUAL_BEGIN: local_dual.begin,
+    Operation.DUAL_SWEEP: local_dual.sweep,
+    Operation.DUAL_REOPEN: local_dual.reopen,
+    Operation.DUAL_TOTALS: local_dual.totals,
+    Operation.DUAL_SETTLE: local_dual.settle,
+    Operation.DUAL_SUMS: local_dual.sums,
+    Operation.DUAL_SLOPE: local_dual.slope,
     Operation.WATCH: local_rows.watch,
     Operation.STEP: local_rows.step,
     Operation.REST: local_rows.rest,

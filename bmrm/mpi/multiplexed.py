@@ -18,9 +18,23 @@ from numpy.typing import NDArray
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.local import LocalRisk, Share
 from bmrm.mpi.questions import Operation, Question, Terms, receive, send
+from bmrm.mpi.remote_dual import remote_steps
 from bmrm.mpi.remote_rows import RemoteRows, RemoteVariants
 from bmrm.mpi.remote_scores import RemoteScores, Slot
-from bmrm.problem import Blocks, Identity, Risk, RowSubsets, Scored, ScoreFunction, Traffic, Variants, Vector
+from bmrm.problem import (
+    Blocks,
+    DualSteps,
+    Envelope,
+    Extent,
+    Identity,
+    Risk,
+    RowSubsets,
+    Scored,
+    ScoreFunction,
+    Traffic,
+    Variants,
+    Vector,
+)
 
 T = TypeVar("T")
 
@@ -47,6 +61,7 @@ class MultiplexedRisk:
         self.infimum = float(group.sum(np.array([share.infimum]))[0])
         self.local = LocalRisk(share, group)
         self.rows = self.local.number_rows()
+        self._extent = self._measured(share.extent)
         self._whole = whole
         offers = group.gather(sorted(share.abilities))
         self._abilities = set.intersection(*map(set, offers)) if offers is not None else set()
@@ -56,6 +71,13 @@ class MultiplexedRisk:
         self._kept: list[dict[Slot, float]] = []
         self.broken = False
         """Rank 0 failed in the middle of a question: the others cannot be spoken to any more."""
+
+    def _measured(self, extent: Extent | None) -> Extent | None:
+        """Of all ranks; None where one does not know."""
+        mine = Extent(0, 0) if extent is None else extent
+        known, rows, entries = self.group.sum(np.array([float(extent is not None), mine.rows, mine.entries]))
+        ranks = self.group.size
+        return Extent(int(rows), int(entries), ranks, mine.threads) if known == ranks else None
 
     # -- rank 0 ----------------------------------------------------------------------------------
 
@@ -72,12 +94,15 @@ class MultiplexedRisk:
         """As of `Risk`."""
         if kind is Traffic:
             return cast(T, _NetworkClock(self.group))
+        if kind is Extent:
+            return cast("T | None", self._extent)
         if kind.__name__ not in self._abilities:
             return None
         offers: dict[type, Callable[[], Any]] = {
             Scored: self._scored,
             RowSubsets: lambda: RemoteRows(self),
             Blocks: lambda: _Blocks(self),
+            DualSteps: lambda: remote_steps(self),
             Variants: lambda: RemoteVariants(self, lambda slot: _Phi(self, slot)),
             Identity: lambda: _Fingerprints(self),
         }
@@ -160,6 +185,15 @@ class _Map:
     def diagonal(self, weights: RemoteScores) -> Vector:
         return cast(Vector, self.risk.ask(Operation.DIAGONAL, self.risk.number(weights)))
 
+    def gram(self, weights: RemoteScores, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        count, sent = (-1, None) if columns is None else (len(columns), np.asarray(columns, np.float64))
+        flat: Vector = self.risk.ask(Operation.GRAM, self.risk.number(weights), count, sent=sent)
+        size = self.risk.dim if columns is None else len(columns)
+        return flat.reshape(size, size)
+
+    def active(self, weights: RemoteScores) -> int:
+        return int(self.risk.ask(Operation.ACTIVE, self.risk.number(weights))[0])
+
 
 @dataclass(frozen=True)
 class _Phi:
@@ -181,6 +215,22 @@ class _Phi:
         return self._local.smooth
 
     @property
+    def curved(self) -> bool:
+        return self._local.curved
+
+    @property
+    def separable(self) -> bool:
+        return self._local.separable
+
+    @property
+    def proximal(self) -> bool:
+        return self.slot is None and self._local.proximal
+
+    @property
+    def mass(self) -> float:
+        return self._local.mass
+
+    @property
     def scores_per_row(self) -> int:
         return self._local.scores_per_row
 
@@ -190,11 +240,16 @@ class _Phi:
         return float(value[0]), slope
 
     def along(self, f: RemoteScores, step: RemoteScores) -> Callable[[Vector], tuple[Vector, Vector]]:
+        return self._curve(Operation.ALONG, f, step, self._variant)
+
+    def _curve(
+        self, operation: Operation, f: RemoteScores, step: RemoteScores, argument: float
+    ) -> Callable[[Vector], tuple[Vector, Vector]]:
         # copies, so that both stay known to the ranks as long as the function lives
         f, step = RemoteScores(dict(f.terms)), RemoteScores(dict(step.terms))
 
         def evaluate(t: Vector) -> tuple[Vector, Vector]:
-            packed = self.risk.ask(Operation.ALONG, self.risk.number(f), self.risk.number(step), self._variant, *t)
+            packed = self.risk.ask(operation, self.risk.number(f), self.risk.number(step), argument, *t)
             return packed[: len(t)], packed[len(t) :]
 
         return evaluate
@@ -203,6 +258,21 @@ class _Phi:
         product, number = self.risk.new()
         self.risk.ask(Operation.CURVATURE, self.risk.number(f), self.risk.number(step), number, self._variant)
         return product
+
+    def curvature(self, f: RemoteScores) -> RemoteScores:
+        curvature, number = self.risk.new()
+        self.risk.ask(Operation.SECOND, self.risk.number(f), number, self._variant)
+        return curvature
+
+    def envelope(self, z: RemoteScores, sigma: float) -> Envelope:
+        (slope, first), (curvature, second) = self.risk.new(), self.risk.new()
+        value, conjugate = self.risk.ask(Operation.ENVELOPE, self.risk.number(z), sigma, first, second)
+        return Envelope(float(value), slope, curvature, float(conjugate))
+
+    def envelope_along(
+        self, z: RemoteScores, step: RemoteScores, sigma: float
+    ) -> Callable[[Vector], tuple[Vector, Vector]]:
+        return self._curve(Operation.ENVELOPE_ALONG, z, step, sigma)
 
     def constant(self, b: Vector) -> RemoteScores:
         scores, number = self.risk.new()
@@ -225,6 +295,22 @@ class _GatheredPhi:
         return self.whole.smooth
 
     @property
+    def curved(self) -> bool:
+        return self.whole.curved
+
+    @property
+    def separable(self) -> bool:
+        return self.whole.separable
+
+    @property
+    def proximal(self) -> bool:
+        return False  # whole-sample losses are no sums over rows
+
+    @property
+    def mass(self) -> float:
+        return self.whole.mass
+
+    @property
     def scores_per_row(self) -> int:
         return self.whole.scores_per_row
 
@@ -245,6 +331,17 @@ class _GatheredPhi:
 
     def curvature_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
         return self._hand_out(self.whole.curvature_product(self._collect(f), self._collect(step)))
+
+    def curvature(self, f: RemoteScores) -> RemoteScores:
+        return self._hand_out(self.whole.curvature(self._collect(f)))
+
+    def envelope(self, z: RemoteScores, sigma: float) -> Envelope:
+        return self.whole.envelope(self._collect(z), sigma)  # raises: see `proximal`
+
+    def envelope_along(
+        self, z: RemoteScores, step: RemoteScores, sigma: float
+    ) -> Callable[[Vector], tuple[Vector, Vector]]:
+        return self.whole.envelope_along(self._collect(z), self._collect(step), sigma)  # raises, too
 
     def constant(self, b: Vector) -> RemoteScores:
         return self._hand_out(self.whole.constant(b))

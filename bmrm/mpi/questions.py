@@ -39,6 +39,18 @@ class Operation(IntEnum):
     OUTCOMES = 19
     MASS = 20  # count of row indices (-1 for all rows), which follow as an array, then the changes as text
     VARIANT = 21  # new, mass, then as for MASS
+    GRAM = 22  # weights, count of columns (-1 for all), which follow as an array
+    SECOND = 23  # scores, new, variant
+    ENVELOPE = 24  # scores, sigma, new slope, new curvature
+    ENVELOPE_ALONG = 25  # scores, step, sigma, then the trial points
+    DUAL_BEGIN = 26  # new, l1, l2, seed, start, near (0 for none)
+    DUAL_SWEEP = 27  # rows, spring, then the constant
+    DUAL_REOPEN = 28  # rows
+    DUAL_TOTALS = 29  # rows, share, then the shifts
+    DUAL_SETTLE = 30  # rows, shift, share
+    DUAL_SUMS = 31  # rows
+    DUAL_SLOPE = 32  # rows, new
+    ACTIVE = 33  # weights
 
 
 Terms = tuple[tuple[int, float], ...]

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from bmrm.problem import Master, Planes, Vector
-from bmrm.registry import check_parameters, parameter
 from bmrm.regularizers import register
+from bmrm.regularizers.base import Line, Strength, engine_parameter, l2_line, load
 
-
-def _active_set(planes: Planes, lam: float, blocks: int) -> Master:
-    from bmrm.masters.simplex_qp import SimplexQP
-
-    return SimplexQP(planes, lam, blocks)
-
-
-def _cvxopt(planes: Planes, lam: float, blocks: int) -> Master:
-    from bmrm.masters.cvxopt_engines import CvxoptQP
-
-    return CvxoptQP(planes, lam, blocks)
-
-
-ENGINES: dict[str, Callable[[Planes, float, int], Master]] = {"active_set": _active_set, "cvxopt": _cvxopt}
+ENGINES = {"active_set": "bmrm.masters.simplex_qp:SimplexQP", "cvxopt": "bmrm.masters.cvxopt_engines:CvxoptQP"}
 
 
 @register("l2")
 @dataclass(frozen=True)
-class L2:
+class L2(Strength):
     """lambda/2 ||w||^2: the regularizer of support vector machines and ridge regression.
 
     Its conjugate is ||v||^2 / (2 lambda), so that every plane of the risk gives a lower bound (eq. 15 of Teo et al.,
@@ -47,13 +30,19 @@ class L2:
     InputError : lambda is not positive and finite, or the engine is unknown.
     """
 
+    engine: str = engine_parameter(ENGINES)
     smooth: ClassVar[bool] = True
-    lam: float = parameter(doc="strength, > 0", above=0.0, below=math.inf, example=0.01)
-    engine: str = parameter("active_set", doc="who solves the master problem", choices=tuple(ENGINES), example="cvxopt")
-    smooth = True
+    l1: ClassVar[float] = 0.0
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
+    @property
+    def l2(self) -> float:
+        """Lambda: Omega(w) = l1 ||w||_1 + l2/2 ||w||^2, with l1 = 0."""
+        return self.lam
+
+    @property
+    def modulus(self) -> float:
+        """Lambda: Omega is that strongly convex."""
+        return self.lam
 
     def value(self, w: Vector) -> float:
         """lambda/2 ||w||^2."""
@@ -63,25 +52,13 @@ class L2:
         """Lambda w."""
         return self.lam * w
 
-    @property
-    def modulus(self) -> float:
-        """Lambda: Omega is that strongly convex."""
-        return self.lam
-
     def curvature_product(self, f: Vector, step: Vector) -> Vector:
         """Lambda step, the second derivative (the same at every `f`) times `step`."""
         return self.lam * step
 
-    def along(self, w: Vector, step: Vector) -> Callable[[Vector], tuple[Vector, Vector]]:
+    def along(self, w: Vector, step: Vector) -> Line:
         """The function t -> (Omega(w + t step), its derivative in t), for a vector of t: a quadratic, set up once."""
-        ww, ws, ss = float(w @ w), float(w @ step), float(step @ step)
-        lam = self.lam
-
-        def evaluate(t: Vector) -> tuple[Vector, Vector]:
-            t = np.asarray(t, dtype=np.float64)
-            return 0.5 * lam * np.maximum(ww + t * (2.0 * ws + t * ss), 0.0), lam * (ws + t * ss)
-
-        return evaluate
+        return l2_line(self.lam, w, step)
 
     def conjugate(self, v: Vector) -> float:
         """||v||^2 / (2 lambda), the maximum over w of <v, w> - Omega(w)."""
@@ -97,4 +74,4 @@ class L2:
 
     def master(self, planes: Planes, blocks: int = 1) -> Master:
         """The master problem over `planes`, which this process must hold or be able to multiply."""
-        return ENGINES[self.engine](planes, self.lam, blocks)
+        return load(ENGINES[self.engine])(planes, self.lam, blocks)

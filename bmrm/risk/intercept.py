@@ -6,11 +6,30 @@ phi~(f) = min over b of phi(f + b) is convex in the scores f and costs no produc
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
-from bmrm.problem import Identity, IncompatibleError, Risk, Scored, ScoreFunction, Scores, Traffic, Vector, ability
+from bmrm.problem import (
+    DualSteps,
+    Envelope,
+    Extent,
+    Identity,
+    IncompatibleError,
+    Profiled,
+    QuadraticColumns,
+    Risk,
+    RowParts,
+    RowSample,
+    Scored,
+    ScoreFunction,
+    Scores,
+    Traffic,
+    Vector,
+    ability,
+)
+from bmrm.risk.dual_steps import free_steps
 from bmrm.risk.identity import Prefixed
 from bmrm.risk.mixture import Mixture, derivative_of, refuse_degenerate, slope_of
 from bmrm.risk.mixture_search import minimum_over_constant
@@ -57,12 +76,35 @@ class FreeIntercept:
         offered: Any = None
         if kind is Scored:
             offered = Scored(self.map, self.phi)
-        elif kind is Traffic:
-            offered = ability(self.risk, Traffic)
+        elif kind is Profiled:
+            offered = Profiled(self.map, self.phi.phi)
+        elif kind in (Traffic, Extent, QuadraticColumns):
+            offered = ability(self.risk, kind)
+        elif kind is DualSteps:
+            offered = free_steps(self.risk)
+        elif kind is RowParts:
+            offered = ability(self.risk, kind)
+        elif kind is RowSample:
+            drawn = ability(self.risk, RowSample)
+            offered = None if drawn is None else _Drawn(drawn)
         elif kind is Identity:
             inner = ability(self.risk, Identity)
             offered = None if inner is None else Prefixed("free intercept", inner)
         return offered  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Samples of rows, each with an intercept of its own."""
+
+    inner: RowSample
+
+    @property
+    def rows(self) -> int:
+        return self.inner.rows
+
+    def sample(self, rows: int, seed: int) -> FreeIntercept:
+        return FreeIntercept(self.inner.sample(rows, seed))
 
 
 class ProfiledPhi:
@@ -73,8 +115,9 @@ class ProfiledPhi:
 
     def __init__(self, phi: ScoreFunction) -> None:
         self.phi = phi
-        self.smooth = phi.smooth
-        self.scores_per_row = phi.scores_per_row
+        self.smooth, self.curved = phi.smooth, phi.curved
+        self.separable = self.proximal = False  # the rows share b; see Profiled
+        self.scores_per_row, self.mass = phi.scores_per_row, phi.mass
         self._near = np.zeros(phi.scores_per_row)
         self._reach = 1.0
         self._memory = Memory()
@@ -119,6 +162,18 @@ class ProfiledPhi:
         for column, amount in zip(columns, shift, strict=True):
             product = product - column * float(amount)
         return product
+
+    def curvature(self, f: Scores) -> Scores:
+        """No diagonal: IncompatibleError."""
+        raise IncompatibleError("with a free intercept the second derivative is no diagonal; use curvature_product")
+
+    def envelope(self, z: Scores, sigma: float) -> Envelope:
+        """Not by rows: IncompatibleError."""
+        raise IncompatibleError("with a free intercept there is no proximal map by rows; use that of the risk without")
+
+    def envelope_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
+        """Not by rows: IncompatibleError."""
+        raise IncompatibleError("with a free intercept there is no proximal map by rows; use that of the risk without")
 
     def constant(self, b: Vector) -> Scores:
         """The scores whose every row is `b`."""

@@ -90,6 +90,14 @@ class TailedMap:
         """Unknown here: how the parameters of the loss bend is its own affair."""
         raise IncompatibleError("the diagonal of the Hessian is not known for a loss with parameters of its own")
 
+    def gram(self, weights: Array, columns: NDArray[np.int64] | None = None) -> Array:
+        """Unknown here, as `diagonal` is."""
+        raise IncompatibleError("the Gram matrix is not known for a loss with parameters of its own; use irls or lbfgs")
+
+    def active(self, weights: Array) -> int:
+        """Unknown here, as `diagonal` is."""
+        raise IncompatibleError("rows are not counted for a loss with parameters of its own")
+
     def raw_weights(self, w: Vector) -> tuple[Array, Vector]:
         """As of `DataMap`; the parameters are left out."""
         return self.rows_map.raw_weights(self.split(w)[0])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,33 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Matrix
 from bmrm.kernels.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import Blocks, Identity, InputError, Loss, PreparedLoss, RowSubsets, Scored, Summary, Variants, Vector
+from bmrm.problem import (
+    Blocks,
+    DualSteps,
+    Extent,
+    Identity,
+    InputError,
+    Loss,
+    PreparedLoss,
+    QuadraticColumns,
+    RowParts,
+    RowSample,
+    RowSubsets,
+    Scored,
+    Summary,
+    Variants,
+    Vector,
+)
 from bmrm.risk.chosen_rows import ChosenRows
 from bmrm.risk.columns import Columns
+from bmrm.risk.dual_ascent import RowAscents
+from bmrm.risk.dual_steps import dual_steps
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.layout import TailedMap, followed
 from bmrm.risk.linear_map import DataMap, Span, added
+from bmrm.risk.quadratic_columns import ColumnCopies
+from bmrm.risk.row_parts import ChosenParts
+from bmrm.risk.row_sample import DrawnRows
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.variants import LossVariants
 
@@ -80,6 +102,7 @@ class LinearRisk:
         self.mass, self.infimum = self.phi.mass, self.phi.infimum
         self.dim = self.map.dim
         self._workers = workers
+        self._columns: ColumnCopies | None = None
         self._plan = self.plan(0, data.rows) if self.bound.divisible else []
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
@@ -90,19 +113,9 @@ class LinearRisk:
         return value, self.map.pull_back(slope)
 
     def ability(self, kind: type[T]) -> T | None:
-        """`Scored` and `Identity` always; `Blocks` for sums over rows or groups, `RowSubsets` for sums over rows."""
-        offered: Any = None
-        if kind is Scored:
-            offered = Scored(self.map, self.phi)
-        elif kind is Identity:
-            offered = DataIdentity(self.data, self.loss, self.summary, self.map.columns, self.map.bias)
-        elif kind is RowSubsets and self.loss.decomposes == "rows":
-            offered = ChosenRows(self.data.X, self.bound, self._map_of, self.mass)
-        elif kind is Blocks and self.bound.divisible:
-            offered = RowBlocks(self)
-        elif kind is Variants and self.loss.decomposes == "rows":
-            offered = LossVariants(self.bound, self.rows_map.offset)
-        return offered  # type: ignore[no-any-return]
+        """What `OFFERS` has of this kind, for this loss and these data."""
+        offer = OFFERS.get(kind)
+        return None if offer is None else cast("T | None", offer(self))
 
     def _map_of(self, X: Matrix) -> DataMap | TailedMap:
         """The map of other rows, like that of these."""
@@ -183,3 +196,54 @@ class RowBlocks:
         rows = self.risk.data.rows
         edges = [rows * k // blocks for k in range(blocks + 1)]
         return self.risk.bound.whole_groups(list(pairwise(edges)), keep_empty=True)
+
+
+def _row_subsets(risk: LinearRisk) -> ChosenRows | None:
+    if risk.loss.decomposes != "rows":
+        return None
+    return ChosenRows(risk.data.X, risk.bound, risk._map_of, risk.mass)
+
+
+def _dual_steps(risk: LinearRisk) -> RowAscents | None:
+    return dual_steps(risk.loss, risk.bound.whole, risk.rows_map, risk.mass, risk.infimum)
+
+
+def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
+    if not risk.phi.separable or risk.layout.extra:
+        return None
+    if risk._columns is None:  # once, for all lambdas
+        risk._columns = ColumnCopies(risk.data.X, risk.map.columns, risk.map.bias)
+    return risk._columns
+
+
+def _row_parts(risk: LinearRisk) -> ChosenParts | None:
+    if risk.loss.decomposes != "rows" or risk.scores_per_row != 1 or risk.layout.extra:
+        return None
+    return ChosenParts(risk.data.X, risk.bound, risk._map_of, risk.mass, risk._workers)
+
+
+def _row_sample(risk: LinearRisk) -> DrawnRows | None:
+    if risk.loss.decomposes != "rows":
+        return None
+    columns, bias, threads = risk.rows_map.columns, risk.rows_map.bias, risk._workers.threads
+
+    def of(rows: NDArray[np.int64]) -> LinearRisk:
+        chosen = risk.data.select(rows)
+        return LinearRisk(chosen, risk.loss, summary=risk.summary, bias=bias, columns=columns, threads=threads)
+
+    return DrawnRows(risk.data.rows, of)
+
+
+OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
+    Scored: lambda risk: Scored(risk.map, risk.phi),
+    Extent: lambda risk: Extent(risk.data.rows, risk.data.nnz, threads=risk._workers.threads),
+    Identity: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
+    Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,
+    RowSubsets: _row_subsets,
+    RowParts: _row_parts,
+    RowSample: _row_sample,
+    DualSteps: _dual_steps,
+    QuadraticColumns: _column_copies,
+    Variants: lambda risk: LossVariants(risk.bound, risk.rows_map.offset) if risk.loss.decomposes == "rows" else None,
+}
+"""The abilities, by kind; None where this loss or these data have not got it."""

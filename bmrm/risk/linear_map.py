@@ -8,12 +8,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix, nnz_of
+from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of
 from bmrm.kernels.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import IncompatibleError, InputError, Vector
 from bmrm.risk.columns import Columns
 from bmrm.risk.diagonal import diagonal
+from bmrm.risk.gram import gram_of
 from bmrm.risk.products import products_of
 
 Array = NDArray[np.float64]
@@ -67,6 +68,7 @@ class DataMap:
         self.workers = Workers() if workers is None else workers
         self.products = products_of(X, scores_per_row)
         self.needs_total = bias or self.columns.shift is not None
+        self._spans: list[Span] | None = None
 
     def scores(self, w: Vector) -> Array:
         """A w, a new array (rows,) or (rows, K)."""
@@ -121,6 +123,26 @@ class DataMap:
             raise IncompatibleError("the diagonal of the Hessian is known for one score per row only")
         return diagonal(self.X, self.columns, self.bias, plain(weights))
 
+    def gram(self, weights: Array, columns: NDArray[np.int64] | None = None) -> Array:
+        """A' diag(weights) A, dense and symmetric, or its part for some increasing `columns`; one score per row."""
+        if self.scores_per_row != 1:
+            raise IncompatibleError("the Gram matrix is known for one score per row only; use irls or lbfgs")
+
+        weights = plain(weights)
+        width = nnz_of(self.X) / max(1, self.rows)
+        work = self.active(weights) * width * (width + 1.0) / 2.0
+        count = min(self.workers.threads, int(work / (WORK_PER_THREAD + self.inputs**2)))
+
+        def part(span: Span) -> Array:
+            rows = part_of(self.X, *span)
+            return gram_of(rows, self.columns, self.bias, weights[span[0] : span[1]], columns)
+
+        return added(self.workers.map(part, self._split(0, self.rows, max(1, count))))
+
+    def active(self, weights: Array) -> int:
+        """How many rows have a weight other than 0."""
+        return int(np.count_nonzero(weights))
+
     def alike(self, X: Matrix) -> DataMap:
         """A map of other rows with the same scaling, bias and threads."""
         return DataMap(
@@ -165,6 +187,15 @@ class DataMap:
 
     def spans(self, start: int, stop: int) -> list[Span]:
         """The rows shared out to threads, by non-zeros; one span where threads would not pay."""
+        whole = (start, stop) == (0, self.rows)
+        if whole and self._spans is not None:
+            return self._spans
+        spans = self._shared_out(start, stop)
+        if whole:
+            self._spans = spans
+        return spans
+
+    def _shared_out(self, start: int, stop: int) -> list[Span]:
         work = self._work_before(stop) - self._work_before(start)
         count = min(self.workers.threads, int(work * self.scores_per_row) // WORK_PER_THREAD)
         return self._split(start, stop, max(1, count))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.vectors import column_sums, dot, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import IncompatibleError, InputError, Loss, PreparedLoss, Summary, Targets, Vector
+from bmrm.problem import Envelope, IncompatibleError, InputError, Loss, PreparedLoss, Summary, Targets, Vector
 from bmrm.risk.layout import Layout
 from bmrm.risk.linear_map import Span
 
@@ -29,12 +29,13 @@ class BoundLoss:
     Parameters
     ----------
     loss, targets, summary : as `Loss.prepare` takes them; `summary` is over all ranks.
+    whole : the loss prepared for `targets`; None to do it here.
     """
 
-    def __init__(self, loss: Loss, targets: Targets, summary: Summary) -> None:
+    def __init__(self, loss: Loss, targets: Targets, summary: Summary, whole: PreparedLoss | None = None) -> None:
         self.loss, self.targets, self.summary = loss, targets, summary
         self.rows = targets.rows
-        self.whole: PreparedLoss = loss.prepare(targets, summary)
+        self.whole: PreparedLoss = loss.prepare(targets, summary) if whole is None else whole
 
     @property
     def divisible(self) -> bool:
@@ -89,10 +90,17 @@ class BoundLoss:
         whole: Any = self.whole
         if hasattr(whole, "take"):
             return whole.take(rows)  # type: ignore[no-any-return]
+        return self.loss.prepare(self._targets_of(rows), self.summary)
+
+    def some(self, rows: NDArray[np.int64]) -> BoundLoss:
+        """The loss with the targets of the chosen rows."""
+        return BoundLoss(self.loss, self._targets_of(rows), self.summary, self.take(rows))
+
+    def _targets_of(self, rows: NDArray[np.int64]) -> Targets:
         t = self.targets
         weights = None if t.weights is None else t.weights[rows]
         groups = None if t.groups is None else t.groups[rows]
-        return self.loss.prepare(Targets(t.y[rows], weights, groups), self.summary)
+        return Targets(t.y[rows], weights, groups)
 
 
 class LossPhi:
@@ -113,6 +121,9 @@ class LossPhi:
             raise InputError(getattr(bound.whole, "nothing", nothing))
         self.scores_per_row = bound.whole.scores_per_row
         self.smooth = bound.whole.smooth
+        self.curved = hasattr(bound.whole, "curvature_product")
+        self.separable = self.curved and hasattr(bound.whole, "curvature")
+        self.proximal = hasattr(bound.whole, "envelope")
         self.infimum = bound.whole.infimum / self.mass
         self._workers = Workers(1) if workers is None else workers
         count = min(self._workers.threads, bound.rows // ROWS_PER_THREAD) if bound.divisible else 1
@@ -130,23 +141,26 @@ class LossPhi:
 
     def along(self, f: Array, step: Array) -> Curve:
         """The function t -> (phi(f + t step), its derivative in t), for a vector of t."""
-        curves = [along(prepared, self._piece(f, rows), self._piece(step, rows)) for rows, prepared in self._parts]
+        return self._joined([along(part, self._piece(f, rows), self._piece(step, rows)) for rows, part in self._parts])
+
+    def _joined(self, curves: list[Curve]) -> Curve:
+        """The sum of the parts' curves, divided by the mass."""
 
         def curve(ts: Vector) -> tuple[Vector, Vector]:
             ts = np.asarray(ts, np.float64)
-            results = np.array(self._workers.map(lambda each: each(ts), curves))
-            values, derivatives = results.sum(axis=0) / self.mass
-            return values, derivatives
+            values, derivatives = curves[0](ts) if len(curves) == 1 else self._sums(curves, ts)
+            return values / self.mass, derivatives / self.mass
 
         return curve
 
+    def _sums(self, curves: list[Curve], ts: Vector) -> tuple[Vector, Vector]:
+        values, derivatives = np.array(self._workers.map(lambda each: each(ts), curves)).sum(axis=0)
+        return values, derivatives
+
     def curvature_product(self, f: Array, step: Array) -> Array:
         """phi''(f) step, a new array like `f`; IncompatibleError where the loss has no second derivative."""
-        if not hasattr(self.bound.whole, "curvature_product"):
-            name = getattr(self.bound.loss, "name", "") or type(self.bound.loss).__name__
-            raise IncompatibleError(
-                f"{name} has no second derivative; use a solver that needs none, such as bundle or lbfgs"
-            )
+        if not self.curved:
+            raise self._lacks("second derivative", "bundle or lbfgs")
         pieces = self._workers.map(
             lambda part: part[1].curvature_product(  # type: ignore[attr-defined]
                 self._piece(f, part[0]), self._piece(step, part[0])
@@ -156,6 +170,41 @@ class LossPhi:
         product = self._layout.joined(pieces)
         product /= self.mass
         return product
+
+    def curvature(self, f: Array) -> Array:
+        """The diagonal of phi''(f), a new array like `f`; IncompatibleError where the loss has none."""
+        if not self.separable:
+            raise self._lacks("second derivative row by row", "lbfgs or irls")
+        pieces = self._workers.map(lambda part: _any(part[1]).curvature(self._piece(f, part[0])), self._parts)
+        curvature = self._layout.joined(pieces)
+        curvature /= self.mass
+        return curvature
+
+    def envelope(self, z: Array, sigma: float) -> Envelope:
+        """The Moreau envelope at `z`; IncompatibleError where the loss has no proximal map."""
+        if not self.proximal:
+            raise self._lacks("proximal map", "line_search_bundle or lbfgs")
+        results = self._workers.map(lambda part: _any(part[1]).envelope(self._piece(z, part[0]), sigma), self._parts)
+        if len(results) == 1:
+            (loss, product, square), slope, curvature = results[0]
+        else:
+            sums, slopes, curvatures = map(list, zip(*results, strict=True))
+            loss, product, square = np.sum(sums, axis=0)
+            slope, curvature = self._layout.joined(slopes), self._layout.joined(curvatures)
+        slope /= self.mass
+        curvature /= self.mass
+        return Envelope((loss + 0.5 * sigma * square) / self.mass, slope, curvature, (product - loss) / self.mass)
+
+    def envelope_along(self, z: Array, step: Array, sigma: float) -> Curve:
+        """The function t -> (the envelope at z + t step, its derivative in t), for a vector of t."""
+        if not self.proximal:
+            raise self._lacks("proximal map", "line_search_bundle or lbfgs")
+        parts = [(_any(part), self._piece(z, rows), self._piece(step, rows)) for rows, part in self._parts]
+        return self._joined([part.envelope_along(piece, along, sigma) for part, piece, along in parts])
+
+    def _lacks(self, what: str, instead: str) -> IncompatibleError:
+        name = getattr(self.bound.loss, "name", "") or type(self.bound.loss).__name__
+        return IncompatibleError(f"{name} has no {what}; use a solver that needs none, such as {instead}")
 
     def learned(self, scores: Callable[[], Array]) -> dict[str, Array]:
         """What the loss has minimised out at some scores, by name (cut points); {} for most losses."""
@@ -175,6 +224,10 @@ class LossPhi:
 
     def _piece(self, f: Array, rows: slice) -> Array:
         return f if len(self._parts) == 1 else self._layout.part(f, rows)
+
+
+def _any(prepared: PreparedLoss) -> Any:
+    return prepared
 
 
 def along(prepared: PreparedLoss, f: Array, step: Array) -> Curve:

@@ -1,4 +1,4 @@
-"""Choose a solver from what the risk and the regularizer can do, run it, and say what was done and why."""
+"""Choose solvers from what the risk and the regularizer can do and from measurements, run them, say what was done."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from bmrm.problem import (
     HasConjugate,
     HasMaster,
     IncompatibleError,
-    Iteration,
     Regularizer,
     Risk,
     Scored,
     Solution,
-    Status,
     Vector,
     ability,
 )
 from bmrm.solvers import register
-from bmrm.solvers.bundle import Bundle
-from bmrm.solvers.lbfgs import LBFGS
-from bmrm.solvers.line_search_bundle import LineSearchBundle
+from bmrm.solvers.decisions import case_of, ranked
 from bmrm.solvers.monitor import IterativeSolver
+from bmrm.solvers.relay import CHAINED, Chains
+
+FASTEST = 2
+"""So many of the presumably fastest are tried before what fits any problem."""
 
 
 @register(
@@ -36,9 +36,15 @@ from bmrm.solvers.monitor import IterativeSolver
 )
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
-    """Quasi-Newton where everything is smooth, else the line-search bundle where there are scores, else the bundle.
+    """The solver that was fastest on the measured problems most like this one; others take over where it is too slow.
 
-    A quasi-Newton run that stalls above the tolerance is continued by a bundle method from its best point.
+    Alike means: the same abilities and kind of regularizer, and near in rows, dimension, entries per row, strength of
+    the regularizer and tolerance (`bmrm.solvers.decisions`). Where nothing was measured: quasi-Newton where everything
+    is smooth, else the line-search bundle where there are scores, else the bundle. A solver that stalls, or whose
+    progress says that it would take several times longer than so far, hands its best point and bound to the next.
+    `Solution.solver` says who ran and why.
+
+    Memory: that of the solver at work + 8 dim bytes.
     """
 
     def minimize(
@@ -50,74 +56,34 @@ class Auto(IterativeSolver):
         callback: Callback | None = None,
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""
-        options = {field.name: getattr(self, field.name) for field in dataclasses.fields(IterativeSolver)}
-        scored = ability(risk, Scored)
-        bundle = self._bundle(scored, regularizer, options)
-        smooth = scored is not None and scored.phi.smooth and regularizer.smooth
-        if not (smooth and isinstance(regularizer, HasConjugate)):
-            if bundle is None:
-                raise IncompatibleError(
-                    f"no solver fits: regularizer {type(regularizer).__name__} offers no master, and without a smooth"
-                    " risk and a smooth regularizer lbfgs would stall at a kink"
-                )
-            solver, why = bundle
-            return _named(solver.minimize(risk, regularizer, start=start, callback=callback), why)
-        solution = LBFGS(**options).minimize(risk, regularizer, start=start, callback=callback)
-        solution = _named(solution, "lbfgs: risk and regularizer are smooth")
-        if solution.status is not Status.STALLED or bundle is None:
-            return solution
-        return self._continue(bundle, solution, risk, regularizer, callback, options)
-
-    def _bundle(
-        self, scored: Scored | None, regularizer: Regularizer, options: dict[str, object]
-    ) -> tuple[Bundle | LineSearchBundle, str] | None:
-        if not isinstance(regularizer, HasMaster):
-            return None
-        if scored is not None:
-            return LineSearchBundle(**options), "line_search_bundle: not smooth, but with scores to search along"  # type: ignore[arg-type]
-        return Bundle(**options), "bundle: the risk gives value and subgradient only"  # type: ignore[arg-type]
-
-    def _continue(
-        self,
-        bundle: tuple[Bundle | LineSearchBundle, str],
-        first: Solution,
-        risk: Risk,
-        regularizer: Regularizer,
-        callback: Callback | None,
-        options: dict[str, object],
-    ) -> Solution:
-        """The second leg, its counts and bound joined with those of the first."""
-        left = None if self.time_limit is None else max(self.time_limit - first.seconds, 1e-3)
-        iterations = max(1, self.max_iterations - first.iterations)
-        solver = dataclasses.replace(bundle[0], time_limit=left, max_iterations=iterations)
-
-        def shifted(line: Iteration) -> Iteration:
-            return dataclasses.replace(
-                line,
-                iteration=first.iterations + 1 + line.iteration,
-                objective=min(line.objective, first.objective),
-                lower_bound=max(line.lower_bound, first.lower_bound),
-                passes=first.passes + line.passes,
-                seconds=first.seconds + line.seconds,
+        case = case_of(risk, regularizer, max(self.tolerance, 1e-9))
+        measured = [] if case is None else ranked(case)[:FASTEST]
+        order = tuple(dict.fromkeys(measured + self._by_rule(risk, regularizer)))
+        if not order:
+            raise IncompatibleError(
+                f"no solver fits: regularizer {type(regularizer).__name__} offers no master, and without a smooth"
+                " risk and a smooth regularizer lbfgs would stall at a kink"
             )
+        reasons: dict[str, str] = dict(RULES)
+        if measured and case is not None:
+            reasons[order[0].split(CHAINED)[0]] = f"{case.kind}: fastest on the measured problems most like this"
+        options = {field.name: getattr(self, field.name) for field in dataclasses.fields(IterativeSolver)}
+        chains = Chains(**options, names=order, reasons=reasons)
+        return chains.minimize(risk, regularizer, start=start, callback=callback)
 
-        relay = None if callback is None else lambda line: callback(shifted(line))
-        second = solver.minimize(risk, regularizer, start=first.w, callback=relay)
-        better = second if second.objective <= first.objective else first
-        joined = dataclasses.replace(
-            second,
-            w=better.w,
-            objective=better.objective,
-            lower_bound=min(max(first.lower_bound, second.lower_bound), better.objective),
-            iterations=first.iterations + 1 + second.iterations,
-            passes=first.passes + second.passes,
-            seconds=first.seconds + second.seconds,
-            history=first.history + tuple(map(shifted, second.history)),
-        )
-        if joined.relative_gap <= self.tolerance:
-            joined = dataclasses.replace(joined, status=Status.CONVERGED)
-        return _named(joined, f"lbfgs, then {bundle[1].split(':')[0]}: lbfgs stalled above the tolerance")
+    def _by_rule(self, risk: Risk, regularizer: Regularizer) -> list[str]:
+        """What fits any problem of this kind, measured or not."""
+        scored = ability(risk, Scored)
+        names = []
+        if scored is not None and scored.phi.smooth and regularizer.smooth and isinstance(regularizer, HasConjugate):
+            names.append("lbfgs")
+        if isinstance(regularizer, HasMaster):
+            names.append("bundle" if scored is None else "line_search_bundle")
+        return names
 
 
-def _named(solution: Solution, text: str) -> Solution:
-    return dataclasses.replace(solution, solver=text)
+RULES = {
+    "lbfgs": "risk and regularizer are smooth",
+    "line_search_bundle": "not smooth, but with scores to search along",
+    "bundle": "the risk gives value and subgradient only",
+}

@@ -44,6 +44,8 @@ class Bundle(PlaneSolver):
     a lower bound of min J and the best `J(w_i)` so far an upper one (Lemma 1); the gap reaches epsilon in
     O(1 / (lambda epsilon)) steps (Theorem 2). One pass an iteration.
 
+    Memory: 8 (planes + 4) dim + 40 planes^2 bytes.
+
     Parameters
     ----------
     cuts_per_pass : blocks of rows that give a plane each: a finer model for the same pass, and a larger master.

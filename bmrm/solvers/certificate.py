@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from functools import cache
+from typing import Any
 
 from bmrm.problem import HasConjugate, Regularizer, Vector
 
@@ -14,14 +14,21 @@ def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -
 
     min over w of Omega(w) + s (<a, w> + b) + (1 - s) infimum, with s the largest for which it is finite.
     """
-    if not isinstance(regularizer, HasConjugate):
+    if not has_conjugate(type(regularizer)):
         return -math.inf
-    scale = regularizer.feasible(-a)
+    omega: Any = regularizer
+    scale = omega.feasible(-a)
     if scale < 1.0 and not math.isfinite(infimum):
         return -math.inf
     floor = (1.0 - scale) * infimum if scale < 1.0 else 0.0
-    bound = scale * b + floor - regularizer.conjugate(-scale * a)
-    return bound if not np.isnan(bound) else -math.inf
+    bound = scale * b + floor - omega.conjugate(-scale * a)
+    return bound if not math.isnan(bound) else -math.inf
+
+
+@cache
+def has_conjugate(kind: type) -> bool:
+    """Whether a regularizer of this class is a `HasConjugate`; to ask the protocol takes longer than a bound."""
+    return issubclass(kind, HasConjugate)
 
 
 class Certificate:
@@ -41,7 +48,7 @@ class Certificate:
 
     def add(self, a: Vector, b: float) -> float:
         """Take the plane R(w) >= <a, w> + b into account; the best bound so far."""
-        if not (math.isfinite(b) and isinstance(self._regularizer, HasConjugate)):
+        if not (math.isfinite(b) and has_conjugate(type(self._regularizer))):
             return self.bound
         alone = self._bound(a, b)
         if self._a is None or not math.isfinite(self.bound):

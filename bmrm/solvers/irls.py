@@ -68,6 +68,8 @@ class IRLS(IterativeSolver):
     LR-CGDEVEPS; when their rule `lreps` is met the status is OWN_RULE, unless the gap is met before (`tolerance: 0`
     leaves it to the rule).
 
+    Memory: 96 dim + 48 scores bytes, scores being rows times the scores of each.
+
     Parameters
     ----------
     preset : `certified`, `cgeps` or `cgdeveps`.

@@ -35,7 +35,9 @@ class LBFGS(IterativeSolver):
     Every evaluation gives a plane `(a, b)` of the risk and with it the bound `b - Omega*(-a)`, which for
     `L2(lam)` is `J(w) - ||a + lam w||^2 / (2 lam)` (eq. 15). Where Omega* is infinite at `-a` (`L1`) the plane is
     mixed with the floor plane until it is finite. At kinks the line search fails: after one restart from the best
-    point without progress the run ends as STALLED. One pass an evaluation; memory 2 memory dim 8 bytes.
+    point without progress the run ends as STALLED. One pass an evaluation.
+
+    Memory: 8 (2 memory + 20) dim bytes.
 
     Parameters
     ----------

@@ -62,6 +62,8 @@ class LineSearchBundle(PlaneSolver):
     `Omega + phi` along the scores (no product with the data per trial step); the next plane is taken at
     `w_b + mu (w_m - w_b)`. One pass an iteration: one product for the scores of `w_m`, one for the plane.
 
+    Memory: 8 (planes + 6) dim + 40 planes^2 + 56 scores bytes, scores being rows times the scores of each.
+
     Parameters
     ----------
     mu : where between the best point and the model's minimiser the plane is taken; null adapts it to the step,

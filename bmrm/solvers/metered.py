@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 
 from bmrm.problem import (
     Blocks,
+    ColumnModel,
+    DualAscent,
+    DualSteps,
+    DualSweep,
+    Envelope,
     LinearMap,
+    Profiled,
+    QuadraticColumns,
     Risk,
+    RowPart,
+    RowParts,
     RowSubsets,
     Scored,
     ScoreFunction,
@@ -77,15 +86,23 @@ class MeteredRisk:
 class _Map:
     inner: LinearMap
     count: Count
+    half: float = 0.5
+    """Of a pass over all rows."""
 
     def scores(self, w: Vector) -> Scores:
-        return self.count.timed(0.5, self.inner.scores, w)
+        return self.count.timed(self.half, self.inner.scores, w)
 
     def pull_back(self, slope: Scores) -> Vector:
-        return self.count.timed(0.5, self.inner.pull_back, slope)
+        return self.count.timed(self.half, self.inner.pull_back, slope)
 
     def diagonal(self, weights: Scores) -> Vector:
-        return self.count.timed(0.5, self.inner.diagonal, weights)
+        return self.count.timed(self.half, self.inner.diagonal, weights)
+
+    def gram(self, weights: Scores, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        return self.count.timed(self.half, self.inner.gram, weights, columns)
+
+    def active(self, weights: Scores) -> int:
+        return self.count.timed(0.0, self.inner.active, weights)
 
 
 @dataclass(frozen=True)
@@ -96,6 +113,22 @@ class _Phi:
     @property
     def smooth(self) -> bool:
         return self.inner.smooth
+
+    @property
+    def curved(self) -> bool:
+        return self.inner.curved
+
+    @property
+    def separable(self) -> bool:
+        return self.inner.separable
+
+    @property
+    def proximal(self) -> bool:
+        return self.inner.proximal
+
+    @property
+    def mass(self) -> float:
+        return self.inner.mass
 
     @property
     def scores_per_row(self) -> int:
@@ -113,6 +146,16 @@ class _Phi:
 
     def curvature_product(self, f: Scores, step: Scores) -> Scores:
         return self.count.timed(0.0, self.inner.curvature_product, f, step)
+
+    def curvature(self, f: Scores) -> Scores:
+        return self.count.timed(0.0, self.inner.curvature, f)
+
+    def envelope(self, z: Scores, sigma: float) -> Envelope:
+        return self.count.timed(0.0, self.inner.envelope, z, sigma)
+
+    def envelope_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
+        function = self.count.timed(0.0, self.inner.envelope_along, z, step, sigma)
+        return lambda t: self.count.timed(0.0, function, t)
 
     def constant(self, b: Vector) -> Scores:
         return self.count.timed(0.0, self.inner.constant, b)
@@ -176,6 +219,21 @@ class _Variants:
 
 
 @dataclass(frozen=True)
+class _Parts:
+    inner: RowParts
+    count: Count
+
+    @property
+    def rows(self) -> int:
+        return self.inner.rows
+
+    def part(self, weights: Scores) -> RowPart:
+        part = self.count.timed(0.0, self.inner.part, weights)
+        half = 0.5 * part.rows / max(1, self.inner.rows)
+        return replace(part, map=_Map(part.map, self.count, half), phi=_Phi(part.phi, self.count))
+
+
+@dataclass(frozen=True)
 class _Blocks:
     inner: Blocks
     count: Count
@@ -187,9 +245,101 @@ class _Blocks:
         return self.inner.infima(blocks)
 
 
+@dataclass(frozen=True)
+class _DualSteps:
+    inner: DualSteps
+    count: Count
+
+    @property
+    def rows(self) -> int:
+        return self.inner.rows
+
+    def ascent(
+        self,
+        l1: float,
+        l2: float,
+        *,
+        seed: int,
+        start: Scores | None = None,
+        near: Scores | None = None,
+        intercept: bool = False,
+    ) -> DualAscent:
+        def make() -> DualAscent:
+            return self.inner.ascent(l1, l2, seed=seed, start=start, near=near, intercept=intercept)
+
+        begun = start is not None or near is not None
+        return _DualAscent(self.count.timed(0.5 if begun else 0.0, make), self.count)
+
+
+@dataclass(frozen=True)
+class _DualAscent:
+    inner: DualAscent
+    count: Count
+
+    def sweep(self) -> DualSweep:
+        found = self.count.timed(0.0, self.inner.sweep)
+        self.count.passes += found.visits
+        return found
+
+    def reopen(self) -> None:
+        self.inner.reopen()
+
+    @property
+    def weights(self) -> Vector:
+        return self.inner.weights
+
+    def value(self) -> float:
+        return self.count.timed(0.0, self.inner.value)
+
+    def slope(self) -> Scores:
+        return self.count.timed(0.0, self.inner.slope)
+
+    def plane(self) -> tuple[Vector, float]:
+        return self.count.timed(0.5, self.inner.plane)
+
+    @property
+    def constant(self) -> Vector:
+        return self.inner.constant
+
+
+@dataclass(frozen=True)
+class _Columns:
+    inner: QuadraticColumns
+    count: Count
+
+    def model(self, columns: NDArray[np.int64], curvature: Scores, intercept: bool = False) -> ColumnModel:
+        model = self.count.timed(0.0, self.inner.model, columns, curvature, intercept)
+        self.count.passes += model.passes
+        return _ColumnModel(model, self.count)
+
+
+class _ColumnModel:
+    def __init__(self, inner: ColumnModel, count: Count) -> None:
+        self.inner, self.count = inner, count
+        self.passes = inner.passes
+
+    def minimise(
+        self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, share: float, most: int
+    ) -> tuple[Vector, float]:
+        found = self.inner.minimise(
+            gradient, w, l1, l2, goal, share, most
+        )  # a solver's own work, and no time of the risk
+        self.count.passes += self.inner.passes - self.passes
+        self.passes = self.inner.passes
+        return found
+
+    @property
+    def scores(self) -> Scores:
+        return self.count.timed(0.0, lambda: self.inner.scores)
+
+
 _WRAPPERS: dict[type, Callable[[Any, Count], Any]] = {
     Scored: lambda scored, count: Scored(_Map(scored.map, count), _Phi(scored.phi, count)),
+    Profiled: lambda scored, count: Profiled(_Map(scored.map, count), _Phi(scored.phi, count)),
+    RowParts: _Parts,
     RowSubsets: _Rows,
     Blocks: _Blocks,
+    DualSteps: _DualSteps,
     Variants: _Variants,
+    QuadraticColumns: _Columns,
 }

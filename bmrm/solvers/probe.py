@@ -62,6 +62,8 @@ class Probe(IterativeSolver):
     (which knows the minimum) and IDEAL (which knows the minimiser) from the same start `probe_star_distance`,
     `probe_star_value`, `ideal_distance`, `ideal_value`: figures 1 and 2 of the paper.
 
+    Memory: 56 dim + 88 rows bytes; the rows only where they may fall asleep.
+
     Parameters
     ----------
     gamma : factor of phi, and its first value.

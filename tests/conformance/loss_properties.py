@@ -85,7 +85,7 @@ def curvature_is_the_second_derivative(case):
     for f in case.all_scores():
         step = np.random.default_rng(0).normal(size=f.shape)
         product = prepared.curvature_product(f, step)
-        assert np.sum(step * product) >= -1e-13 * np.sum(np.abs(step))
+        assert np.sum(step * product) >= 0.0
 
 
 @law

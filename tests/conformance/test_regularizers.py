@@ -8,7 +8,7 @@ import pytest
 from cvxopt import matrix, solvers
 
 from bmrm.masters.planes import MemoryPlanes
-from bmrm.problem import HasConjugate, HasMaster, InputError, Regularizer
+from bmrm.problem import Elastic, HasConjugate, HasMaster, InputError, Regularizer, StronglyConvex
 from bmrm.registry import option_name
 from bmrm.regularizers import REGULARIZERS
 
@@ -34,6 +34,8 @@ ALL = list(dict.fromkeys(instances()))
 CONJUGATE = [r for r in ALL if isinstance(r, HasConjugate)]
 PROX = [r for r in ALL if hasattr(r, "prox")]
 MASTER = [r for r in ALL if isinstance(r, HasMaster)]
+ELASTIC = [r for r in ALL if isinstance(r, Elastic)]
+STRONG = [r for r in ALL if isinstance(r, StronglyConvex)]
 
 
 def points(seed=0):
@@ -93,6 +95,25 @@ def test_convex_finite_and_never_negative(regularizer):
             assert between <= chord * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("regularizer", ELASTIC, ids=str)
+def test_elastic_is_what_it_says(regularizer):
+    l1, l2 = regularizer.l1, regularizer.l2
+    assert l1 >= 0.0
+    assert l2 >= 0.0
+    for x in points():
+        assert close(regularizer.value(x), l1 * np.abs(x).sum() + 0.5 * l2 * x @ x)
+    assert regularizer.smooth == (l1 == 0.0)
+    assert isinstance(regularizer, StronglyConvex) == (l2 > 0.0)
+
+
+@pytest.mark.parametrize("regularizer", STRONG, ids=str)
+def test_strongly_convex_by_its_modulus(regularizer):
+    assert regularizer.modulus > 0.0
+    for x, y in pairs():
+        middle = regularizer.value(0.5 * (x + y)) + regularizer.modulus / 8.0 * (x - y) @ (x - y)
+        assert middle <= 0.5 * (regularizer.value(x) + regularizer.value(y)) * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("regularizer", ALL, ids=str)
 def test_subgradient_supports_from_below(regularizer):
     for x, y in pairs():
@@ -141,9 +162,9 @@ def test_conjugate_is_the_maximum(regularizer):
         assert regularizer.value(x) + regularizer.conjugate(v) >= v @ x - 1e-12 * (np.abs(v) @ np.abs(x))
     # by brute force on a line
     lam = regularizer.lam
-    grid = np.linspace(-20.0, 20.0, 40001)
+    grid = np.linspace(-40.0, 40.0, 4001)
     for v in (0.0, 0.5 * lam, -lam, 3.0 * lam):
-        best = max(v * w - regularizer.value(np.array([w])) for w in grid[::20])
+        best = max(v * w - regularizer.value(np.array([w])) for w in grid)
         conjugate = regularizer.conjugate(np.array([v]))
         assert best <= conjugate * (1 + 1e-12)
         if conjugate < math.inf:

@@ -37,6 +37,20 @@ def test_order_is_that_of_a_stable_sort(kind):
     np.testing.assert_array_equal(values, np.sort(f))
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 127, 128, 129, 300])
+@pytest.mark.parametrize("strange", [[], [0.5, 0.5], [np.inf, -np.inf], [np.inf, np.inf]])
+def test_short_pieces_are_sorted_by_pairs_or_by_merging(size, strange):
+    f = np.append(np.random.default_rng(2).normal(size=size), strange)
+    order, values = ascending_within(f, np.array([0, 0, f.size]))
+    np.testing.assert_array_equal(order, np.argsort(f, kind="stable"))
+    np.testing.assert_array_equal(values, np.sort(f))
+
+
+def test_scores_that_are_no_numbers_keep_all_rows():
+    f = np.where(np.arange(300) % 7 == 0, np.nan, np.random.default_rng(3).normal(size=300))
+    np.testing.assert_array_equal(np.sort(ascending_within(f, np.array([0, 100, 300]))[0]), np.arange(300))
+
+
 @pytest.mark.parametrize("decimals", [0, 2, 9])
 def test_pieces_are_sorted_each_in_its_place(decimals):
     rng = np.random.default_rng(1)

@@ -1,6 +1,7 @@
 """Losses of sequences: special cases, prediction, and what they refuse; conformance holds the rest."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -54,6 +55,36 @@ def test_scaled_sums_and_logarithms_agree():
         assert a == pytest.approx(d, rel=1e-12)
         np.testing.assert_allclose(b, e, atol=1e-11)
         np.testing.assert_allclose(c, g, atol=1e-10)
+
+
+def spread_of_step_scores(f, trans, step, of_trans):
+    """The variance over all labellings of their score with the step in place of the scores, in exact fractions."""
+
+    def score(table, pairs, path):
+        terms = [table[t, k] for t, k in enumerate(path)] + [pairs[i, j] for i, j in itertools.pairwise(path)]
+        return sum(map(Fraction, terms))
+
+    paths = list(itertools.product(range(f.shape[1]), repeat=f.shape[0]))
+    scores = [score(f, trans, path) for path in paths]
+    chances = [Fraction(np.exp(float(each - max(scores)))) for each in scores]
+    steps = [score(step, of_trans, path) for path in paths]
+    mean = sum(p * s for p, s in zip(chances, steps, strict=True)) / sum(chances)
+    return float(sum(p * (s - mean) ** 2 for p, s in zip(chances, steps, strict=True)) / sum(chances))
+
+
+@pytest.mark.parametrize("size", [1.0, 20.0, 1000.0])
+@pytest.mark.parametrize("levels", [0, 2])
+def test_curvature_along_a_step_is_a_sum_of_squares(size, levels):
+    """To 1e-9 of itself, though it be 1e-30 or exactly 0; `levels` 2 has ties."""
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        f = np.sign(rng.normal(size=21)) * size if levels else rng.normal(size=21) * size
+        step = rng.normal(size=21)
+        product = prepared("chain_crf", [0, 1, 2, 0], [0, 0, 0, 0]).curvature_product(f, step)
+        tables = [part.reshape(-1, 3) for vector in (f, step) for part in (vector[:12], vector[12:])]
+        exact = spread_of_step_scores(*tables)
+        assert np.sum(product * step) >= 0.0
+        assert np.sum(product * step) == pytest.approx(exact, rel=1e-9, abs=1e-290)
 
 
 @pytest.mark.parametrize("transitions", ["constant", "observed"])

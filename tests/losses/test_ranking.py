@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from bmrm import load_model
 from bmrm.data.dataset import Dataset
 from bmrm.fitting import fit
-from bmrm.losses import interleaving
+from bmrm.losses import interleaving, pairs
 from bmrm.losses.expected_rank_utility import ExpectedRankUtility
 from bmrm.losses.mean_reciprocal_rank import MeanReciprocalRank
 from bmrm.losses.ndcg import Ndcg
@@ -83,13 +83,21 @@ def every_ranking(loss, y, f):
     discounts = loss.discounts(size)
     best = np.sort(gains)[::-1] @ discounts
     above = [(i, j) for i in range(size) for j in range(size) if gains[i] > gains[j]]
+    share = {"pairs": 1.0 / size, "pair_mean": 1.0 / len(above), "pair_sum": 1.0}[loss.joint]
     return max(
-        1.0 - discounts[list(ranks)] @ gains / best + sum(f[j] - f[i] for i, j in above if ranks[i] > ranks[j]) / size
+        1.0 - discounts[list(ranks)] @ gains / best + share * sum(f[j] - f[i] for i, j in above if ranks[i] > ranks[j])
         for ranks in itertools.permutations(range(size))
     )
 
 
-@pytest.mark.parametrize("loss", [Ndcg(joint="pairs"), Ndcg(2, joint="pairs"), ExpectedRankUtility(joint="pairs")])
+PAIRS = ("pairs", "pair_mean", "pair_sum")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [Ndcg(2, joint="pairs"), ExpectedRankUtility(joint="pairs"), *(Ndcg(joint=joint) for joint in PAIRS)],
+    ids=str,
+)
 @pytest.mark.parametrize("states", [0, interleaving.MOST_STATES])
 def test_joint_score_of_pairs_is_the_best_of_all_rankings(loss, states):
     """By the dynamic program, and by the assignment where no state is allowed."""
@@ -103,15 +111,17 @@ def test_joint_score_of_pairs_is_the_best_of_all_rankings(loss, states):
             assert prepared.value_and_slope(f)[0] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("joint", PAIRS)
 @pytest.mark.parametrize("name", PROPERTIES)
-def test_joint_score_of_pairs_has_the_properties_of_losses(name):
+def test_joint_scores_of_pairs_have_the_properties_of_losses(name, joint):
     if name != "value_follows_the_formula":  # that is the test above
-        PROPERTIES[name](case_of(Ndcg(joint="pairs")))
+        PROPERTIES[name](case_of(Ndcg(joint=joint)))
 
 
-def test_pairs_have_no_ranks_to_weigh():
+@pytest.mark.parametrize("joint", PAIRS)
+def test_pairs_have_no_ranks_to_weigh(joint):
     with pytest.raises(InputError, match="ndcg: decay belongs to `joint: ranks`"):
-        Ndcg(decay=0.5, joint="pairs")
+        Ndcg(decay=0.5, joint=joint)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -139,7 +149,7 @@ def test_losses_bound_their_measures(seed):
     for loss, measure in (
         (Ndcg(), lambda y, f: ndcg(y, f, 10)),
         (Ndcg(None, decay=0.25), ndcg),
-        (Ndcg(joint="pairs"), lambda y, f: ndcg(y, f, 10)),
+        *((Ndcg(joint=joint), lambda y, f: ndcg(y, f, 10)) for joint in PAIRS),
         (ExpectedRankUtility(), _eru),
         (WinnerTakesAll(), winner_found),
     ):
@@ -157,6 +167,28 @@ def test_one_group_of_two_grades_is_roc_area():
         for a, b in zip(value(loss, y, groups * 0, f), value(RocArea(), y, None, f), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-13)
     np.testing.assert_allclose(value(Ordinal(), y, None, f)[0], value(RocArea(), y, None, f)[0], rtol=1e-13)
+
+
+@pytest.mark.parametrize("loss", [RankHinge(), RankHinge("queries"), Ordinal(), RocArea()], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scores", ["normal", "ties", "far apart"])
+@pytest.mark.parametrize("grades", [5, 12])
+def test_pairs_compared_and_pairs_counted_among_sorted_scores_agree(loss, weighted, scores, grades):
+    rng = np.random.default_rng(9)
+    groups = np.repeat(np.arange(12), rng.integers(1, 60, 12))
+    y = rng.integers(0, 2 if loss.task == "binary" else grades, groups.size).astype(float)
+    y[groups == 3] = 1.0  # nothing to rank
+    weights = rng.choice([0.0, 1.0, 2.5], groups.size) if weighted else None
+    f = rng.normal(size=groups.size)
+    f = {"normal": f, "ties": np.round(2.0 * f) / 2.0, "far apart": 1000.0 * np.sign(f)}[scores]
+    answers = []
+    for compared in (0, 5, 10**9):  # none, some, all
+        with mock.patch.object(pairs, "COMPARED", compared):
+            targets = Targets(y, weights, groups if isinstance(loss, RankHinge) else None)
+            answers.append(loss.prepare(targets, loss.summarise(targets)).value_and_slope(f))
+    for total, slope in answers[1:]:
+        assert total == pytest.approx(answers[0][0], rel=1e-12)
+        np.testing.assert_allclose(slope, answers[0][1], rtol=1e-12, atol=1e-12 * np.abs(slope).max())
 
 
 @pytest.mark.parametrize("loss", RANKING, ids=str)

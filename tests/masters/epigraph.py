@@ -45,16 +45,28 @@ class Model:
 
     def minimise_l1(self):
         """w of min lambda sum s + sum xi, -s <= w <= s; None where unbounded."""
+        d = self.A.shape[1]
+        x = _solve(solvers.lp, self._cost(self.lam), *self._tied())
+        return None if x is None else x[:d]
+
+    def minimise_elastic(self, l1, l2):
+        """w of min l1 sum s + l2/2 ||w||^2 + sum xi, -s <= w <= s."""
+        d = self.A.shape[1]
+        cost = self._cost(l1)
+        P = np.diag(np.r_[np.full(d, l2), np.zeros(len(cost) - d)])
+        return _solve(solvers.qp, P, cost, *self._tied())[:d]
+
+    def _cost(self, l1):
+        """Of w, s and xi."""
+        d = self.A.shape[1]
+        return np.r_[np.zeros(d), np.full(d, l1), np.ones(len(self.floors))]
+
+    def _tied(self):
+        """The rows, and -s <= w <= s."""
         d, K = self.A.shape[1], len(self.floors)
         G, h = self._rows(d)
         tie = np.hstack([np.vstack([np.eye(d), -np.eye(d)]), np.vstack([-np.eye(d)] * 2), np.zeros((2 * d, K))])
-        x = _solve(
-            solvers.lp,
-            np.r_[np.zeros(d), np.full(d, self.lam), np.ones(K)],
-            np.vstack([G, tie]),
-            np.r_[h, np.zeros(2 * d)],
-        )
-        return None if x is None else x[:d]
+        return np.vstack([G, tie]), np.r_[h, np.zeros(2 * d)]
 
 
 def _solve(program, *data):

@@ -3,13 +3,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bmrm.masters import simplex_lp
 from bmrm.masters.highs_lp import HighsLP
 from bmrm.masters.planes import MemoryPlanes
-from bmrm.regularizers.l1 import L1
+from bmrm.masters.simplex_lp import SimplexLP
+from bmrm.regularizers.l1 import ENGINES, L1
 from tests.masters.epigraph import Model, Player
 
 FLOORS = (0.0, -1.0, -np.inf)
-TOLERANCE = {"highs": 1e-8, "cvxopt": 1e-6}
+TOLERANCE = {"simplex": 1e-10, "highs": 1e-8, "cvxopt": 1e-6}
 
 
 def proved_bound(solution, model, known):
@@ -28,7 +30,7 @@ def proved_bound(solution, model, known):
 @settings(deadline=None, max_examples=150)
 @given(
     st.integers(0, 2**32 - 1),
-    st.sampled_from(["highs", "highs", "cvxopt"]),
+    st.sampled_from(["simplex", "simplex", "highs", "cvxopt"]),
     st.lists(st.sampled_from(FLOORS), min_size=1, max_size=3),
     st.integers(-2, 1),
     st.sampled_from([1e-8, 1.0, 1e8]),
@@ -43,7 +45,10 @@ def test_any_sequence_of_planes_is_solved(seed, engine, floors, exponent, scale)
             player.remove(int(rng.integers(1, 6)))
         for _ in range(rng.integers(0, 6)):
             player.add()
-        solution = player.master.solve(float(rng.choice([0.0, 1e-9, 1e-6])))
+        accuracy = float(rng.choice([0.0, 1e-9, 1e-6]))
+        # a simplex method that climbs to the bound stops as soon as it may
+        allowed = max(10 * TOLERANCE[engine], 1.01 * accuracy if engine == "simplex" else 0.0)
+        solution = player.master.solve(accuracy)
         model = player.model
         assert set(solution.multipliers) <= set(player.known)
         assert np.isfinite(solution.w).all()
@@ -53,7 +58,7 @@ def test_any_sequence_of_planes_is_solved(seed, engine, floors, exponent, scale)
             # only where the floors leave the model unbounded, as the reference must find too
             assert not np.isfinite(floors).all()
             continue
-        assert -1e-12 * size <= value - solution.lower_bound <= 10 * TOLERANCE[engine] * size
+        assert -1e-12 * size <= value - solution.lower_bound <= allowed * size
         proved = proved_bound(solution, model, player.known)
         if proved is not None:
             assert abs(proved - solution.lower_bound) <= 1e-12 * size
@@ -62,7 +67,7 @@ def test_any_sequence_of_planes_is_solved(seed, engine, floors, exponent, scale)
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(FLOORS), min_size=1, max_size=3))
 def test_engines_agree_with_the_constrained_program(seed, floors):
-    for engine in ("highs", "cvxopt"):
+    for engine in ENGINES:
         rng = np.random.default_rng(seed)
         dim, count, gone = (int(x) for x in rng.integers(1, [7, 20, 5]))
         player = Player(rng, L1(0.3, engine), MemoryPlanes(dim, tuple(floors)), dim)
@@ -91,7 +96,7 @@ def test_engines_agree_with_the_constrained_program(seed, floors):
             assert not np.isfinite(floors).all()
 
 
-@pytest.mark.parametrize("engine", ["highs", "cvxopt"])
+@pytest.mark.parametrize("engine", list(ENGINES))
 def test_cutting_planes_without_a_floor_find_the_minimum(engine):
     """R(w) = max_i |w_i - p_i| - 5 has no known floor; lam ||w||_1 + R is bounded, its first models are not."""
     p = np.array([3.0, -2.0, 0.5])
@@ -116,7 +121,7 @@ def test_cutting_planes_without_a_floor_find_the_minimum(engine):
     assert best - bound <= 1e-6
 
 
-@pytest.mark.parametrize("engine", ["highs", "cvxopt"])
+@pytest.mark.parametrize("engine", list(ENGINES))
 def test_deep_minima_are_reached_through_makeshift_floors(engine):
     """R(w) = max(-1000, -w_0 + 1 ...) falls far below its value at 0."""
     planes = MemoryPlanes(1, (-np.inf,))
@@ -132,6 +137,119 @@ def test_deep_minima_are_reached_through_makeshift_floors(engine):
             break
     assert best == pytest.approx(-500.0, rel=1e-6)
     assert bound == pytest.approx(-500.0, rel=1e-6)
+
+
+def steps_of(monkeypatch):
+    """Steps of our own simplex method, one entry a call."""
+    steps = []
+    solve = simplex_lp.solve_simplex_lp
+
+    def counted(*arguments):
+        result = solve(*arguments)
+        steps.append(result[-1])
+        return result
+
+    monkeypatch.setattr(simplex_lp, "solve_simplex_lp", counted)
+    return steps
+
+
+def test_our_simplex_method_is_hot_and_stops_early(monkeypatch):
+    steps = steps_of(monkeypatch)
+    rng = np.random.default_rng(2)
+    planes = MemoryPlanes(40)
+    hot, coarse = SimplexLP(planes, 0.05), SimplexLP(planes, 0.05)
+    early, exact = 0, 0
+    for _ in range(60):
+        id = planes.add(0.3 * rng.normal(size=40), rng.normal())
+        hot.add(id)
+        coarse.add(id)
+        steps.clear()
+        warm = hot.solve(0.0)
+        exact += sum(steps)
+        last = sum(steps)
+        steps.clear()
+        rough = coarse.solve(0.1)
+        early += sum(steps)
+        assert rough.lower_bound <= warm.lower_bound * (1 + 1e-12)
+        assert rough.lower_bound >= 0.9 * warm.lower_bound
+    cold = SimplexLP(planes, 0.05)
+    for id in planes.ids:
+        cold.add(id)
+    steps.clear()
+    fresh = cold.solve(0.0)
+    assert warm.lower_bound == pytest.approx(fresh.lower_bound, rel=1e-12)
+    np.testing.assert_allclose(warm.w, fresh.w, rtol=1e-9, atol=1e-12)
+    assert last < sum(steps)
+    assert early < exact
+
+
+def test_our_simplex_method_starts_anew_when_a_basic_plane_leaves():
+    rng = np.random.default_rng(3)
+    planes = MemoryPlanes(8)
+    master = SimplexLP(planes, 0.1)
+    for _ in range(30):
+        master.add(planes.add(rng.normal(size=8), rng.normal()))
+    used = sorted(master.solve(0.0).multipliers)
+    assert len(used) >= 2
+    master.remove(used[:2])
+    planes.drop(used[:2])
+    cold = SimplexLP(planes, 0.1)
+    for id in planes.ids:
+        cold.add(id)
+    assert master.solve(0.0).lower_bound == pytest.approx(cold.solve(0.0).lower_bound, rel=1e-12)
+
+
+def test_hundreds_of_planes_with_a_basis_of_hundreds():
+    """Many steps, the inverse made anew on the way, and still the same as HiGHS."""
+    rng = np.random.default_rng(7)
+    planes = MemoryPlanes(150, (0.0, -1.0))
+    ours, theirs = SimplexLP(planes, 0.05, 2), HighsLP(planes, 0.05, 2)
+    for k in range(500):
+        id = planes.add(rng.normal(size=150), 5.0 + rng.normal(), k % 2)
+        ours.add(id)
+        theirs.add(id)
+    found = ours.solve(0.0)
+    assert (found.w != 0.0).sum() > 100
+    assert found.lower_bound == pytest.approx(theirs.solve(0.0).lower_bound, rel=1e-8)
+    A = np.array([planes.plane(id)[0] for id in planes.ids])
+    model = Model(A, planes.offsets, np.arange(500) % 2, planes.floors, 0.05)
+    assert 0.0 <= model.l1(found.w) - found.lower_bound + 1e-13 <= 1e-10 * found.lower_bound
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1e-5, 1e-7, 1e-9])
+def test_small_lambda_costs_no_more_than_its_rounding(lam):
+    """Tangent planes of a smooth function: slopes of size 1 against a lambda that is nearly nothing."""
+    rng = np.random.default_rng(9)
+    H = np.diag(np.logspace(0, -6, 30))
+    target = 3.0 * rng.normal(size=30)
+    planes = MemoryPlanes(30)
+    master = SimplexLP(planes, lam)
+    A, b = [], []
+    for _ in range(150):
+        w = target + rng.normal(size=30)
+        slope = H @ (w - target)
+        A.append(slope)
+        b.append(0.5 * (w - target) @ slope + 1.0 - slope @ w)
+        master.add(planes.add(slope, b[-1]))
+        solution = master.solve(0.0)
+    model = Model(np.array(A), np.array(b), np.zeros(150, dtype=int), (0.0,), lam)
+    value = model.l1(solution.w)
+    assert 0.0 <= value - solution.lower_bound + 1e-14 * value <= max(1e-11, 1e-14 / lam) * value
+
+
+def test_extreme_numbers_end_and_bound():
+    rng = np.random.default_rng(13)
+    for lam in (1e-150, 1e-12, 1e12):
+        for scale in (1e-100, 1e-8, 1e8, 1e100):
+            planes = MemoryPlanes(5)
+            master = SimplexLP(planes, lam)
+            for _ in range(20):
+                master.add(planes.add(scale * rng.normal(size=5), rng.normal()))
+                solution = master.solve(0.0)
+                assert np.isfinite(solution.w).all()
+                assert not np.isnan(solution.lower_bound)
+                # w = 0 is a point of the model
+                assert solution.lower_bound <= max(0.0, planes.offsets.max()) * (1 + 1e-12)
 
 
 def test_hot_and_cold_agree_and_hot_is_hot():
@@ -172,7 +290,7 @@ def test_flat_features_have_no_columns():
 
 
 def test_without_planes_the_floor_rules():
-    for engine in ("highs", "cvxopt"):
+    for engine in ENGINES:
         solution = L1(1.0, engine).master(MemoryPlanes(3, (0.25, 0.5)), 2).solve(0.0)
         np.testing.assert_allclose(solution.w, np.zeros(3), atol=1e-9)
         assert solution.lower_bound == pytest.approx(0.75, rel=1e-12)
@@ -188,6 +306,6 @@ def test_highs_is_silent(capfd):
 
 
 def test_blocks_must_match_floors():
-    for engine in ("highs", "cvxopt"):
+    for engine in ENGINES:
         with pytest.raises(ValueError, match="2 blocks but 1 floors"):
             L1(1.0, engine).master(MemoryPlanes(1), 2)

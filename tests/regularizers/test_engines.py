@@ -5,12 +5,16 @@ import sys
 import numpy as np
 import pytest
 
+from bmrm.masters.cvxopt_elastic import CvxoptElastic
 from bmrm.masters.cvxopt_engines import CvxoptLP, CvxoptQP
+from bmrm.masters.elastic_qp import ElasticQP
 from bmrm.masters.highs_lp import HighsLP
 from bmrm.masters.planes import MemoryPlanes
+from bmrm.masters.simplex_lp import SimplexLP
 from bmrm.masters.simplex_qp import SimplexQP
 from bmrm.problem import InputError
 from bmrm.regularizers import REGULARIZERS
+from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 
@@ -20,8 +24,11 @@ from bmrm.regularizers.l2 import L2
     [
         (L2(0.1), SimplexQP),
         (L2(0.1, engine="cvxopt"), CvxoptQP),
-        (L1(0.1), HighsLP),
+        (L1(0.1), SimplexLP),
+        (L1(0.1, engine="highs"), HighsLP),
         (L1(0.1, engine="cvxopt"), CvxoptLP),
+        (ElasticNet(0.1), ElasticQP),
+        (ElasticNet(0.1, engine="cvxopt"), CvxoptElastic),
     ],
 )
 def test_the_engine_named_is_the_one_used(regularizer, master):
@@ -39,10 +46,16 @@ def test_the_engine_named_is_the_one_used(regularizer, master):
         ({}, r"lam"),
     ],
 )
-@pytest.mark.parametrize("name", ["l1", "l2"])
+@pytest.mark.parametrize("name", ["l1", "l2", "elastic_net"])
 def test_wrong_options_name_the_field(name, options, message):
     with pytest.raises(InputError, match=message):
         REGULARIZERS.make(name, options)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 1.0, -0.5, 2, float("nan")])
+def test_shares_at_the_ends_belong_to_other_regularizers(ratio):
+    with pytest.raises(InputError, match=r"l1_ratio is .*, expected > 0 and < 1"):
+        REGULARIZERS.make("elastic_net", {"lambda": 1.0, "l1_ratio": ratio})
 
 
 def test_values_by_hand():

@@ -1,0 +1,236 @@
+"""Chosen columns of row-wise data, and coordinate descent on them.
+
+The columns are kept as the entries `rows[starts[q]:starts[q + 1]]` and `values` of column q, or dense as the rows of a
+matrix. For a second-order model they are multiplied with the square roots of the curvatures, so that the model is that
+of least squares: its residual r is all that a step changes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.kernels.jit import fast_jit, jit, specialised
+
+U = np.uint64
+
+
+@jit
+def count_entries(indptr, indices, counts):  # type: ignore[no-untyped-def]
+    """counts[j] += the number of entries of column j."""
+    for p in range(U(indptr[0]), U(indptr[-1])):
+        counts[indices[p]] += 1
+
+
+@jit
+def gather_entries(indptr, indices, values, position, fill, rows, out):  # type: ignore[no-untyped-def]
+    """Store the entries of the columns j with position[j] >= 0: rows, and values where there are any (else size 0).
+
+    fill[position[j]] is where the next entry of column j goes, and moves on.
+    """
+    ones = values.size == 0
+    for i in range(indptr.size - 1):
+        for p in range(U(indptr[i]), U(indptr[i + 1])):
+            at = position[indices[p]]
+            if at >= 0:
+                q = U(fill[at])
+                rows[q] = i
+                if not ones:
+                    out[q] = values[p]
+                fill[at] = q + U(1)
+
+
+@jit
+def weigh_entries(starts, rows, values, chosen, roots, scale, new_starts, new_rows, new_values, sums, squares):  # type: ignore[no-untyped-def]
+    """The `chosen` columns, entries multiplied with the root of their row and the scale of their column.
+
+    Entries of rows of root 0 are left out. `sums` are those of root times new value, `squares` of squared new values.
+    """
+    ones = values.size == 0
+    count = U(0)
+    for k in range(chosen.size):
+        new_starts[k] = count
+        factor = scale[k]
+        total, square = 0.0, 0.0
+        for p in range(U(starts[chosen[k]]), U(starts[chosen[k] + 1])):
+            root = roots[rows[p]]
+            value = root * factor if ones else root * factor * values[p]
+            new_rows[count] = rows[p]
+            new_values[count] = value
+            total += root * value
+            square += value * value
+            count += U(root != 0.0)
+        sums[k], squares[k] = total, square
+    new_starts[chosen.size :] = count
+
+
+@fast_jit
+def weigh_dense(X, chosen, roots, scale, out, sums, squares):  # type: ignore[no-untyped-def]
+    """out[k] = column chosen[k] of X times scale[k], each entry times the root of its row; as `weigh_entries`."""
+    for first in range(0, X.shape[0], 64):
+        last = min(first + 64, X.shape[0])
+        for k in range(chosen.size):
+            j, factor = chosen[k], scale[k]
+            for i in range(first, last):
+                out[k, i] = X[i, j] * factor * roots[i]
+    for k in range(chosen.size):
+        row, total, square = out[k], 0.0, 0.0
+        for i in range(row.size):
+            total += roots[i] * row[i]
+            square += row[i] * row[i]
+        sums[k], squares[k] = total, square
+
+
+@jit
+def combine_entries(starts, rows, values, chosen, steps, out):  # type: ignore[no-untyped-def]
+    """out += the sum over k of steps[k] times column chosen[k]."""
+    ones = values.size == 0
+    for k in range(chosen.size):
+        step = steps[k]
+        if step == 0.0:
+            continue
+        for p in range(U(starts[chosen[k]]), U(starts[chosen[k] + 1])):
+            out[rows[p]] += step if ones else step * values[p]
+
+
+@jit
+def sparse_dot(starts, rows, values, k, r):  # type: ignore[no-untyped-def]
+    """<column k, r>."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    p, end = U(starts[k]), U(starts[k + 1])
+    while p + U(4) <= end:
+        a += values[p] * r[rows[p]]
+        b += values[p + U(1)] * r[rows[p + U(1)]]
+        c += values[p + U(2)] * r[rows[p + U(2)]]
+        d += values[p + U(3)] * r[rows[p + U(3)]]
+        p += U(4)
+    while p < end:
+        a += values[p] * r[rows[p]]
+        p += U(1)
+    return (a + b) + (c + d)
+
+
+@jit
+def sparse_add(starts, rows, values, k, step, r):  # type: ignore[no-untyped-def]
+    """R += step times column k."""
+    p, end = U(starts[k]), U(starts[k + 1])
+    while p + U(2) <= end:
+        i, j = rows[p], rows[p + U(1)]
+        at_i, at_j = r[i] + step * values[p], r[j] + step * values[p + U(1)]
+        r[i], r[j] = at_i, at_j
+        p += U(2)
+    if p < end:
+        r[rows[p]] += step * values[p]
+
+
+@fast_jit
+def dense_dot(starts, rows, values, k, r):  # type: ignore[no-untyped-def]
+    """<row k of values, r>."""
+    total = 0.0
+    for i in range(r.size):
+        total += values[k, i] * r[i]
+    return total
+
+
+@fast_jit
+def dense_add(starts, rows, values, k, step, r):  # type: ignore[no-untyped-def]
+    """R += step times row k of values."""
+    for i in range(r.size):
+        r[i] += step * values[k, i]
+
+
+column_dot, column_add = sparse_dot, sparse_add
+"""What the templates below call; `specialised` puts the dense ones in their place."""
+
+
+def descend(starts, rows, values, sums, bends, shifts, bent, gradient, l1, l2, free, goal, share, most, w, r, state):  # type: ignore[no-untyped-def]
+    """Minimise <gradient, d> + 1/2 <A d, A d> + l1 ||w + d||_1 + l2/2 ||w + d||^2 over d, coordinate by coordinate.
+
+    A holds the columns, each less its shift times the roots; with `free` instead a multiple of the roots is added to
+    A d, always the best one. Coordinates that are 0 and far from moving sit out until all others have settled, as in
+    LIBLINEAR (Yuan, Ho & Lin 2012).
+
+    Parameters
+    ----------
+    starts, rows, values : the columns.
+    sums : of root times value, per column.
+    bends : squared norms of the columns of A, > 0.
+    bent : sum of the squared roots.
+    goal : stop when no coordinate was farther than this from what its subdifferential allows.
+    share : stop when a sweep has lowered the objective by no more than this part of what all have.
+    most : sweeps at most.
+    w : w + d, kept up to date.
+    r : the columns times d, without the shifts, kept up to date.
+    state : kept up to date: the multiple of the roots that is to be added to r; the sum of root times r; how much the
+        objective has fallen, kinks apart, in all sweeps and in the last one.
+
+    Returns
+    -------
+    The distance last met, and the number of coordinates visited.
+    """
+    count = gradient.size
+    order, open_ = np.arange(count), count
+    offset, level, total, fallen = state[0], state[1], state[2], state[3]
+    visited, worst, before = 0, 0.0, np.inf
+    for _ in range(most):
+        worst, kept, fallen = 0.0, 0, 0.0
+        for at in range(open_):
+            k = order[at]
+            old = w[k]
+            slope = gradient[k] + column_dot(starts, rows, values, k, r) + offset * sums[k]
+            if not free:
+                slope -= shifts[k] * (level + offset * bent)
+            if old == 0.0 and abs(slope) < l1 - before:
+                continue
+            order[at] = order[kept]
+            order[kept] = k
+            kept += 1
+            z = bends[k] * old - slope
+            size = max(abs(z) - l1, 0.0) / (bends[k] + l2)
+            new = size if z > 0.0 else -size
+            step = new - old
+            if step == 0.0:
+                continue
+            worst = max(worst, (bends[k] + l2) * abs(step))
+            fallen += 0.5 * (bends[k] + l2) * step * step
+            w[k] = new
+            column_add(starts, rows, values, k, step, r)
+            level += step * sums[k]
+            if free:
+                offset = -level / bent
+            else:
+                offset -= step * shifts[k]
+        visited += open_
+        total += fallen
+        all_open = open_ == count
+        open_, before = kept, worst
+        if worst <= goal:
+            if all_open:
+                break
+            open_ = count
+        elif fallen <= share * total:
+            break
+    state[0], state[1], state[2], state[3] = offset, level, total, fallen
+    return worst, visited
+
+
+descend_sparse = specialised(descend, jit, column_dot=sparse_dot, column_add=sparse_add)
+descend_dense = specialised(descend, jit, column_dot=dense_dot, column_add=dense_add)
+
+
+def apply(starts, rows, values, chosen, steps, out):  # type: ignore[no-untyped-def]
+    """out += the sum over k of steps[k] times column chosen[k]."""
+    for k in range(chosen.size):
+        if steps[k] != 0.0:
+            column_add(starts, rows, values, chosen[k], steps[k], out)
+
+
+def pull(starts, rows, values, chosen, r, out):  # type: ignore[no-untyped-def]
+    """out[k] = <column chosen[k], r>."""
+    for k in range(chosen.size):
+        out[k] = column_dot(starts, rows, values, chosen[k], r)
+
+
+apply_sparse = specialised(apply, jit, column_add=sparse_add)
+apply_dense = specialised(apply, jit, column_add=dense_add)
+pull_sparse = specialised(pull, jit, column_dot=sparse_dot)
+pull_dense = specialised(pull, jit, column_dot=dense_dot)

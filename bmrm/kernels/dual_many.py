@@ -1,0 +1,218 @@
+"""Dual coordinate ascent over rows of several scores: templates for `specialised`, as `bmrm.kernels.dual_sweep`.
+
+A row has K slopes u, those of s loss at some scores g, and the number s loss(g) - <u, g>, so that s loss(f) >= <u, f> +
+(s loss(g) - <u, g>) for all scores f. The weights v are (columns, K). Slopes are in a table of their own, `slopes`; the
+other numbers of a row stand in `state`, as there.
+
+A row is read through three functions: `span(matrix, i)`, the positions of its entries, and `column(matrix, p)` and
+`entry(matrix, i, p)` for each of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.kernels.dual_sweep import CURVE, DRIFT, GAP, ROUNDING, ROW_AHEAD, SHIFT, STATE_AHEAD, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.jit import jit
+from bmrm.kernels.prefetch import prefetch
+
+U = np.uint64
+VALUE, SEEN = 0, 1
+"""Where s loss(g) - <u, g> stands in `state`, and one of the scores g, by which drift is judged."""
+FEW = U(5)
+"""Classes up to which their columns are changed one by one, however many there are."""
+CONSTANT, BIAS, TOTAL = range(3)
+"""As in `dual_sweep`, rows of `sums` of K."""
+Z, SCORES, MOVES, CHANGE, SPARE = range(5)
+"""Rows of the room for a row's numbers; from SPARE on two for the proximal map."""
+
+
+@jit
+def span(matrix, i):  # type: ignore[no-untyped-def]
+    """The positions of a sparse row."""
+    return U(matrix[0][i]), U(matrix[0][i + U(1)])
+
+
+@jit
+def span_dense(matrix, i):  # type: ignore[no-untyped-def]
+    """The positions of a dense row."""
+    return U(0), U(matrix[0].shape[1])
+
+
+@jit
+def column(matrix, p):  # type: ignore[no-untyped-def]
+    """The column of a sparse row's position."""
+    return matrix[1][p]
+
+
+@jit
+def column_dense(matrix, p):  # type: ignore[no-untyped-def]
+    """The column of a dense row's position."""
+    return p
+
+
+@jit
+def entry(matrix, i, p):  # type: ignore[no-untyped-def]
+    """The value at a sparse row's position."""
+    return float(matrix[2][p])
+
+
+@jit
+def entry_valueless(matrix, i, p):  # type: ignore[no-untyped-def]
+    """The value where all are 1."""
+    return 1.0
+
+
+@jit
+def entry_dense(matrix, i, p):  # type: ignore[no-untyped-def]
+    """The value at a dense row's position."""
+    return float(matrix[0][i, p])
+
+
+def gather(matrix, i, v, threshold, out):  # type: ignore[no-untyped-def]
+    """The products of row i with the columns of the weights, in `out`; calls `weigh` of `dual_rows`.
+
+    Four entries at a time, so that `out` is read and written once for them.
+    """
+    p, end = span(matrix, i)
+    width = U(out.size)
+    for k in range(width):
+        out[k] = 0.0
+    while p + U(4) <= end:
+        q, r, s = p + U(1), p + U(2), p + U(3)
+        x_p, x_q, x_r, x_s = entry(matrix, i, p), entry(matrix, i, q), entry(matrix, i, r), entry(matrix, i, s)
+        j_p, j_q, j_r, j_s = column(matrix, p), column(matrix, q), column(matrix, r), column(matrix, s)
+        for k in range(width):
+            first = x_p * weigh(v[j_p, k], threshold) + x_q * weigh(v[j_q, k], threshold)  # type: ignore[name-defined]  # noqa: F821
+            second = x_r * weigh(v[j_r, k], threshold) + x_s * weigh(v[j_s, k], threshold)  # type: ignore[name-defined]  # noqa: F821
+            out[k] += first + second
+        p += U(4)
+    while p < end:
+        x_p, j_p = entry(matrix, i, p), column(matrix, p)
+        for k in range(width):
+            out[k] += x_p * weigh(v[j_p, k], threshold)  # type: ignore[name-defined]  # noqa: F821
+        p += U(1)
+
+
+def spread(matrix, i, change, v):  # type: ignore[no-untyped-def]
+    """Column k of v += change[k] times row i; the many 0 of margin losses cost little."""
+    start, end = span(matrix, i)
+    width, used = U(change.size), U(0)
+    for k in range(width):
+        used += U(change[k] != 0.0)
+    if used > FEW and U(4) * used > width:
+        for p in range(start, end):
+            value, j = entry(matrix, i, p), column(matrix, p)
+            for k in range(width):
+                v[j, k] += value * change[k]
+        return
+    for k in range(width):
+        by = change[k]
+        if by != 0.0:
+            p = start
+            # Two at a time, which the compiler may not do: only we know that the columns of a row differ.
+            while p + U(2) <= end:
+                j_p, j_q = column(matrix, p), column(matrix, p + U(1))
+                at_p, at_q = v[j_p, k] + entry(matrix, i, p) * by, v[j_q, k] + entry(matrix, i, p + U(1)) * by
+                v[j_p, k], v[j_q, k] = at_p, at_q
+                p += U(2)
+            if p < end:
+                v[column(matrix, p), k] += entry(matrix, i, p) * by
+
+
+def sweep(  # type: ignore[no-untyped-def]
+    order,
+    kept,
+    margin,
+    measure,
+    sums,
+    matrix,
+    state,
+    slopes,
+    v,
+    vectors,
+    threshold,
+    step,
+    shares,
+    has_bias,
+    moves,
+    extra,
+    room,
+    arguments,
+):
+    """Visit the rows of `order` once; returns how many of them stand in `kept`, those that may still move.
+
+    Parameters are those of `dual_sweep.sweep`, with `vectors` (3, K) for its `scalars`, and `room` (SPARE + 2, K). It
+    calls `prox_scores_row` and `value_scores_row` of a loss, `gather_row` and `spread_row`, and `weigh` and `fetch` of
+    `dual_rows`.
+    """
+    constant, bias, total = vectors[CONSTANT], vectors[BIAS], vectors[TOTAL]
+    z, scores, away, change, spare = room[Z], room[SCORES], room[MOVES], room[CHANGE], room[SPARE:]
+    width, gap, drift, count, last = z.size, 0.0, 0.0, 0, order.size - 1
+    for position in range(order.size):
+        soon = U(order[min(position + STATE_AHEAD, last)])
+        prefetch(state, soon * U(WIDTH))
+        prefetch(matrix[0], soon)
+        fetch(matrix, U(order[min(position + ROW_AHEAD, last)]))  # type: ignore[name-defined]  # noqa: F821
+        i = U(order[position])
+        base = i * U(WIDTH)
+        u, y, looked = slopes[i], int(state[base + U(TARGET)]), i % U(width)
+        weight, shift = state[base + U(WEIGHT)], state[base + U(SHIFT)]
+        k = shares * state[base + U(CURVE)] + extra
+        gather_row(matrix, i, v, threshold, scores)  # type: ignore[name-defined]  # noqa: F821
+        product = 0.0
+        for c in range(width):
+            scores[c] += constant[c] + weigh(bias[c], threshold) - total[c] * shift  # type: ignore[name-defined]  # noqa: F821
+            product += u[c] * scores[c]
+            away[c] = k * u[c]
+            z[c] = scores[c] + away[c]
+        if measure:
+            gap += weight * value_scores_row(scores, y, *arguments) - product - state[base + U(VALUE)]  # type: ignore[name-defined]  # noqa: F821
+        drift += (scores[looked] - state[base + U(SEEN)]) ** 2
+        loss, free = prox_scores_row(z, k * weight, y, away, spare, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        moved, size = 0.0, 0.0
+        for c in range(width):
+            moved = max(moved, abs(away[c] - k * u[c]))
+            size = max(size, abs(z[c]))
+        still = moved <= ROUNDING * 2.0 * size
+        if not still:
+            for c in range(width):
+                new = away[c] / k
+                by = step * (u[c] - new)
+                u[c], change[c] = new, by
+                bias[c] += has_bias * by
+                constant[c] += by * (moves - shift)
+                total[c] += by
+            spread_row(matrix, i, change, v)  # type: ignore[name-defined]  # noqa: F821
+        product = 0.0
+        for c in range(width):
+            product += u[c] * (z[c] - away[c])
+        state[base + U(VALUE)], state[base + U(SEEN)] = weight * loss - product, z[looked] - away[looked]
+        if not (still and free > margin):
+            kept[count] = order[position]
+            count += 1
+    sums[GAP], sums[DRIFT] = gap, drift
+    return count
+
+
+def near(state, slopes, scores, curves, room, arguments):  # type: ignore[no-untyped-def]
+    """Take the slopes that the proximal maps give at these scores for the present slopes. It calls `prox_scores_row`.
+
+    `curves` is the curvature that each row steps with.
+    """
+    z, away, spare = room[Z], room[MOVES], room[SPARE:]
+    for i in range(scores.shape[0]):
+        base, k = U(i) * U(WIDTH), curves[i]
+        weight = state[base + U(WEIGHT)]
+        if weight == 0.0:
+            continue
+        for c in range(z.size):
+            away[c] = k * slopes[i, c]
+            z[c] = scores[i, c] + away[c]
+        y = int(state[base + U(TARGET)])
+        loss, _ = prox_scores_row(z, k * weight, y, away, spare, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        product, looked = 0.0, U(i) % U(z.size)
+        for c in range(z.size):
+            slopes[i, c] = away[c] / k
+            product += slopes[i, c] * (z[c] - away[c])
+        state[base + U(VALUE)], state[base + U(SEEN)] = weight * loss - product, z[looked] - away[looked]

@@ -1,0 +1,218 @@
+"""Dual coordinate ascent over rows of one score: the sweep and what goes with it, as templates for `specialised`.
+
+Every row i has a slope u of s_i loss_i and a score g at which it is one, so that s_i loss_i(f) >= u f + (s_i
+loss_i(g) - u g) for every score f. The row's own proximal map moves both: with z the score that the row would have if
+its own slope were taken out, g = prox(z) and u = (z - g) / k.
+
+The numbers of a row stand together, a cache line of `WIDTH` in the flat array `state`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.kernels.dual_order import shuffle_blocks
+from bmrm.kernels.prefetch import prefetch
+
+U = np.uint64
+WIDTH = 8
+"""Numbers of a row in `state`."""
+SLOPE, SCORE, CURVE, TARGET, WEIGHT, SHIFT = range(6)
+"""Where they stand: u, g, ||x||^2 / (S l2), y, s, and <x, shift> of the scaled features."""
+ROUNDING = 4.5e-16
+STATE_AHEAD, ROW_AHEAD = 6, 3
+"""Visits between the prefetch of a row's numbers, or of its entries, and the row's turn."""
+
+GAP, DRIFT = range(2)
+"""What `sweep` leaves in `sums`."""
+CONSTANT, BIAS, TOTAL = range(3)
+"""What `sweep` moves besides v, in `scalars`: what is added to all scores, the weight of a constant feature, and the
+sum of all steps, by which v has still to be shifted."""
+
+
+def rounds(  # type: ignore[no-untyped-def]
+    matrix, rows, order, kept, limit, known, random, caution, sums, margin, *others
+):
+    """Sweeps over the `rows` that may still move until `limit` visits; returns how many are left in `kept`, and visits.
+
+    After each the margin becomes `caution` times the root mean square by which the scores have drifted. It calls
+    `visit`, a compiled `sweep`, which takes `others` last.
+
+    Parameters
+    ----------
+    order, kept : room for as many as there are rows.
+    known : whether rows have scores g; without them there is one sweep.
+    """
+    visited, count = 0, rows.size
+    kept[:count] = rows
+    while count and visited < limit:
+        shuffle_blocks(kept[:count], order, random)
+        visited += count
+        left = visit(order[:count], kept, margin[0], known, sums, matrix, *others)  # type: ignore[name-defined]  # noqa: F821
+        if not known:
+            return left, visited
+        margin[0] = caution * np.sqrt(sums[DRIFT] / count)
+        count = left
+    return count, visited
+
+
+def sweep(  # type: ignore[no-untyped-def]
+    order,
+    kept,
+    margin,
+    measure,
+    sums,
+    matrix,
+    state,
+    v,
+    scalars,
+    threshold,
+    step,
+    shares,
+    has_bias,
+    moves,
+    extra,
+    smooth,
+    arguments,
+):
+    """Visit the rows of `order` once; returns how many of them stand in `kept`, those that may still move.
+
+    It calls `prox_row(z, step, y, *arguments)`, `value_row(f, y, *arguments)`, and `gather`, `spread`, `fetch` and
+    `weigh` of `bmrm.kernels.dual_rows`.
+
+    Parameters
+    ----------
+    margin : a row is set aside where its slope did not move, and would not if its score were this much different.
+    measure : whether GAP is wanted; not in a first sweep, in which rows have no g.
+    sums : filled. GAP: the sum of s loss(score) - (u score + s loss(g) - u g), each as the row was found: what it
+        contributed to the duality gap before its turn. DRIFT: the sum of (score - g)^2.
+    v, scalars : the weights, moved in place.
+    step : v moves by -step * (change of u) * x.
+    shares : by how much `state` understates the curvature: the number of ranks that move at once.
+    has_bias : 1.0 where a constant feature 1 follows the others, else 0.0.
+    moves : by how much `CONSTANT` moves with a step of 1, a row's SHIFT apart.
+    extra : what a row's curvature has besides CURVE.
+    smooth : whether losses are parabolas as far as GAP is concerned, which saves their values.
+    """
+    constant, bias, total = scalars[CONSTANT], scalars[BIAS], scalars[TOTAL]
+    gap, drift, count, last = 0.0, 0.0, 0, order.size - 1
+    for position in range(order.size):
+        soon = U(order[min(position + STATE_AHEAD, last)])
+        prefetch(state, soon * U(WIDTH))
+        prefetch(matrix[0], soon)
+        fetch(matrix, U(order[min(position + ROW_AHEAD, last)]))  # type: ignore[name-defined]  # noqa: F821
+        i = U(order[position])
+        base = i * U(WIDTH)
+        u, g, y = state[base], state[base + U(SCORE)], state[base + U(TARGET)]
+        weight, shift = state[base + U(WEIGHT)], state[base + U(SHIFT)]
+        k = shares * state[base + U(CURVE)] + extra
+        score = gather(matrix, i, v, threshold)  # type: ignore[name-defined]  # noqa: F821
+        score += constant + weigh(bias, threshold) - total * shift  # type: ignore[name-defined]  # noqa: F821
+        if measure and not smooth:
+            rise = value_row(score, y, *arguments) - value_row(g, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+            gap += weight * rise - u * (score - g)
+        drift += (score - g) ** 2
+        z = score + k * u
+        f, change = prox_row(z, k * weight, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        still = abs(z - f - k * u) <= ROUNDING * (abs(z) + abs(f))
+        if not still:
+            new = (z - f) / k
+            if measure and smooth:
+                gap += 0.5 * (new - u) * (score - g) / change
+            by = step * (u - new)
+            spread(matrix, i, by, v)  # type: ignore[name-defined]  # noqa: F821
+            bias += has_bias * by
+            constant += by * (moves - shift)
+            total += by
+            state[base] = new
+        state[base + U(SCORE)] = f
+        aside = False
+        if still and change == 1.0 and margin < np.inf:
+            lower, at_lower = prox_row(z - margin, k * weight, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+            upper, at_upper = prox_row(z + margin, k * weight, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+            straight = abs(upper - lower - 2.0 * margin) <= 1e-9 * margin
+            aside = at_lower == 1.0 and at_upper == 1.0 and straight
+        if not aside:
+            kept[count] = order[position]
+            count += 1
+    scalars[CONSTANT], scalars[BIAS], scalars[TOTAL] = constant, bias, total
+    sums[GAP], sums[DRIFT] = gap, drift
+    return count
+
+
+def offsets(state, arguments):  # type: ignore[no-untyped-def]
+    """The sum of s loss(g) - u g: minus the sum of the conjugates at u. It calls `value_row`."""
+    total = 0.0
+    for i in range(state.size // WIDTH):
+        base = U(i) * U(WIDTH)
+        weight, g = state[base + U(WEIGHT)], state[base + U(SCORE)]
+        if weight != 0.0:
+            total += weight * value_row(g, state[base + U(TARGET)], *arguments) - state[base] * g  # type: ignore[name-defined]  # noqa: F821
+    return total
+
+
+def shifted(state, shifts, share, totals, arguments):  # type: ignore[no-untyped-def]
+    """For each of `shifts` the sum of the slopes if all scores were higher by it, in `totals`. It calls `prox_row`.
+
+    The rows keep to their proximal maps, of `share` of their curvatures, so that the slopes stay feasible; a shift of 0
+    changes nothing.
+    """
+    for t in range(shifts.size):
+        total = 0.0
+        for i in range(state.size // WIDTH):
+            base = U(i) * U(WIDTH)
+            weight, k = state[base + U(WEIGHT)], share * state[base + U(CURVE)]
+            if weight != 0.0:
+                z = state[base + U(SCORE)] + k * state[base] + shifts[t]
+                f, _ = prox_row(z, k * weight, state[base + U(TARGET)], *arguments)  # type: ignore[name-defined]  # noqa: F821
+                total += (z - f) / k
+        totals[t] = total
+
+
+def near(state, scores, share, arguments):  # type: ignore[no-untyped-def]
+    """Take the slopes that the proximal maps give at these scores for the present slopes. It calls `prox_row`.
+
+    `share` is that of its curvature that a row steps with: 1 for a step of its own, little for the slope of the loss.
+    """
+    for i in range(scores.size):
+        base = U(i) * U(WIDTH)
+        weight, k = state[base + U(WEIGHT)], share * state[base + U(CURVE)]
+        if weight != 0.0:
+            z = scores[i] + k * state[base]
+            f, _ = prox_row(z, k * weight, state[base + U(TARGET)], *arguments)  # type: ignore[name-defined]  # noqa: F821
+            state[base], state[base + U(SCORE)] = (z - f) / k, f
+
+
+def inverse(state, slopes, arguments):  # type: ignore[no-untyped-def]
+    """Take the feasible slopes nearest to these, with scores at which they are slopes. It calls `prox_row`.
+
+    Slopes (z - prox(z)) / k rise with z: bisection, after steps that double until they enclose the slope.
+    """
+    for i in range(slopes.size):
+        base = U(i) * U(WIDTH)
+        weight, k, y = state[base + U(WEIGHT)], state[base + U(CURVE)], state[base + U(TARGET)]
+        if weight == 0.0:
+            continue
+        goal = k * slopes[i]
+        accuracy = 1e-14 * (abs(goal) + k * weight)
+        z, reach, lowest, highest = goal, max(1.0, abs(goal)), -np.inf, np.inf
+        for _ in range(200):
+            f, change = prox_row(z, k * weight, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+            miss = z - f - goal
+            if abs(miss) <= accuracy:
+                break
+            if miss < 0.0:
+                lowest = z
+            else:
+                highest = z
+            if lowest == -np.inf or highest == np.inf:
+                z = z + reach if miss < 0.0 else z - reach
+                reach *= 2.0
+            else:
+                newton = z - miss / (1.0 - change) if change < 1.0 else np.inf
+                middle = 0.5 * (lowest + highest)
+                z = newton if lowest < newton and newton < highest else middle
+            if abs(z) > 1e12:
+                break
+        f, change = prox_row(z, k * weight, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        state[base], state[base + U(SCORE)] = (z - f) / k, f

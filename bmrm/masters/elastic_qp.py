@@ -1,0 +1,160 @@
+"""The master of the elastic net: a piecewise quadratic program over simplices, by Newton steps that stay hot.
+
+    min over w:      l1 ||w||_1 + l2/2 ||w||^2 + sum_k max(floor_k, max over planes j of block k of <a_j, w> + b_j)
+    max over alpha:  b'alpha - ||soft(A alpha, l1)||^2 / (2 l2),  alpha in a product of simplices
+
+with w = -soft(A alpha, l1) / l2 and soft(x, l1) = sign(x) max(|x| - l1, 0). The dual has a continuous gradient, the
+plane values at w, and an element of its generalised Hessian is -A_S'A_S / l2 with S the features where |A alpha| > l1,
+those of non-zero weight. So each round solves the quadratic program over simplices that these two define (the same
+kernel as for L2), and searches the way to its solution for the exact maximum of the dual: a semismooth Newton method
+(Qi & Sun, 1993), finite where the Hessian is regular at the solution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.elastic import change_gram, longest_rise, weights_of
+from bmrm.kernels.planes import combine, products
+from bmrm.kernels.simplex_qp import refresh
+from bmrm.masters.roster import Roster
+from bmrm.masters.simplex_program import SimplexProgram, tops
+from bmrm.masters.steep import SteepRows
+from bmrm.problem import MasterSolution, Planes, Vector
+
+EPS = float(np.finfo(np.float64).eps)
+ROUNDS = 200
+"""Newton steps at most."""
+PATIENCE = 4
+"""Rounds without gain after which rounding is taken to rule."""
+
+
+@dataclass
+class _Point:
+    """What some multipliers mean: A alpha and w on the steep features, plane values, both objectives."""
+
+    pull: Vector
+    w: Vector
+    values: Vector
+    upper: float
+    lower: float
+
+
+class ElasticQP:
+    """min over w of l1 ||w||_1 + l2/2 ||w||^2 + the model of the planes (the protocol `Master`).
+
+    A solution starts from the multipliers, the Gram matrix and, while the non-zero weights stay the same, the factor
+    of the last one. The lower bound is the dual at multipliers put onto the simplices to the last digit. Memory is
+    (planes) x (features that were ever steep) x 8 bytes, and the square of the number of planes.
+
+    Parameters
+    ----------
+    planes : where the planes live; rows are read with `plane`.
+    l1, l2 : > 0.
+    blocks : number of terms of the model, that of `planes.floors`.
+    """
+
+    def __init__(self, planes: Planes, l1: float, l2: float, blocks: int = 1) -> None:
+        if blocks != len(planes.floors):
+            raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
+        self._l1, self._l2 = l1, l2
+        self._roster = Roster(planes)
+        self._program = SimplexProgram(planes.floors)
+        self._rows = SteepRows(self._roster, blocks, l1, self._program.first)
+        self._used: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self._drift = 0
+
+    def add(self, plane: int) -> None:
+        """Take plane `plane`: one product with all planes, over the features of non-zero weight."""
+        a, b, block = self._roster.add(plane)
+        self._rows.add(a, block)
+        matrix, j = self._rows.matrix, self._program.n
+        self._used = np.concatenate([self._used, np.zeros(matrix.shape[1] - len(self._used), dtype=np.bool_)])
+        row = np.empty(j + 1)
+        products(matrix[: j + 1], matrix[j] * self._used, row)
+        self._program.add(row[self._program.first :], b, block)
+
+    def remove(self, planes: Sequence[int]) -> None:
+        """Forget planes; their multipliers go to the rest of their block."""
+        places = [self._roster.remove(plane) for plane in planes]
+        for place, last in places:
+            self._rows.move(place, last)
+        self._program.remove(places)
+
+    def solve(self, accuracy: float) -> MasterSolution:
+        """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.
+
+        A block without floor and planes leaves the model unbounded below; then the bound is -inf and w minimises the
+        rest.
+        """
+        accuracy = max(accuracy, 4.0 * EPS)
+        covered = self._program.conclude()[0]
+        point = best = self._evaluate()
+        since = 0
+        for _ in range(ROUNDS):
+            if best.upper - point.lower <= accuracy * abs(point.lower) or since > PATIENCE:
+                break
+            self._newton(point, accuracy)
+            last, point = point, self._evaluate()
+            risen = point.lower - last.lower > 8.0 * EPS * abs(point.lower)
+            since = 0 if risen or point.upper < best.upper else since + 1
+            best = min(best, point, key=lambda one: one.upper)
+        multipliers = self._roster.multipliers(self._program.planes)
+        return MasterSolution(self._rows.spread(best.w), multipliers, point.lower if covered else -math.inf)
+
+    def _evaluate(self) -> _Point:
+        """The point that the multipliers stand for."""
+        program, rows = self._program, self._rows.matrix[: self._program.n]
+        _, linear, _ = program.conclude()
+        pull = np.zeros(rows.shape[1])
+        combine(program.alpha[: program.n], rows, pull)
+        w = np.empty_like(pull)
+        absolute, square = weights_of(pull, self._l1, self._l2, w)
+        values = np.empty(program.n)
+        products(rows, w, values)
+        values += program.b[: program.n]
+        top = tops(values, program)
+        quadratic = 0.5 * self._l2 * square
+        upper = self._l1 * absolute + quadratic + float(top[np.isfinite(top)].sum())
+        return _Point(pull, w, values, upper, linear - quadratic)
+
+    def _newton(self, point: _Point, accuracy: float) -> None:
+        """Solve the quadratic program at `point`; the multipliers go there as long as the dual rises."""
+        program, n, l2 = self._program, self._program.n, self._l2
+        self._follow(np.abs(point.pull) > self._l1)
+        before = program.alpha[:n].copy()
+        v = l2 * point.values
+        # c = v + G alpha, and a constant with which the program's objective is the dual, both times l2
+        c = np.empty(n)
+        refresh(program.G, np.zeros(n), n, before, c)
+        c = v - c
+        blocks = float(before.sum())
+        c += (2.0 * l2 * point.lower - float(before @ (c + v))) / blocks
+        moved = np.zeros(n)
+        program.run(c, v, True, moved, 0.1 * accuracy, 0.0)
+        step = np.zeros_like(point.pull)
+        combine(moved, self._rows.matrix[:n], step)
+        t = longest_rise(point.pull, step, self._l1, l2 * float(moved @ program.b[:n]))
+        if t < 1.0:
+            program.alpha[:n] = (1.0 - t) * before + t * program.alpha[:n]
+
+    def _follow(self, used: NDArray[np.bool_]) -> None:
+        """Bring the Gram matrix to the features `used`."""
+        changed = np.flatnonzero(used != self._used)
+        if len(changed) == 0:
+            return
+        program, count = self._program, int(used.sum())
+        self._drift += len(changed)
+        if self._drift > 100 + 4 * count or len(changed) > count:
+            changed = np.flatnonzero(used)
+            program.G[: program.n, : program.n] = 0.0
+            self._drift = 0
+        sign = np.where(used[changed], 1.0, -1.0)
+        change_gram(self._rows.matrix, program.first, program.n, changed, sign, program.G)
+        self._used = used
+        program.changed()

@@ -1,0 +1,152 @@
+"""The master of L1: a linear program by a simplex method that stays hot.
+
+    min over w:      lambda ||w||_1 + sum_k max(floor_k, max over planes j of block k of <a_j, w> + b_j)
+    max over alpha:  b'alpha,  alpha in a product of simplices,  |A alpha| <= lambda
+
+(eq. 10 of Teo, Smola, Vishwanathan & Le, KDD 2007, with the l1 norm). A new plane is a new column of the dual, whose
+last basis stays feasible: so a solution starts from the last one, has a lower bound at every step, and stops as soon
+as the gap is small enough. See `kernels/simplex_lp.py` for the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.lp_basis import Basis, Program
+from bmrm.kernels.simplex_lp import DONE, NEEDS_ROOM, solve_simplex_lp
+from bmrm.masters.bounds import flatter, l1_bound, onto_simplices
+from bmrm.masters.floors import Floors
+from bmrm.masters.roster import Roster
+from bmrm.masters.steep import SteepRows
+from bmrm.problem import MasterSolution, Planes, Vector
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+class SimplexLP:
+    """min over w of lambda ||w||_1 + the model of the planes (the protocol `Master`).
+
+    The lower bound is the dual at multipliers put onto the simplices and shrunk until they are flat to the last
+    digit. Memory is (planes) x (features that were ever steep) x 8 bytes, and the square of the number of non-zero
+    weights.
+
+    Parameters
+    ----------
+    planes : where the planes live; rows are read with `plane`.
+    lam : lambda > 0.
+    blocks : number of terms of the model, that of `planes.floors`.
+    """
+
+    def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
+        if blocks != len(planes.floors):
+            raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
+        self._lam = lam
+        self._flat = flatter(lam, planes.floors, 1e-12)
+        self._blocks = blocks
+        self._roster = Roster(planes)
+        self._floors = Floors(planes.floors)
+        self._rows = SteepRows(self._roster, blocks, self._flat, blocks, self._flat)
+        self._last: tuple[Vector, Vector] | None = None
+        self._judged = 0
+        self._s = self._age = 0
+        self._P = self._S = np.zeros(0, dtype=np.int64)
+        self._sign = self._alpha = np.zeros(0)
+        self._X = self._columns = np.zeros((0, 0))
+        self._make_room(16 + blocks)
+        self._begin()
+
+    def add(self, plane: int) -> None:
+        """Take plane `plane`; it may enter the basis at the next `solve`."""
+        a, b, block = self._roster.add(plane)
+        self._floors.begin(a, b, block)
+        self._rows.add(a, block)
+
+    def remove(self, planes: Sequence[int]) -> None:
+        """Forget planes; where one of them is in the basis, the next solution starts from the floors."""
+        K, count = self._blocks, len(self._roster)
+        gone = self._roster.discard(planes)
+        self._rows.close(gone)
+        self._judged -= int((gone < self._judged).sum())
+        basic = self._P[: K + self._s]
+        if np.isin(basic, gone + K).any():
+            self._begin()
+        else:
+            place = np.arange(K + count)
+            place[np.delete(place, gone + K)] = np.arange(K + count - len(gone))
+            basic[:] = place[basic]
+
+    def solve(self, accuracy: float) -> MasterSolution:
+        """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.
+
+        Where a floor is -inf and the planes alone leave the model unbounded, w minimises it down to a makeshift
+        floor, and the bound is -inf.
+        """
+        roster, K = self._roster, self._blocks
+        if self._last is not None:
+            self._floors.deepen(roster, self._last[0], self._judged, self._last[1])
+        self._judged = len(roster)
+        weights = self._run(max(accuracy, 4.0 * EPS))
+        everything = np.zeros(K + len(roster))
+        everything[self._P[: K + self._s]] = self._alpha[: K + self._s]
+        alpha, rest = onto_simplices(everything[K:], everything[:K], roster, K)
+        w = self._rows.spread(weights / self._flat)
+        self._last = (w, rest)
+        return MasterSolution(w, roster.multipliers(alpha), l1_bound(alpha, rest, roster, self._lam))
+
+    def _run(self, accuracy: float) -> Vector:
+        """The weights times lambda, by the kernel; once more from the floors when it is stuck."""
+        roster, K, rows = self._roster, self._blocks, self._rows.matrix
+        n, p = K + len(roster), rows.shape[1]
+        b = np.concatenate([self._floors.values, roster.b])
+        block = np.concatenate([np.arange(K), roster.block])
+        program, weights = Program(rows, self._rows.sizes(), b, block, K, n), np.zeros(p)
+        again = True
+        while True:
+            code, self._s, self._age, _, _ = solve_simplex_lp(
+                program, self._basis(n, p), self._s, self._age, weights, accuracy, 200 + 20 * n
+            )
+            if code == NEEDS_ROOM:
+                self._make_room(2 * len(self._P))
+            elif code == DONE or not again:
+                return weights
+            else:
+                self._begin()
+                again = False
+
+    def _basis(self, n: int, p: int) -> Basis:
+        """The basis for n variables and p features."""
+        if self._columns.shape[0] < n or self._columns.shape[1] != len(self._P):
+            self._columns = np.zeros((len(self._rows.matrix), len(self._P)))
+        wherep, wheres = inverse(self._P[: self._blocks + self._s], n), inverse(self._S[: self._s], p)
+        return Basis(self._P, self._S, self._sign, wherep, wheres, self._X, self._alpha, self._columns)
+
+    def _begin(self) -> None:
+        """The basis of the floors: w = 0."""
+        K = self._blocks
+        self._P[:K] = np.arange(K)
+        self._X[:K, :K] = np.eye(K)
+        self._s = self._age = 0
+
+    def _make_room(self, room: int) -> None:
+        """Room for so many planes in the basis."""
+        self._P, self._S = enlarged(self._P, room), enlarged(self._S, room)
+        self._sign, self._alpha = enlarged(self._sign, room), enlarged(self._alpha, room)
+        self._X = enlarged(self._X, room, room)
+
+
+def enlarged(array: Any, *shape: int) -> Any:
+    """`array` in the leading part of a larger one."""
+    new = np.zeros(shape, dtype=array.dtype)
+    new[tuple(map(slice, array.shape))] = array
+    return new
+
+
+def inverse(places: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """where[places[k]] = k for n entries, -1 elsewhere."""
+    where = np.full(n, -1, dtype=np.int64)
+    where[places] = np.arange(len(places))
+    return where

@@ -1,0 +1,127 @@
+"""Which features can have a weight at all, where Omega has a kink at 0; and the planes in those alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.masters.roster import Roster
+from bmrm.problem import Vector
+
+
+class SteepFeatures:
+    """The features in which the planes are steep enough to matter; the others have weight 0 whatever the multipliers.
+
+    Where Omega has l1 ||w||_1 in it, w_i = 0 as long as the sum over blocks of max_j |a_ji| is at most l1. So a
+    master holds columns for few features where dim is large.
+
+    Parameters
+    ----------
+    dim, blocks : of the planes.
+    l1 : the slope of Omega at 0.
+
+    Attributes
+    ----------
+    columns : features in the order in which they became steep; none ever leaves.
+    """
+
+    def __init__(self, dim: int, blocks: int, l1: float) -> None:
+        self._l1 = l1
+        self._steepest = np.zeros((blocks, dim))
+        self._known = np.zeros(dim, dtype=np.bool_)
+        self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    def hear(self, a: Vector, block: int) -> None:
+        """Take a plane into account."""
+        row = self._steepest[block]
+        np.maximum(row, np.abs(a), out=row)
+
+    def fresh(self) -> NDArray[np.int64]:
+        """The features that have become steep since the last call, now at the end of `columns`."""
+        total = self._steepest[0] if len(self._steepest) == 1 else self._steepest.sum(axis=0)
+        new = np.flatnonzero((total > self._l1) & ~self._known)
+        if len(new):
+            self._known[new] = True
+            self.columns = np.concatenate([self.columns, new])
+        return new
+
+    def sizes(self) -> Vector:
+        """The largest |a_ji| of each of `columns`."""
+        largest: Vector = self._steepest[:, self.columns].max(axis=0)
+        return largest
+
+    def forget(self) -> None:
+        """Empty `columns`; what planes were like stays known."""
+        self._known[:] = False
+        self.columns = np.zeros(0, dtype=np.int64)
+
+
+class SteepRows:
+    """The planes of a master as dense rows over the steep features, below a few rows of zeros for the floors.
+
+    Parameters
+    ----------
+    roster : of the master; `add` is called after the plane has joined it, `move` and `close` after it has left.
+    blocks : of the planes.
+    l1 : the slope of Omega at 0.
+    first : number of rows of zeros.
+    unit : what the rows are divided by.
+
+    Attributes
+    ----------
+    matrix : (capacity, width); the rows and columns that are not in use are 0.
+    """
+
+    def __init__(self, roster: Roster, blocks: int, l1: float, first: int, unit: float = 1.0) -> None:
+        self._roster = roster
+        self._steep = SteepFeatures(roster.planes.dim, blocks, l1)
+        self._first = first
+        self._unit = unit
+        self.matrix = np.zeros((16 + first, 0))
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """The feature of each of the first `len(columns)` columns."""
+        return self._steep.columns
+
+    def add(self, a: Vector, block: int) -> None:
+        """The last plane of the roster, and the columns that it makes steep."""
+        n = len(self._roster) - 1
+        self._steep.hear(a, block)
+        self._widen(n, self._steep.fresh())
+        if self._first + n == len(self.matrix):
+            self.matrix = np.concatenate([self.matrix, np.zeros_like(self.matrix)])
+        self.matrix[self._first + n, : len(self.columns)] = a[self.columns] / self._unit
+
+    def sizes(self) -> Vector:
+        """The largest entry that each column of `matrix` has had, in absolute value; 1 for those not in use."""
+        sizes = np.ones(self.matrix.shape[1])
+        sizes[: len(self.columns)] = self._steep.sizes() / self._unit
+        return sizes
+
+    def move(self, place: int, last: int) -> None:
+        """The last plane has taken the place of one that has left."""
+        self.matrix[self._first + place] = self.matrix[self._first + last]
+
+    def close(self, gone: Sequence[int] | NDArray[np.int64]) -> None:
+        """Planes have left these places, and the others have closed ranks."""
+        used = self.matrix[self._first : self._first + len(self._roster) + len(gone)]
+        used[: len(self._roster)] = np.delete(used, gone, axis=0)
+
+    def spread(self, values: Vector) -> Vector:
+        """Values of the columns as a vector of all features."""
+        everything = np.zeros(self._roster.planes.dim)
+        everything[self.columns] = values[: len(self.columns)]
+        return everything
+
+    def _widen(self, n: int, fresh: NDArray[np.int64]) -> None:
+        p, planes = len(self.columns), self._roster.planes
+        if p > self.matrix.shape[1]:
+            wide = np.zeros((len(self.matrix), min(p + p // 4 + 16, planes.dim)))
+            wide[:, : self.matrix.shape[1]] = self.matrix
+            self.matrix = wide
+        if len(fresh):
+            for place, id in enumerate(self._roster.ids[:n]):
+                self.matrix[self._first + place, p - len(fresh) : p] = planes.plane(id)[0][fresh] / self._unit

@@ -1,0 +1,55 @@
+"""What every rank does for second-order methods; see `bmrm.mpi.local`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from bmrm.mpi.local import LocalRisk
+
+Floats = NDArray[np.float64]
+Arguments = tuple[float, ...]
+Sent = NDArray[Any] | None
+
+
+def gram(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
+    """This rank's part of the Gram matrix."""
+    weights, count = int(arguments[0]), int(arguments[1])
+    chosen = None
+    if count >= 0:
+        message = np.empty(count) if sent is None else np.asarray(sent, np.float64)
+        local.group.send_out(message)
+        chosen = message.astype(np.int64)
+    assert local.share.map is not None
+    matrix = local.share.map.gram(local.store[weights], chosen)
+    return local.group.add_up(matrix.reshape(-1))
+
+
+def active(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
+    """How many of this rank's rows have a weight other than 0."""
+    assert local.share.map is not None
+    return local.group.add_up(np.array([float(local.share.map.active(local.store[int(arguments[0])]))]))
+
+
+def curvature(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
+    """Keep the diagonal of phi''."""
+    f, new, variant = map(int, arguments)
+    local.store[new] = local.phi(variant).curvature(local.store[f])
+
+
+def envelope(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
+    """Keep slope and curvature of the envelope; value and conjugate are added up."""
+    z, sigma, slope, second = arguments
+    found = local.phi(0).envelope(local.store[int(z)], sigma)
+    local.store[int(slope)], local.store[int(second)] = found.slope, found.curvature
+    return local.group.add_up(np.array([found.value, found.conjugate]))
+
+
+def envelope_along(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
+    """Values of the envelope along a step, and derivatives."""
+    z, step, sigma = arguments[:3]
+    # a key of four, unlike that of the curves of phi
+    return local.on_line((z, step, sigma, 0.0), local.phi(0).envelope_along, arguments[3:], sigma)

@@ -1,0 +1,92 @@
+"""Dual coordinate ascent over rows that lie on many ranks, as rank 0 has it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.mpi.local import LocalRisk
+from bmrm.mpi.questions import Operation
+from bmrm.mpi.remote_scores import RemoteScores, Slot
+from bmrm.problem import DualSteps, Vector, ability
+from bmrm.risk.dual_ascent import RowAscents
+from bmrm.risk.dual_rows import Visits
+
+Floats = NDArray[np.float64]
+
+
+class Asker(Protocol):
+    """What is needed of a `MultiplexedRisk`."""
+
+    dim: int
+    rows: int
+    infimum: float
+    local: LocalRisk
+
+    def ask(self, operation: Operation, *arguments: float, sent: NDArray[np.float64] | None = None) -> Vector: ...
+
+    def slot(self) -> Slot: ...
+
+    def new(self) -> tuple[RemoteScores, int]: ...
+
+    def number(self, scores: RemoteScores) -> int: ...
+
+
+def remote_steps(risk: Asker) -> RowAscents:
+    """The ability `DualSteps` of all ranks together."""
+    mine: Any = ability(risk.local.share.risk, DualSteps)
+
+    def make(l1: float, l2: float, seed: int, shares: int) -> RemoteAscentRows:
+        return RemoteAscentRows(risk, l1, l2, seed)
+
+    return RowAscents(risk.rows, risk.dim, mine.mass, risk.infimum, mine.scores_per_row, make)
+
+
+class RemoteAscentRows:
+    """As of `AscentRows`; the ranks set up their rows in `begin`."""
+
+    def __init__(self, risk: Asker, l1: float, l2: float, seed: int) -> None:
+        self._risk, self._slot, self._options = risk, risk.slot(), (l1, l2, seed)
+
+    def begin(self, start: RemoteScores | None, near: RemoteScores | None) -> None:
+        """As of `AscentRows`."""
+        numbers = [0 if scores is None else self._risk.number(scores) for scores in (start, near)]
+        self._ask(Operation.DUAL_BEGIN, *self._options, *numbers)
+
+    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
+        """As of `AscentRows`; the moves of all ranks from `v`, added up."""
+        answer = self._ask(Operation.DUAL_SWEEP, spring, *constant, sent=v)
+        move, total, (gap, visited, left) = answer[: v.size], answer[v.size : -3], answer[-3:]
+        return v + move, Visits(total, float(gap), float(visited), float(left))
+
+    def reopen(self) -> None:
+        """As of `AscentRows`."""
+        self._ask(Operation.DUAL_REOPEN)
+
+    def totals(self, shifts: Floats, share: float = 1.0) -> Floats:
+        """As of `AscentRows`."""
+        return cast("Floats", self._ask(Operation.DUAL_TOTALS, share, *shifts))
+
+    def settle(self, shift: float, share: float = 1.0) -> Vector:
+        """As of `AscentRows`."""
+        return cast("Vector", self._ask(Operation.DUAL_SETTLE, shift, share))
+
+    def offset(self) -> float:
+        """As of `AscentRows`."""
+        return float(self._ask(Operation.DUAL_SUMS)[0])
+
+    def squares(self) -> tuple[float, float]:
+        """As of `AscentRows`."""
+        _, squares, rows = self._ask(Operation.DUAL_SUMS)
+        return float(squares), float(rows)
+
+    def slope(self) -> RemoteScores:
+        """As of `AscentRows`."""
+        scores, number = self._risk.new()
+        self._ask(Operation.DUAL_SLOPE, number)
+        return scores
+
+    def _ask(self, operation: Operation, *arguments: float, sent: Vector | None = None) -> Any:
+        return self._risk.ask(operation, self._slot.number, *arguments, sent=sent)

@@ -1,0 +1,295 @@
+"""What a risk may offer besides value and subgradient; asked for with `ability(risk, kind)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem.basics import Scores, Vector
+from bmrm.problem.risk import LinearMap, Risk, ScoreFunction
+
+
+class RowSubsets(Protocol):
+    """The ability to evaluate chosen rows (PROBE, Pegasos)."""
+
+    rows: int
+    """Number of rows, over all ranks."""
+
+    def value_and_subgradient_of(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
+        """An estimate of R(w) and a subgradient from `rows` alone (indices in [0, self.rows), repetition allowed).
+
+        It is (self.rows / number of chosen rows) times their part of R(w), weights included: drawn uniformly, its
+        expectation is R(w).
+        """
+        ...
+
+    def watch(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> Watch:
+        """An evaluation that leaves out rows which have not mattered for a while (PROBE); rows count from `first`."""
+        ...
+
+
+class Watch(Protocol):
+    """R(w) from the rows that matter, one step after another.
+
+    A row whose slope has been 0 in `quiet` steps in a row falls asleep for `least` to `most` steps (drawn at random
+    by seed, step and row alone, so that sharing out the rows changes nothing), then is tried again. Rows asleep
+    count as loss 0.
+    """
+
+    def step(self, w: Vector) -> tuple[float, Vector, float]:
+        """Value and subgradient at `w` of the rows awake, and their share of all rows."""
+        ...
+
+    def rest(self, w: Vector) -> tuple[float, Vector]:
+        """Value and subgradient of the rows that `step`, just called with `w`, left out; those that matter wake."""
+        ...
+
+
+class Variants(Protocol):
+    """The ability to state phi anew: of some rows only, or with a loss changed within limits (IRLS)."""
+
+    rows: int
+    """Number of rows, over all ranks."""
+    offset: int | None
+    """Where in w the weight of a constant feature stands, with one score per row; None where there is none."""
+
+    def outcome_sums(self) -> tuple[float, float]:
+        """The weighted sum of the targets, for two classes of the positive ones, and the sum of the weights."""
+        ...
+
+    def mass(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> float:
+        """What the loss of `rows` (None for all) is divided by, with `changes` made to it.
+
+        Raises IncompatibleError where the loss knows no such changes.
+        """
+        ...
+
+    def variant(
+        self, rows: NDArray[np.int64] | None, changes: Mapping[str, float], mass: float | None = None
+    ) -> ScoreFunction:
+        """phi of `rows` alone, divided by `mass` (None for theirs), with `changes` made to the loss."""
+        ...
+
+
+class Blocks(Protocol):
+    """The ability to give a value and a subgradient per block of rows: several cuts a pass."""
+
+    def values_and_subgradients(self, w: Vector, blocks: int) -> tuple[Vector, NDArray[np.float64]]:
+        """Values (blocks,) and subgradients (blocks, dim) of the terms of R(w) = sum over blocks of R_k(w).
+
+        Block borders are the same in every call with the same `blocks`.
+        """
+        ...
+
+    def infima(self, blocks: int) -> Vector:
+        """A lower bound of each R_k, shape (blocks,)."""
+        ...
+
+
+class Identity(Protocol):
+    """The ability to tell whether two risks are the same function, so that planes of one hold for the other."""
+
+    def fingerprint(self) -> str:
+        """A digest of data, weights, scaling, intercept mode and loss; reads the data once."""
+        ...
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The ability to say how large the data are, over all ranks.
+
+    Attributes
+    ----------
+    rows : number of rows.
+    entries : stored numbers, rows times features for dense data.
+    ranks : processes that share the data.
+    threads : at most so many in each.
+    """
+
+    rows: int
+    entries: int
+    ranks: int = 1
+    threads: int = 1
+
+
+class Traffic(Protocol):
+    """The ability of a distributed risk to say how long it has waited for the network."""
+
+    def seconds(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """The ability R(w) = min over b of phi(A w + b), b added to the scores of every row (a free intercept).
+
+    `map` and `phi` are those before the minimisation over b; a solver may treat b as one more coordinate that the
+    regularizer does not touch.
+    """
+
+    map: LinearMap
+    phi: ScoreFunction
+
+
+class RowSample(Protocol):
+    """The ability to state the risk of a random sample of the rows: a cheap place to start from."""
+
+    rows: int
+    """Number of rows."""
+
+    def sample(self, rows: int, seed: int) -> Risk:
+        """The mean loss of `rows` rows drawn without repetition; weights of rows count."""
+        ...
+
+
+@dataclass(frozen=True)
+class RowPart:
+    """Some of the rows: their part of R(w) is phi(A w), divided by the mass of all rows.
+
+    Attributes
+    ----------
+    map, phi : of these rows; with a free intercept before the minimisation over b, as in `Profiled`.
+    restrict : from scores of all rows to those of these.
+    rows : how many.
+    """
+
+    map: LinearMap
+    phi: ScoreFunction
+    restrict: Callable[[Scores], Scores]
+    rows: int
+
+
+class RowParts(Protocol):
+    """The ability to take some of the rows out, those that still matter to a solver; one process only."""
+
+    rows: int
+    """Number of rows."""
+
+    def part(self, weights: Scores) -> RowPart:
+        """A copy of the rows of weight other than 0, for one score per row."""
+        ...
+
+
+class DualSteps(Protocol):
+    """The ability to ascend the dual row by row."""
+
+    rows: int
+    """Number of rows, over all ranks."""
+
+    def ascent(
+        self,
+        l1: float,
+        l2: float,
+        *,
+        seed: int,
+        start: Scores | None = None,
+        near: Scores | None = None,
+        intercept: bool = False,
+    ) -> DualAscent:
+        """An ascent for Omega(w) = l1 ||w||_1 + l2/2 ||w||^2, l2 > 0.
+
+        It begins at w = 0; or with the slopes `start` of phi; or with what a step of every row makes of them (of 0
+        where they are None) at the scores `near`, of a good w. Slopes that no scores have are moved to the nearest
+        that some have.
+
+        With `intercept` the regularizer does not touch a constant b added to all scores: the slopes of each score
+        must sum to 0 in the end. `near` is without it; b begins where the slopes then sum to 0.
+        """
+        ...
+
+
+class DualAscent(Protocol):
+    """A slope s of phi, kept where the rows are, and the plane R(w) >= <a, w> + b that it makes.
+
+    a = A's and b = -phi*(s), so that any state proves a lower bound.
+    """
+
+    def sweep(self) -> DualSweep:
+        """Visit the open rows in a random order, once or more often if they are few; maximise over each row's slope.
+
+        Rows that will hardly move are set aside meanwhile.
+        """
+        ...
+
+    def reopen(self) -> None:
+        """Take all rows back that sweeps have set aside."""
+        ...
+
+    @property
+    def weights(self) -> Vector:
+        """The w that belongs to the slopes, a new array: the minimiser of <a, w> + Omega(w)."""
+        ...
+
+    def value(self) -> float:
+        """The dual value, from running sums; no bound where the slopes need not sum to 0 yet."""
+        ...
+
+    def slope(self) -> Scores:
+        """s, a copy; with a free intercept not yet summing to 0, but for just after `plane`."""
+        ...
+
+    def plane(self) -> tuple[Vector, float]:
+        """(a, b), computed anew, half a pass; with a free intercept of slopes moved so that they sum to 0.
+
+        Sweeps go on from there. Before the first one, where nothing is known, it is the infimum of R.
+        """
+        ...
+
+    @property
+    def constant(self) -> Vector:
+        """The present b of the free intercept, (scores per row,); zeros without."""
+        ...
+
+
+@dataclass(frozen=True)
+class DualSweep:
+    """What a sweep has found.
+
+    Attributes
+    ----------
+    gap : about the difference of objective and dual value: the sum of what each row contributed to it just before its
+        turn. A guess, mostly above the truth; nan where rows are met for the first time.
+    visits : over the number of rows.
+    open : share of the rows that are not set aside.
+    """
+
+    gap: float
+    visits: float
+    open: float
+
+
+class QuadraticColumns(Protocol):
+    """The ability to minimise second-order models of phi(A w) coordinate by coordinate; one process only."""
+
+    def model(self, columns: NDArray[np.int64], curvature: Scores, intercept: bool = False) -> ColumnModel:
+        """1/2 <A d, curvature A d> as a function of the steps d of some increasing `columns`.
+
+        With `intercept` a constant is added to A d, always the best one.
+        """
+        ...
+
+
+class ColumnModel(Protocol):
+    """A quadratic in the steps of some columns."""
+
+    passes: float
+    """Passes over the data used so far."""
+
+    def minimise(
+        self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, share: float, most: int
+    ) -> tuple[Vector, float]:
+        """argmin over x of <gradient, x - w> + model(x - w) + l1 ||x||_1 + l2/2 ||x||^2, and what is left to do.
+
+        All vectors are of the columns alone. Ends after about `most` sweeps, when no coordinate is farther than `goal`
+        from what its subdifferential allows, or when a sweep brings no more than `share` of the decrease of all;
+        returns x and the distance last met.
+        """
+        ...
+
+    @property
+    def scores(self) -> Scores:
+        """A d for the last x, with the step of the constant where there is a free intercept."""
+        ...

@@ -1,0 +1,159 @@
+"""The risk, the one thing a solver knows of data and loss, and the abilities that it may have besides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem.basics import Scores, Vector
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Risk(Protocol):
+    """All that a solver may know of data and loss."""
+
+    dim: int
+    """Length of w."""
+    infimum: float
+    """A number that R(w) never goes below; 0.0 for most losses, -inf when unknown."""
+
+    def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
+        """R(w) and one subgradient, a new array of shape (dim,); never changes `w`."""
+        ...
+
+
+def ability(risk: object, kind: type[T]) -> T | None:
+    """What `risk` offers of `kind` (`Scored`, or one of abilities.py), or None.
+
+    Asks `risk.ability(kind)` where the risk has that method: abilities depend on the instance (its loss,
+    its data), not on the class, and a wrapper forwards or withholds each.
+    """
+    method = getattr(risk, "ability", None)
+    return method(kind) if method is not None else None
+
+
+class LinearMap(Protocol):
+    """A: data times weights; the only place where passes over the data happen."""
+
+    def scores(self, w: Vector) -> Scores:
+        """A w, half a pass."""
+        ...
+
+    def pull_back(self, slope: Scores) -> Vector:
+        """A' slope, shape (dim,), half a pass; rows of slope 0 are skipped."""
+        ...
+
+    def diagonal(self, weights: Scores) -> Vector:
+        """The diagonal of A' diag(weights) A, shape (dim,), half a pass; for one score per row."""
+        ...
+
+    def gram(self, weights: Scores, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        """A' diag(weights) A, dense (dim, dim) and symmetric, or its part for some increasing `columns`.
+
+        Half a pass and the products of the entries of each row; rows of weight 0 are skipped. For one score per row.
+        """
+        ...
+
+    def active(self, weights: Scores) -> int:
+        """How many rows have a weight other than 0; for one score per row. No product with the data."""
+        ...
+
+
+class ScoreFunction(Protocol):
+    """phi, a convex function of the scores, normalised like the risk: R(w) = phi(A w)."""
+
+    @property
+    def smooth(self) -> bool:
+        """Differentiable everywhere with a Lipschitz gradient on bounded sets."""
+        ...
+
+    @property
+    def curved(self) -> bool:
+        """Whether `curvature_product` is known."""
+        ...
+
+    @property
+    def separable(self) -> bool:
+        """Whether `curvature` is known, too: one score per row, and phi'' diagonal."""
+        ...
+
+    @property
+    def proximal(self) -> bool:
+        """Whether `envelope` and `conjugate` are known: one score per row, a sum over rows."""
+        ...
+
+    @property
+    def mass(self) -> float:
+        """What the sum over rows is divided by."""
+        ...
+
+    @property
+    def scores_per_row(self) -> int: ...
+
+    def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
+        """phi(f) and a subgradient with respect to f."""
+        ...
+
+    def along(self, f: Scores, step: Scores) -> Callable[[Vector], tuple[Vector, Vector]]:
+        """The function t -> (phi(f + t step), its derivative in t), for a whole vector of t at once.
+
+        At a kink the derivative is any element of the subdifferential. A batch costs one network
+        reduction, so a search asks for several t together.
+        """
+        ...
+
+    def curvature_product(self, f: Scores, step: Scores) -> Scores:
+        """phi''(f) step; raises IncompatibleError where the loss has no second derivative."""
+        ...
+
+    def curvature(self, f: Scores) -> Scores:
+        """The diagonal of phi''(f) where it is a diagonal (`separable`); IncompatibleError elsewhere."""
+        ...
+
+    def envelope(self, z: Scores, sigma: float) -> Envelope:
+        """min over f of phi(f) + sigma/(2 mass) ||f - z||^2."""
+        ...
+
+    def envelope_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
+        """The function t -> (the envelope's value at z + t step, its derivative in t), for a vector of t."""
+        ...
+
+    def constant(self, b: Vector) -> Scores:
+        """The scores whose every row is `b`, shape (scores per row,)."""
+        ...
+
+    def total(self, scores: Scores) -> Vector:
+        """The sum over all rows, shape (scores per row,): what `constant` is to a slope, transposed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The Moreau envelope of phi at some scores z, and what its minimiser f proves.
+
+    Attributes
+    ----------
+    value : phi(f) + sigma/(2 mass) ||f - z||^2.
+    slope : sigma/mass (z - f): the gradient in z, and a subgradient of phi at f.
+    curvature : the derivative of `slope` in z, an element of its generalised Jacobian: sigma/mass at kinks.
+    conjugate : phi*(slope) = <slope, f> - phi(f), so that R(w) >= <A' slope, w> - conjugate.
+    """
+
+    value: float
+    slope: Scores
+    curvature: Scores
+    conjugate: float
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The ability R(w) = phi(A w)."""
+
+    map: LinearMap
+    phi: ScoreFunction

@@ -1,0 +1,118 @@
+"""The solver and its answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+
+from bmrm.problem.basics import Vector
+from bmrm.problem.regularizer import Regularizer, SavedPlanes
+from bmrm.problem.risk import Risk
+
+
+class Status(Enum):
+    """How a solver stopped; `advice` says what to do next."""
+
+    CONVERGED = "the relative gap is within the tolerance"
+    OWN_RULE = "the solver's own stopping rule is met; only the gap reported beside it is proved"
+    ITERATION_LIMIT = "max_iterations reached; raise it, or accept the gap reported"
+    TIME_LIMIT = "time_limit reached; raise it, or accept the gap reported"
+    STALLED = "rounding or a kink stops further progress; the tolerance is out of reach for this solver"
+    NON_FINITE = "the objective is not finite at any point tried; scale the features or enlarge lambda"
+    INTERRUPTED = "stopped from outside; the best point so far is returned"
+
+    @property
+    def advice(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One line of the history; objective is that of the best point so far, seconds since the start."""
+
+    iteration: int
+    objective: float
+    lower_bound: float
+    passes: float
+    seconds: float
+    seconds_risk: float = 0.0
+    seconds_master: float = 0.0
+    seconds_network: float = 0.0
+    w: Vector | None = field(default=None, repr=False, compare=False)
+    """The best point so far, not to be changed: in the lines that callbacks get, not in a history."""
+
+    @property
+    def gap(self) -> float:
+        return self.objective - self.lower_bound
+
+    @property
+    def relative_gap(self) -> float:
+        return relative_gap(self.objective, self.lower_bound)
+
+
+def relative_gap(objective: float, lower_bound: float) -> float:
+    """(objective - lower_bound) / |objective|, 0 where rounding has put the bound above; inf without a bound."""
+    if not (math.isfinite(objective) and math.isfinite(lower_bound)):
+        return math.inf
+    return max(0.0, objective - lower_bound) / max(abs(objective), float(np.finfo(np.float64).tiny))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A point, what it costs, and what is proved about it."""
+
+    w: Vector
+    objective: float
+    """J(w), evaluated in float64."""
+    lower_bound: float
+    """A true lower bound of min J; -inf where there is none."""
+    status: Status
+    iterations: int
+    passes: float
+    """One product with the data (A w or A' s) counts one half."""
+    seconds: float
+    history: tuple[Iteration, ...] = field(default=(), repr=False)
+    solver: str = ""
+    """The name of the solver; what `auto` chose and why."""
+    planes: SavedPlanes | None = field(default=None, repr=False)
+    """The planes of a bundle method that was told to keep them."""
+    details: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What a solver records beyond the history, by name; its docstring says what."""
+
+    @property
+    def gap(self) -> float:
+        """objective - lower_bound."""
+        return self.objective - self.lower_bound
+
+    @property
+    def relative_gap(self) -> float:
+        """gap / max(|objective|, tiny)."""
+        return relative_gap(self.objective, self.lower_bound)
+
+    @property
+    def converged(self) -> bool:
+        return self.status is Status.CONVERGED
+
+
+Callback = Callable[[Iteration], Any]
+"""Called after every iteration; a returned True asks the solver to stop (INTERRUPTED)."""
+
+
+class Solver(Protocol):
+    """A frozen dataclass of options; all that changes lives in local state."""
+
+    def minimize(
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Minimise J = regularizer + risk from `start` (zero when None), which is not changed."""
+        ...

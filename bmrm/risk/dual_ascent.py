@@ -1,0 +1,212 @@
+"""The ability `DualSteps`: the dual of l1 ||w||_1 + l2/2 ||w||^2 + R(w), ascended row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.problem import DualSweep, IncompatibleError, Scores, Vector
+from bmrm.risk.dual_rows import LITTLE, AscentRows
+
+MakeRows = Callable[[float, float, int, int], AscentRows]
+"""Rows for (l1, l2, seed, shares)."""
+SPRING = 0.05
+"""Square of the feature that stands for a free intercept, in units of the mean square norm of rows."""
+FASTER, SLOWER, CREEPING, MOST_KEPT = 1.3, 0.7, 0.1, 0.9
+"""Factors of that square where the constant creeps, and where it does not: it creeps if what is still lost by its being
+wrong exceeds a share of the gap, the sum of the slopes going on to fall as it did (at most so slowly)."""
+REFRESH = 64
+"""Visits of every row after which running sums are not trusted any more."""
+TRIES, FARTHEST = 100, 1e15
+"""Steps at most to find the constant at which slopes sum to 0, and the largest that is looked for."""
+
+
+@dataclass(frozen=True)
+class RowAscents:
+    """As of `DualSteps`.
+
+    Parameters
+    ----------
+    rows, dim, mass, infimum : of the risk.
+    scores_per_row : K.
+    make : the rows, with nothing begun.
+    """
+
+    rows: int
+    dim: int
+    mass: float
+    infimum: float
+    scores_per_row: int
+    make: MakeRows
+
+    def ascent(
+        self,
+        l1: float,
+        l2: float,
+        *,
+        seed: int,
+        start: Scores | None = None,
+        near: Scores | None = None,
+        intercept: bool = False,
+    ) -> Ascent:
+        """As of `DualSteps`."""
+        if intercept and self.scores_per_row != 1:
+            raise IncompatibleError(
+                "dual steps know a free intercept for one score per row only; use line_search_bundle or lbfgs"
+            )
+        return Ascent(self, self.make(l1, l2, seed, 1), l1, l2, start, near, intercept)
+
+
+class Ascent:
+    """As of `DualAscent`, wherever the rows are.
+
+    A free intercept b is held by a spring to a centre, rho/2 (b - centre)^2, as if a feature of 1 had a weight of its
+    own; after every sweep the centre moves to b (an augmented Lagrangian of the sum of the slopes). The feature grows
+    where b creeps, and else shrinks: with a large one rows can hardly move.
+    """
+
+    def __init__(
+        self,
+        risk: RowAscents,
+        rows: AscentRows,
+        l1: float,
+        l2: float,
+        start: Scores | None,
+        near: Scores | None,
+        intercept: bool,
+    ) -> None:
+        self._risk, self._rows = risk, rows
+        self._threshold, self._l2 = l1 / l2, l2
+        self._v = np.zeros(risk.dim)
+        self._constant = np.zeros(risk.scores_per_row)
+        self._intercept = intercept
+        self._sum = 0.0
+        """Of the slopes, in units in which the constant moves by `_spring` times as much."""
+        self._visited = np.inf
+        """Rows visited since v was last computed from the slopes; inf before the first sweep."""
+        rows.begin(start, near)
+        self._least_spring = self._spring = _spring(*rows.squares()) if intercept else 0.0
+        if start is not None or near is not None:
+            share = LITTLE if start is None else 1.0
+            shift = zero_of(lambda t: rows.totals(t, share)) if intercept else None
+            self._refresh(shift or 0.0, share)
+            if intercept:
+                self._constant += shift or 0.0
+                self._sum = -float(rows.totals(np.zeros(1))[0]) / (risk.mass * l2)
+
+    def sweep(self) -> DualSweep:
+        """As of `DualAscent`."""
+        self._v, visits = self._rows.sweep(self._v, self._constant, self._spring)
+        self._visited = visits.visited + (self._visited if np.isfinite(self._visited) else 0.0)
+        if self._intercept:
+            self._move_constant(float(visits.total[0]), visits.gap / self._risk.mass)
+        rows = max(1, self._risk.rows)
+        return DualSweep(visits.gap / self._risk.mass, visits.visited / rows, visits.left / rows)
+
+    def _move_constant(self, total: float, gap: float) -> None:
+        """The centre moves to the constant, and with it the constant; then the spring is made to suit."""
+        before, self._sum = self._sum, self._sum + total
+        move = self._spring * (total + self._sum)
+        self._constant += move
+        kept = self._sum / before if before else 0.0
+        lost = self._l2 * abs(self._sum * move) / (1.0 - min(max(kept, 0.0), MOST_KEPT))
+        change = FASTER if kept > 0.0 and lost > CREEPING * gap else SLOWER
+        self._spring = max(change * self._spring, self._least_spring)
+
+    def reopen(self) -> None:
+        """As of `DualAscent`."""
+        self._rows.reopen()
+
+    @property
+    def weights(self) -> Vector:
+        """As of `DualAscent`."""
+        v = self._v
+        if self._threshold == 0.0:
+            return np.array(v)
+        return np.maximum(v - self._threshold, 0.0) + np.minimum(v + self._threshold, 0.0)
+
+    def value(self) -> float:
+        """As of `DualAscent`."""
+        w = self.weights
+        return self._rows.offset() / self._risk.mass - 0.5 * self._l2 * float(w @ w)
+
+    def slope(self) -> Scores:
+        """As of `DualAscent`."""
+        return self._rows.slope()
+
+    def plane(self) -> tuple[Vector, float]:
+        """As of `DualAscent`."""
+        if not np.isfinite(self._visited):
+            return self._floor()
+        if self._intercept:
+            shift = zero_of(self._rows.totals)
+            if shift is None:
+                return self._floor()
+            b = self._refresh(shift)
+            self._constant += shift
+            self._sum = 0.0
+        elif self._visited > REFRESH * self._risk.rows:
+            b = self._refresh(0.0)
+        else:
+            b = self._rows.offset()
+        return -self._l2 * self._v, b / self._risk.mass
+
+    def _floor(self) -> tuple[Vector, float]:
+        return np.zeros(self._risk.dim), self._risk.infimum
+
+    def _refresh(self, shift: float, share: float = 1.0) -> float:
+        """v from the slopes, these first moved by their maps; returns minus the sum of their conjugates."""
+        a = self._rows.settle(shift, share)
+        self._v = a / (-self._l2 * self._risk.mass)
+        self._visited = 0.0
+        return self._rows.offset()
+
+    @property
+    def constant(self) -> Vector:
+        """As of `DualAscent`."""
+        return np.array(self._constant)
+
+
+def _spring(squares: float, rows: float) -> float:
+    return SPRING * (squares / rows if squares > 0.0 else 1.0)
+
+
+def zero_of(totals: Callable[[Vector], Vector]) -> float | None:
+    """Where the rising function `totals` is 0 (to rounding); None where it keeps its sign as far as one can see."""
+    here = float(totals(np.zeros(1))[0])
+    if here == 0.0:
+        return 0.0
+    outward = -np.copysign(1.0, here)
+    near, value, reach = 0.0, here, 1e-6
+    while True:
+        far = outward * reach
+        beyond = float(totals(np.array([far]))[0])
+        if beyond * here <= 0.0:
+            break
+        near, value, reach = far, beyond, 8.0 * reach
+        if reach > FARTHEST:
+            return None
+    return _between(totals, near, value, far, beyond)
+
+
+def _between(totals: Callable[[Vector], Vector], a: float, at_a: float, b: float, at_b: float) -> float:
+    """The zero between two points of opposite sign: secants, the older end halved (Illinois), safeguarded by halves."""
+    best = min((abs(at_a), a), (abs(at_b), b))
+    for step in range(TRIES):
+        if at_a == at_b or abs(b - a) <= 1e-16 * (abs(a) + abs(b)):
+            break
+        middle = 0.5 * (a + b) if step % 8 == 7 else b - at_b * (b - a) / (at_b - at_a)
+        value = float(totals(np.array([middle]))[0])
+        best = min(best, (abs(value), middle))
+        if value == 0.0:
+            break
+        if value * at_b < 0.0:
+            a, at_a = b, at_b
+        else:
+            at_a *= 0.5
+        if middle == b:
+            break
+        b, at_b = middle, value
+    return best[1]

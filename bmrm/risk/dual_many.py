@@ -1,0 +1,162 @@
+"""The rows of one process in dual coordinate ascent, for losses of several scores: a block of slopes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels import dual_many, dual_rows, dual_sweep
+from bmrm.kernels.dual_many import SPARE, VALUE
+from bmrm.kernels.dual_sweep import CURVE, WEIGHT, WIDTH
+from bmrm.kernels.jit import specialised
+from bmrm.kernels.vectors import plain
+from bmrm.problem import Scores, Vector
+from bmrm.risk.dual_rows import CAUTION, LITTLE, ROUND, SHARED_ROUND, Visits
+from bmrm.risk.dual_stored import ShuffledRows
+from bmrm.risk.linear_map import DataMap
+
+Array = NDArray[np.float64]
+FAITHFUL = 1e4
+"""Step with which a row takes nearly the feasible slopes next to given ones, whatever its scores are."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Compiled for one loss and one way to store rows."""
+
+    rounds: Callable[..., tuple[int, int]]
+    near: Callable[..., None]
+
+
+WAYS = {
+    "csr": (dual_many.span, dual_many.column, dual_many.entry, dual_rows.fetch),
+    "valueless": (dual_many.span, dual_many.column, dual_many.entry_valueless, dual_rows.fetch_valueless),
+    "dense": (dual_many.span_dense, dual_many.column_dense, dual_many.entry_dense, dual_rows.fetch_dense),
+}
+"""How a row is read."""
+
+
+@cache
+def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: Callable[..., Any]) -> Kernels:
+    """The kernels for a loss; `sparse` where weights are soft thresholded."""
+    span, column, entry, fetch = WAYS[way]
+    weigh = dual_rows.soft if sparse else dual_rows.itself
+    row = {"span": span, "column": column, "entry": entry}
+    visit = specialised(
+        dual_many.sweep,
+        gather_row=specialised(dual_many.gather, weigh=weigh, **row),
+        spread_row=specialised(dual_many.spread, **row),
+        fetch=fetch,
+        weigh=weigh,
+        prox_scores_row=prox_row,
+        value_scores_row=value_row,
+    )
+    return Kernels(
+        specialised(dual_sweep.rounds, visit=visit),
+        specialised(dual_many.near, prox_scores_row=prox_row),
+    )
+
+
+class ManyScoreRows(ShuffledRows):
+    """As of `AscentRows`, for losses of K scores with `prox_scores_row` and `value_scores_row`.
+
+    The losses do not change when all scores of a row do by the same amount, so the slopes of a row sum to 0.
+
+    Memory and parameters: see `ShuffledRows`; besides K slopes a row.
+    """
+
+    def __init__(
+        self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
+    ) -> None:
+        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares)
+        loss, width = prepared.loss, prepared.scores_per_row
+        self._kernels = kernels_of(self._way, l1 > 0.0, loss.prox_scores_row, loss.value_scores_row)
+        self._slopes = np.zeros((map.rows, width))
+        self._room = np.empty((SPARE + 2, width))
+
+    def begin(self, start: Scores | None, near: Scores | None) -> None:
+        """As of `AscentRows`; without `near` the slopes are nearly the feasible ones next to `start`."""
+        if start is None and near is None:
+            return
+        table = self._state.reshape(-1, WIDTH)
+        weights, curves = table[:, WEIGHT], table[:, CURVE]
+        if start is not None:
+            self._slopes[:] = np.where(weights[:, None] > 0.0, self.mass * np.asarray(start)[self._places], 0.0)
+        if near is None:
+            scores, curves = np.zeros_like(self._slopes), FAITHFUL / np.where(weights > 0.0, weights, 1.0)
+        else:
+            scores = np.asarray(near)[self._places]
+            curves = curves * (LITTLE if start is None else 1.0)
+        self._kernels.near(self._state, self._slopes, plain(scores), plain(curves), self._room, self._arguments)
+        self._known = True
+
+    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
+        """As of `AscentRows`; v changes in place."""
+        table = v.reshape(-1, self._slopes.shape[1])
+        features, bias, shift = table[: self.map.features], self.map.bias, self._shift
+        step, moves = self.shares * self.scale, spring
+        vectors = np.zeros((3, table.shape[1]))
+        vectors[dual_many.CONSTANT] = constant
+        if bias:
+            vectors[dual_many.BIAS] = table[-1]
+        if shift is not None:
+            vectors[dual_many.CONSTANT] -= shift @ features
+            moves += float(shift @ shift)
+        sums, known = np.zeros(2), self._known
+        count, visited = self._kernels.rounds(
+            self._matrix,
+            self._open,
+            self._order,
+            self._kept,
+            (ROUND if self.shares == 1 else SHARED_ROUND) * self._present.size,
+            known,
+            self._random,
+            CAUTION,
+            sums,
+            self._margin,
+            self._state,
+            self._slopes,
+            features,
+            vectors,
+            self.threshold,
+            step,
+            float(self.shares),
+            float(bias),
+            moves,
+            step * spring,
+            self._room,
+            self._arguments,
+        )
+        self._open, self._known = self._kept[:count], True
+        if shift is not None:
+            features -= shift[:, None] * vectors[dual_many.TOTAL]
+        if bias:
+            table[-1] = vectors[dual_many.BIAS]
+        gap = float(sums[dual_sweep.GAP]) if known else np.nan
+        return v, Visits(vectors[dual_many.TOTAL] / self.shares, gap, visited, count)
+
+    def totals(self, shifts: Array, share: float = 1.0) -> Array:
+        """As of `AscentRows`: 0, whatever the shift."""
+        return np.zeros(len(shifts))
+
+    def settle(self, shift: float, share: float = 1.0) -> Vector:
+        """As of `AscentRows`; half a pass. A shift changes nothing."""
+        return self.map.pull_back(self._unshuffled())
+
+    def offset(self) -> float:
+        """As of `AscentRows`."""
+        return float(self._state.reshape(-1, WIDTH)[self._present, VALUE].sum())
+
+    def slope(self) -> Array:
+        """As of `AscentRows`; (rows, K)."""
+        return self._unshuffled() / self.mass
+
+    def _unshuffled(self) -> Array:
+        slopes = np.empty_like(self._slopes)
+        slopes[self._places] = self._slopes
+        return slopes

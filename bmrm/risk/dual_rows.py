@@ -1,0 +1,226 @@
+"""The rows of one process in dual coordinate ascent: slopes, a copy of the data in visiting order, kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels import dual_rows, dual_sweep
+from bmrm.kernels.dual_sweep import SCORE, SLOPE, WEIGHT, WIDTH
+from bmrm.kernels.jit import fast_jit, jit, specialised
+from bmrm.kernels.vectors import plain
+from bmrm.problem import Scores, Vector
+from bmrm.risk.dual_stored import ShuffledRows
+from bmrm.risk.linear_map import DataMap
+
+Array = NDArray[np.float64]
+CAUTION = 4.0
+"""A row is set aside where its slope would stay if its score moved by so many root mean squares of a sweep's change."""
+LITTLE = 1e-3
+"""Share of its curvature that a row steps with to take about the slope that its loss has at a score."""
+ROUND, SHARED_ROUND = 1.0 / 8.0, 1.0
+"""Sweeps over the open rows are repeated until so large a share of all rows has been visited; with several ranks until
+the second."""
+
+
+@dataclass(frozen=True)
+class Visits:
+    """What a sweep over some rows has found; sums, so that those of several ranks add up.
+
+    Attributes
+    ----------
+    total : minus the sum of the changes of slopes, over (S l2); (scores per row,).
+    gap : what the rows contributed to the duality gap when they were found, times S; nan the first time.
+    visited : number of visits.
+    left : number of rows not set aside.
+    """
+
+    total: Vector
+    gap: float
+    visited: float
+    left: float
+
+
+class AscentRows(Protocol):
+    """What `Ascent` needs of the rows, wherever they are; every sum is over all of them.
+
+    A point is v = -a / l2, of which soft thresholding makes w, and the constant added to all scores.
+    """
+
+    def begin(self, start: Scores | None, near: Scores | None) -> None:
+        """Set up, with these slopes; see `DualSteps`. Comes first, once."""
+        ...
+
+    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
+        """Visit the open rows once; v after it, possibly in place. The constant moves with `spring` times the total."""
+        ...
+
+    def reopen(self) -> None:
+        """Make all rows open."""
+        ...
+
+    def totals(self, shifts: Array, share: float = 1.0) -> Array:
+        """Sums of the slopes, (shifts,), if the scores of all rows were higher by each of `shifts`.
+
+        Rows answer as with `share` of their curvatures.
+        """
+        ...
+
+    def settle(self, shift: float, share: float = 1.0) -> Vector:
+        """Take those slopes (0.0 to keep the present ones), and return A' slopes."""
+        ...
+
+    def offset(self) -> float:
+        """The sum of minus the conjugates at the slopes."""
+        ...
+
+    def squares(self) -> tuple[float, float]:
+        """The sum of the squared norms of the rows' features, and the number of rows; those of weight 0 left out."""
+        ...
+
+    def slope(self) -> Scores:
+        """The slopes, times 1 / S."""
+        ...
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Compiled for one loss and one way to store rows."""
+
+    rounds: Callable[..., tuple[int, int]]
+    offsets: Callable[..., float]
+    shifted: Callable[..., None]
+    near: Callable[..., None]
+    inverse: Callable[..., None]
+
+
+WAYS = {
+    "csr": (dual_rows.gather, jit, dual_rows.spread, dual_rows.fetch),
+    "valueless": (dual_rows.gather_valueless, jit, dual_rows.spread_valueless, dual_rows.fetch_valueless),
+    "dense": (dual_rows.gather_dense, fast_jit, dual_rows.spread_dense, dual_rows.fetch_dense),
+}
+"""How a row is read (and how that is compiled) and written."""
+
+
+@cache
+def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: Callable[..., Any]) -> Kernels:
+    """The kernels for a loss; `sparse` where weights are soft thresholded."""
+    gather, compiler, spread, fetch = WAYS[way]
+    weigh = dual_rows.soft if sparse else dual_rows.itself
+    visit = specialised(
+        dual_sweep.sweep,
+        gather=specialised(gather, compiler, weigh=weigh),
+        spread=spread,
+        fetch=fetch,
+        weigh=weigh,
+        prox_row=prox_row,
+        value_row=value_row,
+    )
+    return Kernels(
+        specialised(dual_sweep.rounds, visit=visit),
+        specialised(dual_sweep.offsets, value_row=value_row),
+        specialised(dual_sweep.shifted, prox_row=prox_row),
+        specialised(dual_sweep.near, prox_row=prox_row),
+        specialised(dual_sweep.inverse, prox_row=prox_row),
+    )
+
+
+class OneScoreRows(ShuffledRows):
+    """As of `AscentRows`, for losses of one score with `prox_row` and `value_row`.
+
+    Memory and parameters: see `ShuffledRows`.
+    """
+
+    def __init__(
+        self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
+    ) -> None:
+        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares)
+        self._smooth = bool(prepared.smooth)
+        self._kernels = kernels_of(self._way, l1 > 0.0, prepared.loss.prox_row, prepared.loss.value_row)
+
+    def begin(self, start: Scores | None, near: Scores | None) -> None:
+        """As of `AscentRows`."""
+        if start is None and near is None:
+            return
+        table = self._state.reshape(-1, WIDTH)
+        slopes = np.zeros(table.shape[0]) if start is None else self.mass * np.asarray(start)[self._places]
+        if near is None:
+            self._kernels.inverse(self._state, plain(slopes), self._arguments)
+        else:
+            table[:, SLOPE] = np.where(table[:, WEIGHT] > 0.0, slopes, 0.0)
+            share = LITTLE if start is None else 1.0
+            self._kernels.near(self._state, plain(np.asarray(near)[self._places]), share, self._arguments)
+        self._known = True
+
+    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
+        """As of `AscentRows`; v changes in place."""
+        features, bias = v[: self.map.features], self.map.bias
+        shift = self._shift
+        step = self.shares * self.scale
+        scalars = np.array([float(constant[0]), v[-1] if bias else 0.0, 0.0])
+        moves = spring
+        if shift is not None:
+            scalars[dual_sweep.CONSTANT] -= float(shift @ features)
+            moves += float(shift @ shift)
+        sums, known = np.zeros(2), self._known
+        count, visited = self._kernels.rounds(
+            self._matrix,
+            self._open,
+            self._order,
+            self._kept,
+            (ROUND if self.shares == 1 else SHARED_ROUND) * self._present.size,
+            known,
+            self._random,
+            CAUTION,
+            sums,
+            self._margin,
+            self._state,
+            features,
+            scalars,
+            self.threshold,
+            step,
+            float(self.shares),
+            float(bias),
+            moves,
+            step * spring,
+            self._smooth,
+            self._arguments,
+        )
+        self._open, self._known = self._kept[:count], True
+        if shift is not None:
+            features -= scalars[dual_sweep.TOTAL] * shift
+        if bias:
+            v[-1] = scalars[dual_sweep.BIAS]
+        gap = float(sums[dual_sweep.GAP]) if known else np.nan
+        return v, Visits(scalars[dual_sweep.TOTAL :] / self.shares, gap, visited, count)
+
+    def totals(self, shifts: Array, share: float = 1.0) -> Array:
+        """As of `AscentRows`."""
+        totals = np.empty(len(shifts))
+        self._kernels.shifted(self._state, plain(shifts), share, totals, self._arguments)
+        return totals
+
+    def settle(self, shift: float, share: float = 1.0) -> Vector:
+        """As of `AscentRows`; half a pass."""
+        if shift != 0.0:
+            table = self._state.reshape(-1, WIDTH)
+            self._kernels.near(self._state, table[:, SCORE] + shift, share, self._arguments)
+        return self.map.pull_back(self._slopes())
+
+    def offset(self) -> float:
+        """As of `AscentRows`."""
+        return float(self._kernels.offsets(self._state, self._arguments))
+
+    def slope(self) -> Array:
+        """As of `AscentRows`; (rows,)."""
+        return self._slopes() / self.mass
+
+    def _slopes(self) -> Array:
+        slopes = np.empty(self.map.rows)
+        slopes[self._places] = self._state.reshape(-1, WIDTH)[:, SLOPE]
+        return slopes

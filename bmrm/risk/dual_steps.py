@@ -1,0 +1,69 @@
+"""Which losses offer dual steps, and how the rows of one process take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bmrm.problem import DualAscent, DualSteps, Risk, Scored, Scores, ability
+from bmrm.risk.dual_ascent import RowAscents
+from bmrm.risk.dual_many import ManyScoreRows
+from bmrm.risk.dual_rows import AscentRows, OneScoreRows
+from bmrm.risk.linear_map import DataMap
+
+
+def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: float) -> RowAscents | None:
+    """The ability `DualSteps` of a sum over rows whose loss has compiled row functions; None for other losses.
+
+    Parameters
+    ----------
+    prepared : the loss of all rows.
+    mass : S, over all ranks.
+    """
+    kind = _kind(loss, prepared.scores_per_row)
+    if loss.decomposes != "rows" or prepared.extra_dim or kind is None:
+        return None
+
+    def make(l1: float, l2: float, seed: int, shares: int) -> AscentRows:
+        return kind(map, prepared, mass, l1, l2, seed=seed, shares=shares)
+
+    return RowAscents(map.rows, map.dim, mass, infimum, prepared.scores_per_row, make)
+
+
+def _kind(loss: Any, scores_per_row: int) -> type[OneScoreRows] | type[ManyScoreRows] | None:
+    """What ascends with the row functions that a loss has."""
+    names = ("prox_row", "value_row") if scores_per_row == 1 else ("prox_scores_row", "value_scores_row")
+    if any(getattr(loss, name, None) is None for name in names):
+        return None
+    return OneScoreRows if scores_per_row == 1 else ManyScoreRows
+
+
+def free_steps(risk: Risk) -> FreeSteps | None:
+    """The dual steps of a risk whose intercept has become free; None where it has none, or several scores per row."""
+    inner, scored = ability(risk, DualSteps), ability(risk, Scored)
+    return FreeSteps(inner) if inner is not None and scored is not None and scored.phi.scores_per_row == 1 else None
+
+
+@dataclass(frozen=True)
+class FreeSteps:
+    """Dual steps, always with a free intercept."""
+
+    inner: DualSteps
+
+    @property
+    def rows(self) -> int:
+        """As of `DualSteps`."""
+        return self.inner.rows
+
+    def ascent(
+        self,
+        l1: float,
+        l2: float,
+        *,
+        seed: int,
+        start: Scores | None = None,
+        near: Scores | None = None,
+        intercept: bool = True,
+    ) -> DualAscent:
+        """As of `DualSteps`, whatever `intercept` is."""
+        return self.inner.ascent(l1, l2, seed=seed, start=start, near=near, intercept=True)

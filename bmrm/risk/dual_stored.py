@@ -1,0 +1,136 @@
+"""Rows in the order in which dual coordinate ascent visits them: a copy of the data, and what every loss needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr
+from bmrm.kernels import dual_order
+from bmrm.kernels.dual_sweep import CURVE, SHIFT, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.vectors import plain
+from bmrm.problem import Vector
+from bmrm.risk.linear_map import DataMap
+from bmrm.risk.products import products_of
+
+Array = NDArray[np.float64]
+NOTHING = np.empty(0)
+LEAST_CURVE = 1e-5
+"""Curvature of a row whose features are (nearly) zero: slopes come from differences divided by it."""
+
+
+class ShuffledRows:
+    """A copy of the rows in a random order, the numbers that belong to each, and which of them are open.
+
+    Memory: a copy of the entries of the data, 8 numbers a row, and the order twice.
+
+    Parameters
+    ----------
+    map : the data.
+    prepared : the loss of the rows, a `PreparedRows`.
+    mass : S, over all ranks.
+    l1, l2 : of the regularizer.
+    seed : of the order.
+    shares : the number of ranks that sweep at once (Ma et al. 2015: sigma').
+    """
+
+    def __init__(
+        self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
+    ) -> None:
+        self.map, self.mass, self.shares = map, mass, shares
+        self.threshold, self.scale = l1 / l2, 1.0 / (mass * l2)
+        rows = map.rows
+        self._random = np.array([seed], np.uint64)
+        self._places = np.arange(rows, dtype=np.uint32)
+        dual_order.shuffle(self._places, self._random)
+        stored = stored_rows(map, self._places, keep_sparse=l1 == 0.0)
+        self._way, self._matrix, self._shift = stored.way, stored.matrix, stored.shift
+        self._arguments = prepared.arguments
+        self._state = aligned(rows * WIDTH)
+        table = self._state.reshape(rows, WIDTH)
+        table[:, CURVE] = np.maximum((stored.norms + map.bias) * self.scale, LEAST_CURVE)
+        table[:, TARGET] = prepared.y[self._places]
+        table[:, WEIGHT] = 1.0 if prepared.weights is None else prepared.weights[self._places]
+        table[:, SHIFT] = stored.along
+        present = np.arange(rows, dtype=np.uint32)
+        self._present = present if prepared.weights is None else present[table[:, WEIGHT] > 0.0]
+        self._open, self._order, self._kept = self._present, np.empty_like(present), np.empty_like(present)
+        self._margin = np.full(1, np.inf)
+        self._known = False
+        """Whether every row has a score at which its slope is one."""
+
+    def reopen(self) -> None:
+        """As of `AscentRows`."""
+        self._open = self._present
+        self._margin[0] = np.inf
+
+    def squares(self) -> tuple[float, float]:
+        """As of `AscentRows`."""
+        table = self._state.reshape(-1, WIDTH)
+        return float(table[self._present, CURVE].sum()) / self.scale, float(self._present.size)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Rows in visiting order, scaled; `shift` has still to be taken from each where it is not None.
+
+    Attributes
+    ----------
+    way : of `WAYS`.
+    matrix : what the kernels of that way take.
+    norms : squared norms of the rows, shifted.
+    shift : (features,), in scaled units.
+    along : <row, shift> for each; 0.0 without a shift.
+    """
+
+    way: str
+    matrix: tuple[NDArray[Any], ...]
+    norms: Array
+    shift: Vector | None
+    along: Array | float
+
+
+def stored_rows(map: DataMap, order: NDArray[np.uint32], keep_sparse: bool) -> Stored:
+    """The rows in this order; a shift makes sparse rows dense unless they are to stay sparse."""
+    columns, X, norms = map.columns, map.X, np.empty(map.rows)
+    shift = columns.shift
+    if shift is not None and columns.scale is not None:
+        shift = shift * columns.scale
+    if isinstance(X, Csr) and (shift is None or keep_sparse):
+        way, matrix = _sparse(X, columns.scale, order, norms)
+        if shift is None:
+            return Stored(way, matrix, norms, None, 0.0)
+        along = np.empty(map.rows)
+        scaled = shift if columns.scale is None else shift * columns.scale
+        products_of(X, 1).scores(0, map.rows, plain(scaled), 0.0, along)
+        along = along[order]
+        return Stored(way, matrix, np.maximum(norms - 2.0 * along + float(shift @ shift), 0.0), plain(shift), along)
+    dense = np.ascontiguousarray((X.to_dense() if isinstance(X, Csr) else X)[order])
+    if columns.scale is not None or shift is not None:
+        dense = np.multiply(dense, 1.0 if columns.scale is None else columns.scale, dtype=np.float64)
+        dense -= 0.0 if shift is None else shift
+    dual_order.squared_norms(dense, norms)
+    return Stored("dense", (dense,), norms, None, 0.0)
+
+
+def _sparse(X: Csr, scale: Vector | None, order: NDArray[np.uint32], norms: Array) -> tuple[str, tuple[Any, ...]]:
+    indptr, indices = np.empty(X.rows + 1, np.int64), np.empty(X.nnz, np.uint32)
+    old = X.indices.view(np.uint32)
+    if X.values is None and scale is None:
+        dual_order.copy_rows_valueless(X.indptr, old, order, indptr, indices, norms)
+        return "valueless", (indptr, indices)
+    source = np.broadcast_to(1.0, old.shape) if X.values is None else X.values
+    values = np.empty(X.nnz, source.dtype if scale is None else np.float64)
+    factors = NOTHING if scale is None else plain(scale)
+    dual_order.copy_rows(X.indptr, old, np.ascontiguousarray(source), factors, order, indptr, indices, values, norms)
+    return "csr", (indptr, indices, values)
+
+
+def aligned(size: int) -> Array:
+    """Zeros that begin at a cache line."""
+    numbers = np.zeros(size + WIDTH)
+    first = (-numbers.ctypes.data // 8) % WIDTH
+    return numbers[first : first + size]

@@ -1,0 +1,113 @@
+"""A' diag(weights) A, for second-order methods in few dimensions or on few columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr, Matrix
+from bmrm.kernels import csr, gram
+from bmrm.kernels.vectors import plain
+from bmrm.problem import Vector
+from bmrm.risk.columns import Columns
+from bmrm.risk.products import products_of
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+ONE = np.ones(1)
+ENTRIES = 1 << 17
+"""Entries of a dense block, which is held twice, once with weights."""
+NEARLY_FULL = 0.6
+"""Share of the columns in a row from which BLAS on all of them beats the kernel on its entries: measured."""
+
+
+def gram_of(X: Matrix, columns: Columns, bias: bool, weights: Vector, chosen: Rows | None = None) -> Array:
+    """For each two inputs the sum over rows of weight times both; inputs are scaled features, then the bias.
+
+    Parameters
+    ----------
+    X : (rows, features).
+    columns : scale and shift of the features.
+    bias : whether a constant feature 1 follows.
+    weights : (rows,), of any sign; rows of weight 0 are skipped.
+    chosen : increasing inputs to which the result is restricted; None for all.
+    """
+    features = X.shape[1]
+    weights = plain(weights)
+    with_bias = bias and (chosen is None or bool(chosen.size and chosen[-1] == features))
+    kept = None if chosen is None else chosen[: chosen.size - int(with_bias)]
+    size = features if kept is None else kept.size
+    raw = np.zeros((size, size))
+    if not isinstance(X, Csr):
+        _add_dense(X, weights, kept, raw)
+    elif kept is None and X.nnz > NEARLY_FULL * X.rows * max(1, features):
+        _add_nearly_full(X, weights, raw)
+    else:
+        _add_sparse(X, weights, kept, raw)
+    gram.mirror(raw)
+    sums = None
+    if with_bias or columns.shift is not None:
+        sums = np.zeros(features)
+        products_of(X, 1).add_pull_back(0, X.shape[0], weights, sums)
+        sums = sums if kept is None else sums[kept]
+    return _scaled(raw, sums, weights, columns, kept, with_bias)
+
+
+# Each of these fills the lower triangle; what is above it is of no account.
+
+
+def _add_sparse(X: Csr, weights: Vector, kept: Rows | None, out: Array) -> None:
+    indices = X.indices.view(np.uint32)
+    if kept is not None:
+        position = np.full(X.columns, -1, np.int64)
+        position[kept] = np.arange(kept.size)
+        values = ONE if X.values is None else X.values
+        gram.add_gram_of_columns(X.indptr, indices, values, X.values is None, weights, position, out)
+    elif X.values is None:
+        gram.add_gram_valueless(X.indptr, indices, weights, out)
+    else:
+        gram.add_gram(X.indptr, indices, X.values, weights, out)
+
+
+def _add_nearly_full(X: Csr, weights: Vector, out: Array) -> None:
+    indices, values = X.indices.view(np.uint32), ONE if X.values is None else X.values
+    for rows in _blocks(weights, X.columns):
+        block = np.empty((rows.size, X.columns))
+        gram.densify(X.indptr, indices, values, X.values is None, rows, block)
+        out += (block * weights[rows, None]).T @ block
+
+
+def _add_dense(X: NDArray[np.float64], weights: Vector, kept: Rows | None, out: Array) -> None:
+    for rows in _blocks(weights, X.shape[1]):
+        block = np.asarray(X[rows] if kept is None else X[np.ix_(rows, kept)], np.float64)
+        out += (block * weights[rows, None]).T @ block
+
+
+def _blocks(weights: Vector, width: int) -> list[Rows]:
+    """The rows that count, in blocks."""
+    active = csr.active_rows(weights)
+    size = max(64, ENTRIES // max(1, width))
+    return [active[first : first + size] for first in range(0, active.size, size)]
+
+
+def _scaled(
+    raw: Array, sums: Vector | None, weights: Vector, columns: Columns, kept: Rows | None, with_bias: bool
+) -> Array:
+    """The Gram matrix of the inputs, from that of raw features and their weighted sums."""
+    part = slice(None) if kept is None else kept
+    total = 0.0 if sums is None else float(weights.sum())
+    if columns.shift is not None:
+        assert sums is not None
+        shift = columns.shift[part]
+        raw -= np.outer(shift, sums)
+        sums = sums - total * shift
+        raw -= np.outer(sums, shift)
+    if columns.scale is not None:
+        scale = columns.scale[part]
+        raw *= scale[:, None]
+        raw *= scale
+        sums = None if sums is None else sums * scale
+    if not with_bias:
+        return raw
+    assert sums is not None
+    return np.block([[raw, sums[:, None]], [sums[None, :], np.full((1, 1), total)]])

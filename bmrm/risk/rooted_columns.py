@@ -1,0 +1,262 @@
+"""Columns times the roots of curvatures: a second-order model as least squares, minimised with l1 and l2."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr
+from bmrm.kernels import columns as kernels
+from bmrm.kernels.vectors import dot
+from bmrm.problem import Vector
+
+Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+RIDGE = 1e-12
+"""What a second derivative is at least, relative to their mean: columns may be empty, or flat where the loss is."""
+SWEEPS = 8
+"""Between two rounds of conjugate gradients."""
+CG_STEPS, CG_GAIN = 40, 0.2
+"""Steps of a round at most, and how far it lowers the residual at most."""
+NO_STARTS, NO_ROWS = np.zeros(1, np.int64), np.zeros(1, np.uint32)
+ENTRY = np.float32
+"""Of the weighted copies: a model need not be exact, and memory traffic is what sweeps cost."""
+
+
+class SparseCopies(NamedTuple):
+    """Columns of sparse data.
+
+    Attributes
+    ----------
+    X : the data.
+    starts, rows, values : entries column by column; no values where all are 1.
+    places : which of these columns are meant.
+    """
+
+    X: Csr
+    starts: Places
+    rows: NDArray[np.uint32]
+    values: NDArray[Any]
+    places: Places
+
+
+class Rooted(Protocol):
+    """Columns, each entry times the root of its row and the scale of its column."""
+
+    roots: Vector
+    sums: Vector
+    """Of root times entry, per column."""
+    squares: Vector
+    """Sums of squares, per column."""
+    share: float
+    """Of the data that is in these columns."""
+
+    def descend(self, *arguments: Any) -> tuple[float, int]:
+        """The kernel `descend`, after its first three arguments."""
+        ...
+
+    def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
+        """Out += the columns `chosen` times `steps`."""
+        ...
+
+    def pull(self, chosen: Places, r: Vector) -> Vector:
+        """The products of the columns `chosen` with r."""
+        ...
+
+    def scores(self, steps: Vector) -> Vector:
+        """The columns times `steps`, without the roots, exactly."""
+        ...
+
+
+class RootedEntries:
+    """As of `Rooted`, sparse.
+
+    Parameters
+    ----------
+    copies : of the columns.
+    roots : (rows,).
+    scale : one per column.
+    count : of columns; those beyond `scale` are empty.
+    """
+
+    def __init__(self, copies: SparseCopies, roots: Vector, scale: Vector, count: int) -> None:
+        self.roots, self._copies, self._scale = roots, copies, scale
+        self.sums, self.squares = np.zeros(count), np.zeros(count)
+        starts, places = copies.starts, copies.places
+        entries = int((starts[places + 1] - starts[places]).sum())
+        self._arrays = np.empty(count + 1, np.int64), np.empty(entries + 1, np.uint32), np.empty(entries + 1, ENTRY)
+        given = (starts, copies.rows, copies.values, places, roots, scale)
+        kernels.weigh_entries(*given, *self._arrays, self.sums, self.squares)
+        self.share = entries / max(1, copies.X.nnz)
+
+    def descend(self, *arguments: Any) -> tuple[float, int]:
+        """As of `Rooted`."""
+        return kernels.descend_sparse(*self._arrays, *arguments)  # type: ignore[no-any-return]
+
+    def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
+        """As of `Rooted`."""
+        kernels.apply_sparse(*self._arrays, chosen, steps, out)
+
+    def pull(self, chosen: Places, r: Vector) -> Vector:
+        """As of `Rooted`."""
+        out = np.empty(chosen.size)
+        kernels.pull_sparse(*self._arrays, chosen, r, out)
+        return out
+
+    def scores(self, steps: Vector) -> Vector:
+        """As of `Rooted`."""
+        out, copies = np.zeros(self.roots.size), self._copies
+        steps = steps[: self._scale.size] * self._scale
+        kernels.combine_entries(copies.starts, copies.rows, copies.values, copies.places, steps, out)
+        return out
+
+
+class RootedDense:
+    """As of `Rooted`, dense; `copies` are (the data, which columns are meant)."""
+
+    def __init__(self, copies: tuple[NDArray[Any], Places], roots: Vector, scale: Vector, count: int) -> None:
+        self.roots, self._scale = roots, scale
+        self._X, self._places = copies
+        self.sums, self.squares = np.zeros(count), np.zeros(count)
+        table = np.zeros((count, roots.size), ENTRY)
+        kernels.weigh_dense(self._X, self._places, roots, scale, table, self.sums, self.squares)
+        self._arrays = NO_STARTS, NO_ROWS, table
+        self.share = self._places.size / max(1, self._X.shape[1])
+
+    def descend(self, *arguments: Any) -> tuple[float, int]:
+        """As of `Rooted`."""
+        return kernels.descend_dense(*self._arrays, *arguments)  # type: ignore[no-any-return]
+
+    def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
+        """As of `Rooted`."""
+        kernels.apply_dense(*self._arrays, chosen, steps, out)
+
+    def pull(self, chosen: Places, r: Vector) -> Vector:
+        """As of `Rooted`."""
+        out = np.empty(chosen.size)
+        kernels.pull_dense(*self._arrays, chosen, r, out)
+        return out
+
+    def scores(self, steps: Vector) -> Vector:
+        """As of `Rooted`."""
+        steps = steps[: self._scale.size] * self._scale
+        used = np.flatnonzero(steps)
+        product: Vector = np.asarray(self._X[:, self._places[used]], np.float64) @ steps[used]
+        return product
+
+
+class RootedColumns:
+    """As of `ColumnModel`: sweeps, and conjugate gradients on the coordinates in use where sweeps are slow.
+
+    Parameters
+    ----------
+    entries : the columns.
+    shifts : what each column is less, times the roots; (n,).
+    intercept : whether a constant added to all scores is minimised over.
+    """
+
+    def __init__(self, entries: Rooted, shifts: Vector, intercept: bool) -> None:
+        self._entries, self._shifts, self._roots = entries, shifts, entries.roots
+        self._bent = dot(self._roots, self._roots)
+        self._free = intercept and self._bent > 0.0
+        sums = entries.sums
+        if self._free:
+            bends = entries.squares - sums**2 / self._bent
+        else:
+            bends = entries.squares + shifts * (shifts * self._bent - 2.0 * sums)
+        mean = float(bends.mean()) if bends.size else 0.0
+        self._bends = np.maximum(bends, RIDGE * mean if mean > 0.0 else 1.0)
+        self._state = np.zeros(4)
+        self._steps = np.zeros(sums.size)
+        self.passes = 0.5 * entries.share
+
+    def minimise(
+        self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, share: float, most: int
+    ) -> tuple[Vector, float]:
+        """As of `ColumnModel`."""
+        x: Vector = w.copy()
+        r, state = np.zeros(self._roots.size), self._state
+        state[:] = 0.0
+        arrays = (self._entries.sums, self._bends, self._shifts, self._bent, gradient, l1, l2, self._free, goal, share)
+        left = most
+        while True:
+            now = min(SWEEPS, left)
+            worst, visited = self._entries.descend(*arrays, now, x, r, state)
+            self.passes += 0.5 * self._entries.share * visited / max(1, w.size)
+            left -= now
+            if worst <= goal or state[3] <= share * state[2] or left <= 0:
+                break
+            left -= self._solve(gradient, x, r, l1, l2, 0.3 * goal)
+            if left <= 0:
+                break
+        self._steps = x - w
+        return x, float(worst)
+
+    @property
+    def scores(self) -> Vector:
+        """As of `ColumnModel`."""
+        scores: Vector = self._entries.scores(self._steps) + self._state[0]
+        return scores
+
+    def _solve(self, gradient: Vector, x: Vector, r: Vector, l1: float, l2: float, goal: float) -> int:
+        """Move x towards the minimum over the coordinates in use with the signs they have, by conjugate gradients.
+
+        Returns the steps of these, each about as dear as a sweep.
+        """
+        used = np.flatnonzero(x)
+        signs, shifts = np.sign(x[used]), self._shifts[used]
+        slope = gradient[used] + self._pull(used, shifts, r + self._state[0] * self._roots) + l1 * signs + l2 * x[used]
+        step, count = self._conjugate(used, shifts, -slope, l2, goal)
+        there = x[used] + step
+        there[there * signs < 0.0] = 0.0
+        step = there - x[used]
+        ahead, offset = self._apply(used, shifts, step)
+        along = ahead + offset * self._roots
+        rise, bend = float(slope @ step), dot(along, along) + l2 * float(step @ step)
+        if not rise < 0.0:
+            return count
+        t = min(1.0, -rise / bend)
+        x[used] = there if t == 1.0 else x[used] + t * step
+        r += t * ahead
+        self._state[0] += t * offset
+        self._state[1] += t * float(self._entries.sums[used] @ step)
+        return count
+
+    def _conjugate(self, used: Places, shifts: Vector, right: Vector, l2: float, goal: float) -> tuple[Vector, int]:
+        """x with (A'A + l2) x = right on the columns `used`, roughly, preconditioned by the diagonal; and the steps."""
+        x: Vector = np.zeros(used.size)
+        residual, inverse = right, 1.0 / (self._bends[used] + l2)
+        z = inverse * residual
+        direction, size = z, float(residual @ z)
+        first, count = size, 0
+        while count < CG_STEPS:
+            count += 1
+            ahead, offset = self._apply(used, shifts, direction)
+            product = self._pull(used, shifts, ahead + offset * self._roots) + l2 * direction
+            bend = float(direction @ product)
+            if not bend > 0.0:
+                break
+            t = size / bend
+            x = x + t * direction
+            residual = residual - t * product
+            z = inverse * residual
+            before, size = size, float(residual @ z)
+            if float(np.abs(residual).max()) <= goal or size <= CG_GAIN**2 * first:
+                break
+            direction = z + (size / before) * direction
+        return x, count
+
+    def _apply(self, used: Places, shifts: Vector, steps: Vector) -> tuple[Vector, float]:
+        """The columns times `steps` without their shifts, and the multiple of the roots that is missing."""
+        ahead = np.zeros(self._roots.size)
+        self._entries.apply(used, steps, ahead)
+        self.passes += 0.25 * self._entries.share * used.size / max(1, self._shifts.size)
+        return ahead, -dot(self._roots, ahead) / self._bent if self._free else -float(shifts @ steps)
+
+    def _pull(self, used: Places, shifts: Vector, along: Vector) -> Vector:
+        """A' along."""
+        self.passes += 0.25 * self._entries.share * used.size / max(1, self._shifts.size)
+        product: Vector = self._entries.pull(used, along) - shifts * dot(self._roots, along)
+        return product

@@ -1,0 +1,123 @@
+"""Coordinate descent for l1 and elastic net on second-order models, with working sets.
+
+Yuan, Ho & Lin 2012 (newGLMNET, in LIBLINEAR); Massias, Gramfort & Salmon 2018 (Celer); Friedman, Hastie &
+Tibshirani 2010 (glmnet).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.problem import (
+    Callback,
+    IncompatibleError,
+    QuadraticColumns,
+    Regularizer,
+    Risk,
+    Scored,
+    Scores,
+    Solution,
+    Vector,
+)
+from bmrm.registry import parameter
+from bmrm.solvers import register
+from bmrm.solvers.monitor import IterativeSolver, Monitor
+from bmrm.solvers.proximal_newton_run import Run
+from bmrm.solvers.row_scores import Settled, strengths
+from bmrm.solvers.working_set import chosen
+
+GROWTH = 4
+"""Columns in a working set for each that is in use."""
+
+
+@register(
+    "coordinate_descent",
+    problem="smooth losses of one score by rows; l1, elastic_net",
+    needs="Scored with curvature by rows; QuadraticColumns: one process",
+    certificate="the conjugate of the regularizer, mixed over iterations",
+    cost="1 pass over the data, and sweeps over the columns of the working set",
+    source="Yuan, Ho & Lin 2012; Massias, Gramfort & Salmon 2018; Friedman, Hastie & Tibshirani 2010",
+    abilities=("QuadraticColumns", "Scored"),
+    refuses=("kinked loss", "smooth regularizer"),
+)
+@dataclass(frozen=True)
+class CoordinateDescent(IterativeSolver):
+    """Second-order models of the risk, minimised with Omega column by column on the data themselves.
+
+    With g = R'(w), s = phi''(A w) and the columns W (those in use, and those that violate optimality most), sweeps
+    over W minimise `<g, d> + 1/2 <A d, s A d> + Omega(w + d)`, each step exact in its coordinate; r = sqrt(s) A d is
+    kept up to date, so that a step costs the entries of its column. Coordinates at 0 that are far from moving sit
+    out. A model is solved the more accurately the truer the last one was; then w moves along d, a full step where
+    that brings a tenth of what the model promises, else to the minimum along the line, through scores. A free
+    intercept is minimised over after every step. Least squares have one model, which is the problem itself.
+
+    Where sweeps are slow, conjugate gradients on the coordinates in use help. With few, collinear columns
+    `proximal_newton` is faster by far.
+
+    Memory: 80 dim + 56 scores + 24 nnz of W bytes, W the columns of the working set, copied twice, scores the rows.
+
+    Parameters
+    ----------
+    first_columns : size of the first working set; later ones have four times the columns in use.
+    sweeps : over the columns of a model, at most; steps of conjugate gradients count.
+
+    Raises
+    ------
+    IncompatibleError
+        A loss with kinks or without curvature by rows, a regularizer without an l1 part, or data on several ranks.
+    """
+
+    first_columns: int = parameter(500, least=1, doc="size of the first working set", example=1)
+    sweeps: int = parameter(200, least=1, doc="over the columns of a model, at most", example=1)
+
+    def minimize(
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """As of `Solver`."""
+        l1, l2 = strengths("coordinate_descent", regularizer)
+        with self.monitor(risk, regularizer, start, callback) as run:
+            return _ColumnRun(self, run, l1, l2).go()
+
+
+class _ColumnRun(Run):
+    """Models by columns."""
+
+    rough = 0.3
+
+    def __init__(self, options: CoordinateDescent, run: Monitor, l1: float, l2: float) -> None:
+        offered = run.risk.ability(QuadraticColumns)
+        if run.risk.ability(Scored) is not None:  # or the message is the one below
+            super().__init__("coordinate_descent", run, l1, l2)
+        if offered is None:
+            raise IncompatibleError(
+                "coordinate_descent needs the ability QuadraticColumns, which a risk on several ranks has not, "
+                "nor one that is no LinearRisk; use proximal_newton or bundle"
+            )
+        self.options, self.columns = options, offered
+        self.inside = np.empty(0, np.int64)
+        """The last working set."""
+
+    def rejected(self) -> None:
+        """The next model is rough again."""
+        self.share = self.rough
+
+    def propose(
+        self, w: Vector, at: Settled, a: Vector, aim: float, away: Vector, worst: float
+    ) -> tuple[Vector, Scores]:
+        """As of `Run`."""
+        share = self.judged(away, self.inside)
+        W = chosen(away, w, max(self.options.first_columns, GROWTH * int(np.count_nonzero(w))))
+        model = self.columns.model(W, self.rows.curvature(at.f, self.damping), self.rows.free)
+        goal = self.least_goal(aim)
+        after = w.copy()
+        with self.run.master():
+            after[W], self.left = model.minimise(a[W], w[W], aim, self.l2, goal, share, self.options.sweeps)
+        self.inside = W
+        return after, model.scores

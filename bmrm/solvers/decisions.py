@@ -1,0 +1,113 @@
+"""Which solver for which problem: a table of measured times, and the nearest measurements to a problem.
+
+The table, decisions.json beside this file, is written by `python -m benchmarks.decisions` and holds nothing but
+measurements: for problems of known size and strength the seconds that each solver took to a certified gap.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bmrm.problem import (
+    Elastic,
+    Extent,
+    HasConjugate,
+    Profiled,
+    Regularizer,
+    Risk,
+    Scored,
+    ability,
+)
+
+TABLE = Path(__file__).with_name("decisions.json")
+NEIGHBOURS = 4
+"""Measurements that are asked."""
+UNREACHED = math.log(100.0)
+"""What counts for a solver that did not fit or did not reach the gap: the logarithm of its time over the best."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What decides the choice.
+
+    Attributes
+    ----------
+    kind : what risk and regularizer can do, as `kind_of` names it.
+    place : logarithms to base 10 of rows, dim, entries per row, strength of the regularizer times rows, tolerance.
+    """
+
+    kind: str
+    place: tuple[float, ...]
+
+
+def kind_of(risk: Risk, regularizer: Regularizer) -> str:
+    """Smoothness, shape of the scores, and regularizer, in words."""
+    scored = ability(risk, Scored)
+    if scored is None:
+        return "no scores"
+    profiled = ability(risk, Profiled)
+    phi = scored.phi if profiled is None else profiled.phi
+    words = [
+        "smooth" if scored.phi.smooth else "kinked",
+        "one score" if phi.scores_per_row == 1 else "several scores",
+        "by rows" if phi.separable or phi.proximal else "",
+        "free intercept" if profiled is not None else "",
+    ]
+    if not isinstance(regularizer, HasConjugate):
+        words.append("no conjugate")
+    elif isinstance(regularizer, Elastic):
+        words.append("l1 and l2" if regularizer.l1 > 0.0 and regularizer.l2 > 0.0 else "l1" if regularizer.l1 else "l2")
+    else:
+        words.append("smooth regularizer" if regularizer.smooth else "kinked regularizer")
+    return ", ".join(word for word in words if word)
+
+
+def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | None:
+    """None where the extent of the data or the strength of the regularizer is not known."""
+    extent = ability(risk, Extent)
+    if extent is None or extent.ranks > 1 or not isinstance(regularizer, Elastic):
+        return None  # over ranks a pass costs something else, and nothing was measured
+    strength = (regularizer.l2 or regularizer.l1) * extent.rows
+    place = (extent.rows, risk.dim, extent.entries / max(1, extent.rows), strength, tolerance)
+    return Case(kind_of(risk, regularizer), tuple(math.log10(max(number, 1e-16)) for number in place))
+
+
+def ranked(case: Case) -> list[str]:
+    """Solvers (or chains such as `a > b`) from the presumably fastest to the slowest; [] for an unmeasured kind."""
+    known = [(_distance(case, each), each) for each in _measurements().get(case.kind, ())]
+    near = sorted(known, key=lambda pair: pair[0])[:NEIGHBOURS]
+    if not near:
+        return []
+    penalty = {name: 0.0 for _, (_, seconds) in near for name, _ in seconds}
+    for distance, (_, seconds) in near:
+        times = dict(seconds)
+        best = min((time for time in times.values() if time is not None), default=1.0)
+        for name in penalty:
+            time = times.get(name)
+            behind = UNREACHED if time is None else math.log(time / best)
+            penalty[name] += behind / (distance + 0.1)
+    return sorted(penalty, key=lambda name: (penalty[name], name))
+
+
+Measured = tuple[tuple[float, ...], tuple[tuple[str, float | None], ...]]
+"""A place, and seconds by solver; None where the gap was not reached."""
+
+
+def _distance(case: Case, measured: Measured) -> float:
+    return sum((a - b) ** 2 for a, b in zip(case.place, measured[0], strict=True))
+
+
+@cache
+def _measurements() -> dict[str, tuple[Measured, ...]]:
+    found: dict[str, list[Measured]] = {}
+    if TABLE.exists():
+        table: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
+        for line in table["measurements"]:
+            seconds = tuple(sorted(line["seconds"].items()))
+            found.setdefault(line["kind"], []).append((tuple(line["place"]), seconds))
+    return {kind: tuple(lines) for kind, lines in found.items()}

@@ -1,0 +1,56 @@
+"""The linear systems of Newton's method in few dimensions, with or without a free intercept."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import Vector
+
+Matrix = NDArray[np.float64]
+RIDGE = 1e-15
+"""What is first added to the diagonal, times its mean, where rounding has made a matrix indefinite."""
+ROWS = 256
+
+
+def solve_positive(matrix: Matrix, right: Vector) -> Vector:
+    """x with matrix x = right by Cholesky, the `matrix` symmetric and overwritten; with a ridge where that fails."""
+    from scipy.linalg.lapack import dposv
+
+    diagonal, ridge = matrix.diagonal().copy(), 0.0
+    while True:
+        # the transpose of a symmetric matrix is itself, and in the order that LAPACK overwrites
+        _, x, info = dposv(matrix.T, right, lower=0, overwrite_a=1)
+        if info == 0 and np.all(np.isfinite(x)):
+            return np.asarray(x, np.float64)
+        ridge = 100.0 * ridge if ridge else RIDGE * float(np.mean(np.abs(diagonal)))
+        if not (np.isfinite(ridge) and ridge > 0.0):
+            return np.array(right)
+        untouched = np.triu(matrix, 1)
+        matrix = untouched + untouched.T
+        np.fill_diagonal(matrix, diagonal + ridge)
+
+
+def add_to_diagonal(matrix: Matrix, number: float) -> None:
+    """In place, for a matrix in C order."""
+    matrix.reshape(-1)[:: matrix.shape[0] + 1] += number
+
+
+def newton_step(hessian: Matrix, gradient: Vector, border: Vector | None, corner: float, rest: float) -> Vector:
+    """-H^-1 g of the weights, or of the weights and a free intercept where there is a `border`.
+
+    Parameters
+    ----------
+    hessian : of the weights, (dim, dim); overwritten.
+    gradient : with respect to the weights.
+    border, corner : the derivatives of the gradient in the intercept, with respect to weights and intercept.
+    rest : derivative with respect to the intercept.
+    """
+    if border is None:
+        return -solve_positive(hessian, gradient)
+    if not corner > 0.0:  # nothing bends along the intercept: leave it
+        return np.append(-solve_positive(hessian, gradient), 0.0)
+    for k in range(0, border.size, ROWS):  # some rows at a time: no second matrix
+        hessian[k : k + ROWS] -= np.outer(border[k : k + ROWS], border / corner)
+    step = -solve_positive(hessian, gradient - border * (rest / corner))
+    return np.append(step, -(rest + float(border @ step)) / corner)

@@ -1,0 +1,126 @@
+"""Proximal Newton for l1 and elastic net: quadratic models on working sets, solved on their Gram matrix.
+
+Lee, Sun & Saunders 2014; Yuan, Ho & Lin 2012 (newGLMNET); working sets as in Johnson & Guestrin 2015 (Blitz).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bmrm.problem import Callback, Regularizer, Risk, Scores, Solution, Vector
+from bmrm.registry import parameter
+from bmrm.solvers import register
+from bmrm.solvers.monitor import IterativeSolver, Monitor
+from bmrm.solvers.proximal_newton_model import GramModel
+from bmrm.solvers.proximal_newton_run import Run
+from bmrm.solvers.row_scores import Settled, strengths
+from bmrm.solvers.row_start import start_from_sample
+from bmrm.solvers.working_set import chosen
+
+
+@register(
+    "proximal_newton",
+    problem="smooth losses of one score by rows; l1, elastic_net",
+    needs="Scored with curvature by rows and Gram matrices of chosen columns",
+    certificate="the conjugate of the regularizer, mixed over iterations",
+    cost="1 pass, and half a pass with the Gram matrix where that is renewed",
+    source="Lee, Sun & Saunders 2014; Yuan, Ho & Lin 2012; Johnson & Guestrin 2015",
+    abilities=("Scored",),
+    refuses=("kinked loss", "smooth regularizer"),
+)
+@dataclass(frozen=True)
+class ProximalNewton(IterativeSolver):
+    """Second-order models of the risk on a working set, minimised with Omega by coordinate descent.
+
+    With g = R'(w) and H = A' diag(phi''(A w)) A on the columns W (those in use, and those that violate optimality
+    most), d minimises `<g, d> + 1/2 <d, H d> + Omega(w + d)` over W; then w moves along d, a full step where that
+    brings a tenth of what the model promises, else to the minimum along the line, through scores. H is kept until
+    progress slows or W has to grow, so that least squares form it once per W. A free intercept is one more
+    coordinate, eliminated from the model (a Schur complement). Convergence is quadratic where H is renewed.
+
+    Memory: 128 dim + 56 scores + 16 W^2 bytes, W the columns of the working set, scores the rows.
+
+    Parameters
+    ----------
+    first_columns : size of the first working set; later ones have twice the columns in use.
+    reuse : renew H when an iteration has not lowered the largest violation to this share; 0 renews it always.
+    sample : share of the rows that the start is found from, 0 for none; not with a `start`.
+    seed : of the sample.
+
+    Raises
+    ------
+    IncompatibleError
+        A loss with kinks or without curvature by rows, or a regularizer without an l1 part.
+    """
+
+    first_columns: int = parameter(64, least=1, doc="size of the first working set", example=1)
+    reuse: float = parameter(0.1, least=0.0, most=1.0, doc="H is kept while violations fall by this", example=0.0)
+    sample: float = parameter(0.05, least=0.0, below=1.0, doc="share of rows for the start", example=0.3)
+    seed: int | None = parameter(
+        None, doc="of the sample; null = the config's", least=0, example=1, beside={"sample": 0.3}
+    )
+
+    def minimize(
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """As of `Solver`."""
+        l1, l2 = strengths("proximal_newton", regularizer)
+        with self.monitor(risk, regularizer, start, callback) as run:
+            found = start_from_sample(self, run, steady=True) if start is None else None
+            if found is not None:
+                run.start = found[0]
+            return _GramRun(self, run, l1, l2).go()
+
+
+class _GramRun(Run):
+    """Models by their Gram matrix."""
+
+    rough = 0.01
+
+    def __init__(self, options: ProximalNewton, run: Monitor, l1: float, l2: float) -> None:
+        super().__init__("proximal_newton", run, l1, l2)
+        self.options = options
+        self.model: GramModel | None = None
+        self.grams = 0
+        self.before = math.inf
+
+    def details(self) -> dict[str, Any]:
+        """How often H was formed."""
+        return {"grams": self.grams}
+
+    def rejected(self) -> None:
+        """A new model next time."""
+        self.model = None
+
+    def propose(
+        self, w: Vector, at: Settled, a: Vector, aim: float, away: Vector, worst: float
+    ) -> tuple[Vector, Scores]:
+        """As of `Run`."""
+        model = self._model(w, at, away, worst)
+        self.before = worst
+        with self.run.master():
+            after = w.copy()
+            goal = max(self.judged(away, model.columns) * worst, self.least_goal(aim))
+            after[model.columns], constant, self.left = model.minimum(a, w, aim, self.l2, goal)
+        step = self.rows.map.scores(after - w)
+        return after, step + self.rows.ones * constant if self.rows.free else step
+
+    def _model(self, w: Vector, at: Settled, away: Vector, worst: float) -> GramModel:
+        """The last one where it still does."""
+        model, reuse = self.model, self.options.reuse
+        falling = worst <= reuse * self.before
+        if model is not None and falling and float(away[model.columns].max(initial=0.0)) >= reuse * worst:
+            return model
+        size = max(self.options.first_columns, 2 * int(np.count_nonzero(w)))
+        self.model = GramModel(self.rows, at.f, chosen(away, w, size), self.damping)
+        self.grams += 1
+        return self.model

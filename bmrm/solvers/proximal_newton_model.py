@@ -1,0 +1,105 @@
+"""The subproblem of proximal Newton: a quadratic on few coordinates, with l1 ||w||_1 + l2/2 ||w||^2."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.soft_descent import gram_sweeps, violations
+from bmrm.problem import Scores, Vector
+from bmrm.solvers.newton_system import solve_positive
+from bmrm.solvers.row_scores import RowScores
+
+Matrix = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+SWEEPS = 20
+"""Of coordinate descent between two attempts at solving for the coordinates in use at once."""
+ROUNDS = 200
+TINY = 1e-14
+"""What is added to the diagonal of linear systems, relative to its largest entry."""
+SOLUTIONS = 30
+"""Systems solved one after another, each with a coordinate less, before coordinate descent looks at all again."""
+RIDGE = 1e-12
+"""What is added to the diagonal, times its mean: columns may be empty, or flat where the loss is."""
+
+
+class GramModel:
+    """The second-order model of the loss at some scores, on few columns.
+
+    Parameters
+    ----------
+    rows : the data and the loss.
+    f : scores.
+    columns : increasing.
+    damping : curvature added to every row, relative to the mean curvature.
+    """
+
+    def __init__(self, rows: RowScores, f: Scores, columns: Columns, damping: float) -> None:
+        self.columns = columns
+        curvature = rows.curvature(f, damping)
+        self._bend = 0.0
+        bends = float(rows.phi.total(curvature)[0])
+        self.H = rows.map.gram(curvature, None if columns.size == rows.dim else columns)
+        if rows.free and bends > 0.0:
+            self._bend = bends
+            self._border = rows.map.pull_back(curvature)[columns]
+            self.H -= np.outer(self._border, self._border / bends)
+        diagonal = self.H.diagonal()
+        ridge = RIDGE * float(diagonal.mean()) if diagonal.size else 0.0
+        self.H.flat[:: columns.size + 1] += ridge if ridge > 0.0 else 1.0
+
+    def minimum(self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float) -> tuple[Vector, float, float]:
+        """The new weights of the columns, the step of the free intercept with them, and what is left to do."""
+        old = w[self.columns]
+        new, left = minimum(self.H, gradient[self.columns], old, l1, l2, goal)
+        return new, -float(self._border @ (new - old)) / self._bend if self._bend else 0.0, left
+
+
+def minimum(H: Matrix, q: Vector, w: Vector, l1: float, l2: float, goal: float) -> tuple[Vector, float]:
+    """argmin over x of <q, x - w> + 1/2 <x - w, H (x - w)> + l1 ||x||_1 + l2/2 ||x||^2, and what is left to do.
+
+    Coordinate descent finds which coordinates are in use, and with what signs; where it is slow, linear systems solve
+    for these at once. Both lower the objective.
+
+    Parameters
+    ----------
+    H : (n, n), positive semidefinite with a positive diagonal.
+    goal : the distance from optimality, coordinate by coordinate, that is good enough.
+    """
+    x: Vector = w.copy()
+    q = q.copy()
+    left = math.inf
+    for _ in range(ROUNDS):
+        left = gram_sweeps(H, q, x, l1, l2, goal, SWEEPS)
+        if left <= goal:
+            break
+        for _ in range(SOLUTIONS):
+            if _solved(H, q, x, l1, l2):
+                break
+        left = violations(q, x, l1, l2, np.empty_like(x))
+        if left <= goal:
+            break
+    return x, left
+
+
+def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:
+    """Move towards the minimum over the coordinates in use with the signs they have; whether that was reached.
+
+    Where a coordinate would change its sign the way ends, with that one at 0 (feature-sign search, Lee et al. 2007).
+    """
+    used = np.flatnonzero(x)
+    if not used.size:
+        return True
+    signs, system = np.sign(x[used]), H[np.ix_(used, used)]
+    system.flat[:: used.size + 1] += l2 + TINY * float(system.diagonal().max())
+    step = -solve_positive(system, q[used] + l2 * x[used] + l1 * signs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(step * signs < 0.0, -x[used] / step, np.inf)
+    t = min(1.0, float(reach.min()))
+    x[used] += t * step
+    x[used[reach <= t]] = 0.0
+    q += (t * step) @ H[used]
+    return t == 1.0

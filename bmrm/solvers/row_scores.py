@@ -1,0 +1,175 @@
+"""Values and slopes of a smooth loss by rows, with a free intercept as one more coordinate or without."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.problem import Elastic, IncompatibleError, LinearMap, Profiled, Regularizer, Scored, ScoreFunction, Scores
+from bmrm.solvers.line_search import Along
+from bmrm.solvers.metered import MeteredRisk
+from bmrm.solvers.monitor import ROUNDING
+
+ROUNDS = 100
+"""Steps at most to the best constant: far more than bisection to the last bit needs."""
+FARTHEST = 1e100
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Scores and what the loss is there.
+
+    Attributes
+    ----------
+    f : scores, the constant of a free intercept inside.
+    value : phi(f).
+    slope : of phi; with a free intercept mixed of two so that it sums to 0.
+    height : the plane that `slope` makes has this value at the weights of `f`: `value` but for rounding.
+    """
+
+    f: Scores
+    value: float
+    slope: Scores
+    height: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether there is anything to go on with."""
+        return math.isfinite(self.value)
+
+
+class RowScores:
+    """A map and a loss by rows.
+
+    Parameters
+    ----------
+    map, phi : R(w) = phi(A w), or with `free` min over b of phi(A w + b).
+    dim : length of w.
+    """
+
+    def __init__(self, map: LinearMap, phi: ScoreFunction, free: bool, dim: int) -> None:
+        self.dim = dim
+        self.map, self.phi, self.free = map, phi, free
+        self.ones: Scores = phi.constant(np.ones(1))
+        """The scores whose every row is 1."""
+        self._rows = float(phi.total(self.ones)[0])
+        self._bend = 0.0
+
+    @classmethod
+    def of(cls, solver: str, risk: MeteredRisk) -> RowScores:
+        """What the risk has; IncompatibleError, told in the name of `solver`, where its loss is not of this kind."""
+        scored, profiled = risk.ability(Scored), risk.ability(Profiled)
+        if scored is None:
+            raise IncompatibleError(f"{solver} needs a risk with the ability Scored; use bundle")
+        if not scored.phi.smooth:
+            raise IncompatibleError(f"{solver} needs a smooth loss; use line_search_bundle")
+        inner = scored if profiled is None else profiled
+        if not inner.phi.separable:
+            raise IncompatibleError(
+                f"{solver} needs a loss with second derivatives row by row; use proximal_gradient or line_search_bundle"
+            )
+        return cls(inner.map, inner.phi, profiled is not None, risk.dim)
+
+    def settled(self, f: Scores) -> Settled:
+        """The loss at `f`; with a free intercept at the best constant added to `f`."""
+        value, slope = self.phi.value_and_slope(f)
+        if not self.free or not math.isfinite(value):
+            return Settled(f, value, slope, value)
+        here = _Constant(0.0, value, slope, self._total(slope))
+        low, high = self._bracket(f, here)
+        share = 1.0 if low is high else high.sum / (high.sum - low.sum)
+        best = low if low.value <= high.value else high
+        mixed = low.slope if low is high else low.slope * share + high.slope * (1.0 - share)
+        height = share * (low.value - low.b * low.sum) + (1.0 - share) * (high.value - high.b * high.sum)
+        at = f if best.b == 0.0 else f + self.ones * best.b
+        return Settled(at, best.value, mixed, min(height, best.value))
+
+    def curvature(self, f: Scores, damping: float) -> Scores:
+        """The second derivatives at `f`, every row's raised by `damping` times their mean.
+
+        Where none has any, by 1 before the division by the mass.
+        """
+        curvature = self.phi.curvature(f)
+        mean = float(self.phi.total(curvature)[0]) / self._rows
+        if mean > 0.0:
+            return curvature + self.ones * (damping * mean) if damping else curvature
+        return self.ones * (1.0 / self.phi.mass)
+
+    def along(self, f: Scores, step: Scores) -> Along:
+        """The function t -> (phi(f + t step), its derivative in t)."""
+        return self.phi.along(f, step)
+
+    def _total(self, slope: Scores) -> float:
+        return float(self.phi.total(slope)[0])
+
+    def _bracket(self, f: Scores, here: _Constant) -> tuple[_Constant, _Constant]:
+        """Constants around the best one whose tangents meet at its value up to rounding."""
+        low, high, last = None, None, None
+        for _ in range(ROUNDS):
+            low, high = (here, high) if here.sum <= 0.0 else (low, here)
+            if here.sum == 0.0:
+                return here, here
+            if low is not None and high is not None:
+                if _loss(low, high) <= ROUNDING * abs(here.value):
+                    return low, high
+                b = _between(low, high)
+                if b is None:
+                    return low, high
+            else:
+                b = self._farther(here, last)
+            last = here
+            value, slope = self.phi.value_and_slope(f + self.ones * b)
+            here = _Constant(b, value, slope, self._total(slope))
+        return (low or high or here), (high or low or here)
+
+    def _farther(self, here: _Constant, last: _Constant | None) -> float:
+        """Where the slope should have changed its sign, a little beyond Newton's step."""
+        if last is not None and last.sum != here.sum:
+            self._bend = (here.sum - last.sum) / (here.b - last.b)
+        elif self._bend <= 0.0 or last is not None:
+            self._bend = max(0.1 * self._bend, abs(here.sum))
+        step = -1.01 * here.sum / max(self._bend, 1e-300)
+        widest = 10.0 * abs(here.b - last.b) if last is not None else math.inf
+        return here.b + min(max(step, -widest), widest)
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """A constant added to all scores, and the loss there; `sum` is the derivative in it."""
+
+    b: float
+    value: float
+    slope: Scores
+    sum: float
+
+
+def _loss(low: _Constant, high: _Constant) -> float:
+    """How far the better end is above where the tangents meet."""
+    width = high.b - low.b
+    cut = ((high.value - low.value) - high.sum * width) / (low.sum - high.sum)
+    cut = min(max(cut, 0.0), width)
+    return max(0.0, -low.sum * cut if low.value < high.value else high.sum * (width - cut))
+
+
+def _between(low: _Constant, high: _Constant) -> float | None:
+    """The next constant to try; None where none is left."""
+    width = high.b - low.b
+    secant = low.b - low.sum * width / (high.sum - low.sum)
+    steep = max(-low.sum, high.sum) > 1e3 * min(-low.sum, high.sum)
+    b = low.b + 0.5 * width if steep and width > 1e-3 * (abs(low.b) + abs(high.b)) else secant
+    if low.b < b < high.b:
+        return b
+    b = low.b + 0.5 * width
+    return b if low.b < b < high.b else None
+
+
+def strengths(solver: str, regularizer: Regularizer) -> tuple[float, float]:
+    """(l1, l2) of Omega(w) = l1 ||w||_1 + l2/2 ||w||^2; IncompatibleError without an l1 > 0."""
+    if not isinstance(regularizer, Elastic):
+        name = type(regularizer).__name__
+        raise IncompatibleError(f"{solver} needs regularizer l1 or elastic_net, not {name}; use proximal_gradient")
+    if not regularizer.l1 > 0.0:
+        raise IncompatibleError(f"{solver} needs a regularizer with an l1 part; with l2 alone use newton")
+    return float(regularizer.l1), float(regularizer.l2)

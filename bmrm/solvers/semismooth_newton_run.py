@@ -1,0 +1,167 @@
+"""The outer iteration of semismooth_newton; see semismooth_newton.py."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from bmrm.problem import Elastic, IncompatibleError, Profiled, RowParts, Scored, Scores, Solution, Vector
+from bmrm.solvers.monitor import ROUNDING, Monitor
+from bmrm.solvers.multipliers import Model, Multipliers
+from bmrm.solvers.row_start import start_from_sample
+
+if TYPE_CHECKING:
+    from bmrm.solvers.semismooth_newton import SemismoothNewton
+
+SHARE = 1.0
+"""A subproblem is solved when it lacks at most this share of what its multipliers lack."""
+NEAR = 4.0
+"""The objective is looked at when what the subproblem lacks is at most so many times the gap seen last."""
+WIDEST = 8192
+"""Features beyond which the dense matrix takes more than half a gigabyte."""
+SHARP = 2.0
+"""First penalty after a start from n rows, times sqrt(dim / n): their scores are about as far from the right ones."""
+EASY = 3
+"""Newton steps up to which a subproblem was easy, so that the penalty may grow faster."""
+UNITS = 40
+"""Trials for the unit of the penalty, each four times the last or a quarter of it."""
+STEEPEST = 1e14
+"""A penalty beyond which its products are all rounding."""
+VAIN = 0.9
+"""Share of what a subproblem lacks that a step in the rounding of its value may leave."""
+WIDTHS = 1.0, 16.0
+"""Scores of rows that are followed between looks at all: so many 1/sigma from a kink, at first and at most."""
+WORTH_IT = 0.3
+"""Share of the rows up to which it pays to follow them alone."""
+BETWEEN = 30
+"""Newton steps at most between looks at all rows."""
+
+
+class Run:
+    """What changes during a run.
+
+    Parameters
+    ----------
+    options : of the solver.
+    monitor : the bookkeeping.
+    slope : the first multipliers; None for none.
+    """
+
+    def __init__(self, options: SemismoothNewton, monitor: Monitor, slope: Scores | None) -> None:
+        regularizer, risk = monitor.regularizer, monitor.risk
+        if not (isinstance(regularizer, Elastic) and regularizer.l1 == 0.0 and regularizer.l2 > 0.0):
+            raise IncompatibleError(
+                f"semismooth_newton needs the regularizer l2, not {type(regularizer).__name__}; use solver bundle or"
+                " proximal_newton"
+            )
+        scored, profiled = risk.ability(Scored), risk.ability(Profiled)
+        if scored is None:
+            raise IncompatibleError("semismooth_newton needs a risk with the ability Scored; use bundle")
+        part = scored if profiled is None else profiled
+        if not part.phi.proximal:
+            raise IncompatibleError(
+                "semismooth_newton needs a loss of one score with a proximal map; use line_search_bundle or lbfgs"
+            )
+        if risk.dim > WIDEST:
+            raise IncompatibleError(
+                f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers, at most {WIDEST} x"
+                f" {WIDEST} are allowed; use dual_coordinate or line_search_bundle"
+            )
+        self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
+        self.model = Model(part.map, part.phi, regularizer.l2, profiled is not None)
+        self.parts = risk.ability(RowParts)
+        self.width, self.trusted = WIDTHS[0], False
+        self.penalties = self.steps = 0
+
+    def go(self, fresh: bool) -> Solution:
+        """The whole run."""
+        monitor, options = self.monitor, self.options
+        state = self._first(monitor.start, options.sigma, self.slope)
+        self._note(state)
+        done = monitor.record()
+        if not done and fresh:
+            found = start_from_sample(options, monitor, steady=False)
+            if found is not None:
+                w, rows = found
+                state = self._first(w, max(options.sigma, SHARP * math.sqrt(rows / monitor.risk.dim)))
+                self._note(state)
+                done = monitor.record()
+        lost, missing, before = False, math.inf, 0
+        while not done:
+            solved, missing = _solved(state, missing)
+            if solved or lost:
+                if state.sigma > STEEPEST:
+                    monitor.stall()
+                    break
+                easy = self.steps - before <= EASY
+                before = self.steps
+                state = state.multiplied(options.growth**2 if easy else options.growth)
+                self.trusted = True
+                self.penalties += 1
+            lacked = state.lacks()
+            moved, state = self._improved(state)
+            in_vain = state.gain <= ROUNDING * abs(monitor.objective) and state.lacks() > VAIN * lacked
+            if lost and (in_vain or not moved):
+                monitor.stall()
+                break
+            lost = in_vain or not moved
+            self._note(state)
+            done = monitor.record()
+        details = {"slope": state.envelope.slope, "penalties": self.penalties, "steps": self.steps}
+        return monitor.solution(options.name, details=details)  # type: ignore[attr-defined]
+
+    def _first(self, w: Vector, sigma: float, slope: Scores | None = None) -> Multipliers:
+        """The point w with the penalty `sigma` in units of the loss there.
+
+        The unit is the penalty with which the envelope has half the value of the loss: 1 for a hinge at score 0.
+        """
+        phi, f = self.model.phi, self.model.map.scores(w)
+        value = phi.value_and_slope(f)[0]
+        unit, factor = 1.0, math.nan
+        for _ in range(UNITS if 0.0 < value < math.inf else 0):
+            share = phi.envelope(f, unit).value / value
+            wanted = 4.0 if share < 0.5 else 0.25
+            if wanted * factor == 1.0 or not 0.0 <= share <= 1.0:
+                break
+            factor = wanted
+            unit *= factor
+        return Multipliers.at(self.model, w, sigma * unit, slope, f=f)
+
+    def _improved(self, state: Multipliers) -> tuple[bool, Multipliers]:
+        """A Newton step, or as many on the rows near a kink as solve the subproblem for these; whether it moved."""
+        near = state.near(self.parts, self.width, WORTH_IT) if self.parts is not None and self.trusted else None
+        if near is None:
+            self.steps += 1
+            return state.step() > 0.0, state
+        missing, before = math.inf, self.steps
+        while self.steps - before < BETWEEN:
+            solved, missing = _solved(near, missing)
+            if solved or not near.step() > 0.0:
+                break
+            self.steps += 1
+        if self.steps == before:
+            self.steps += 1
+            return state.step() > 0.0, state
+        t = state.go(near.w - state.w, near.b - state.b)
+        self.trusted = t > 0.5
+        self.width = max(0.5 * self.width, WIDTHS[0]) if self.trusted else min(2.0 * self.width, WIDTHS[1])
+        return t > 0.0, state
+
+    def _note(self, state: Multipliers) -> None:
+        """Bound and objective of the present point."""
+        monitor = self.monitor
+        objective = state.objective()
+        bound = state.bound
+        if math.isfinite(bound) and math.isfinite(objective):
+            monitor.raise_bound(bound - ROUNDING * abs(objective))  # at wild points sums of large numbers cancel
+        if self.model.free and objective < monitor.objective:
+            objective = self.scored.phi.value_and_slope(state.f)[0] + monitor.regularizer.value(state.w)
+        monitor.improve(state.w, objective)
+
+
+def _solved(state: Multipliers, missing: float) -> tuple[bool, float]:
+    """Whether the subproblem is, and what is missing to its optimum; `missing` is what was seen last."""
+    lacks = state.lacks()
+    if lacks <= NEAR * missing:
+        missing = state.objective() - state.bound
+    return lacks <= SHARE * (missing - lacks), missing

@@ -1,0 +1,36 @@
+"""Working sets for l1: the coordinates that matter, those in use and those that violate optimality the most.
+
+Johnson & Guestrin 2015 (Blitz); Massias, Gramfort & Salmon 2018 (Celer).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.soft_descent import violations
+from bmrm.problem import Vector
+
+Columns = NDArray[np.int64]
+
+
+def violation(gradient: Vector, w: Vector, l1: float, l2: float) -> tuple[Vector, float]:
+    """Per coordinate the distance from 0 to gradient + l2 w + l1 times the subdifferential of |w|; and the largest."""
+    out = np.empty(w.size)
+    return out, float(violations(gradient, w, l1, l2, out))
+
+
+def chosen(away: Vector, w: Vector, size: int) -> Columns:
+    """At most `size` columns of the largest violations, with all that are in use; increasing.
+
+    All columns where they are no more than `size`.
+    """
+    if w.size <= size:
+        return np.arange(w.size)
+    used = w != 0.0
+    others = np.flatnonzero((away > 0.0) & ~used)
+    most = max(0, size - int(np.count_nonzero(used)))
+    if others.size > most:
+        others = others[np.argpartition(away[others], others.size - most)[others.size - most :]] if most else others[:0]
+    used[others] = True
+    return np.flatnonzero(used)

@@ -1,0 +1,86 @@
+"""For each property of proximal maps a loss that breaks it: were one to pass, the property would test nothing."""
+
+import numpy as np
+
+from bmrm.kernels.jit import jit
+from bmrm.losses.hinge import Hinge, hinge_value
+from bmrm.losses.squared_hinge import SquaredHinge
+
+
+class TooFar(Hinge):
+    prox_row = value_row = None
+
+    def prox(self, z, step, y):
+        return super().prox(z, 1.001 * step, y)
+
+
+class SquareTooFar(SquaredHinge):
+    prox_row = value_row = None
+
+    def prox(self, z, step, y):
+        f, at = super().prox(z, step, y)
+        return f + 1e-9 * (z - f), at
+
+
+class DerivativeOff(Hinge):
+    prox_row = value_row = None
+
+    def prox(self, z, step, y):
+        f, at = super().prox(z, step, y)
+        return f, 0.999 * at
+
+
+class OneAtKinks(Hinge):
+    prox_row = value_row = None
+
+    def prox(self, z, step, y):
+        f, at = super().prox(z, step, y)
+        return f, np.ones_like(at)
+
+
+@jit
+def _row_off(z, step, y):
+    return z + 1e-9, 1.0
+
+
+class RowOff(Hinge):
+    value_row = staticmethod(hinge_value)
+    prox_row = staticmethod(_row_off)
+
+
+class NeverStill(Hinge):
+    prox_row = value_row = None
+
+    def prox(self, z, step, y):
+        return super().prox(z, step + 1e-3, y)
+
+
+class Expanding(Hinge):
+    prox_row = value_row = None
+
+    def prox(self, z, step, y):
+        f, at = super().prox(z, step, y)
+        return 1.001 * f, at
+
+
+@jit
+def _value_off(f, y):
+    return 1.0 + max(0.0, 1.0 - y * f)
+
+
+class ValueOff(Hinge):
+    value_row = staticmethod(_value_off)
+
+
+BROKEN = {
+    "nothing_is_better": TooFar(),
+    "slope_is_met": SquareTooFar(),
+    "derivative_is_that_of_the_points": DerivativeOff(),
+    "derivative_at_kinks_is_zero": OneAtKinks(),
+    "one_row_is_as_many": RowOff(),
+    "no_step_is_no_move": NeverStill(),
+    "points_draw_together": Expanding(),
+    "weights_stretch_the_step": RowOff(),
+    "conjugate_bounds_the_loss": ValueOff(),
+    "envelope_without_kernels_is_the_same": ValueOff(),
+}

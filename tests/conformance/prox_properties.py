@@ -1,0 +1,200 @@
+"""What the proximal map of a loss must be, each property a function of a case that raises AssertionError elsewhere.
+
+f = prox(z) minimises step * loss(f) + 1/2 (f - z)^2, so that (z - f) / step is a subgradient at f.
+"""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+from bmrm.losses.prepared import ProximalRows, envelope_kernels
+from bmrm.problem import Targets
+from bmrm.risk.score_function import BoundLoss, LossPhi
+from tests.conformance.loss_properties import near
+
+PROPERTIES = {}
+STEPS = (1e-12, 1e-3, 0.3, 1.0, 7.0, 1e3, 1e12)
+
+
+def law(function):
+    PROPERTIES[function.__name__] = function
+    return function
+
+
+def scores(case):
+    """Random ones, adversarial ones, and far ones of both signs."""
+    return [*case.all_scores(), *(30.0 * case.generic_scores(seed) for seed in (3, 4))]
+
+
+def points(case, step, z):
+    """f, its derivative, and the targets."""
+    y = case.prepare().y
+    return *case.loss.prox(z, step, y), y
+
+
+@law
+def nothing_is_better(case):
+    """Strong convexity: step (l(g) - l(f)) >= (z - f)(g - f) for every g."""
+    rng = np.random.default_rng(0)
+    for step in STEPS:
+        for z in scores(case):
+            f, _, y = points(case, step, z)
+            loss = case.loss.value(f, y)
+            assert np.isfinite(f).all()
+            assert np.isfinite(loss).all()
+            for size in (1e-3, 1.0, 100.0):
+                g = f + size * rng.normal(size=f.shape)
+                other = case.loss.value(g, y)
+                rounding = step * (1.0 + np.abs(loss)) + (np.abs(z) + np.abs(f)) * np.abs(g - f)
+                assert np.all(step * (other - loss) >= (z - f) * (g - f) - 1e-13 * rounding)
+
+
+@law
+def slope_is_met(case):
+    """Where the loss is smooth, f - z + step * slope(f) is 0 up to rounding, and that of f inside the slope."""
+    if not case.loss.smooth:
+        return
+    for step in STEPS:
+        for z in scores(case):
+            f, _, y = points(case, step, z)
+            slope, sizes = case.loss.slope(f, y), 1.0 + np.abs(f) + np.abs(y)
+            ends = [case.loss.slope(f + side * 1e-8 * sizes, y) for side in (-1.0, 1.0)]
+            moved = np.abs(ends[1] - ends[0]) / 1e-8
+            rounding = np.abs(z) + sizes + step * (np.abs(slope) + moved)
+            assert np.all(np.abs(f - z + step * slope) <= 1e-14 * rounding)
+
+
+@law
+def derivative_is_that_of_the_points(case):
+    compared = 0
+    for step in (1e-3, 0.3, 1.0, 7.0, 1e3):
+        for z in (case.generic_scores(5), 0.1 * case.generic_scores(6), 30.0 * case.generic_scores(7)):
+            h = 1e-6
+            (low, at_low, y), (high, at_high, _), (_, at, _) = (points(case, step, z + t) for t in (-h, h, 0.0))
+            same = np.abs(at_high - at_low) <= 1e-3  # no kink between
+            compared += np.count_nonzero(same)
+            near(at[same], ((high - low) / (2.0 * h))[same], 1e-6)
+            if hasattr(case.loss, "curvature"):
+                f = points(case, step, z)[0]
+                near(at[same], (1.0 / (1.0 + step * case.loss.curvature(f, y)))[same], 1e-9)
+    assert compared > 13 * case.rows  # of 15
+
+
+@law
+def derivative_at_kinks_is_zero(case):
+    """Where a whole interval of z leads to the same f."""
+    for step in (0.3, 7.0):
+        for z in scores(case):
+            f, at, _ = points(case, step, z)
+            low, high = (points(case, step, z + t)[0] for t in (-1e-3, 1e-3))
+            stuck = (np.abs(low - f) <= 1e-12) & (np.abs(high - f) <= 1e-12)
+            assert not at[stuck].any()
+
+
+@law
+def one_row_is_as_many(case):
+    """The compiled functions of one row, and the compiled envelope, against the arrays."""
+    if case.loss.prox_row is None:
+        assert case.loss.value_row is None
+        return
+    prepared = case.prepare()
+    for step in (0.0, *STEPS):
+        for z in scores(case):
+            f, at, y = points(case, step, z)
+            rows = [case.loss.prox_row(a, step, b, *prepared.arguments) for a, b in zip(z, y, strict=True)]
+            found, derivative = np.array(rows).T
+            # Two that are right up to rounding differ by no more than what rounding of z, y and the slope moves.
+            slack = np.abs(z) + np.abs(f) + np.abs(y) + step * np.abs(case.loss.slope(f, y)) * at
+            assert np.all(np.abs(found - f) <= 1e-14 * slack)
+            np.testing.assert_allclose(derivative, at, rtol=1e-9, atol=1e-12)
+            values = [case.loss.value_row(a, b, *prepared.arguments) for a, b in zip(f, y, strict=True)]
+            sizes = 1.0 + np.abs(f) + np.abs(y)
+            np.testing.assert_allclose(values, case.loss.value(f, y), rtol=1e-12, atol=1e-14 * sizes.max())
+
+
+@law
+def no_step_is_no_move(case):
+    for z in scores(case):
+        f, at, y = points(case, 0.0, z)
+        np.testing.assert_array_equal(f, z)
+        assert np.all(at == 1.0)
+        mixed, _, _ = points(case, np.where(np.arange(case.rows) % 2 == 0, 0.0, 0.5), z)
+        np.testing.assert_array_equal(mixed[::2], z[::2])
+        if case.loss.prox_row is not None:
+            arguments = case.prepare().arguments
+            assert case.loss.prox_row(z[0], 0.0, y[0], *arguments) == (z[0], 1.0)
+
+
+@law
+def points_draw_together(case):
+    """Firmly non-expansive: (f - g)^2 <= (f - g)(z - x); and derivatives in [0, 1]."""
+    for step in STEPS:
+        all_scores = scores(case)
+        for z, x in itertools.pairwise(all_scores):
+            (f, at, _), (g, _, _) = points(case, step, z), points(case, step, x)
+            assert np.all((at >= 0.0) & (at <= 1.0))
+            rounding = 1e-14 * (np.abs(f) + np.abs(g) + np.abs(z) + np.abs(x))
+            assert np.all((f - g) ** 2 <= (f - g) * (z - x) + rounding * (rounding + np.abs(z - x)))
+
+
+@law
+def weights_stretch_the_step(case):
+    """The envelope of weighted rows: the slope is a subgradient of weight * loss, 0 where the weight is."""
+    weights = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 3.0], size=case.rows)
+    prepared = case.prepare(case.weighing(weights))
+    for sigma in (0.01, 0.7, 50.0):
+        for z in scores(case):
+            sums, slope, curvature = prepared.envelope(z, sigma)
+            f, at = case.loss.prox(z, weights / sigma, prepared.y)
+            sizes = np.abs(z) + np.abs(f) + np.abs(prepared.y)
+            assert np.all(np.abs(slope - sigma * (z - f)) <= 1e-13 * sigma * sizes)
+            near(curvature, sigma * (1.0 - at), 1e-9)
+            assert not slope[weights == 0.0].any()
+            assert not curvature[weights == 0.0].any()
+            present = weights > 0.0
+            values = weights[present] * case.loss.value(f, prepared.y)[present]
+            near(sums[0], np.sum(values), 1e-10)
+            near(sums[1], np.sum(sigma * (z - f) * f), 1e-10)
+            near(sums[2], np.sum((z - f) ** 2), 1e-10)
+
+
+@law
+def conjugate_bounds_the_loss(case):
+    """<slope, g> - conjugate <= phi(g) for every g (Fenchel), with equality at f."""
+    phi = LossPhi(BoundLoss(case.loss, case.targets, case.summary()))
+    assert phi.proximal
+    for sigma in (0.01, 0.7, 50.0):
+        for z in scores(case):
+            found = phi.envelope(z, sigma)
+            f = z - found.slope * phi.mass / sigma
+            for g in (*scores(case), f):
+                value = phi.value_and_slope(g)[0]
+                if np.isfinite(value):
+                    sizes = np.sum(np.abs(found.slope) * (np.abs(g) + np.abs(f))) + np.abs(value)
+                    of_slope = sigma / phi.mass * np.sum((np.abs(z) + np.abs(f)) * (np.abs(g) + np.abs(f)))
+                    rounding = 1e-12 * (1.0 + sizes) + 1e-15 * of_slope
+                    assert found.slope @ g - found.conjugate <= value + rounding
+            distance = 0.5 * sigma / phi.mass * np.sum((z - f) ** 2)
+            assert found.value <= phi.value_and_slope(f)[0] + distance + 1e-11 * (1.0 + abs(found.value) + distance)
+            assert found.value >= found.slope @ z - found.conjugate - distance - 1e-11 * (1.0 + abs(found.value))
+
+
+@law
+def envelope_without_kernels_is_the_same(case):
+    """A loss that gives `prox` alone."""
+    if envelope_kernels(case.loss) is None:
+        return
+    prepared = case.prepare(Targets(case.targets.y, np.linspace(0.0, 2.0, case.rows), case.targets.groups))
+    assert isinstance(prepared, ProximalRows)
+    alone = type("Alone", (type(case.loss),), {"prox_row": None, "value_row": None})
+    loss = alone(**{field.name: getattr(case.loss, field.name) for field in dataclasses.fields(case.loss)})
+    other = type(prepared)(loss, prepared.y, prepared.weights, 1, prepared.arguments)
+    z, step, ts = case.generic_scores(2), case.generic_scores(4), np.array([0.0, 0.3, 2.0])
+    for sigma in (0.05, 2.0):
+        for a, b in zip(prepared.envelope(z, sigma), other.envelope(z, sigma), strict=True):
+            near(a, b, 1e-9)
+        for a, b in zip(
+            prepared.envelope_along(z, step, sigma)(ts), other.envelope_along(z, step, sigma)(ts), strict=True
+        ):
+            near(a, b, 1e-9)

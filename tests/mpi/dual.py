@@ -1,0 +1,64 @@
+"""Run under mpirun: dual coordinate ascent on data shared out over the ranks.
+
+Rank 0 prints one JSON line: per case objective, lower bound, status and w, and how far the slopes sum up to.
+"""
+
+import json
+
+import numpy as np
+
+from bmrm.losses import LOSSES
+from bmrm.mpi.group import open_group
+from bmrm.mpi.leading import lead
+from bmrm.mpi.shared import shared_risk
+from bmrm.problem import Scored, ability
+from bmrm.regularizers.elastic_net import ElasticNet
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.columns import Columns
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.solvers import SOLVERS
+from tests.mpi.every_solver import small_data
+
+SCALED = Columns(np.linspace(0.5, 2.0, 6), np.linspace(-0.3, 0.4, 6))
+CASES = {
+    "plain": ("hinge", L2(0.003), None, False),
+    "bias, scaled": ("squared_hinge", L2(0.003), SCALED, False),
+    "free, scaled": ("hinge", L2(0.003), SCALED, True),
+    "elastic net": ("hinge", ElasticNet(0.02, 0.3), None, True),
+    "bias, classes": ("multiclass_hinge", L2(0.003), SCALED, False),
+    "classes, elastic net": ("softmax", ElasticNet(0.02, 0.3), None, False),
+}
+
+
+def main():
+    group = open_group()
+    whole = small_data()
+    # the last rank has no rows
+    ranks = max(1, group.size - 1)
+    mine = np.arange(whole.rows) * ranks // whole.rows == group.rank
+    data = whole.select(np.flatnonzero(mine))
+    answers = {}
+    for case, (loss, regularizer, columns, free) in CASES.items():
+        risk = shared_risk(data, LOSSES.make(loss), group, bias=case.startswith("bias"), columns=columns)
+
+        def work(risk, regularizer=regularizer, free=free):
+            risk = FreeIntercept(risk) if free else risk
+            solver = SOLVERS.make("dual_coordinate", {"tolerance": 1e-7, "seed": 2})
+            start = SOLVERS.make("dual_coordinate", {"tolerance": 0.1}).minimize(risk, regularizer)
+            found = solver.minimize(risk, regularizer, start=start.w)
+            total = ability(risk, Scored).phi.total(found.details["slope"])
+            return {
+                "objective": found.objective,
+                "lower_bound": found.lower_bound,
+                "status": found.status.name,
+                "w": found.w.tolist(),
+                "total": float(np.abs(total).max()),
+            }
+
+        answers[case] = lead(risk, group, work)
+    if group.rank == 0:
+        print(json.dumps(answers))
+
+
+if __name__ == "__main__":
+    main()

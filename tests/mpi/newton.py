@@ -1,0 +1,69 @@
+"""Run under mpirun: newton and semismooth_newton, with and without a free intercept.
+
+Rank 0 prints one JSON line: per case w, the objective, the bound and the status.
+"""
+
+import json
+
+import numpy as np
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.mpi.group import open_group
+from bmrm.mpi.leading import lead
+from bmrm.mpi.shared import shared_risk
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.solvers import SOLVERS
+
+CASES = [
+    (name, loss, options, free)
+    for name, loss, options in (
+        ("newton", "logistic", {"hessian": "dense"}),
+        ("newton", "logistic", {"hessian": "cg"}),
+        ("newton", "squared_hinge", {}),
+        ("newton", "softmax", {}),
+        ("semismooth_newton", "hinge", {}),
+        ("semismooth_newton", "quantile", {}),
+    )
+    for free in (False, True)
+]
+
+
+def rows_of(loss):
+    """The same on every rank."""
+    random = np.random.default_rng(7)
+    X = random.normal(size=(401, 12))
+    X[random.random(X.shape) < 0.4] = 0.0
+    f = X @ random.normal(size=12) + 0.3 * random.normal(size=401) + 0.5
+    y = {"quantile": f, "softmax": np.digitize(f, [-1.0, 1.0])}.get(loss, (f > 0.2).astype(int))
+    return Dataset.from_arrays(X, y, random.integers(0, 3, 401))
+
+
+def risk_of(loss, group):
+    """This rank's rows; the last of three ranks has none."""
+    whole = rows_of(loss)
+    sharing = min(group.size, 2)
+    mine = np.arange(whole.rows) * sharing // whole.rows == group.rank
+    return shared_risk(whole.select(np.flatnonzero(mine)), LOSSES.make(loss), group)
+
+
+def solve(name, options, free):
+    def on_lead(risk):
+        solver = SOLVERS.make(name, {"tolerance": 1e-9} | options)
+        found = solver.minimize(FreeIntercept(risk) if free else risk, L2(1e-3))
+        bound, status = found.lower_bound, found.status.name
+        return {"w": found.w.tolist(), "objective": found.objective, "bound": bound, "status": status}
+
+    return on_lead
+
+
+def main():
+    group = open_group()
+    answers = [lead(risk_of(loss, group), group, solve(name, options, free)) for name, loss, options, free in CASES]
+    if group.rank == 0:
+        print(json.dumps(answers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Samples and parts of the rows, as risks and score functions of their own."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import InputError, Profiled, RowParts, RowSample, Scored, ability
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+
+ROWS = 40
+
+
+def data(sparse=True, weights=True):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(ROWS, 5)) * (random.random((ROWS, 5)) < 0.6)
+    counts = random.integers(0, 4, ROWS) if weights else None
+    return (
+        X,
+        np.arange(ROWS) % 2,
+        counts,
+        Dataset.from_arrays(csr_array(X) if sparse else X, np.arange(ROWS) % 2, counts),
+    )
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_part_is_the_rows_with_a_weight(sparse):
+    _, _, _, dataset = data(sparse)
+    risk = LinearRisk(dataset, LOSSES.make("hinge"), bias=True)
+    scored, parts = ability(risk, Scored), ability(risk, RowParts)
+    weights = np.where(np.arange(ROWS) % 3 == 0, -2.0, 0.0)
+    part = parts.part(weights)
+    assert (parts.rows, part.rows) == (ROWS, 14)
+    w = np.linspace(-1.0, 1.0, 6)
+    f = scored.map.scores(w)
+    np.testing.assert_allclose(part.map.scores(w), f[::3])
+    np.testing.assert_array_equal(part.restrict(f), f[::3])
+    assert part.phi.mass == scored.phi.mass
+    value, slope = part.phi.value_and_slope(f[::3])
+    whole, slopes = scored.phi.value_and_slope(f)
+    rest = LinearRisk(dataset.select(np.flatnonzero(weights == 0.0)), LOSSES.make("hinge"), bias=True)
+    other = rest.value_and_subgradient(w)[0] * rest.mass / risk.mass
+    assert value + other == pytest.approx(whole, rel=1e-12)
+    np.testing.assert_allclose(slope, slopes[::3])
+
+
+def test_parts_are_for_one_score_per_row_and_sums_over_rows():
+    X, _, _, _ = data()
+    three = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % 3), LOSSES.make("softmax"))
+    area = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % 2), LOSSES.make("roc_area"))
+    assert ability(three, RowParts) is None
+    assert ability(area, RowParts) is None
+    assert ability(area, RowSample) is None
+
+
+def test_a_free_intercept_gives_the_parts_before_it_is_minimised_over():
+    _, _, _, dataset = data()
+    free = FreeIntercept(LinearRisk(dataset, LOSSES.make("hinge")))
+    part = ability(free, RowParts).part(np.ones(ROWS))
+    f = np.linspace(-2.0, 2.0, ROWS)
+    assert part.phi.value_and_slope(f)[0] == ability(free, Profiled).phi.value_and_slope(f)[0]
+
+
+def test_a_sample_is_the_mean_loss_of_rows_drawn_once():
+    _, _, counts, dataset = data()
+    risk = LinearRisk(dataset, LOSSES.make("squared_hinge"))
+    drawn = ability(risk, RowSample)
+    assert drawn.rows == ROWS
+    sample = drawn.sample(15, 4)
+    again = drawn.sample(15, 4)
+    np.testing.assert_array_equal(sample.data.targets.weights, again.data.targets.weights)
+    assert sample.data.rows == 15
+    assert sample.mass == sample.data.targets.weights.sum()
+    everything = drawn.sample(ROWS, 0)
+    w = np.linspace(-1.0, 1.0, 5)
+    assert everything.value_and_subgradient(w)[0] == pytest.approx(risk.value_and_subgradient(w)[0], rel=1e-12)
+    with pytest.raises(InputError, match="41 rows"):
+        drawn.sample(ROWS + 1, 0)
+    assert counts.sum() == everything.mass
+
+
+def test_a_sample_under_a_free_intercept_has_an_intercept_of_its_own():
+    _, _, _, dataset = data(weights=False)
+    free = FreeIntercept(LinearRisk(dataset, LOSSES.make("logistic")))
+    sample = ability(free, RowSample).sample(20, 1)
+    assert isinstance(sample, FreeIntercept)
+    assert sample.intercept(np.zeros(5)) != free.intercept(np.ones(5))

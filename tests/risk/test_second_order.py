@@ -1,0 +1,126 @@
+"""Gram matrices, curvatures by rows, and Moreau envelopes against what they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.matrix import Csr
+from bmrm.losses.hinge import Hinge
+from bmrm.losses.logistic import Logistic
+from bmrm.problem import IncompatibleError, Profiled, Scored, ability
+from bmrm.risk.columns import Columns
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.linear_map import DataMap
+
+
+def features(kind: str) -> tuple[object, np.ndarray]:
+    """A matrix as the package takes it, and dense."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
+    if kind == "dense":
+        return table, table
+    if kind == "ones":
+        table = (table != 0.0).astype(float)
+    X = Csr.from_scipy(sp.csr_matrix(table))
+    return (X.without_unit_values() if kind == "ones" else X), table
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("chosen", [None, [0, 2, 5], [1, 6]])
+@pytest.mark.parametrize("kind", ["dense", "csr", "ones"])
+def test_gram_is_that_of_the_scaled_inputs(kind, bias, scaled, chosen):
+    if chosen is not None and 6 in chosen and not bias:
+        chosen = [1, 4]
+    X, table = features(kind)
+    rng = np.random.default_rng(4)
+    columns = Columns(scale=rng.random(6) + 0.5, shift=rng.normal(size=6)) if scaled else Columns()
+    weights = rng.normal(size=40) * (rng.random(40) < 0.5)
+    inputs = (table - columns.shift) * columns.scale if scaled else table
+    if bias:
+        inputs = np.column_stack([inputs, np.ones(40)])
+    expected = inputs.T @ (weights[:, None] * inputs)
+    pick = None if chosen is None else np.array(chosen)
+    found = DataMap(X, columns=columns, bias=bias).gram(weights, pick)
+    np.testing.assert_allclose(found, expected if pick is None else expected[np.ix_(pick, pick)], atol=1e-12)
+
+
+def risk_of(loss, weights=None):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(30, 4))
+    return LinearRisk(Dataset.from_arrays(X, rng.integers(0, 2, 30), weights), loss)
+
+
+def test_hessian_of_logistic_is_its_finite_difference():
+    risk = risk_of(Logistic(), np.linspace(0.0, 2.0, 30))
+    scored = ability(risk, Scored)
+    w = np.array([0.3, -0.2, 0.1, 0.5])
+    hessian = scored.map.gram(scored.phi.curvature(scored.map.scores(w)))
+    slopes = [
+        risk.value_and_subgradient(w + 1e-6 * e)[1] - risk.value_and_subgradient(w - 1e-6 * e)[1] for e in np.eye(4)
+    ]
+    np.testing.assert_allclose(hessian, np.array(slopes) / 2e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.1, 1.0, 30.0])
+def test_envelope_minimises_loss_plus_distance(sigma):
+    risk = risk_of(Hinge(), np.linspace(0.0, 2.0, 30))
+    phi = ability(risk, Scored).phi
+    z = np.random.default_rng(6).normal(scale=2.0, size=30)
+    found = phi.envelope(z, sigma)
+    y, s = risk.bound.whole.y, risk.bound.whole.weights
+    each = [
+        minimize_scalar(
+            lambda f, i=i: s[i] * max(0.0, 1.0 - y[i] * f) + sigma / 2 * (f - z[i]) ** 2, bounds=(-50, 50)
+        ).fun
+        for i in range(30)
+    ]
+    assert found.value == pytest.approx(sum(each) / risk.mass, rel=1e-6)
+    f = z - found.slope * risk.mass / sigma
+    assert found.conjugate == pytest.approx(found.slope @ f - phi.value_and_slope(f)[0], abs=1e-12)
+    steps = np.random.default_rng(7).normal(size=30) * 1e-7
+    moved = phi.envelope(z + steps, sigma)
+    np.testing.assert_allclose(moved.slope - found.slope, found.curvature * steps, atol=1e-13)
+    g = np.random.default_rng(8).normal(size=(100, 30)) * 3.0
+    for point in g:  # the conjugate: no score does better
+        assert found.slope @ point - phi.value_and_slope(point)[0] <= found.conjugate + 1e-12
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.0, 2.0, 30)])
+def test_envelope_along_a_step_is_the_envelope(weights):
+    phi = ability(risk_of(Hinge(), weights), Scored).phi
+    z, step = np.random.default_rng(9).normal(scale=2.0, size=(2, 30))
+    t = np.array([0.0, 0.3, 2.5])
+    values, derivatives = phi.envelope_along(z, step, 0.7)(t)
+    found = [phi.envelope(z + each * step, 0.7) for each in t]
+    np.testing.assert_allclose(values, [each.value for each in found], rtol=1e-13)
+    np.testing.assert_allclose(derivatives, [each.slope @ step for each in found], rtol=1e-12, atol=1e-15)
+
+
+def test_free_intercept_hands_out_what_it_minimises():
+    free = FreeIntercept(risk_of(Logistic()))
+    scored, profiled = ability(free, Scored), ability(free, Profiled)
+    assert not scored.phi.separable
+    with pytest.raises(IncompatibleError):
+        scored.phi.curvature(np.zeros(30))
+    f = np.linspace(-1.0, 1.0, 30)
+    best = minimize_scalar(lambda b: profiled.phi.value_and_slope(f + profiled.phi.constant(np.array([b])))[0])
+    assert scored.phi.value_and_slope(f)[0] == pytest.approx(best.fun, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e12, 1e18])
+def test_slopes_of_an_envelope_at_huge_scores_are_still_slopes(size):
+    """A slope beyond those of the loss would prove a bound above the minimum."""
+    phi = ability(risk_of(Hinge(), np.linspace(0.0, 2.0, 30)), Scored).phi
+    z = size * np.random.default_rng(6).normal(size=30)
+    found = phi.envelope(z, 300.0)
+    weights, y = np.linspace(0.0, 2.0, 30), risk_of(Hinge()).bound.whole.y
+    duals = -y * found.slope * phi.mass
+    assert np.all(duals >= -1e-10)
+    assert np.all(duals <= weights + 1e-10)
+    assert found.conjugate == pytest.approx(-duals.sum() / phi.mass, abs=1e-9 + 1e-15 * size)

@@ -1,0 +1,82 @@
+"""Choosing by the nearest measurements."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.regularizers.elastic_net import ElasticNet
+from bmrm.regularizers.l1 import L1
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS, decisions
+from bmrm.solvers.decisions import Case, case_of, kind_of, ranked
+
+
+def risk_of(loss: str, rows: int = 50) -> LinearRisk:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, 5))
+    return LinearRisk(Dataset.from_arrays(X, rng.integers(0, 3 if loss == "softmax" else 2, rows)), LOSSES.make(loss))
+
+
+@pytest.mark.parametrize(
+    ("loss", "regularizer", "kind"),
+    [
+        ("hinge", L2(0.1), "kinked, one score, by rows, l2"),
+        ("logistic", L1(0.1), "smooth, one score, by rows, l1"),
+        ("logistic", ElasticNet(0.1), "smooth, one score, by rows, l1 and l2"),
+        ("roc_area", L2(0.1), "kinked, one score, l2"),
+    ],
+)
+def test_kinds_say_what_risk_and_regularizer_can_do(loss, regularizer, kind):
+    assert kind_of(risk_of(loss), regularizer) == kind
+
+
+def test_several_scores_and_a_free_intercept_are_kinds_of_their_own():
+    assert "several scores" in kind_of(risk_of("softmax"), L2(0.1))
+    assert kind_of(FreeIntercept(risk_of("hinge")), L2(0.1)) == "kinked, one score, by rows, free intercept, l2"
+
+
+def test_a_place_is_logarithms():
+    case = case_of(risk_of("hinge", rows=100), L2(0.01), 1e-3)
+    assert case is not None
+    np.testing.assert_allclose(case.place, [2.0, np.log10(5), np.log10(5), 0.0, -3.0], atol=1e-12)
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """Few rows: `a` wins; many: `b`, where `a` was never measured."""
+    lines = [
+        {"kind": "k", "place": [2.0], "seconds": {"a": 0.1, "b": 1.0}},
+        {"kind": "k", "place": [2.1], "seconds": {"a": 0.2, "b": 0.5}},
+        {"kind": "k", "place": [6.0], "seconds": {"b": 1.0, "c": None}},
+        {"kind": "k", "place": [6.0], "seconds": {"b": None, "c": 1.0}},
+        {"kind": "k", "place": [6.0], "seconds": {"b": 1.0, "c": None}},
+    ]
+    path = tmp_path / "decisions.json"
+    path.write_text(json.dumps({"measurements": lines}))
+    monkeypatch.setattr(decisions, "TABLE", path)
+    decisions._measurements.cache_clear()
+    yield
+    decisions._measurements.cache_clear()
+
+
+@pytest.mark.usefixtures("table")
+def test_the_nearest_measurements_decide():
+    assert ranked(Case("k", (2.05,)))[0] == "a"
+    assert ranked(Case("k", (6.0,)))[0] == "b"
+    assert ranked(Case("another", (2.0,))) == []
+
+
+def test_the_table_names_solvers_that_there_are():
+    known = {entry.name for entry in SOLVERS.all()}
+    for lines in decisions._measurements().values():
+        for place, seconds in lines:
+            assert len(place) == 5
+            assert {part for name, _ in seconds for part in name.split(" > ")} <= known
+            assert all(time is None or time > 0.0 for _, time in seconds)

@@ -1,0 +1,153 @@
+"""dual_coordinate against software that shares nothing with it, and its refusals."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.linear_model import ElasticNet as SklearnElasticNet
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import DualSteps, IncompatibleError, Status, ability
+from bmrm.regularizers.elastic_net import ElasticNet
+from bmrm.regularizers.l1 import L1
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers.dual_coordinate import DualCoordinate
+from bmrm.solvers.line_search_bundle import LineSearchBundle
+from tests import problems
+from tests.targets import default_instance, targets_for
+
+TIGHT = DualCoordinate(tolerance=1e-8)
+
+
+def risk_of(loss, X, y, weights=None, free=False, **options):
+    risk = LinearRisk(Dataset.from_arrays(X, y, weights), LOSSES.make(loss), **options)
+    return FreeIntercept(risk) if free else risk
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1e-2, 1.0, 100.0])
+def test_support_vectors_as_by_cvxopt(lam):
+    X, y = problems.data("hinge")
+    solution = TIGHT.minimize(risk_of("hinge", X, y), L2(lam))
+    optimum = problems.hinge_l2_optimum(X, y, lam)
+    assert solution.status is Status.CONVERGED
+    assert solution.objective == pytest.approx(optimum, rel=2e-8)
+    assert solution.lower_bound <= optimum * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_elastic_net_as_by_scikit_learn(share, free):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 12))
+    y = X[:, :4] @ random.normal(size=4) + 2.0 + 0.2 * random.normal(size=80)
+    theirs = SklearnElasticNet(alpha=0.1, l1_ratio=share, fit_intercept=free, tol=1e-12, max_iter=100000).fit(X, y)
+    ours = TIGHT.minimize(risk_of("least_squares", X, y, free=free), ElasticNet(0.1, share))
+    assert ours.status is Status.CONVERGED
+    np.testing.assert_allclose(ours.w, theirs.coef_, atol=1e-3 * np.abs(theirs.coef_).max())
+    np.testing.assert_array_equal(ours.w == 0.0, theirs.coef_ == 0.0)
+
+
+def rows_of(name):
+    """A loss with features that have to do with its targets."""
+    loss = default_instance(LOSSES.get(name))
+    targets = targets_for(loss, 70)
+    random = np.random.default_rng(1)
+    X = random.normal(size=(70, 4))
+    if targets.dtype == float:
+        X += 0.5 * (targets / (np.abs(targets).max() + 1.0))[:, None]
+    return loss, Dataset.from_arrays(X, targets, random.integers(0, 3, 70))
+
+
+def with_dual_steps():
+    names = []
+    for entry in LOSSES.all():
+        if getattr(entry.cls, "prox_row", None) is not None:
+            names.append(entry.name)
+    return names
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("name", with_dual_steps())
+def test_every_loss_with_row_functions(name, free):
+    loss, rows = rows_of(name)
+    risk = LinearRisk(rows, loss)
+    if free:
+        if loss.no_free_intercept:
+            return
+        risk = FreeIntercept(risk)
+    assert ability(risk, DualSteps) is not None
+    solution = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.05))
+    exact = LineSearchBundle(tolerance=1e-9, max_iterations=3000).minimize(risk, L2(0.05))
+    assert solution.status is Status.CONVERGED
+    scale = max(abs(exact.objective), 1e-6)
+    assert solution.lower_bound <= exact.objective + 1e-9 * scale
+    assert exact.lower_bound - 1e-9 * scale <= solution.objective <= exact.objective + 1e-5 * scale
+
+
+def test_bounds_never_pass_the_optimum_on_the_way():
+    X, y = problems.data("hinge")
+    optimum = problems.hinge_l2_optimum(X, y, 1e-3)
+    solution = DualCoordinate(tolerance=1e-9).minimize(risk_of("hinge", X, y), L2(1e-3))
+    assert len(solution.history) > 3
+    for line in solution.history:
+        assert line.lower_bound <= optimum * (1.0 + 1e-9)
+        assert line.objective >= optimum * (1.0 - 1e-9)
+
+
+def test_slopes_are_handed_over():
+    X, y = problems.data("hinge")
+    risk = risk_of("hinge", X, y)
+    solution = TIGHT.minimize(risk, L2(0.01))
+    slope = solution.details["slope"]
+    np.testing.assert_allclose(-X.T @ slope / 0.01, solution.w, rtol=1e-9, atol=1e-12)
+    assert solution.details["sweeps"] > 1.0
+
+
+def test_a_good_start_saves_sweeps():
+    X, y = problems.data("logistic", rows=400, features=20)
+    risk = risk_of("logistic", csr_array(X), y)
+    solver = DualCoordinate(tolerance=1e-6)
+    cold = solver.minimize(risk, L2(1e-3))
+    warm = solver.minimize(risk, L2(1e-3), start=cold.w)
+    assert warm.details["sweeps"] <= 0.5 * cold.details["sweeps"]
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_slopes_are_taken_over(loss, free):
+    X, y = problems.data("hinge", rows=300, features=10)
+    risk = risk_of(loss, X, y, free=free)
+    first = DualCoordinate(tolerance=1e-5).minimize(risk, L2(1e-2))
+    second = DualCoordinate(tolerance=1e-5).minimize(risk, L2(1e-2), start=first.w, slope=first.details["slope"])
+    assert second.status is Status.CONVERGED
+    assert second.details["sweeps"] <= 0.5 * first.details["sweeps"]
+
+
+def test_the_seed_changes_the_path_not_the_optimum():
+    X, y = problems.data("hinge")
+    first, second = (DualCoordinate(tolerance=1e-7, seed=s).minimize(risk_of("hinge", X, y), L2(0.01)) for s in (0, 1))
+    assert not np.array_equal(first.w, second.w)
+    assert first.objective == pytest.approx(second.objective, rel=2e-7)
+
+
+def test_rows_of_zeros_and_a_single_row():
+    X = np.zeros((6, 3))
+    X[0] = (1.0, 2.0, 3.0)
+    y = np.array([1.0, -1.0, 1.0, -1.0, 1.0, 1.0])
+    for loss in ("hinge", "logistic"):
+        solution = TIGHT.minimize(risk_of(loss, csr_array(X), y), L2(0.1))
+        exact = LineSearchBundle(tolerance=1e-10).minimize(risk_of(loss, csr_array(X), y), L2(0.1))
+        assert solution.status is Status.CONVERGED
+        assert solution.objective == pytest.approx(exact.objective, rel=2e-8)
+
+
+def test_what_it_cannot_do_is_refused():
+    X, y = problems.data("hinge")
+    with pytest.raises(IncompatibleError, match=r"l2 > 0.*line_search_bundle"):
+        DualCoordinate().minimize(risk_of("hinge", X, y), L1(0.1))
+    with pytest.raises(IncompatibleError, match=r"DualSteps.*line_search_bundle"):
+        DualCoordinate().minimize(risk_of("roc_area", X, y), L2(0.1))
+    with pytest.raises(IncompatibleError, match="DualSteps"):
+        DualCoordinate().minimize(problems.PlainRisk(X, y, "hinge"), L2(0.1))

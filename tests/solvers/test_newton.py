@@ -1,0 +1,139 @@
+"""newton against scikit-learn, closed forms and other solvers."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import Extent, IncompatibleError, InputError, Scored, Status, ability
+from bmrm.regularizers.elastic_net import ElasticNet
+from bmrm.regularizers.l1 import L1
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS
+from bmrm.solvers.newton import Newton
+from bmrm.solvers.newton_models import DenseModel
+from bmrm.solvers.smooth_point import Objective
+from tests import problems
+
+LAM = 1e-3
+SMOOTH = ["logistic", "squared_hinge", "least_squares", "huber", "modified_huber", "expectile", "log_cosh"]
+
+
+def made(loss, rows=400, features=9, weights=True, seed=0):
+    """A risk of noisy targets on sparse rows, some of weight 0."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, features)) * (random.random((rows, features)) < 0.6)
+    y = X @ random.normal(size=features) + 0.7 * random.normal(size=rows) + 0.4
+    task = LOSSES.get(loss).cls.task
+    y = {"binary": (y > 0.0).astype(int), "multiclass": np.digitize(y, [-1.0, 1.0])}.get(task, y)
+    counts = random.integers(0, 4, rows).astype(float) if weights else None
+    return LinearRisk(Dataset.from_arrays(csr_array(X), y, counts), LOSSES.make(loss))
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("hessian", ["dense", "cg"])
+def test_smooth_losses_reach_the_optimum_of_lbfgs(loss, free, hessian):
+    risk = FreeIntercept(made(loss)) if free else made(loss)
+    solution = Newton(tolerance=1e-11, hessian=hessian).minimize(risk, L2(LAM))
+    other = SOLVERS.make("lbfgs", {"tolerance": 1e-9}).minimize(risk, L2(LAM))
+    assert solution.status is Status.CONVERGED
+    assert solution.iterations < 30
+    assert other.lower_bound * (1.0 - 1e-9) <= solution.objective <= other.objective * (1.0 + 1e-10)
+    assert all(line.lower_bound <= other.objective * (1.0 + 1e-10) for line in solution.history)
+
+
+def test_logistic_regression_of_scikit_learn():
+    risk = FreeIntercept(made("logistic", weights=False))
+    X, y = risk.risk.data.X.to_dense(), risk.risk.data.targets.y
+    solution = Newton(tolerance=1e-12).minimize(risk, L2(LAM))
+    model = LogisticRegression(C=1.0 / (LAM * len(y)), tol=1e-12, solver="newton-cholesky").fit(X, y)
+    np.testing.assert_allclose(solution.w, model.coef_[0], rtol=1e-6)
+    np.testing.assert_allclose(risk.intercept(solution.w), model.intercept_, rtol=1e-6)
+
+
+def test_least_squares_take_one_step():
+    risk = made("least_squares", weights=False)
+    X, y = risk.data.X.to_dense(), risk.data.targets.y
+    solution = Newton(tolerance=1e-9, sample=0.0).minimize(risk, L2(LAM))
+    assert solution.iterations == 1
+    assert solution.objective == pytest.approx(problems.least_squares_l2_optimum(X, y, LAM), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "poisson", "exponential"])
+def test_losses_that_have_no_diagonal_or_overflow(loss):
+    risk = made(loss if loss != "poisson" else "squared_hinge")
+    if loss == "poisson":
+        X = risk.data.X.to_dense()
+        counts = np.random.default_rng(2).poisson(np.exp(np.minimum(X @ np.ones(9), 3.0)))
+        risk = LinearRisk(Dataset.from_arrays(10.0 * X, counts), LOSSES.make("poisson"))
+    solution = Newton(tolerance=1e-8).minimize(risk, L2(LAM))
+    other = SOLVERS.make("lbfgs", {"tolerance": 1e-7}).minimize(risk, L2(LAM))
+    assert solution.status is Status.CONVERGED
+    assert other.lower_bound <= solution.objective <= other.objective + 1e-9 * abs(other.objective)
+
+
+def test_softmax_with_free_intercepts():
+    risk = FreeIntercept(made("softmax"))
+    solution = Newton(tolerance=1e-9).minimize(risk, L2(LAM))
+    other = SOLVERS.make("lbfgs", {"tolerance": 1e-6}).minimize(risk, L2(LAM))
+    assert solution.status is Status.CONVERGED
+    assert other.lower_bound <= solution.objective <= other.objective * (1.0 + 1e-9)
+
+
+def test_unscaled_features_reach_a_tight_gap():
+    X, y = problems.data("hinge", rows=400)
+    risk = LinearRisk(Dataset.from_arrays(X * 10.0 ** np.arange(-3, 4), y), LOSSES.make("logistic"))
+    solution = Newton(tolerance=1e-8).minimize(risk, L2(1e-6))
+    assert solution.status is Status.CONVERGED
+
+
+def test_the_hessian_is_corrected_by_the_rows_that_changed():
+    risk = made("squared_hinge", rows=3000)
+    scored = ability(risk, Scored)
+    goal = Objective(scored.map, scored.phi, L2(LAM), False)
+    model = DenseModel(goal)
+    for w in (np.full(9, 0.5), np.full(9, 0.52), np.full(9, 0.55)):
+        point = goal.at(w, scored.map.scores(w))
+        model.step(point)
+        expected = scored.map.gram(scored.phi.curvature(point.full))
+        np.testing.assert_allclose(model.gram, expected, atol=1e-13)
+    assert model.corrections == 2
+
+
+def test_auto_takes_what_is_less_work():
+    """Few features: dense. As many as a dense matrix cannot hold, or a row too wide: cg."""
+    few = Newton().minimize(made("logistic"), L2(LAM))
+    assert "cg_iterations" not in few.details
+    random = np.random.default_rng(1)
+    X = csr_array((np.ones(6000), random.integers(0, 9000, 6000), np.arange(0, 6001, 20)), shape=(300, 9000))
+    wide = LinearRisk(Dataset.from_arrays(X, random.integers(0, 2, 300)), LOSSES.make("logistic"))
+    assert ability(wide, Extent).rows == 300
+    found = Newton(tolerance=1e-8).minimize(wide, L2(LAM))
+    assert found.status is Status.CONVERGED
+    assert len(found.details["cg_iterations"]) == found.iterations
+    with pytest.raises(IncompatibleError, match="use cg or auto"):
+        Newton(hessian="dense").minimize(wide, L2(LAM))
+    with pytest.raises(IncompatibleError, match="one score per row"):
+        Newton(hessian="dense").minimize(made("softmax"), L2(LAM))
+
+
+def test_a_sample_gives_the_start():
+    risk = made("logistic", rows=8000, features=20)
+    with_sample, without = (Newton(tolerance=1e-9, sample=share).minimize(risk, L2(LAM)) for share in (0.05, 0.0))
+    assert with_sample.objective == pytest.approx(without.objective, rel=1e-9)
+    assert with_sample.iterations < without.iterations
+
+
+def test_what_is_missing_is_told():
+    with pytest.raises(IncompatibleError, match="semismooth_newton"):
+        Newton().minimize(made("hinge"), L2(LAM))
+    for regularizer in (L1(LAM), ElasticNet(LAM, 0.5)):
+        with pytest.raises(IncompatibleError, match="proximal_newton"):
+            Newton().minimize(made("logistic"), regularizer)
+    with pytest.raises(InputError, match="hessian"):
+        Newton(hessian="sparse")

@@ -1,0 +1,81 @@
+"""Solvers that follow one another: one history, the best point and bound, and when a leg is left."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses.hinge import Hinge
+from bmrm.losses.logistic import Logistic
+from bmrm.problem import IncompatibleError, Iteration, Status
+from bmrm.regularizers.l1 import L1
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers.relay import Chains, Pace
+
+
+def risk_of(loss):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 12))
+    y = np.where(X @ rng.normal(size=12) + rng.normal(size=400) > 0.0, 1, -1)
+    return LinearRisk(Dataset.from_arrays(X, y), loss)
+
+
+def test_a_stalled_leg_is_followed_and_the_two_are_one_run():
+    # L-BFGS stalls at the kinks of the hinge
+    seen: list[Iteration] = []
+    chains = Chains(tolerance=1e-7, names=("lbfgs", "line_search_bundle"))
+    solution = chains.minimize(risk_of(Hinge()), L2(1e-2), callback=seen.append)
+    assert solution.status is Status.CONVERGED
+    assert solution.relative_gap <= 1e-7
+    assert "lbfgs (until STALLED)" in solution.solver or "lbfgs (left as too slow)" in solution.solver
+    assert "line_search_bundle" in solution.solver
+    numbers = [line.iteration for line in solution.history]
+    assert numbers == sorted(set(numbers))
+    assert [line.iteration for line in seen] == numbers
+    for earlier, later in zip(solution.history, solution.history[1:], strict=False):
+        assert later.objective <= earlier.objective
+        assert later.lower_bound >= earlier.lower_bound - 1e-15
+        assert later.passes >= earlier.passes
+    alone = Chains(tolerance=1e-9, names=("line_search_bundle",)).minimize(risk_of(Hinge()), L2(1e-2))
+    assert solution.lower_bound <= alone.objective
+    assert solution.objective == pytest.approx(alone.objective, rel=1e-6)
+
+
+def test_a_solver_that_does_not_fit_is_passed_over():
+    solution = Chains(tolerance=1e-4, names=("irls", "line_search_bundle")).minimize(risk_of(Hinge()), L2(1e-2))
+    assert solution.solver.startswith("line_search_bundle")
+
+
+def test_the_last_refusal_is_heard_where_none_fits():
+    with pytest.raises(IncompatibleError):
+        Chains(names=("irls",)).minimize(risk_of(Logistic()), L1(1e-2))
+
+
+def test_limits_are_those_of_the_whole():
+    chains = Chains(tolerance=1e-12, max_iterations=5, names=("lbfgs", "line_search_bundle"))
+    solution = chains.minimize(risk_of(Logistic()), L2(1e-3))
+    assert solution.status is Status.ITERATION_LIMIT
+    assert solution.iterations <= 5
+
+
+def test_a_stop_from_outside_ends_all_legs():
+    chains = Chains(tolerance=1e-12, names=("lbfgs > line_search_bundle", "bundle"))
+    solution = chains.minimize(risk_of(Logistic()), L2(1e-3), callback=lambda line: line.iteration >= 2)
+    assert solution.status is Status.INTERRUPTED
+    assert "bundle" not in solution.solver
+
+
+def line(passes: float, gap: float) -> Iteration:
+    return Iteration(0, 1.0, 1.0 - gap, passes, 0.0)
+
+
+@pytest.mark.parametrize(("rate", "slow"), [(0.1, False), (0.0002, True)])
+def test_pace_extrapolates_the_fall_of_the_gap(rate, slow):
+    pace = Pace(1e-8, patience=2.0)
+    judged = [pace.too_slow(line(t, math.exp(-rate * t) * 0.5)) for t in np.linspace(0.0, 100.0, 50).tolist()]
+    assert judged[-1] is slow
+    assert pace.slow is slow

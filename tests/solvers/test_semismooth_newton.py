@@ -1,0 +1,199 @@
+"""semismooth_newton against cvxopt, LIBLINEAR's relatives in scikit-learn, and the bundle."""
+
+import warnings
+
+import cvxopt
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.svm import SVC
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import IncompatibleError, Profiled, Scored, Status, ability
+from bmrm.regularizers.elastic_net import ElasticNet
+from bmrm.regularizers.l1 import L1
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS
+from bmrm.solvers.centring import Trial, centre
+from bmrm.solvers.curved_search import step_length
+from bmrm.solvers.multipliers import Model, Multipliers
+from bmrm.solvers.newton_system import newton_step, solve_positive
+from bmrm.solvers.semismooth_newton import SemismoothNewton
+from tests import problems
+
+TIGHT = SemismoothNewton(tolerance=1e-10)
+
+
+def made(loss="hinge", rows=300, features=8, weights=None, seed=0, **options):
+    """A risk of noisy targets, sparse rows with a weight of 0 among those that have weights."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, features)) * (random.random((rows, features)) < 0.6)
+    y = X @ random.normal(size=features) + 0.7 * random.normal(size=rows) + 0.4
+    y = np.where(y > 0.0, 1, 0) if LOSSES.get(loss).cls.task == "binary" else y
+    counts = random.integers(0, 4, rows).astype(float) if weights else None
+    return LinearRisk(Dataset.from_arrays(csr_array(X), y, counts), LOSSES.make(loss, options))
+
+
+@pytest.mark.parametrize("lam", [1.0, 1e-2, 1e-5])
+def test_hinge_against_cvxopt(lam):
+    X, y = problems.data("hinge", rows=200)
+    solution = TIGHT.minimize(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("hinge")), L2(lam))
+    optimum = problems.hinge_l2_optimum(X, y, lam)
+    assert solution.status is Status.CONVERGED
+    assert solution.objective == pytest.approx(optimum, rel=1e-9)
+    assert all(line.lower_bound <= optimum * (1.0 + 1e-9) for line in solution.history)
+
+
+LOSS_CASES = [
+    ("least_absolute_deviation", {}),
+    ("quantile", {"tau": 0.9}),
+    ("epsilon_insensitive", {"epsilon": 0.3}),
+    ("cost_sensitive_hinge", {"cost_negative": 3.0}),
+    ("huber", {}),
+    ("logistic", {}),
+]
+
+
+@pytest.mark.parametrize(("loss", "options"), LOSS_CASES)
+@pytest.mark.parametrize("free", [False, True])
+def test_every_loss_with_a_proximal_map_against_the_bundle(loss, options, free):
+    risk = made(loss, weights=True, **options)
+    risk = FreeIntercept(risk) if free else risk
+    solution = TIGHT.minimize(risk, L2(1e-3))
+    other = SOLVERS.make("line_search_bundle", {"tolerance": 1e-9}).minimize(risk, L2(1e-3))
+    assert solution.status is Status.CONVERGED
+    assert other.lower_bound * (1.0 - 1e-9) <= solution.objective <= other.objective * (1.0 + 1e-9)
+    assert solution.lower_bound <= other.objective * (1.0 + 1e-10)
+
+
+def test_a_free_intercept_is_that_of_a_kernel_machine():
+    risk = FreeIntercept(made(rows=150))
+    lam = 1e-2
+    X, y = risk.risk.data.X.to_dense(), risk.risk.data.targets.y
+    solution = TIGHT.minimize(risk, L2(lam))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine = SVC(C=1.0 / (lam * len(y)), kernel="linear", tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(solution.w, machine.coef_[0], atol=1e-6)
+    np.testing.assert_allclose(risk.intercept(solution.w), machine.intercept_, atol=1e-5)
+
+
+def test_weights_are_repetition_and_0_is_absence():
+    random = np.random.default_rng(4)
+    X, y = problems.data("hinge", rows=120)
+    counts = random.integers(0, 3, 120)
+    weighted = LinearRisk(Dataset.from_arrays(X, y, counts), LOSSES.make("hinge"))
+    repeated = LinearRisk(Dataset.from_arrays(np.repeat(X, counts, 0), np.repeat(y, counts)), LOSSES.make("hinge"))
+    one, other = (TIGHT.minimize(risk, L2(1e-3)) for risk in (weighted, repeated))
+    assert one.objective == pytest.approx(other.objective, rel=1e-9)
+
+
+def test_unscaled_features_reach_a_tight_gap():
+    X, y = problems.data("hinge", rows=400)
+    scales = 10.0 ** np.arange(-3, 4)
+    risk = LinearRisk(Dataset.from_arrays(X * scales, y), LOSSES.make("hinge"))
+    solution = SemismoothNewton(tolerance=1e-6).minimize(risk, L2(1e-6))
+    assert solution.status is Status.CONVERGED
+
+
+def test_starts_from_a_sample_and_follows_rows_near_kinks():
+    """The same optimum from a sample or not, and mostly steps on few rows, so that passes are fewer than steps."""
+    risk = made(rows=6000, features=20)
+    found = [SemismoothNewton(tolerance=1e-9, sample=share).minimize(risk, L2(1e-4)) for share in (0.0, 0.05)]
+    assert found[0].objective == pytest.approx(found[1].objective, rel=1e-8)
+    assert all(each.status is Status.CONVERGED for each in found)
+    assert found[1].details["steps"] > found[1].iterations
+
+
+def test_slopes_of_a_solution_are_a_start():
+    risk = made(rows=2000)
+    first = TIGHT.minimize(risk, L2(1e-4))
+    sharp = SemismoothNewton(tolerance=1e-8, sigma=1e3)
+    again = sharp.minimize(risk, L2(1e-4), start=first.w, slope=first.details["slope"])
+    assert again.iterations <= 3
+    assert again.history[0].relative_gap < 1e-8
+
+
+def test_what_is_missing_is_told():
+    risk = made()
+    for regularizer in (L1(0.1), ElasticNet(0.1, 0.5)):
+        with pytest.raises(IncompatibleError, match="proximal_newton"):
+            TIGHT.minimize(risk, regularizer)
+    wide = LinearRisk(Dataset.from_arrays(csr_array((4, 9000)), np.arange(4) % 2), LOSSES.make("hinge"))
+    with pytest.raises(IncompatibleError, match="dual_coordinate"):
+        TIGHT.minimize(wide, L2(0.1))
+    three = LinearRisk(Dataset.from_arrays(np.eye(6), np.arange(6) % 3), LOSSES.make("multiclass_hinge"))
+    with pytest.raises(IncompatibleError, match="line_search_bundle"):
+        TIGHT.minimize(three, L2(0.1))
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_the_step_is_newtons(free):
+    """Near a minimum of the augmented Lagrangian a full step finds it: its gradient vanishes."""
+    risk = FreeIntercept(made("least_absolute_deviation")) if free else made("least_absolute_deviation")
+    scored = ability(risk, Profiled) if free else ability(risk, Scored)
+    state = Multipliers.at(Model(scored.map, scored.phi, 0.1, free), np.zeros(8), 0.5)
+    for _ in range(15):
+        state.step()
+    assert np.abs(state.gradient).max() < 1e-14
+    assert abs(state.rest) < 1e-14
+    assert state.objective() - state.bound >= -1e-15
+
+
+def test_centre_finds_the_zero_or_the_jump():
+    def smooth(b):
+        return Trial(b, np.tanh(b - 3.0), b, lambda: 1.0 - np.tanh(b - 3.0) ** 2)
+
+    one, other, _ = centre(smooth, -40.0)
+    assert one.b == pytest.approx(3.0, abs=1e-12)
+    assert other.b == pytest.approx(3.0, abs=1e-12)
+
+    def jump(b):
+        return Trial(b, -0.25 if b < 1.0 else 0.75, b, lambda: 0.0)
+
+    one, other, share = centre(jump, 0.0)
+    assert one.b < 1.0 <= other.b
+    assert share * one.rest + (1.0 - share) * other.rest == 0.0
+
+
+@pytest.mark.parametrize("first", [1e-6, 1.0, 1e4])
+def test_step_length_leaves_little_of_the_derivative(first):
+    def wall(t):
+        inside = t < 5.0
+        return np.where(inside, (t - 3.0) ** 4, np.inf), np.where(inside, 4.0 * (t - 3.0) ** 3, np.nan)
+
+    t = step_length(wall, -108.0, first)
+    assert abs(wall(np.array([t]))[1][0]) <= 0.1 * 108.0
+    assert step_length(wall, 1.0) == 0.0
+
+
+def test_newton_systems():
+    random = np.random.default_rng(0)
+    A = random.normal(size=(9, 6))
+    H, g = A.T @ A, random.normal(size=6)
+    np.testing.assert_allclose(solve_positive(H.copy(), g), np.linalg.solve(H, g), rtol=1e-9)
+    singular = np.outer(A[0], A[0])
+    x = solve_positive(singular.copy(), singular @ g)
+    np.testing.assert_allclose(singular @ x, singular @ g, rtol=1e-5)
+    border, corner, rest = A.sum(axis=0), 9.0, 0.7
+    both = np.block([[H, border[:, None]], [border[None, :], np.array([[corner]])]])
+    expected = -np.linalg.solve(both, np.append(g, rest))
+    np.testing.assert_allclose(newton_step(H.copy(), g, border, corner, rest), expected, rtol=1e-8)
+
+
+def test_cvxopt_agrees_on_quantiles():
+    """As the linear-quadratic program that quantile regression is."""
+    risk = made("quantile", rows=80, features=4, tau=0.3)
+    X, y = risk.data.X.to_dense(), risk.data.targets.y
+    m, d, lam, tau = 80, 4, 0.01, 0.3
+    P = np.zeros((d + 2 * m, d + 2 * m))
+    P[:d, :d] = lam * np.eye(d)
+    q = np.concatenate((np.zeros(d), np.full(m, tau / m), np.full(m, (1.0 - tau) / m)))
+    A = np.hstack((X, np.eye(m), -np.eye(m)))
+    G = np.hstack((np.zeros((2 * m, d)), -np.eye(2 * m)))
+    parts = map(cvxopt.matrix, (P, q, G, np.zeros(2 * m), A, y))
+    optimum = cvxopt.solvers.qp(*parts, options=problems.QUIET)["primal objective"]
+    assert TIGHT.minimize(risk, L2(lam)).objective == pytest.approx(optimum, rel=1e-9)
