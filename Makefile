@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install run test lint docs bench clean
+.PHONY: install run test lint docs measurements bench bench-full clean
 
 install: $(VENV)/installed
 
@@ -28,8 +28,18 @@ lint: install
 docs: install
 	$(BIN)/mkdocs build --strict
 
-bench: install
+measurements: install
 	$(BIN)/python -m benchmarks
+
+$(VENV)/peers: pyproject.toml
+	$(BIN)/pip install --quiet -e '.[bench]'
+	touch $@
+
+bench: install $(VENV)/peers
+	$(BIN)/python -m benchmarks.race --quick
+
+bench-full: install $(VENV)/peers
+	$(BIN)/python -m benchmarks.race --solvers all --page
 
 clean:
 	rm -rf $(VENV) build dist site runs

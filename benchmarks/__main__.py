@@ -18,8 +18,8 @@ from benchmarks.harness import Table, machine  # noqa: E402
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "measurements.md"
 HEAD = """# Measurements
 
-Written by `make bench`; every figure can be produced again by it, or by `python -m benchmarks NAME`. Medians, with the
-5 % and 95 % quantiles of the repetitions where times are compared. Machine: {machine}.
+Written by `make measurements`; every figure can be produced again by it, or by `python -m benchmarks NAME`. Medians,
+with the 5 % and 95 % quantiles of the repetitions where times are compared. Machine: {machine}.
 """
 MARK = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
 """Stands before the section of a benchmark."""
@@ -28,7 +28,7 @@ MARK = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
 def main() -> None:
     """Run all benchmarks, or those named, and put their sections into the page; the others stay as they are."""
     names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
-    known = [name for name in names if name not in ("harness", "__main__")]
+    known = [name for name in names if name not in ("harness", "race", "decisions", "__main__")]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*known, []], help="benchmarks to run; all without a name")
     sections = _sections()

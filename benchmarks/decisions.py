@@ -1,0 +1,215 @@
+"""`python -m benchmarks.decisions`: measure the solvers on generated problems, and write the table that `auto` reads.
+
+Every problem is made from a seed, so the table can be made again anywhere. Times are processor times of one thread; a
+time-out is recorded as null.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.harness import machine
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import IncompatibleError, Regularizer, Risk
+from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS
+from bmrm.solvers.decisions import TABLE, case_of
+from bmrm.solvers.relay import CHAINED, Chains
+
+CANDIDATES = (
+    "newton",
+    "semismooth_newton",
+    "dual_coordinate",
+    f"dual_coordinate{CHAINED}semismooth_newton",
+    "proximal_newton",
+    "coordinate_descent",
+    "lbfgs",
+    "line_search_bundle",
+    "proximal_gradient",
+)
+TOLERANCES = (1e-3, 1e-6)
+LIMIT, LATE, SHORTEST = 3.0, 5.0, 0.1
+"""A run counts as failed after LIMIT seconds, or LATE times what another solver took, but not before SHORTEST."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Rows, features and entries a row; dense where all features are present."""
+
+    rows: int
+    features: int
+    entries: int
+
+    def features_of(self, seed: int) -> Any:
+        """Rows of length about 1; in sparse ones a few features are common and most are rare, as in text."""
+        rng = np.random.default_rng(seed)
+        if self.entries >= self.features:
+            factors = rng.normal(size=(self.features, self.features)) / np.sqrt(self.features)
+            return rng.normal(size=(self.rows, self.features)) @ factors / np.sqrt(self.features)
+        ranks = rng.random((self.rows, self.entries))
+        columns = np.minimum((self.features**ranks).astype(np.int64) - 1, self.features - 1)
+        rows = np.repeat(np.arange(self.rows), self.entries)
+        values = rng.random(rows.size) + 0.2
+        X = sp.csr_matrix((values, (rows, columns.ravel())), shape=(self.rows, self.features))
+        X.sum_duplicates()
+        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+        return sp.csr_matrix(sp.diags(1.0 / norms) @ X)
+
+
+BUSY = 3.0
+"""Times are processor times of one thread; on a busy machine the clock on the wall may run so much faster."""
+SHAPES = (
+    Shape(4_000, 30, 30),
+    Shape(30_000, 120, 14),
+    Shape(100_000, 50, 50),
+    Shape(2_000, 400, 60),
+    Shape(8_000, 2_000, 50),
+    Shape(20_000, 50_000, 75),
+    Shape(4_000, 60_000, 200),
+)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A loss, the way targets are made, and the strengths that are tried."""
+
+    loss: str
+    task: str
+    regularizer: str
+    strengths: tuple[float, ...]
+    free: bool = False
+
+    def targets(self, X: Any, seed: int) -> Any:
+        """From a linear model with noise."""
+        rng = np.random.default_rng(seed + 1)
+        if self.task == "classes":
+            scores = X @ rng.normal(size=(X.shape[1], 8))
+            return np.argmax(scores + 0.5 * scores.std() * rng.normal(size=scores.shape), axis=1)
+        scores = X @ rng.normal(size=X.shape[1])
+        noisy = scores + 0.6 * scores.std() * rng.standard_t(4, size=scores.shape)
+        return np.where(noisy > 0.0, 1.0, -1.0) if self.task == "binary" else noisy / noisy.std()
+
+
+WEAK = (1e-3, 1e-4, 1e-5, 1e-6)
+FAMILIES = (
+    Family("hinge", "binary", "l2", WEAK),
+    Family("least_absolute_deviation", "numbers", "l2", WEAK[:3]),
+    Family("logistic", "binary", "l2", WEAK),
+    Family("squared_hinge", "binary", "l2", WEAK),
+    Family("huber", "numbers", "l2", WEAK[:3]),
+    Family("least_squares", "numbers", "l2", WEAK[:3]),
+    Family("logistic", "binary", "l1", (3e-3, 1e-3, 1e-4)),
+    Family("least_squares", "numbers", "l1", (3e-3, 1e-3, 1e-4)),
+    Family("logistic", "binary", "elastic_net", (3e-3, 3e-4)),
+    Family("least_squares", "numbers", "elastic_net", (3e-3, 3e-4)),
+    Family("hinge", "binary", "l1", (3e-3, 3e-4)),
+    Family("hinge", "binary", "elastic_net", (1e-3, 1e-4)),
+    Family("multiclass_hinge", "classes", "l2", (1e-3, 1e-5)),
+    Family("softmax", "classes", "l2", (1e-3, 1e-5)),
+    Family("hinge", "binary", "l2", (1e-3, 1e-5), free=True),
+    Family("logistic", "binary", "l2", (1e-3, 1e-5), free=True),
+)
+
+
+def problems(seed: int, chosen: list[str]) -> Iterator[tuple[str, Risk, Regularizer]]:
+    """Every family on every shape at every strength."""
+    for shape in SHAPES:
+        X = shape.features_of(seed)
+        for family in FAMILIES:
+            if chosen and family.loss not in chosen:
+                continue
+            data = Dataset.from_arrays(X, family.targets(X, seed))
+            risk: Risk = LinearRisk(data, LOSSES.make(family.loss), threads=1)
+            risk = FreeIntercept(risk) if family.free else risk
+            for lam in family.strengths:
+                options = {"l1_ratio": 0.5} if family.regularizer == "elastic_net" else {}
+                regularizer = REGULARIZERS.make(family.regularizer, {"lambda": lam, **options})
+                title = f"{family.loss}{' free' if family.free else ''} {family.regularizer} {lam:g} {shape}"
+                yield title, risk, regularizer
+
+
+def seconds_of(
+    name: str, risk: Risk, regularizer: Regularizer, repetitions: int, best: dict[float, float]
+) -> dict[float, float | None] | None:
+    """Median seconds to each tolerance; None where the solver does not fit. `best` of the solvers is kept."""
+    found: dict[float, float | None] = {}
+    try:
+        for part in name.split(CHAINED):  # all parts must fit; compiles
+            SOLVERS.make(part, {"tolerance": 0.1, "time_limit": SHORTEST}).minimize(risk, regularizer)
+    except IncompatibleError:
+        return None
+    for tolerance in TOLERANCES:
+        times: list[float] = []
+        limit = min(LIMIT, max(SHORTEST, LATE * best.get(tolerance, LIMIT)))
+        for _ in range(repetitions):
+            begin = time.process_time()
+            solution = Chains(tolerance=tolerance, time_limit=BUSY * limit, names=(name,)).minimize(risk, regularizer)
+            if not solution.converged:
+                break
+            times.append(time.process_time() - begin)
+            if times[-1] > SHORTEST:
+                break
+        found[tolerance] = median(times) if times else None
+        if not times:
+            break
+        best[tolerance] = min(best.get(tolerance, LIMIT), median(times))
+    return found
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.decisions", description=__doc__)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--losses", nargs="*", default=[], help="only these")
+    parser.add_argument("--anew", action="store_true", help="forget the old table first")
+    parser.add_argument("--solvers", nargs="*", default=list(CANDIDATES))
+    options = parser.parse_args()
+    known = {entry.name for entry in SOLVERS.all()}
+    candidates = [name for name in options.solvers if set(name.split(CHAINED)) <= known]
+    if options.anew:
+        write([], keep=False)
+    lines: list[dict[str, Any]] = []
+    for title, risk, regularizer in problems(options.seed, options.losses):
+        best: dict[float, float] = {}
+        measured = {name: seconds_of(name, risk, regularizer, options.repetitions, best) for name in candidates}
+        for tolerance in TOLERANCES:
+            case = case_of(risk, regularizer, tolerance)
+            assert case is not None
+            seconds = {name: _rounded(found.get(tolerance)) for name, found in measured.items() if found is not None}
+            place = [round(number, 3) for number in case.place]
+            lines.append({"problem": title, "kind": case.kind, "place": place, "seconds": seconds})
+        print(title, {n: s for n, s in lines[-1]["seconds"].items() if s is not None}, flush=True)
+        write(lines, keep=True)
+
+
+def write(lines: list[dict[str, Any]], keep: bool) -> None:
+    """The table, a line a measurement; with `keep`, those of problems that are not among them stay."""
+    if keep and TABLE.exists():
+        mine = {line["problem"] for line in lines}
+        old = json.loads(TABLE.read_text(encoding="utf-8"))["measurements"]
+        lines = [line for line in old if line["problem"] not in mine] + lines
+    about = "Processor seconds, one thread, to a certified gap on generated problems; written by"
+    about += f" python -m benchmarks.decisions; {machine()}"
+    text = ",\n".join(json.dumps(line) for line in lines)
+    TABLE.write_text(f'{{"about": {json.dumps(about)},\n"measurements": [\n{text}\n]}}\n', encoding="utf-8")
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else float(f"{seconds:.3g}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Ratios, geometric means, performance profiles."""
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.race.statistics import geometric_mean, performance_profile, ratio, ratio_draws, share_at
+
+
+def test_profile_of_three_problems() -> None:
+    found = performance_profile({"a": [1.0, 4.0, math.inf], "b": [2.0, 2.0, 3.0], "c": [math.inf, math.inf, math.inf]})
+    assert [share_at(found["a"], t) for t in (1.0, 1.9, 2.0, 100.0)] == pytest.approx([1 / 3, 1 / 3, 2 / 3, 2 / 3])
+    assert [share_at(found["b"], t) for t in (1.0, 2.0)] == pytest.approx([2 / 3, 1.0])
+    assert share_at(found["c"], 1e9) == 0.0
+
+
+def test_profile_counts_problems_that_nobody_solved_for_nobody() -> None:
+    found = performance_profile({"a": [1.0, math.inf], "b": [1.0, math.inf]})
+    assert share_at(found["a"], 1.0) == share_at(found["b"], 50.0) == 0.5
+
+
+def test_ratio_is_that_of_medians_and_its_interval_holds_it() -> None:
+    rng = np.random.default_rng(0)
+    ours, theirs = 1.0 + 0.1 * rng.random(9), 2.0 + 0.2 * rng.random(9)
+    found = ratio(ours, theirs)
+    assert found.middle == pytest.approx(np.median(ours) / np.median(theirs))
+    assert 0.45 < found.low <= found.middle <= found.high < 0.55
+
+
+def test_pairs_take_a_slow_moment_out() -> None:
+    slow = np.array([1.0, 1.1, 0.9, 3.0, 1.0, 5.0, 1.0, 2.0, 4.0])
+    paired, apart = ratio(0.5 * slow, slow), ratio(0.5 * slow, slow, paired=False)
+    assert paired.high - paired.low < 1e-12
+    assert apart.high - apart.low > 0.1
+
+
+def test_geometric_mean() -> None:
+    times = [([1.0, 1.0], [2.0, 2.0]), ([1.0, 1.0], [8.0, 8.0])]
+    found = geometric_mean([0.5, 0.125], [ratio_draws(a, b, 0) for a, b in times])
+    assert (found.middle, found.low, found.high) == pytest.approx((0.25, 0.25, 0.25))
+    assert geometric_mean([0.5, math.inf], []).middle == math.inf
+    assert math.isnan(geometric_mean([], []).middle)
