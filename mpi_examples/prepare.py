@@ -31,7 +31,12 @@ def main() -> None:
     parser.add_argument("--without-shared", action="store_true", help="as where there is no ../shared/data")
     options = parser.parse_args()
     for name in options.names or known:
-        print(f"{name}: {prepare(name, None if options.without_shared or not SHARED.is_dir() else SHARED)}")
+        print(f"{name}: {prepare(name, shared_data(options.without_shared))}")
+
+
+def shared_data(without: bool = False) -> Path | None:
+    """The folder of real data sets, None where there is none or none is wanted."""
+    return None if without or not SHARED.is_dir() else SHARED
 
 
 def prepare(name: str, shared: Path | None, below: Path = Path("runs/data")) -> str:

@@ -1,5 +1,6 @@
 """The examples run without the shared data: bundled or generated rows instead, the same config."""
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,23 @@ def test_an_example_with_data_of_its_own_making(name, tmp_path, monkeypatch):
     assert outcome.status is Status.CONVERGED
     assert (Path("runs") / name / "model.npz").exists()
     assert all(value is not None for value in outcome.summary["metrics"]["test"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("ranking_ndcg", ["--repeats", "1", "--lambdas", "1", "1e-2"], "lightgbm `lambdarank`"),
+        ("roc_area", ["--splits", "1", "--lambdas", "1e-3", "1e-4"], "`hinge`, free intercept"),
+        ("f_measure", ["--splits", "1", "--lambdas", "1e-3"], "`search: f_measure`"),
+    ],
+)
+def test_lambda_is_chosen_by_a_script(name, arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    importlib.import_module(f"mpi_examples.{name}.tune").main(["--without-shared", *arguments])
+    printed = capsys.readouterr().out
+    assert printed.startswith("no ../shared/data")
+    assert said in printed
 
 
 @pytest.mark.slow
