@@ -62,7 +62,8 @@ def test_cuts_are_valid_and_tight(loss):
         np.testing.assert_allclose(scored.phi.total(slope), 0.0, atol=1e-13)
         b = risk.intercept(w)
         at_b = risk.phi.phi.value_and_slope(f + risk.phi.phi.constant(b))[0]
-        assert value <= at_b <= value + 2e-12 * abs(value)
+        # The rows are summed in another order.
+        assert value - 4 * np.spacing(value) <= at_b <= value + 2e-12 * abs(value)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
