@@ -64,7 +64,7 @@ class Auto(IterativeSolver):
                 f"no solver fits: regularizer {type(regularizer).__name__} offers no master, and without a smooth"
                 " risk and a smooth regularizer lbfgs would stall at a kink"
             )
-        reasons: dict[str, str] = dict(RULES)
+        reasons = {name: why for name, why in RULES.items() if name not in measured}
         if measured and case is not None:
             reasons[order[0].split(CHAINED)[0]] = f"{case.kind}: fastest on the measured problems most like this"
         options = {field.name: getattr(self, field.name) for field in dataclasses.fields(IterativeSolver)}

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
-from bmrm.problem import Callback, IncompatibleError, Iteration, Regularizer, Risk, Solution, Status, Vector
+from bmrm.problem import Callback, IncompatibleError, Iteration, Regularizer, Risk, Scores, Solution, Status, Vector
 from bmrm.solvers import SOLVERS
 from bmrm.solvers.monitor import IterativeSolver
+from bmrm.solvers.pace import Pace
 
 CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
 EAGER, PATIENT = 2.0, 10.0
 """A leg that would take so many times longer than it has taken makes room: within a chain, and for another chain."""
-EARLY = 12.0
-"""Passes within which a leg is not judged."""
 
 
 class Relay:
@@ -42,8 +41,9 @@ class Relay:
         self.start = start
         self.total: Solution | None = None
         self._stopped = False
-        self.left = False
-        """Whether the last leg was left because it was too slow."""
+        self.left: float | None = None
+        """Passes that the last leg would still have taken, where it was left because it was too slow."""
+        self._slope: Scores | None = None
 
     @property
     def ended(self) -> bool:
@@ -53,25 +53,28 @@ class Relay:
         status = self.total.status
         return self._stopped or status in (Status.CONVERGED, Status.TIME_LIMIT, Status.ITERATION_LIMIT)
 
-    def run(self, solver: Any, *, patience: float = math.inf) -> Solution:
+    def run(self, solver: Any, *, patience: float = math.inf, rival: float = 0.0) -> Solution:
         """One leg from the best point so far, ended where what is left would take `patience` times what is used.
 
-        Raises IncompatibleError, with nothing changed, where the solver does not fit.
+        Nor is it ended where what is left is less than `rival` passes. Raises IncompatibleError, with nothing changed,
+        where the solver does not fit.
         """
         before = self.total
         limits: dict[str, Any] = {"tolerance": self.options.tolerance, "max_iterations": self._iterations_left()}
         if self.options.time_limit is not None:
             limits["time_limit"] = max(self.options.time_limit - (before.seconds if before else 0.0), 1e-9)
         leg = dataclasses.replace(solver, **limits)
-        pace = None if patience == math.inf else Pace(self.options.tolerance, patience)
+        pace = None if patience == math.inf else Pace(self.options.tolerance, patience, rival)
         start = before.w if before is not None else self.start
         self._stopped = False
         callback = self._relay(before, pace)
         found: Solution = leg.minimize(
-            self.risk, self.regularizer, start=start, callback=callback, **_handed_over(before, leg)
+            self.risk, self.regularizer, start=start, callback=callback, **self._handed_over(leg)
         )
-        self.left = pace is not None and pace.slow and not self._stopped and found.status is Status.INTERRUPTED
-        if self.left:
+        self._slope = found.details.get("slope", self._slope)
+        slow = pace is not None and pace.slow and not self._stopped and found.status is Status.INTERRUPTED
+        self.left = pace.left if pace is not None and slow else None
+        if slow:
             found = dataclasses.replace(found, status=Status.STALLED)
         elif found.status is Status.INTERRUPTED:
             self._stopped = True
@@ -83,6 +86,11 @@ class Relay:
     def _iterations_left(self) -> int:
         used = 0 if self.total is None else self.total.iterations + 1
         return max(1, self.options.max_iterations - used)
+
+    def _handed_over(self, leg: Any) -> dict[str, Any]:
+        """Slopes of the legs before, where the solver knows what to do with them."""
+        fits = self._slope is not None and "slope" in signature(leg.minimize).parameters
+        return {"slope": self._slope} if fits else {}
 
     def _relay(self, before: Solution | None, pace: Pace | None) -> Callback | None:
         if before is None and pace is None:
@@ -120,7 +128,10 @@ class Relay:
 
 @dataclass(frozen=True)
 class Chains(IterativeSolver):
-    """Solvers in order: the next takes over where one stalls, or is too slow; the last one may take its time.
+    """Solvers in order: the next takes over where one stalls, or is too slow.
+
+    The last one is left only where it needs more passes than one before it would have. When all were too slow, the
+    one that would have been there first goes on, and may take its time.
 
     Parameters
     ----------
@@ -143,26 +154,33 @@ class Chains(IterativeSolver):
         relay = Relay(self, risk, regularizer, start, callback)
         story: list[str] = []
         refusal = IncompatibleError("no solver to choose from")
-        for name, patience in self._legs():
+        slow: dict[str, float] = {}
+        for name, patience, last in self._legs():
             try:
-                leg = relay.run(SOLVERS.make(name), patience=patience)
+                rival = min(slow.values(), default=math.inf) if last else 0.0
+                leg = relay.run(SOLVERS.make(name), patience=patience, rival=rival)
             except IncompatibleError as error:
                 refusal = error
                 continue
-            story.append(_told(name, leg, relay.left, self.reasons.get(name, "")))
+            story.append(_told(name, leg, relay.left is not None, self.reasons.get(name, "")))
+            if relay.left is not None:
+                slow[name] = relay.left
             if relay.ended:
                 break
         if relay.total is None:
             raise refusal
+        if slow and not relay.ended:
+            fastest = min(slow, key=lambda name: slow[name])
+            story.append(_told(fastest, relay.run(SOLVERS.make(fastest)), False, "the fastest of these"))
         return dataclasses.replace(relay.total, solver=", then ".join(story))
 
-    def _legs(self) -> list[tuple[str, float]]:
-        """Names with the patience that each deserves."""
+    def _legs(self) -> list[tuple[str, float, bool]]:
+        """Names with the patience that each deserves, and whether nothing comes after it."""
         legs = []
         for chain in self.names:
             *first, last = chain.split(CHAINED)
-            legs += [(name, EAGER) for name in first] + [(last, PATIENT)]
-        return [*legs[:-1], (legs[-1][0], math.inf)] if legs else []
+            legs += [(name, EAGER, False) for name in first] + [(last, PATIENT, False)]
+        return [*legs[:-1], (*legs[-1][:2], True)] if legs else []
 
 
 def _told(name: str, leg: Solution, left: bool, why: str) -> str:
@@ -170,42 +188,6 @@ def _told(name: str, leg: Solution, left: bool, why: str) -> str:
     until = "" if leg.status is Status.CONVERGED else "left as too slow" if left else f"until {leg.status.name}"
     remark = "; ".join(part for part in (until, why) if part)
     return f"{name} ({remark})" if remark else name
-
-
-class Pace:
-    """Judges by the last half of a leg whether the tolerance is in reach; in passes, so that runs can be repeated."""
-
-    def __init__(self, tolerance: float, patience: float) -> None:
-        self.slow = False
-        self._patience = patience
-        self._goal = math.log(max(tolerance, 1e-14))
-        self._seen: list[tuple[float, float]] = []
-        self._least = math.inf
-        self._moved = 0.0
-
-    def too_slow(self, line: Iteration) -> bool:
-        """Whether what is left would take `patience` times what has been used."""
-        now = line.passes
-        gap = math.log(line.relative_gap) if 0.0 < line.relative_gap < math.inf else math.inf
-        self._seen.append((now, min(gap, 50.0)))
-        used = now - self._seen[0][0]
-        if used < EARLY or gap <= self._goal:
-            return False
-        if gap < self._least:
-            self._least, self._moved = gap, used
-            then, before = next(pair for pair in self._seen if pair[0] >= self._seen[0][0] + 0.5 * used)
-            left = (gap - self._goal) * (now - then)
-            self.slow = left > self._patience * used * max(before - gap, 1e-300) and now > then
-        else:  # some solvers look at the gap now and then only
-            self.slow = used > (1.0 + self._patience) * max(self._moved, EARLY)
-        return self.slow
-
-
-def _handed_over(before: Solution | None, solver: Any) -> dict[str, Any]:
-    """Slopes of the leg before, where the solver knows what to do with them."""
-    if before is None or "slope" not in before.details:
-        return {}
-    return {"slope": before.details["slope"]} if "slope" in signature(solver.minimize).parameters else {}
 
 
 def _shifted(before: Solution, line: Iteration) -> Iteration:

@@ -14,7 +14,8 @@ from bmrm.problem import IncompatibleError, Iteration, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers.relay import Chains, Pace
+from bmrm.solvers.pace import Pace
+from bmrm.solvers.relay import Chains
 
 
 def risk_of(loss):

@@ -1,0 +1,53 @@
+"""How fast a solver gets to its tolerance, judged while it runs."""
+
+from __future__ import annotations
+
+import math
+
+from bmrm.problem import Iteration
+
+EARLY = 12.0
+"""Passes within which a solver is not judged."""
+
+
+class Pace:
+    """Extrapolates the last half of a run to the tolerance; in passes, so that runs can be repeated.
+
+    Parameters
+    ----------
+    tolerance : relative gap that is wanted.
+    patience : a run is slow when what is left would take so many times longer than it has taken,
+    rival : and more passes than this, those that another solver would still take.
+    """
+
+    def __init__(self, tolerance: float, patience: float, rival: float = 0.0) -> None:
+        self.slow = False
+        self.left = math.inf
+        """Passes to the tolerance at the rate of the last half; inf before there was any progress."""
+        self._patience, self._rival = patience, rival
+        self._goal = math.log(max(tolerance, 1e-14))
+        self._moves: list[tuple[float, float]] = []
+
+    def too_slow(self, line: Iteration) -> bool:
+        """Whether the run is slow at this line."""
+        gap = math.log(line.relative_gap) if 0.0 < line.relative_gap < math.inf else math.inf
+        gap = min(gap, 50.0)
+        first, last, least = self._span(line.passes, gap)
+        used = line.passes - first
+        if used < EARLY or gap <= self._goal:
+            return False
+        if gap == least and last == line.passes:
+            half = first + 0.5 * used
+            then, before = [pair for pair in self._moves if pair[0] <= half][-1]
+            fallen = before - gap
+            self.left = (gap - self._goal) * (line.passes - max(then, half)) / fallen if fallen > 0.0 else math.inf
+            self.slow = self.left > self._patience * used and self.left > self._rival
+        else:  # some solvers look at the gap now and then only
+            self.slow = used > (1.0 + self._patience) * max(last - first, EARLY) and used > self._rival
+        return self.slow
+
+    def _span(self, passes: float, gap: float) -> tuple[float, float, float]:
+        """Passes of the first line and of the last with a smaller gap than before it, and that gap."""
+        if not self._moves or gap < self._moves[-1][1]:
+            self._moves.append((passes, gap))
+        return self._moves[0][0], *self._moves[-1]
