@@ -7,6 +7,7 @@ time-out is recorded as null.
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import time
 from collections.abc import Iterator
@@ -71,8 +72,10 @@ class Shape:
 BUSY = 3.0
 """Times are processor times of one thread; on a busy machine the clock on the wall may run so much faster."""
 SHAPES = (
+    Shape(4_000, 8, 8),
     Shape(4_000, 30, 30),
     Shape(30_000, 120, 14),
+    Shape(100_000, 10, 10),
     Shape(100_000, 50, 50),
     Shape(2_000, 400, 60),
     Shape(8_000, 2_000, 50),
@@ -128,8 +131,6 @@ def problems(seed: int, chosen: list[str]) -> Iterator[tuple[str, Risk, Regulari
     for shape in SHAPES:
         X = shape.features_of(seed)
         for family in FAMILIES:
-            if chosen and family.loss not in chosen:
-                continue
             data = Dataset.from_arrays(X, family.targets(X, seed))
             risk: Risk = LinearRisk(data, LOSSES.make(family.loss), threads=1)
             risk = FreeIntercept(risk) if family.free else risk
@@ -137,7 +138,8 @@ def problems(seed: int, chosen: list[str]) -> Iterator[tuple[str, Risk, Regulari
                 options = {"l1_ratio": 0.5} if family.regularizer == "elastic_net" else {}
                 regularizer = REGULARIZERS.make(family.regularizer, {"lambda": lam, **options})
                 title = f"{family.loss}{' free' if family.free else ''} {family.regularizer} {lam:g} {shape}"
-                yield title, risk, regularizer
+                if any(fnmatch.fnmatch(title, pattern) for pattern in chosen):
+                    yield title, risk, regularizer
 
 
 def seconds_of(
@@ -173,7 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decisions", description=__doc__)
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--losses", nargs="*", default=[], help="only these")
+    parser.add_argument("--problems", nargs="+", default=["*"], metavar="PATTERN", help="only those whose names match")
     parser.add_argument("--anew", action="store_true", help="forget the old table first")
     parser.add_argument("--solvers", nargs="*", default=list(CANDIDATES))
     options = parser.parse_args()
@@ -182,7 +184,7 @@ def main() -> None:
     if options.anew:
         write([], keep=False)
     lines: list[dict[str, Any]] = []
-    for title, risk, regularizer in problems(options.seed, options.losses):
+    for title, risk, regularizer in problems(options.seed, options.problems):
         best: dict[float, float] = {}
         measured = {name: seconds_of(name, risk, regularizer, options.repetitions, best) for name in candidates}
         for tolerance in TOLERANCES:

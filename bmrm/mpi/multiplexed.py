@@ -74,10 +74,13 @@ class MultiplexedRisk:
 
     def _measured(self, extent: Extent | None) -> Extent | None:
         """Of all ranks; None where one does not know."""
-        mine = Extent(0, 0) if extent is None else extent
-        known, rows, entries = self.group.sum(np.array([float(extent is not None), mine.rows, mine.entries]))
+        mine = Extent(0, 0, 0.0) if extent is None else extent
+        numbers = [float(extent is not None), mine.rows, mine.entries, mine.rows * mine.square]
+        known, rows, entries, squares = self.group.sum(np.array(numbers))
         ranks = self.group.size
-        return Extent(int(rows), int(entries), ranks, mine.threads) if known == ranks else None
+        return (
+            Extent(int(rows), int(entries), squares / max(rows, 1.0), ranks, mine.threads) if known == ranks else None
+        )
 
     # -- rank 0 ----------------------------------------------------------------------------------
 

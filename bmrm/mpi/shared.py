@@ -11,8 +11,9 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.problem import Extent, InputError, Loss, Risk, Summary, Targets
+from bmrm.problem import InputError, Loss, Risk, Summary, Targets
 from bmrm.risk.columns import Columns
+from bmrm.risk.extent import extent_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
 
@@ -154,7 +155,7 @@ def _whole_sample(
     per_row = group.broadcast(per_row)
     map = DataMap(data.X, scores_per_row=per_row, columns=columns, bias=bias, workers=Workers(threads))
     identity = DataIdentity(data, loss, summary, map.columns, bias)
-    extent = Extent(data.rows, data.nnz, threads=map.workers.threads)
+    extent = extent_of(data.X, map.columns, bias, map.workers.threads)
     share = Share(map.dim, infimum, data.rows, None, map, None, identity, extent)
     return MultiplexedRisk(share, group, whole=phi)
 

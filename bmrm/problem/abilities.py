@@ -106,12 +106,14 @@ class Extent:
     ----------
     rows : number of rows.
     entries : stored numbers, rows times features for dense data.
+    square : mean squared norm of the rows of features, estimated from some of them.
     ranks : processes that share the data.
     threads : at most so many in each.
     """
 
     rows: int
     entries: int
+    square: float
     ranks: int = 1
     threads: int = 1
 

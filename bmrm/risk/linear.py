@@ -34,6 +34,7 @@ from bmrm.risk.chosen_rows import ChosenRows
 from bmrm.risk.columns import Columns
 from bmrm.risk.dual_ascent import RowAscents
 from bmrm.risk.dual_steps import dual_steps
+from bmrm.risk.extent import extent_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.layout import TailedMap, followed
 from bmrm.risk.linear_map import DataMap, Span, added
@@ -236,7 +237,7 @@ def _row_sample(risk: LinearRisk) -> DrawnRows | None:
 
 OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     Scored: lambda risk: Scored(risk.map, risk.phi),
-    Extent: lambda risk: Extent(risk.data.rows, risk.data.nnz, threads=risk._workers.threads),
+    Extent: lambda risk: extent_of(risk.data.X, risk.rows_map.columns, risk.rows_map.bias, risk._workers.threads),
     Identity: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
     Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,
     RowSubsets: _row_subsets,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bmrm.problem import (
+    DualSteps,
     Elastic,
     Extent,
     HasConjugate,
@@ -38,7 +39,8 @@ class Case:
     Attributes
     ----------
     kind : what risk and regularizer can do, as `kind_of` names it.
-    place : logarithms to base 10 of rows, dim, entries per row, strength of the regularizer times rows, tolerance.
+    place : logarithms to base 10 of rows, dim, entries per row, strength, tolerance. Strength is that of the
+        regularizer, for rows of features of length 1, times rows.
     """
 
     kind: str
@@ -55,7 +57,7 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
     words = [
         "smooth" if scored.phi.smooth else "kinked",
         "one score" if phi.scores_per_row == 1 else "several scores",
-        "by rows" if phi.separable or phi.proximal else "",
+        "by rows" if phi.separable or phi.proximal or ability(risk, DualSteps) is not None else "",
         "free intercept" if profiled is not None else "",
     ]
     if not isinstance(regularizer, HasConjugate):
@@ -72,7 +74,8 @@ def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | No
     extent = ability(risk, Extent)
     if extent is None or extent.ranks > 1 or not isinstance(regularizer, Elastic):
         return None  # over ranks a pass costs something else, and nothing was measured
-    strength = (regularizer.l2 or regularizer.l1) * extent.rows
+    length = math.sqrt(extent.square or 1.0)  # features times c and weights divided by c are the same problem
+    strength = extent.rows * (regularizer.l2 / length**2 or regularizer.l1 / length)
     place = (extent.rows, risk.dim, extent.entries / max(1, extent.rows), strength, tolerance)
     return Case(kind_of(risk, regularizer), tuple(math.log10(max(number, 1e-16)) for number in place))
 

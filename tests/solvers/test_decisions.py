@@ -43,9 +43,25 @@ def test_several_scores_and_a_free_intercept_are_kinds_of_their_own():
 
 
 def test_a_place_is_logarithms():
-    case = case_of(risk_of("hinge", rows=100), L2(0.01), 1e-3)
+    risk = risk_of("hinge", rows=100)
+    case = case_of(risk, L2(0.01), 1e-3)
     assert case is not None
-    np.testing.assert_allclose(case.place, [2.0, np.log10(5), np.log10(5), 0.0, -3.0], atol=1e-12)
+    X = risk.data.X
+    strength = np.log10(0.01 * 100 / np.mean(np.sum(X * X, axis=1)))
+    np.testing.assert_allclose(case.place, [2.0, np.log10(5), np.log10(5), strength, -3.0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("regularizer", "power"), [(L2, 2), (L1, 1)])
+def test_the_unit_of_features_does_not_matter(regularizer, power):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 4)), rng.integers(0, 2, 3000)
+    risks = [LinearRisk(Dataset.from_arrays(X * unit, y), LOSSES.make("hinge")) for unit in (1.0, 10.0)]
+    here, there = (
+        case_of(risk, regularizer(0.1 * unit**power), 1e-3) for risk, unit in zip(risks, (1, 10), strict=True)
+    )
+    assert here is not None
+    assert there is not None
+    np.testing.assert_allclose(here.place, there.place, atol=1e-12)
 
 
 @pytest.fixture
