@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.matrix import Csr
 from bmrm.loading import positive_last
 from bmrm.model import ROW_SCALES, Model, make_header
 from bmrm.mpi.group import Group, together
@@ -20,7 +19,6 @@ from bmrm.mpi.shared import merged_summary, shared_risk
 from bmrm.problem import (
     BmrmError,
     Callback,
-    DualSteps,
     IncompatibleError,
     Regularizer,
     Risk,
@@ -35,6 +33,7 @@ from bmrm.relative import lambda_of
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
+from bmrm.risk.rehearsal import rehearse, rehearse_map
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import prepared_targets
 
@@ -43,6 +42,8 @@ Table = NDArray[np.float64]
 ModelOf = Callable[[Solution], Model]
 Watch = Callable[[ModelOf], AbstractContextManager["Callback | None"]]
 """Given a way to make models of solutions, what surrounds the solver and gives it its callback."""
+FEW = 100
+"""Rows on which kernels are called for the first time."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def solve(
             lam = lambda_of(problem.relative, data, columns, group)
             problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
     if group.size > 1:
-        group.first_per_node(lambda: _compile(data, problem, summary, columns))
+        group.first_per_node(lambda: _rehearse(data, problem, summary, columns))
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))
     risk = shared_risk(
@@ -170,32 +171,18 @@ def _model(
     return Model(weights.copy(), np.atleast_1d(shifted), labels, header, row_scale, solution, problem.loss, arrays)
 
 
-def _compile(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
+def _rehearse(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
     """Call what every rank will call, on a few rows: the first process of a node compiles, the others find it done."""
     if data.rows == 0:
         return
+    few = data.part(0, min(FEW, data.rows))
+    bias = BIASES[problem.bias].constant_feature
     if problem.loss.decomposes == "no":
-        map = DataMap(data.X.part(0, 1) if isinstance(data.X, Csr) else data.X[:1], columns=columns)
-        map.pull_back(map.scores(np.zeros(map.dim)))
+        rehearse_map(DataMap(few.X, columns=columns, bias=bias))
         return
     with suppress(BmrmError):  # the risk itself will say what is wrong, on all ranks in step
-        few = LinearRisk(data.part(0, min(100, data.rows)), problem.loss, summary=summary, mass=1.0, columns=columns)
-        f = few.map.scores(np.zeros(few.dim))
-        few.phi.along(f, f)(np.zeros(1))
-        few.value_and_subgradient(np.zeros(few.dim))
-        _compile_abilities(few, f)
-
-
-def _compile_abilities(few: LinearRisk, f: NDArray[np.float64]) -> None:
-    """What dual, proximal and Newton solvers call."""
-    if few.phi.proximal:
-        few.map.gram(few.phi.envelope(f, 1.0).curvature)
-    steps = few.ability(DualSteps)
-    if steps is not None:
-        ascent = steps.ascent(0.0, 1.0, seed=0)
-        for _ in range(3):  # the order of the rows is drawn anew after the first
-            ascent.sweep()
-        ascent.plane()
+        risk = LinearRisk(few, problem.loss, summary=summary, mass=1.0, bias=bias, columns=columns)
+        rehearse(risk, problem.regularizer)
 
 
 class Bias(Protocol):

@@ -1,0 +1,90 @@
+"""All that ranks may be asked for, once and on few rows: one process of a node compiles, and the others need not.
+
+What is called follows the methods of `LinearMap`, `ScoreFunction` and `AscentRows`, not the kernels behind them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bmrm.data.matrix import Csr, Matrix
+from bmrm.problem import DualSteps, Elastic, Extent, Regularizer, ScoreFunction, Scores
+from bmrm.risk.columns import Columns
+from bmrm.risk.dual_rows import AscentRows
+from bmrm.risk.gram import gram_of
+from bmrm.risk.layout import TailedMap
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.linear_map import DataMap
+
+STRENGTH = 1.0
+"""Where the regularizer has no l2 of its own, nothing is made of what dual steps find."""
+SWEEPS = 3
+"""The order of the rows is drawn anew after the first."""
+
+
+def rehearse_map(map: DataMap | TailedMap) -> Scores:
+    """Every product with the data; returns scores."""
+    f: Scores = map.scores(np.zeros(map.dim))
+    map.pull_back(f)
+    if isinstance(map, DataMap) and map.scores_per_row == 1:
+        ones = np.ones(map.rows)
+        map.diagonal(ones)
+        map.active(ones)
+        for matrix in _tiny(map.X):  # a Gram matrix of all features might not fit into memory
+            for chosen in (None, np.arange(2)):
+                gram_of(matrix, Columns(), False, np.ones(2), chosen)
+    return f
+
+
+def rehearse(risk: LinearRisk, regularizer: Regularizer) -> None:
+    """Every question that the ranks of a loss by rows or groups answer with what `risk` is made of."""
+    f = rehearse_map(risk.map)
+    w = np.zeros(risk.dim)
+    risk.value_and_subgradient(w)
+    risk.ability(Extent)
+    _rehearse_phi(risk.phi, f)
+    steps: Any = risk.ability(DualSteps)
+    if steps is not None and isinstance(regularizer, Elastic):
+        l1, l2 = regularizer.l1, regularizer.l2 or STRENGTH
+        for start, near in ((None, None), (f, None), (None, f)):
+            _rehearse_rows(steps.make(l1, l2, 0, 1), start, near, steps.scores_per_row)
+
+
+def _rehearse_phi(phi: ScoreFunction, f: Scores) -> None:
+    """Every method that the loss has."""
+    phi.value_and_slope(f)
+    phi.along(f, f)(np.zeros(1))
+    phi.total(phi.constant(np.zeros(phi.scores_per_row)))
+    if phi.curved:
+        phi.curvature_product(f, f)
+    if phi.separable:
+        phi.curvature(f)
+    if phi.proximal:
+        phi.envelope(f, 1.0)
+        phi.envelope_along(f, f, 1.0)(np.zeros(1))
+
+
+def _rehearse_rows(rows: AscentRows, start: Scores | None, near: Scores | None, scores_per_row: int) -> None:
+    """Every method of the rows of dual steps."""
+    rows.begin(start, near)
+    v = rows.settle(0.0)
+    for _ in range(SWEEPS):
+        v, _ = rows.sweep(v, np.zeros(scores_per_row), 0.0)
+    rows.reopen()
+    rows.totals(np.zeros(1))
+    rows.settle(1.0)
+    rows.offset()
+    rows.squares()
+    rows.slope()
+
+
+def _tiny(X: Matrix) -> list[Matrix]:
+    """Two rows stored as those of `X` are, sparse and full: their Gram matrices are made in two ways."""
+    if not isinstance(X, Csr):
+        return [np.ones((2, 2), X.dtype)]
+    indices = np.array([0, 1, 0, 1], np.int32)
+    values = None if X.values is None else np.ones(4, X.values.dtype)
+    sparse = Csr(np.array([0, 1, 2]), indices, values, 4)
+    return [sparse, Csr(np.array([0, 2, 4]), indices, values, 2)]
