@@ -9,7 +9,7 @@ from bmrm.problem import Extent
 from bmrm.risk.columns import Columns
 from bmrm.risk.diagonal import diagonal
 
-SAMPLE = 1000
+SAMPLE = 300
 """Rows whose norms are looked at."""
 
 

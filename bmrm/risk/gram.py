@@ -79,8 +79,11 @@ def _add_nearly_full(X: Csr, weights: Vector, out: Array) -> None:
 
 def _add_dense(X: NDArray[np.float64], weights: Vector, kept: Rows | None, out: Array) -> None:
     for rows in _blocks(weights, X.shape[1]):
-        block = np.asarray(X[rows] if kept is None else X[np.ix_(rows, kept)], np.float64)
-        out += (block * weights[rows, None]).T @ block
+        # A slice of the rows is a view, a list of them a copy.
+        near = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] + 1 == rows.size else rows
+        chosen = X[near] if kept is None else X[near][:, kept]
+        block = np.asarray(chosen, np.float64)
+        out += (block * weights[near, None]).T @ block
 
 
 def _blocks(weights: Vector, width: int) -> list[Rows]:
