@@ -1,7 +1,7 @@
 """`python -m benchmarks.decisions`: measure the solvers on generated problems, and write the table that `auto` reads.
 
 Every problem is made from a seed, so the table can be made again anywhere. Times are processor times of one thread; a
-time-out is recorded as null.
+time-out is recorded as null. Under mpirun the rows are shared out, times are those of rank 0, and lines say the ranks.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import scipy.sparse as sp
 from benchmarks.harness import machine
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, Regularizer, Risk
+from bmrm.mpi.group import Group, open_group
+from bmrm.mpi.leading import lead
+from bmrm.mpi.shared import shared_risk
+from bmrm.problem import Extent, IncompatibleError, Regularizer, Risk, ability
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
-from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from bmrm.solvers.decisions import TABLE, case_of
 from bmrm.solvers.relay import CHAINED, Chains
@@ -126,20 +128,21 @@ FAMILIES = (
 )
 
 
-def problems(seed: int, chosen: list[str]) -> Iterator[tuple[str, Risk, Regularizer]]:
-    """Every family on every shape at every strength."""
+def problems(seed: int, chosen: list[str], group: Group) -> Iterator[tuple[str, bool, Risk, Regularizer]]:
+    """Every family on every shape at every strength: name, whether the intercept is free, risk, regularizer."""
     for shape in SHAPES:
         X = shape.features_of(seed)
         for family in FAMILIES:
             data = Dataset.from_arrays(X, family.targets(X, seed))
-            risk: Risk = LinearRisk(data, LOSSES.make(family.loss), threads=1)
-            risk = FreeIntercept(risk) if family.free else risk
+            mine = np.flatnonzero(np.arange(data.rows) * group.size // data.rows == group.rank)
             for lam in family.strengths:
                 options = {"l1_ratio": 0.5} if family.regularizer == "elastic_net" else {}
                 regularizer = REGULARIZERS.make(family.regularizer, {"lambda": lam, **options})
                 title = f"{family.loss}{' free' if family.free else ''} {family.regularizer} {lam:g} {shape}"
+                title += f" over {group.size} ranks" if group.size > 1 else ""
                 if any(fnmatch.fnmatch(title, pattern) for pattern in chosen):
-                    yield title, risk, regularizer
+                    risk = shared_risk(data.select(mine), LOSSES.make(family.loss), group, threads=1)
+                    yield title, family.free, risk, regularizer
 
 
 def seconds_of(
@@ -181,20 +184,38 @@ def main() -> None:
     options = parser.parse_args()
     known = {entry.name for entry in SOLVERS.all()}
     candidates = [name for name in options.solvers if set(name.split(CHAINED)) <= known]
-    if options.anew:
+    group = open_group()
+    if options.anew and group.rank == 0:
         write([], keep=False)
     lines: list[dict[str, Any]] = []
-    for title, risk, regularizer in problems(options.seed, options.problems):
-        best: dict[float, float] = {}
-        measured = {name: seconds_of(name, risk, regularizer, options.repetitions, best) for name in candidates}
-        for tolerance in TOLERANCES:
-            case = case_of(risk, regularizer, tolerance)
-            assert case is not None
-            seconds = {name: _rounded(found.get(tolerance)) for name, found in measured.items() if found is not None}
-            place = [round(number, 3) for number in case.place]
-            lines.append({"problem": title, "kind": case.kind, "place": place, "seconds": seconds})
-        print(title, {n: s for n, s in lines[-1]["seconds"].items() if s is not None}, flush=True)
-        write(lines, keep=True)
+    for title, free, shared, regularizer in problems(options.seed, options.problems, group):
+
+        def work(risk: Risk, title: str = title, free: bool = free, regularizer: Regularizer = regularizer) -> None:
+            risk = FreeIntercept(risk) if free else risk
+            lines.extend(measured(title, risk, regularizer, candidates, options.repetitions))
+
+        lead(shared, group, work)
+        if group.rank == 0:
+            print(title, {n: s for n, s in lines[-1]["seconds"].items() if s is not None}, flush=True)
+            write(lines, keep=True)
+
+
+def measured(
+    title: str, risk: Risk, regularizer: Regularizer, candidates: list[str], repetitions: int
+) -> list[dict[str, Any]]:
+    """The lines of a problem, one for each tolerance."""
+    best: dict[float, float] = {}
+    times = {name: seconds_of(name, risk, regularizer, repetitions, best) for name in candidates}
+    extent = ability(risk, Extent)
+    ranks = {"ranks": extent.ranks} if extent is not None and extent.ranks > 1 else {}
+    lines = []
+    for tolerance in TOLERANCES:
+        case = case_of(risk, regularizer, tolerance)
+        assert case is not None
+        seconds = {name: _rounded(found.get(tolerance)) for name, found in times.items() if found is not None}
+        place = [round(number, 3) for number in case.place]
+        lines.append({"problem": title, "kind": case.kind, "place": place, **ranks, "seconds": seconds})
+    return lines
 
 
 def write(lines: list[dict[str, Any]], keep: bool) -> None:

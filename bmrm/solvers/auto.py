@@ -39,10 +39,10 @@ class Auto(IterativeSolver):
     """The solver that was fastest on the measured problems most like this one; others take over where it is too slow.
 
     Alike means: the same abilities and kind of regularizer, and near in rows, dimension, entries per row, strength of
-    the regularizer and tolerance (`bmrm.solvers.decisions`). Where nothing was measured: quasi-Newton where everything
-    is smooth, else the line-search bundle where there are scores, else the bundle. A solver that stalls, or whose
-    progress says that it would take several times longer than so far, hands its best point and bound to the next.
-    `Solution.solver` says who ran and why.
+    the regularizer and tolerance, in one process or over several ranks (`bmrm.solvers.decisions`). Where nothing was
+    measured: quasi-Newton where everything is smooth, else the line-search bundle where there are scores, else the
+    bundle. A solver that stalls, or whose progress says that it would take several times longer than so far, hands its
+    best point and bound to the next. `Solution.solver` says who ran and why.
 
     Memory: that of the solver at work + 8 dim bytes.
     """
@@ -65,8 +65,9 @@ class Auto(IterativeSolver):
                 " risk and a smooth regularizer lbfgs would stall at a kink"
             )
         reasons = {name: why for name, why in RULES.items() if name not in measured}
-        if measured and case is not None:
-            reasons[order[0].split(CHAINED)[0]] = f"{case.kind}: fastest on the measured problems most like this"
+        for place, name in zip(("fastest", "next"), measured, strict=False):  # the first may not fit over ranks
+            why = f"{case.kind if case else ''}: {place} on the measured problems most like this"
+            reasons.setdefault(name.split(CHAINED)[0], why)
         options = {field.name: getattr(self, field.name) for field in dataclasses.fields(IterativeSolver)}
         chains = Chains(**options, names=order, reasons=reasons)
         return chains.minimize(risk, regularizer, start=start, callback=callback)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,10 +25,15 @@ from bmrm.problem import (
     Scored,
     ability,
 )
+from bmrm.solvers.relay import CHAINED
 
 TABLE = Path(__file__).with_name("decisions.json")
 NEIGHBOURS = 4
 """Measurements that are asked."""
+APART = 4.0
+"""How far one process is from several, in squares of powers of ten; how many these are matters little."""
+BY_RANKS = ("dual_coordinate",)
+"""Solvers whose steps change where ranks share the rows: measurements of one process do not tell of them there."""
 UNREACHED = math.log(100.0)
 """What counts for a solver that did not fit or did not reach the gap: the logarithm of its time over the best."""
 
@@ -41,10 +47,27 @@ class Case:
     kind : what risk and regularizer can do, as `kind_of` names it.
     place : logarithms to base 10 of rows, dim, entries per row, strength, tolerance. Strength is that of the
         regularizer, for rows of features of length 1, times rows.
+    shared : whether the rows are on several ranks.
     """
 
     kind: str
     place: tuple[float, ...]
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A line of the table.
+
+    Attributes
+    ----------
+    place, shared : as of `Case`.
+    seconds : by solver; None where the gap was not reached.
+    """
+
+    place: tuple[float, ...]
+    shared: bool
+    seconds: Mapping[str, float | None]
 
 
 def kind_of(risk: Risk, regularizer: Regularizer) -> str:
@@ -72,23 +95,26 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
 def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | None:
     """None where the extent of the data or the strength of the regularizer is not known."""
     extent = ability(risk, Extent)
-    if extent is None or extent.ranks > 1 or not isinstance(regularizer, Elastic):
-        return None  # over ranks a pass costs something else, and nothing was measured
+    if extent is None or not isinstance(regularizer, Elastic):
+        return None
     length = math.sqrt(extent.square or 1.0)  # features times c and weights divided by c are the same problem
     strength = extent.rows * (regularizer.l2 / length**2 or regularizer.l1 / length)
     place = (extent.rows, risk.dim, extent.entries / max(1, extent.rows), strength, tolerance)
-    return Case(kind_of(risk, regularizer), tuple(math.log10(max(number, 1e-16)) for number in place))
+    logarithms = tuple(math.log10(max(number, 1e-16)) for number in place)
+    return Case(kind_of(risk, regularizer), logarithms, extent.ranks > 1)
 
 
 def ranked(case: Case) -> list[str]:
     """Solvers (or chains such as `a > b`) from the presumably fastest to the slowest; [] for an unmeasured kind."""
-    known = [(_distance(case, each), each) for each in _measurements().get(case.kind, ())]
+    known = [
+        (_distance(case, each), each) for each in _measurements().get(case.kind, ()) if case.shared or not each.shared
+    ]
     near = sorted(known, key=lambda pair: pair[0])[:NEIGHBOURS]
     if not near:
         return []
-    penalty = {name: 0.0 for _, (_, seconds) in near for name, _ in seconds}
-    for distance, (_, seconds) in near:
-        times = dict(seconds)
+    penalty = {name: 0.0 for _, each in near for name in each.seconds}
+    for distance, each in near:
+        times = _that_tell(each, case)
         best = min((time for time in times.values() if time is not None), default=1.0)
         for name in penalty:
             time = times.get(name)
@@ -97,12 +123,19 @@ def ranked(case: Case) -> list[str]:
     return sorted(penalty, key=lambda name: (penalty[name], name))
 
 
-Measured = tuple[tuple[float, ...], tuple[tuple[str, float | None], ...]]
-"""A place, and seconds by solver; None where the gap was not reached."""
+def _that_tell(measured: Measured, case: Case) -> dict[str, float | None]:
+    """The seconds that say something of the case."""
+    everything = measured.shared == case.shared
+    return {
+        name: time
+        for name, time in measured.seconds.items()
+        if everything or not any(part in BY_RANKS for part in name.split(CHAINED))
+    }
 
 
 def _distance(case: Case, measured: Measured) -> float:
-    return sum((a - b) ** 2 for a, b in zip(case.place, measured[0], strict=True))
+    apart = APART if case.shared != measured.shared else 0.0
+    return apart + sum((a - b) ** 2 for a, b in zip(case.place, measured.place, strict=True))
 
 
 @cache
@@ -111,6 +144,6 @@ def _measurements() -> dict[str, tuple[Measured, ...]]:
     if TABLE.exists():
         table: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
         for line in table["measurements"]:
-            seconds = tuple(sorted(line["seconds"].items()))
-            found.setdefault(line["kind"], []).append((tuple(line["place"]), seconds))
+            measured = Measured(tuple(line["place"]), line.get("ranks", 1) > 1, line["seconds"])
+            found.setdefault(line["kind"], []).append(measured)
     return {kind: tuple(lines) for kind, lines in found.items()}

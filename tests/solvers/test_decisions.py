@@ -82,6 +82,36 @@ def table(tmp_path, monkeypatch):
     decisions._measurements.cache_clear()
 
 
+@pytest.fixture
+def shared_table(tmp_path, monkeypatch):
+    """`dual_coordinate` wins in one process; over ranks `a` does, where that was measured."""
+    alone = {"dual_coordinate": 0.1, "dual_coordinate > b": 0.2, "a": 3.0, "b": 0.5}
+    lines = [
+        {"kind": "k", "place": [2.0], "seconds": alone},
+        {"kind": "k", "place": [6.0], "seconds": alone},
+        {"kind": "k", "place": [6.0], "ranks": 2, "seconds": {"dual_coordinate": 9.0, "a": 0.1, "b": 5.0}},
+    ]
+    path = tmp_path / "decisions.json"
+    path.write_text(json.dumps({"measurements": lines}))
+    monkeypatch.setattr(decisions, "TABLE", path)
+    decisions._measurements.cache_clear()
+    yield
+    decisions._measurements.cache_clear()
+
+
+@pytest.mark.usefixtures("shared_table")
+def test_measurements_over_ranks_decide_over_ranks_only():
+    assert ranked(Case("k", (6.0,)))[0] == "dual_coordinate"
+    assert ranked(Case("k", (6.0,), shared=True))[0] == "a"
+
+
+@pytest.mark.usefixtures("shared_table")
+def test_one_process_says_nothing_of_solvers_whose_steps_depend_on_ranks():
+    order = ranked(Case("k", (2.0,), shared=True))
+    assert order[:2] == ["b", "a"]
+    assert set(order[2:]) == {"dual_coordinate", "dual_coordinate > b"}
+
+
 @pytest.mark.usefixtures("table")
 def test_the_nearest_measurements_decide():
     assert ranked(Case("k", (2.05,)))[0] == "a"
@@ -92,7 +122,7 @@ def test_the_nearest_measurements_decide():
 def test_the_table_names_solvers_that_there_are():
     known = {entry.name for entry in SOLVERS.all()}
     for lines in decisions._measurements().values():
-        for place, seconds in lines:
-            assert len(place) == 5
-            assert {part for name, _ in seconds for part in name.split(" > ")} <= known
-            assert all(time is None or time > 0.0 for _, time in seconds)
+        for line in lines:
+            assert len(line.place) == 5
+            assert {part for name in line.seconds for part in name.split(" > ")} <= known
+            assert all(time is None or time > 0.0 for time in line.seconds.values())
