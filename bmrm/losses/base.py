@@ -21,6 +21,7 @@ A loss is a frozen dataclass of its parameters:
     it, and returns the loss at f and the least change of scores that could change `moves` (0 where any does); `work` is
     (2, K). `value_scores_row(f, y, *arguments)` is the loss.
 `curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers (several scores per row: `curvature_product`).
+`most_curvature` : a number that second derivatives never exceed, for rules that find weights of 0 before the end.
 `kernel(f, y, weights, slope, *arguments) -> value` : the sweep over rows in one function, which fills `slope` and
     returns the sum, weights inside; `weights` is empty where all are 1. `arguments` are the loss's parameters.
 `floor(y)` : what each row's loss never goes below, where that depends on the target.
@@ -31,6 +32,7 @@ A loss is a frozen dataclass of its parameters:
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -116,6 +118,11 @@ class OneScoreLoss(RowLoss):
 
     shown_target: ClassVar[float] = 0.0
     """The target for which figures show the loss."""
+
+    @property
+    def most_curvature(self) -> float:
+        """The second derivative of a row's loss is nowhere above this; inf when unknown, or where there is no bound."""
+        return math.inf
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

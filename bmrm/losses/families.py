@@ -54,6 +54,11 @@ class QuadraticMargin(OneScoreLoss):
         """Reach, width and scale."""
         raise TypeError(f"{self.title} does not define pieces")
 
+    @property
+    def most_curvature(self) -> float:
+        """The scale."""
+        return self.pieces[2]
+
     def arguments(self, summary: Summary) -> tuple[Any, ...]:
         """The pieces."""
         return self.pieces
@@ -78,6 +83,11 @@ class QuadraticResidual(RegressionLoss):
     def pieces(self) -> tuple[float, float, float, float]:
         """Tube, width of the parabola and a factor for each side."""
         raise TypeError(f"{self.title} does not define pieces")
+
+    @property
+    def most_curvature(self) -> float:
+        """The larger factor."""
+        return max(self.pieces[2:])
 
     def arguments(self, summary: Summary) -> tuple[Any, ...]:
         """The pieces."""

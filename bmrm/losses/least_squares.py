@@ -67,6 +67,7 @@ class LeastSquares(RegressionLoss):
     formula = "1/2 (f - y)^2"
     source = "Legendre 1805; Gauss 1809"
     smooth = True
+    most_curvature = 1.0
     metrics = ("r2", "mse", "mae")
     kernel = staticmethod(least_squares_kernel)
     along_kernel = staticmethod(least_squares_along)

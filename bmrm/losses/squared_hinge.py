@@ -80,6 +80,7 @@ class SquaredHinge(MarginLoss):
     formula = "1/2 max(0, 1 - y f)^2"
     source = "Keerthi & DeCoste 2005"
     smooth = True
+    most_curvature = 1.0
     kernel = staticmethod(squared_hinge_kernel)
     along_kernel = staticmethod(squared_hinge_along)
     value_row = staticmethod(squared_hinge_value)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bmrm.problem.abilities import (
     Blocks,
     ColumnModel,
+    CurvatureBound,
     DualAscent,
     DualSteps,
     DualSweep,
@@ -49,6 +50,7 @@ __all__ = [
     "BmrmError",
     "Callback",
     "ColumnModel",
+    "CurvatureBound",
     "DualAscent",
     "DualSteps",
     "DualSweep",

@@ -263,6 +263,16 @@ class DualSweep:
     open: float
 
 
+@dataclass(frozen=True)
+class CurvatureBound:
+    """The ability phi''(f) <= diag(rows) at all scores f, for one score per row; before any free intercept.
+
+    The conjugate of phi is then strongly convex: phi*(s) - 1/2 sum s_i^2 / rows_i is convex.
+    """
+
+    rows: Scores
+
+
 class QuadraticColumns(Protocol):
     """The ability to minimise second-order models of phi(A w) coordinate by coordinate; one process only."""
 
@@ -289,6 +299,10 @@ class ColumnModel(Protocol):
         from what its subdifferential allows, or when a sweep brings no more than `share` of the decrease of all;
         returns x and the distance last met.
         """
+        ...
+
+    def distance(self) -> float:
+        """How far the farthest coordinate of the last x is from what its subdifferential allows, anew; half a sweep."""
         ...
 
     @property

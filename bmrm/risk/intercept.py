@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bmrm.problem import (
+    CurvatureBound,
     DualSteps,
     Envelope,
     Extent,
@@ -78,7 +79,7 @@ class FreeIntercept:
             offered = Scored(self.map, self.phi)
         elif kind is Profiled:
             offered = Profiled(self.map, self.phi.phi)
-        elif kind in (Traffic, Extent, QuadraticColumns):
+        elif kind in (Traffic, Extent, QuadraticColumns, CurvatureBound):
             offered = ability(self.risk, kind)
         elif kind is DualSteps:
             offered = free_steps(self.risk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeVar, cast
@@ -15,6 +16,7 @@ from bmrm.kernels.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
     Blocks,
+    CurvatureBound,
     DualSteps,
     Extent,
     Identity,
@@ -217,6 +219,15 @@ def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
     return risk._columns
 
 
+def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:
+    most = getattr(risk.loss, "most_curvature", math.inf)
+    if not (risk.phi.separable and risk.phi.smooth and math.isfinite(most)):
+        return None
+    weights = risk.data.targets.weights
+    rows = np.full(risk.data.rows, most / risk.mass) if weights is None else weights * (most / risk.mass)
+    return CurvatureBound(rows)
+
+
 def _row_parts(risk: LinearRisk) -> ChosenParts | None:
     if risk.loss.decomposes != "rows" or risk.scores_per_row != 1 or risk.layout.extra:
         return None
@@ -245,6 +256,7 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     RowSample: _row_sample,
     DualSteps: _dual_steps,
     QuadraticColumns: _column_copies,
+    CurvatureBound: _curvature_bound,
     Variants: lambda risk: LossVariants(risk.bound, risk.rows_map.offset) if risk.loss.decomposes == "rows" else None,
 }
 """The abilities, by kind; None where this loss or these data have not got it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr
 from bmrm.kernels import columns as kernels
+from bmrm.kernels.soft_descent import violations
 from bmrm.kernels.vectors import dot
 from bmrm.problem import Vector
 
@@ -19,7 +21,9 @@ RIDGE = 1e-12
 SWEEPS = 8
 """Between two rounds of conjugate gradients."""
 CG_STEPS, CG_GAIN = 40, 0.2
-"""Steps of a round at most, and how far it lowers the residual at most."""
+"""Steps of conjugate gradients at most, and how far they lower the residual at most."""
+PIVOTS, STRAIGHT = 5, 0.5
+"""Times at most that these begin in a round, fewer where so much of a step can be gone."""
 NO_STARTS, NO_ROWS = np.zeros(1, np.int64), np.zeros(1, np.uint32)
 ENTRY = np.float32
 """Of the weighted copies: a model need not be exact, and memory traffic is what sweeps cost."""
@@ -170,6 +174,7 @@ class RootedColumns:
         self._bends = np.maximum(bends, RIDGE * mean if mean > 0.0 else 1.0)
         self._state = np.zeros(4)
         self._steps = np.zeros(sums.size)
+        self._last: tuple[Vector, Vector, Vector, float, float] | None = None
         self.passes = 0.5 * entries.share
 
     def minimise(
@@ -191,8 +196,16 @@ class RootedColumns:
             left -= self._solve(gradient, x, r, l1, l2, 0.3 * goal)
             if left <= 0:
                 break
-        self._steps = x - w
+        self._steps, self._last = x - w, (gradient, x, r, l1, l2)
         return x, float(worst)
+
+    def distance(self) -> float:
+        """As of `ColumnModel`."""
+        if self._last is None:
+            return math.inf
+        gradient, x, r, l1, l2 = self._last
+        slope = gradient + self._pull(np.arange(x.size), self._shifts, r + self._state[0] * self._roots)
+        return float(violations(slope, x, l1, l2, np.empty_like(x)))
 
     @property
     def scores(self) -> Vector:
@@ -203,34 +216,53 @@ class RootedColumns:
     def _solve(self, gradient: Vector, x: Vector, r: Vector, l1: float, l2: float, goal: float) -> int:
         """Move x towards the minimum over the coordinates in use with the signs they have, by conjugate gradients.
 
-        Returns the steps of these, each about as dear as a sweep.
+        Coordinates that would change their sign end at 0. Cutting them off there spoils the step along flat directions,
+        so that hardly any of it can be gone; the others are then solved for anew, with these at 0.
+
+        Returns the steps of conjugate gradients, each about as dear as a sweep.
         """
         used = np.flatnonzero(x)
-        signs, shifts = np.sign(x[used]), self._shifts[used]
-        slope = gradient[used] + self._pull(used, shifts, r + self._state[0] * self._roots) + l1 * signs + l2 * x[used]
-        step, count = self._conjugate(used, shifts, -slope, l2, goal)
-        there = x[used] + step
-        there[there * signs < 0.0] = 0.0
-        step = there - x[used]
-        ahead, offset = self._apply(used, shifts, step)
-        along = ahead + offset * self._roots
-        rise, bend = float(slope @ step), dot(along, along) + l2 * float(step @ step)
+        old, shifts = x[used], self._shifts[used]
+        signs = np.sign(old)
+        slope = gradient[used] + self._pull(used, shifts, r + self._state[0] * self._roots) + l1 * signs + l2 * old
+        step, open_, count = np.zeros(used.size), np.arange(used.size), 0
+        now, pivots = slope, 0
+        enough = CG_GAIN**2 * float(slope @ (slope / (self._bends[used] + l2)))
+        while True:
+            more, taken = self._conjugate(used[open_], shifts[open_], -now[open_], l2, goal, enough)
+            count, pivots = count + taken, pivots + 1
+            step[open_] += more
+            crossed = (old + step) * signs < 0.0
+            step[crossed] = -old[crossed]
+            ahead, offset = self._apply(used, shifts, step)
+            along = ahead + offset * self._roots
+            rise, bend = float(slope @ step), dot(along, along) + l2 * float(step @ step)
+            kept = open_[~crossed[open_]]
+            if -rise >= STRAIGHT * bend or pivots == PIVOTS or not 0 < kept.size < open_.size:
+                break
+            open_ = kept
+            now = slope + self._pull(used, shifts, along) + l2 * step
         if not rise < 0.0:
             return count
         t = min(1.0, -rise / bend)
-        x[used] = there if t == 1.0 else x[used] + t * step
+        x[used] = np.where(old + step == 0.0, 0.0, old + step) if t == 1.0 else old + t * step
         r += t * ahead
         self._state[0] += t * offset
         self._state[1] += t * float(self._entries.sums[used] @ step)
         return count
 
-    def _conjugate(self, used: Places, shifts: Vector, right: Vector, l2: float, goal: float) -> tuple[Vector, int]:
-        """x with (A'A + l2) x = right on the columns `used`, roughly, preconditioned by the diagonal; and the steps."""
+    def _conjugate(
+        self, used: Places, shifts: Vector, right: Vector, l2: float, goal: float, enough: float
+    ) -> tuple[Vector, int]:
+        """x with (A'A + l2) x = right on the columns `used`, roughly, preconditioned by the diagonal; and the steps.
+
+        Ends when no residual is beyond `goal`, or when their squares, preconditioned, sum to `enough`.
+        """
         x: Vector = np.zeros(used.size)
         residual, inverse = right, 1.0 / (self._bends[used] + l2)
         z = inverse * residual
         direction, size = z, float(residual @ z)
-        first, count = size, 0
+        count = 0
         while count < CG_STEPS:
             count += 1
             ahead, offset = self._apply(used, shifts, direction)
@@ -243,7 +275,7 @@ class RootedColumns:
             residual = residual - t * product
             z = inverse * residual
             before, size = size, float(residual @ z)
-            if float(np.abs(residual).max()) <= goal or size <= CG_GAIN**2 * first:
+            if float(np.abs(residual).max()) <= goal or size <= enough:
                 break
             direction = z + (size / before) * direction
         return x, count

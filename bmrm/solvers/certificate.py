@@ -63,6 +63,13 @@ class Certificate:
             self._keep(*self._mixed(a, b, best[1]), best[0])
         return self.bound
 
+    def point(self) -> tuple[Vector, float] | None:
+        """A' s of the dual point that proves `bound`, for which the conjugate is finite, and `bound`; None without."""
+        if self._a is None or not math.isfinite(self.bound):
+            return None
+        omega: Any = self._regularizer
+        return omega.feasible(-self._a) * self._a, self.bound
+
     def _mixed(self, a: Vector, b: float, share: float) -> tuple[Vector, float]:
         assert self._a is not None
         return (1.0 - share) * self._a + share * a, (1.0 - share) * self._b + share * b

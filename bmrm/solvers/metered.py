@@ -324,9 +324,17 @@ class _ColumnModel:
         found = self.inner.minimise(
             gradient, w, l1, l2, goal, share, most
         )  # a solver's own work, and no time of the risk
+        self._charge()
+        return found
+
+    def distance(self) -> float:
+        found = self.inner.distance()
+        self._charge()
+        return found
+
+    def _charge(self) -> None:
         self.count.passes += self.inner.passes - self.passes
         self.passes = self.inner.passes
-        return found
 
     @property
     def scores(self) -> Scores:

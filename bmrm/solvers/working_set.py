@@ -20,14 +20,16 @@ def violation(gradient: Vector, w: Vector, l1: float, l2: float) -> tuple[Vector
     return out, float(violations(gradient, w, l1, l2, out))
 
 
-def chosen(away: Vector, w: Vector, size: int) -> Columns:
+def chosen(away: Vector, w: Vector, size: int, zeros: NDArray[np.bool_] | None = None) -> Columns:
     """At most `size` columns of the largest violations, with all that are in use; increasing.
 
-    All columns where they are no more than `size`.
+    All columns where they are no more than `size`, but for those of `zeros` that are not in use.
     """
-    if w.size <= size:
-        return np.arange(w.size)
     used = w != 0.0
+    if w.size <= size:
+        return np.arange(w.size) if zeros is None else np.flatnonzero(used | ~zeros)
+    if zeros is not None:
+        away = np.where(zeros, 0.0, away)
     others = np.flatnonzero((away > 0.0) & ~used)
     most = max(0, size - int(np.count_nonzero(used)))
     if others.size > most:

@@ -83,6 +83,34 @@ def test_slow_sweeps_are_helped_by_conjugate_gradients():
     assert objective[40] < slow
 
 
+def test_the_distance_of_a_rough_solution_is_exact():
+    for form in ("sparse", "dense"):
+        risk = risk_of(form, True, False)
+        random = np.random.default_rng(4)
+        curvature = random.random(ROWS) / ROWS
+        A = np.array([risk.map.scores(unit) for unit in np.eye(risk.dim)]).T
+        W = np.arange(risk.dim)
+        for free in (False, True):
+            model = ability(risk, QuadraticColumns).model(W, curvature, free)
+            assert model.distance() == np.inf
+            gradient, w = 0.2 * random.normal(size=W.size), random.normal(size=W.size)
+            x, _ = model.minimise(gradient, w, 0.02, 0.003, 0.0, 0.0, 2)
+            z = gradient + A.T @ (curvature * model.scores) + 0.003 * x
+            assert model.distance() == pytest.approx(distance(z, x, 0.02).max(), rel=1e-4, abs=1e-6)
+
+
+def test_signs_that_flip_along_flat_directions_do_not_stop_conjugate_gradients():
+    random = np.random.default_rng(7)
+    base = random.normal(size=(300, 20))
+    X = np.hstack([base + 0.05 * random.normal(size=(300, 20)) for _ in range(4)])
+    y = X @ (random.normal(size=80) * (random.random(80) < 0.3)) + random.normal(size=300)
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("least_squares"))
+    gradient, l1 = -(X.T @ y) / 300, 1e-3
+    model = ability(risk, QuadraticColumns).model(np.arange(80), np.full(300, 1.0 / 300))
+    x, _ = model.minimise(gradient, np.zeros(80), l1, 0.0, 1e-6, 0.0, 400)
+    assert distance(gradient + X.T @ (X @ x) / 300, x, l1).max() <= 3e-6  # 1e-2 where the steps are only cut off
+
+
 def test_who_has_it():
     X = np.random.default_rng(0).normal(size=(30, 3))
     data = Dataset.from_arrays(X, np.arange(30) % 2)

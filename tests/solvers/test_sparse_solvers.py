@@ -193,6 +193,15 @@ def test_empty_and_equal_columns(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_loss_that_is_flat_in_most_rows_at_the_start(name):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 40)) * (random.random((60, 40)) < 0.5)
+    y = X[:, :6] @ random.normal(size=6) + 0.3 * random.normal(size=60) + 0.5
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("huber"))
+    check(solve(name, risk, L1(0.005)), optimum(risk, 0.005, 0.0))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_refused_says_what_would_do(name):
     data, logistic = case("logistic")
     with pytest.raises(IncompatibleError, match=f"{name}.* newton"):
