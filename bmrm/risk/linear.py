@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
@@ -107,6 +108,11 @@ class LinearRisk:
         self._workers = workers
         self._columns: ColumnCopies | None = None
         self._plan = self.plan(0, data.rows) if self.bound.divisible else []
+
+    @cached_property
+    def extent(self) -> Extent:
+        """How large the data are."""
+        return extent_of(self.data.X, self.rows_map.columns, self.rows_map.bias, self._workers.threads)
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """R(w) and a subgradient, a new array (dim,); one pass over the data."""
@@ -248,7 +254,7 @@ def _row_sample(risk: LinearRisk) -> DrawnRows | None:
 
 OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     Scored: lambda risk: Scored(risk.map, risk.phi),
-    Extent: lambda risk: extent_of(risk.data.X, risk.rows_map.columns, risk.rows_map.bias, risk._workers.threads),
+    Extent: lambda risk: risk.extent,
     Identity: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
     Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,
     RowSubsets: _row_subsets,

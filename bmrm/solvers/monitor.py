@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class IterativeSolver:
     tolerance: float = parameter(1e-3, least=0.0, doc="relative gap to reach", example=1e-1)
     max_iterations: int = parameter(10000, least=1, doc="iterations at most", example=2)
     time_limit: float | None = parameter(None, above=0.0, doc="seconds at most", example=1e-9)
+    superlinear: ClassVar[bool] = False
+    """Whether the gap falls faster and faster, so that it must not be extrapolated from how it fell."""
 
     def __post_init__(self) -> None:
         check_parameters(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector
 from bmrm.registry import parameter
@@ -52,6 +53,7 @@ class Newton(IterativeSolver):
         the regularizer is kinked (`proximal_newton` or `bundle`).
     """
 
+    superlinear: ClassVar[bool] = True
     hessian: str = parameter("auto", choices=HESSIANS, doc="how Newton's system is solved", example="cg")
     forcing: float = parameter(
         0.1, above=0.0, below=1.0, doc="residual that cg leaves", example=0.5, beside={"hessian": "cg"}

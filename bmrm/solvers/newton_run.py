@@ -24,7 +24,9 @@ WIDEST = 8192
 CG_ITERATIONS = 40.0
 """What a step by cg is taken to need."""
 FACTOR_SPEED = 20.0
-"""Operations of a Cholesky factor in the time of one product of two entries of a row."""
+"""Operations of a Cholesky factor in the time of one product of two entries of a sparse row."""
+FULL, FULL_SPEED = 0.6, 10.0
+"""Share of the entries from which rows are multiplied as full ones, and how many products then take the time of one."""
 HALF = 0.5
 """Share of the derivative of J that may be left at the step 1."""
 SKEWED = 1e-12
@@ -70,7 +72,8 @@ class Run:
         if extent is None:
             return "dense"
         width = extent.entries / max(1, extent.rows)
-        dense = 0.5 * extent.entries * (width + 1.0) / extent.ranks + risk.dim**3 / 3.0 / FACTOR_SPEED
+        speed = FULL_SPEED if width > FULL * risk.dim else 1.0
+        dense = 0.5 * extent.entries * (width + 1.0) / speed / extent.ranks + risk.dim**3 / 3.0 / FACTOR_SPEED
         return "dense" if dense <= CG_ITERATIONS * 2.0 * extent.entries / extent.ranks else "cg"
 
     def go(self, fresh: bool) -> Solution:

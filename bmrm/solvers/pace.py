@@ -7,7 +7,9 @@ import math
 from bmrm.problem import Iteration
 
 EARLY = 12.0
-"""Passes within which a solver is not judged."""
+"""Passes within which a solver is not judged at first."""
+LATE = 8.0
+"""After so many times as many passes, no rival's greater slowness helps."""
 
 
 class Pace:
@@ -17,14 +19,15 @@ class Pace:
     ----------
     tolerance : relative gap that is wanted.
     patience : a run is slow when what is left would take so many times longer than it has taken,
-    rival : and more passes than this, those that another solver would still take.
+    rival : and more passes than this, those that another solver would still take; None where there is no other.
+    early : passes within which the run is not judged; after 8 times as many the rival does not count any more.
     """
 
-    def __init__(self, tolerance: float, patience: float, rival: float = 0.0) -> None:
+    def __init__(self, tolerance: float, patience: float, rival: float | None = 0.0, early: float = EARLY) -> None:
         self.slow = False
         self.left = math.inf
         """Passes to the tolerance at the rate of the last half; inf before there was any progress."""
-        self._patience, self._rival = patience, rival
+        self._patience, self._rival, self._early = patience, rival, early
         self._goal = math.log(max(tolerance, 1e-14))
         self._moves: list[tuple[float, float]] = []
 
@@ -34,16 +37,18 @@ class Pace:
         gap = min(gap, 50.0)
         first, last, least = self._span(line.passes, gap)
         used = line.passes - first
-        if used < EARLY or gap <= self._goal:
+        if used < self._early or gap <= self._goal:
             return False
         if gap == least and last == line.passes:
             half = first + 0.5 * used
             then, before = [pair for pair in self._moves if pair[0] <= half][-1]
             fallen = before - gap
             self.left = (gap - self._goal) * (line.passes - max(then, half)) / fallen if fallen > 0.0 else math.inf
-            self.slow = self.left > self._patience * used and self.left > self._rival
+            slow = self.left > self._patience * used
         else:  # some solvers look at the gap now and then only
-            self.slow = used > (1.0 + self._patience) * max(last - first, EARLY) and used > self._rival
+            slow = used > (1.0 + self._patience) * max(last - first, self._early)
+        there_is = self._rival is not None and (self.left > self._rival or used > LATE * self._early)
+        self.slow = slow and there_is
         return self.slow
 
     def _span(self, passes: float, gap: float) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,7 @@ class ProximalNewton(IterativeSolver):
         A loss with kinks or without curvature by rows, or a regularizer without an l1 part.
     """
 
+    superlinear: ClassVar[bool] = True
     first_columns: int = parameter(64, least=1, doc="size of the first working set", example=1)
     reuse: float = parameter(0.1, least=0.0, most=1.0, doc="H is kept while violations fall by this", example=0.0)
     sample: float = parameter(0.05, least=0.0, below=1.0, doc="share of rows for the start", example=0.3)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from bmrm.problem import Callback, IncompatibleError, Iteration, Regularizer, Risk, Scores, Solution, Status, Vector
 from bmrm.solvers import SOLVERS
 from bmrm.solvers.monitor import IterativeSolver
-from bmrm.solvers.pace import Pace
+from bmrm.solvers.pace import EARLY, LATE, Pace
 
 CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
 EAGER, PATIENT = 2.0, 10.0
 """A leg that would take so many times longer than it has taken makes room: within a chain, and for another chain."""
+TRUST = 3.0
+"""So many times the patience with solvers that get faster and faster."""
 
 
 class Relay:
@@ -53,18 +54,16 @@ class Relay:
         status = self.total.status
         return self._stopped or status in (Status.CONVERGED, Status.TIME_LIMIT, Status.ITERATION_LIMIT)
 
-    def run(self, solver: Any, *, patience: float = math.inf, rival: float = 0.0) -> Solution:
-        """One leg from the best point so far, ended where what is left would take `patience` times what is used.
+    def run(self, solver: Any, pace: Pace) -> Solution:
+        """One leg from the best point so far, ended where its pace says so.
 
-        Nor is it ended where what is left is less than `rival` passes. Raises IncompatibleError, with nothing changed,
-        where the solver does not fit.
+        Raises IncompatibleError, with nothing changed, where the solver does not fit.
         """
         before = self.total
         limits: dict[str, Any] = {"tolerance": self.options.tolerance, "max_iterations": self._iterations_left()}
         if self.options.time_limit is not None:
             limits["time_limit"] = max(self.options.time_limit - (before.seconds if before else 0.0), 1e-9)
         leg = dataclasses.replace(solver, **limits)
-        pace = None if patience == math.inf else Pace(self.options.tolerance, patience, rival)
         start = before.w if before is not None else self.start
         self._stopped = False
         callback = self._relay(before, pace)
@@ -72,8 +71,8 @@ class Relay:
             self.risk, self.regularizer, start=start, callback=callback, **self._handed_over(leg)
         )
         self._slope = found.details.get("slope", self._slope)
-        slow = pace is not None and pace.slow and not self._stopped and found.status is Status.INTERRUPTED
-        self.left = pace.left if pace is not None and slow else None
+        slow = pace.slow and not self._stopped and found.status is Status.INTERRUPTED
+        self.left = pace.left if slow else None
         if slow:
             found = dataclasses.replace(found, status=Status.STALLED)
         elif found.status is Status.INTERRUPTED:
@@ -92,16 +91,13 @@ class Relay:
         fits = self._slope is not None and "slope" in signature(leg.minimize).parameters
         return {"slope": self._slope} if fits else {}
 
-    def _relay(self, before: Solution | None, pace: Pace | None) -> Callback | None:
-        if before is None and pace is None:
-            return self._outside if self.callback is not None else None
-
+    def _relay(self, before: Solution | None, pace: Pace) -> Callback:
         def relay(line: Iteration) -> bool:
             whole = line if before is None else _shifted(before, line)
             stop = self._outside(whole)
             if before is not None and whole.relative_gap <= self.options.tolerance:
                 return True  # the two legs together have met what neither has alone
-            return stop or (pace is not None and pace.too_slow(whole))
+            return stop or pace.too_slow(whole)
 
         return relay
 
@@ -130,8 +126,8 @@ class Relay:
 class Chains(IterativeSolver):
     """Solvers in order: the next takes over where one stalls, or is too slow.
 
-    The last one is left only where it needs more passes than one before it would have. When all were too slow, the
-    one that would have been there first goes on, and may take its time.
+    When all were too slow they have another turn, those that were nearest to the end first, and a longer one: so that
+    what is lost by a wrong judgement is at most a factor. A solver that is the only one left may take its time.
 
     Parameters
     ----------
@@ -154,33 +150,42 @@ class Chains(IterativeSolver):
         relay = Relay(self, risk, regularizer, start, callback)
         story: list[str] = []
         refusal = IncompatibleError("no solver to choose from")
-        slow: dict[str, float] = {}
-        for name, patience, last in self._legs():
-            try:
-                rival = min(slow.values(), default=math.inf) if last else 0.0
-                leg = relay.run(SOLVERS.make(name), patience=patience, rival=rival)
-            except IncompatibleError as error:
-                refusal = error
-                continue
-            story.append(_told(name, leg, relay.left is not None, self.reasons.get(name, "")))
-            if relay.left is not None:
-                slow[name] = relay.left
-            if relay.ended:
-                break
+        waiting, early = self._legs(), EARLY
+        while waiting and not relay.ended:
+            slow: list[Leg] = []
+            for k, leg in enumerate(waiting):
+                rival = min([other.left for other in [*waiting[k + 1 :], *slow]], default=None)
+                solver = SOLVERS.make(leg.name)
+                patience = leg.patience * (TRUST if getattr(solver, "superlinear", False) else 1.0)
+                try:
+                    found = relay.run(solver, Pace(self.tolerance, patience, rival, early))
+                except IncompatibleError as error:
+                    refusal = error
+                    continue
+                story.append(_told(leg.name, found, relay.left is not None, self.reasons.get(leg.name, "")))
+                if relay.left is not None:
+                    slow.append(leg._replace(left=relay.left, patience=PATIENT))
+                if relay.ended:
+                    break
+            waiting, early = sorted(slow, key=lambda leg: leg.left), LATE * early
         if relay.total is None:
             raise refusal
-        if slow and not relay.ended:
-            fastest = min(slow, key=lambda name: slow[name])
-            story.append(_told(fastest, relay.run(SOLVERS.make(fastest)), False, "the fastest of these"))
         return dataclasses.replace(relay.total, solver=", then ".join(story))
 
-    def _legs(self) -> list[tuple[str, float, bool]]:
-        """Names with the patience that each deserves, and whether nothing comes after it."""
+    def _legs(self) -> list[Leg]:
         legs = []
         for chain in self.names:
             *first, last = chain.split(CHAINED)
-            legs += [(name, EAGER, False) for name in first] + [(last, PATIENT, False)]
-        return [*legs[:-1], (*legs[-1][:2], True)] if legs else []
+            legs += [*(Leg(name, EAGER) for name in first), Leg(last, PATIENT)]
+        return legs
+
+
+class Leg(NamedTuple):
+    """A solver in its turn, the patience that it deserves, and the passes that it will presumably still take."""
+
+    name: str
+    patience: float
+    left: float = 0.0
 
 
 def _told(name: str, leg: Solution, left: bool, why: str) -> str:

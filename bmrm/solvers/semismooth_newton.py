@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bmrm.problem import Callback, Regularizer, Risk, Scores, Solution, Vector
 from bmrm.registry import parameter
@@ -60,6 +61,7 @@ class SemismoothNewton(IterativeSolver):
         can hold (`dual_coordinate`), or the regularizer is not `l2` (`bundle`).
     """
 
+    superlinear: ClassVar[bool] = True
     sigma: float = parameter(0.3, above=0.0, doc="first penalty, per row", example=3.0)
     growth: float = parameter(2.0, above=1.0, doc="factor of the penalty when multipliers change", example=4.0)
     sample: float = parameter(0.05, least=0.0, below=1.0, doc="share of rows for the start", example=0.3)

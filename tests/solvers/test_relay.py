@@ -80,3 +80,26 @@ def test_pace_extrapolates_the_fall_of_the_gap(rate, slow):
     judged = [pace.too_slow(line(t, math.exp(-rate * t) * 0.5)) for t in np.linspace(0.0, 100.0, 50).tolist()]
     assert judged[-1] is slow
     assert pace.slow is slow
+
+
+def test_when_all_were_too_slow_they_have_longer_turns():
+    # a tolerance that neither can extrapolate to within the passes in which it is first judged
+    chains = Chains(tolerance=1e-11, names=("bundle", "line_search_bundle"))
+    solution = chains.minimize(risk_of(Hinge()), L2(1e-5))
+    assert solution.solver.count("bundle (left as too slow)") >= 1
+    assert solution.solver.split(", then ").count("bundle (left as too slow)") <= 3
+    assert solution.status in (Status.CONVERGED, Status.STALLED)
+
+
+@pytest.mark.parametrize(("rival", "slow"), [(0.0, True), (1e9, False), (None, False)])
+def test_a_slower_rival_helps_for_a_while(rival, slow):
+    pace = Pace(1e-8, patience=2.0, rival=rival)
+    judged = [pace.too_slow(line(t, math.exp(-0.0002 * t) * 0.5)) for t in np.linspace(0.0, 90.0, 50).tolist()]
+    assert judged[-1] is slow
+    assert pace.too_slow(line(100.0, math.exp(-0.0002 * 100.0) * 0.5)) is (rival is not None)
+
+
+def test_a_gap_that_is_looked_at_now_and_then_is_not_judged_between():
+    pace = Pace(1e-3, patience=10.0)
+    assert not any(pace.too_slow(line(float(t), 1.0)) for t in range(100))
+    assert not pace.too_slow(line(100.0, 0.1))
