@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from bmrm.problem import Extent, IncompatibleError, Regularizer, Risk, ability
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
-from bmrm.solvers.decisions import TABLE, case_of
+from bmrm.solvers.decisions import TABLE, Case, case_of, measured_of, ranked
 from bmrm.solvers.relay import CHAINED, Chains
 
 CANDIDATES = (
@@ -39,6 +40,7 @@ CANDIDATES = (
     "proximal_newton",
     "coordinate_descent",
     "lbfgs",
+    f"lbfgs{CHAINED}line_search_bundle",
     "line_search_bundle",
     "proximal_gradient",
 )
@@ -126,6 +128,8 @@ FAMILIES = (
     Family("softmax", "classes", "l2", (1e-3, 1e-5)),
     Family("hinge", "binary", "l2", (1e-3, 1e-5), free=True),
     Family("logistic", "binary", "l2", (1e-3, 1e-5), free=True),
+    Family("roc_area", "binary", "l2", (1e-3, 1e-5)),
+    Family("f_beta", "binary", "l2", (1e-3, 1e-5)),
 )
 
 
@@ -182,7 +186,11 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+", default=["*"], metavar="PATTERN", help="only those whose names match")
     parser.add_argument("--anew", action="store_true", help="forget the old table first")
     parser.add_argument("--solvers", nargs="*", default=list(CANDIDATES))
+    parser.add_argument("--judge", action="store_true", help="measure nothing, say how good the choices are")
     options = parser.parse_args()
+    if options.judge:
+        judge()
+        return
     known = {entry.name for entry in SOLVERS.all()}
     candidates = [name for name in options.solvers if set(name.split(CHAINED)) <= known]
     group = open_group()
@@ -219,12 +227,43 @@ def measured(
     return lines
 
 
+def judge() -> None:
+    """Say how good the choice is on shapes that the table has not got: each shape in turn is left out of it."""
+    lines = [line for line in read() if line.get("ranks", 1) == 1]
+    behind: list[float] = []
+    for line in lines:
+        others = [other for other in lines if other["kind"] == line["kind"] and shape_of(other) != shape_of(line)]
+        times = {name: seconds for name, seconds in line["seconds"].items() if seconds is not None}
+        if others and times:
+            order = ranked(Case(line["kind"], tuple(line["place"]), False), [measured_of(other) for other in others])
+            chosen = next((name for name in order if name in line["seconds"]), "")
+            behind.append(times[chosen] / min(times.values()) if chosen in times else math.inf)
+    finite = [one for one in behind if one < math.inf]
+    count = len(behind)
+    print(
+        f"{count} problems of shapes left out: the first choice takes {geometric_mean(finite):.2f} times as long as the"
+        f" best (geometric mean), at most 1.3 times in {sum(one <= 1.3 for one in behind) / count:.0%}, more than 4"
+        f" times in {sum(one > 4.0 for one in finite) / count:.1%}, not there in time in"
+        f" {1.0 - len(finite) / count:.1%}"
+    )
+
+
+def shape_of(line: dict[str, Any]) -> str:
+    """The shape in the name of a problem."""
+    return str(line["problem"]).split("Shape")[1]
+
+
+def read() -> list[dict[str, Any]]:
+    """The lines of the table."""
+    found: list[dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))["measurements"]
+    return found
+
+
 def write(lines: list[dict[str, Any]], keep: bool) -> None:
     """The table, a line a measurement; with `keep`, those of problems that are not among them stay."""
     if keep and TABLE.exists():
         mine = {line["problem"] for line in lines}
-        old = json.loads(TABLE.read_text(encoding="utf-8"))["measurements"]
-        lines = [line for line in old if line["problem"] not in mine] + lines
+        lines = [line for line in read() if line["problem"] not in mine] + lines
     about = "Processor seconds, one thread, to a certified gap on generated problems; written by"
     about += f" python -m benchmarks.decisions; {machine()}"
     text = ",\n".join(json.dumps(line) for line in lines)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from bmrm.problem import (
 from bmrm.solvers.relay import CHAINED
 
 TABLE = Path(__file__).with_name("decisions.json")
-NEIGHBOURS = 4
+NEIGHBOURS = 8
 """Measurements that are asked."""
 APART = 4.0
 """How far one process is from several, in squares of powers of ten; how many these are matters little."""
@@ -104,14 +104,18 @@ def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | No
     return Case(kind_of(risk, regularizer), logarithms, extent.ranks > 1)
 
 
-def ranked(case: Case) -> list[str]:
-    """Solvers (or chains such as `a > b`) from the presumably fastest to the slowest; [] for an unmeasured kind."""
-    known = [
-        (_distance(case, each), each) for each in _measurements().get(case.kind, ()) if case.shared or not each.shared
-    ]
-    near = sorted(known, key=lambda pair: pair[0])[:NEIGHBOURS]
-    if not near:
+def ranked(case: Case, table: Sequence[Measured] | None = None) -> list[str]:
+    """Solvers (or chains such as `a > b`) from the presumably fastest to the slowest; [] for an unmeasured kind.
+
+    `table` has the lines of this kind, None for those of the file.
+    """
+    lines = _measurements().get(case.kind, ()) if table is None else table
+    lines = [line for line in lines if case.shared or not line.shared]
+    if not lines:
         return []
+    inside = _within(case, lines)
+    known = [(_distance(inside, line), line) for line in lines]
+    near = sorted(known, key=lambda pair: pair[0])[:NEIGHBOURS]
     penalty = {name: 0.0 for _, each in near for name in each.seconds}
     for distance, each in near:
         times = _that_tell(each, case)
@@ -133,9 +137,21 @@ def _that_tell(measured: Measured, case: Case) -> dict[str, float | None]:
     }
 
 
+def _within(case: Case, lines: Sequence[Measured]) -> Case:
+    """The case moved to the edge of what was measured: how far beyond it lies says nothing of what is near."""
+    edges = [(min(numbers), max(numbers)) for numbers in zip(*(line.place for line in lines), strict=True)]
+    place = tuple(min(max(number, least), most) for number, (least, most) in zip(case.place, edges, strict=True))
+    return replace(case, place=place)
+
+
 def _distance(case: Case, measured: Measured) -> float:
     apart = APART if case.shared != measured.shared else 0.0
     return apart + sum((a - b) ** 2 for a, b in zip(case.place, measured.place, strict=True))
+
+
+def measured_of(line: Mapping[str, Any]) -> Measured:
+    """A line of the file."""
+    return Measured(tuple(line["place"]), line.get("ranks", 1) > 1, line["seconds"])
 
 
 @cache
@@ -144,6 +160,5 @@ def _measurements() -> dict[str, tuple[Measured, ...]]:
     if TABLE.exists():
         table: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
         for line in table["measurements"]:
-            measured = Measured(tuple(line["place"]), line.get("ranks", 1) > 1, line["seconds"])
-            found.setdefault(line["kind"], []).append(measured)
+            found.setdefault(line["kind"], []).append(measured_of(line))
     return {kind: tuple(lines) for kind, lines in found.items()}

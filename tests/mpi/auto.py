@@ -26,7 +26,7 @@ CASES = {
     "softmax": (L2(0.003), False),
     "logistic, l1": (L1(0.003), False),
 }
-LIMIT = 0.3
+LIMIT = 0.01
 
 
 def rows_of(loss):

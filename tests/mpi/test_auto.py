@@ -49,5 +49,5 @@ def test_a_solver_for_one_process_is_passed_over_on_all_ranks(one, several):
 def test_all_ranks_stop_at_the_time_limit(several):
     limited = several["limit"]
     assert limited["status"] == "TIME_LIMIT"
-    assert LIMIT <= limited["seconds"] < 20.0 * LIMIT
+    assert LIMIT <= limited["seconds"] < LIMIT + 5.0
     assert limited["bound"] <= limited["objective"]
