@@ -8,8 +8,10 @@ from bmrm.problem import Iteration
 
 EARLY = 12.0
 """Passes within which a solver is not judged at first."""
-LATE = 8.0
-"""After so many times as many passes, no rival's greater slowness helps."""
+LATE, LESS = 8.0, 2.0
+"""After so many times as many passes there is no more patience than this, and no rival's greater slowness helps."""
+CLEARLY = 2.0
+"""A rival that would need so many times fewer passes is preferred."""
 
 
 class Pace:
@@ -18,9 +20,10 @@ class Pace:
     Parameters
     ----------
     tolerance : relative gap that is wanted.
-    patience : a run is slow when what is left would take so many times longer than it has taken,
-    rival : and more passes than this, those that another solver would still take; None where there is no other.
-    early : passes within which the run is not judged; after 8 times as many the rival does not count any more.
+    patience : a run is slow when what is left would take so many times longer than it has taken.
+    rival : passes that another solver would still take, 0 where that is not known, None where there is no other. A run
+        is slow, too, when it would take twice as many; it is not when it would take fewer.
+    early : passes within which the run is not judged; after 8 times as many it is judged more severely.
     """
 
     def __init__(self, tolerance: float, patience: float, rival: float | None = 0.0, early: float = EARLY) -> None:
@@ -39,16 +42,18 @@ class Pace:
         used = line.passes - first
         if used < self._early or gap <= self._goal:
             return False
+        late = used > LATE * self._early
         if gap == least and last == line.passes:
             half = first + 0.5 * used
             then, before = [pair for pair in self._moves if pair[0] <= half][-1]
             fallen = before - gap
             self.left = (gap - self._goal) * (line.passes - max(then, half)) / fallen if fallen > 0.0 else math.inf
-            slow = self.left > self._patience * used
+            slow = self.left > (min(LESS, self._patience) if late else self._patience) * used
         else:  # some solvers look at the gap now and then only
             slow = used > (1.0 + self._patience) * max(last - first, self._early)
-        there_is = self._rival is not None and (self.left > self._rival or used > LATE * self._early)
-        self.slow = slow and there_is
+        if self._rival is not None:
+            beaten = 0.0 < CLEARLY * self._rival < self.left < math.inf
+            self.slow = beaten or (slow and (late or self.left > self._rival))
         return self.slow
 
     def _span(self, passes: float, gap: float) -> tuple[float, float, float]:
