@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--accuracies", nargs="+", type=float, default=[1e-3, 1e-6])
     made.add_argument("--repetitions", type=int, help="rounds; 9, or 5 with --quick")
     made.add_argument("--limit", type=float, help="seconds for a run; 60, or 5 with --quick")
-    made.add_argument("--budget", type=float, help="seconds for the rounds of a problem; 120, or 4 with --quick")
+    made.add_argument("--budget", type=float, help="seconds for the rounds of a problem; 60, or 4 with --quick")
     made.add_argument("--core", type=int, help="the core to run on; the last usable one")
     made.add_argument("--clock", choices=tuple(CLOCKS), default="wall", help="cpu where the machine does other work")
     made.add_argument("--seed", type=int, default=0, help="of the order of the runs")

@@ -30,6 +30,8 @@ class Rules:
     hopeless : a peer stops climbing at a rung that took so many times as long as the fastest peer to the tightest
         accuracy: it cannot win any more.
     near : peers within this factor of the fastest peer take part in the rounds; the others keep their first time.
+    beaten : our other solvers may take so many times as long as the first did, and BRIEF at least; a slower one is
+        no rival of it, and that is all that is asked of them.
     budget : seconds for all rounds of one problem; fewer rounds where it does not suffice, but at least 3.
     seed : of the order of the runs.
     clock : "wall", or "cpu": the time that the process had a core, for machines that do other work, too.
@@ -41,7 +43,8 @@ class Rules:
     patience: float = 12.0
     hopeless: float = 10.0
     near: float = 1.5
-    budget: float = 120.0
+    beaten: float = 3.0
+    budget: float = 60.0
     seed: int = 0
     clock: str = "wall"
 
@@ -123,12 +126,12 @@ def hold(task: Task, ours: Sequence[Competitor], peers: Sequence[Competitor], ru
         reference = _reference(us[0], task, rules)
         minimum = reference.objective
         for entrant in us:
-            limit = rules.limit if entrant is us[0] else _limit(us[0], rules)
+            limit = rules.limit if entrant is us[0] else _limit(us[0], rules, rules.beaten, BRIEF)
             minimum = climb(entrant, limit, 0.0, minimum)
         tightest = min(rules.accuracies)
         for entrant in them:
             fastest = min([_seconds(one, tightest, minimum) for one in them], default=math.inf)
-            limit = min(_limit(us[0], rules), max(1.0, 2.0 * rules.hopeless * fastest))
+            limit = min(_limit(us[0], rules, rules.patience, 1.0), max(1.0, 2.0 * rules.hopeless * fastest))
             minimum = climb(entrant, limit, 0.1 * tightest, minimum, rules.hopeless * fastest)
             if entrant.best(max(rules.accuracies), minimum) is None:
                 entrant.worker.close()
@@ -143,7 +146,7 @@ def hold(task: Task, ours: Sequence[Competitor], peers: Sequence[Competitor], ru
 def _reference(entrant: Entrant, task: Task, rules: Rules) -> Outcome:
     """Our tightest run, untimed: it warms everything up and tells where the minimum is."""
     rung = Rung("reference", {"tolerance": 0.01 * min(rules.accuracies)}, 0.0)
-    return entrant.worker.run(rung, 3.0 * rules.limit)
+    return entrant.worker.run(rung, rules.limit)
 
 
 def _seconds(entrant: Entrant, accuracy: float, minimum: float) -> float:
@@ -152,9 +155,10 @@ def _seconds(entrant: Entrant, accuracy: float, minimum: float) -> float:
     return math.inf if found is None else found.seconds
 
 
-def _limit(first: Entrant, rules: Rules) -> float:
+def _limit(first: Entrant, rules: Rules, times: float, least: float) -> float:
+    """For the others: so many times the slowest run of the first, within [least, rules.limit]."""
     slowest = max((one.seconds for one in first.climbed if one.status == "ok"), default=math.inf)
-    return float(min(max(1.0, rules.patience * slowest), rules.limit))
+    return float(min(max(least, times * slowest), rules.limit))
 
 
 def _rounds(us: list[Entrant], them: list[Entrant], minimum: float, rules: Rules) -> None:

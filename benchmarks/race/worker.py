@@ -13,7 +13,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,10 @@ from bmrm.problem import IncompatibleError
 
 MEMORY = 0.6
 """Share of the machine's memory that a competitor may address."""
-BUSY = 4.0
+BUSY = 2.0
 """With the clock of the processor, a run may take so many times its limit by the wall clock."""
+COMPILE, WARM = 4.0, 0.5
+"""Seconds for a run on a few rows that compiles, and for one that loads what is compiled, where it can be told so."""
 PATIENCE = 120.0
 """Seconds that preparation may take, beside the time limit of a run."""
 
@@ -125,7 +127,7 @@ def _serve(pipe: Any, worker: Worker, folder: str) -> None:
         os.dup2(nowhere.fileno(), 2)
     warnings.simplefilter("ignore")
     try:
-        warm_up(competitor, task)
+        warm_up(competitor, task, WARM)
         prepared = competitor.prepare(task)
         pipe.send("ready")
     except Exception as error:
@@ -151,14 +153,15 @@ def compile_once(competitor: Competitor, task: Task) -> None:
         _COMPILED.add(key)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            warm_up(competitor, task)
+            warm_up(competitor, task, COMPILE)
 
 
-def warm_up(competitor: Competitor, task: Task) -> None:
-    """One run on a few rows; what goes wrong there shows in the run that counts."""
+def warm_up(competitor: Competitor, task: Task, seconds: float) -> None:
+    """One run on a few rows, `seconds` long where it can be told; what goes wrong there shows in the run that counts."""
     few = task.few()
     with contextlib.suppress(Exception):
-        prepared = competitor.prepare(few)
+        brief = replace(competitor, time_limit=seconds) if hasattr(competitor, "time_limit") else competitor  # type: ignore[type-var]
+        prepared = brief.prepare(few)
         prepared(competitor.ladder(few)[0]).train()
 
 
