@@ -29,7 +29,7 @@ from bmrm.problem import Extent, IncompatibleError, Regularizer, Risk, ability
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
-from bmrm.solvers.decisions import TABLE, Case, case_of, measured_of, ranked
+from bmrm.solvers.decisions import TABLE, Case, Lines, case_of, measured_of, ranked
 from bmrm.solvers.relay import CHAINED, Chains
 
 CANDIDATES = (
@@ -235,7 +235,7 @@ def judge() -> None:
         others = [other for other in lines if other["kind"] == line["kind"] and shape_of(other) != shape_of(line)]
         times = {name: seconds for name, seconds in line["seconds"].items() if seconds is not None}
         if others and times:
-            order = ranked(Case(line["kind"], tuple(line["place"]), False), [measured_of(other) for other in others])
+            order = ranked(Case(line["kind"], tuple(line["place"]), False), Lines([measured_of(other) for other in others]))
             chosen = next((name for name in order if name in line["seconds"]), "")
             behind.append(times[chosen] / min(times.values()) if chosen in times else math.inf)
     finite = [one for one in behind if one < math.inf]

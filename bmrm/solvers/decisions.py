@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.problem import (
     DualSteps,
@@ -70,6 +73,34 @@ class Measured:
     seconds: Mapping[str, float | None]
 
 
+class Lines:
+    """All lines of one kind.
+
+    Parameters
+    ----------
+    measured : the lines.
+    """
+
+    def __init__(self, measured: Sequence[Measured]) -> None:
+        self.measured = tuple(measured)
+        self._places = np.array([line.place for line in self.measured])
+        self._shared = np.array([line.shared for line in self.measured], bool)
+
+    @cached_property
+    def of_one_process(self) -> Lines:
+        """Those that were not measured over ranks."""
+        return Lines([line for line in self.measured if not line.shared])
+
+    def distances(self, case: Case) -> NDArray[np.float64]:
+        """Of every line from the case, in squares of powers of ten.
+
+        The case is moved to the edge of what was measured first: how far beyond it lies says nothing of what is near.
+        """
+        place = np.clip(case.place, self._places.min(axis=0), self._places.max(axis=0))
+        apart = APART * (self._shared != case.shared)
+        return apart + ((self._places - place) ** 2).sum(axis=1)  # type: ignore[no-any-return]
+
+
 def kind_of(risk: Risk, regularizer: Regularizer) -> str:
     """Smoothness, shape of the scores, and regularizer, in words."""
     scored = ability(risk, Scored)
@@ -104,26 +135,25 @@ def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | No
     return Case(kind_of(risk, regularizer), logarithms, extent.ranks > 1)
 
 
-def ranked(case: Case, table: Sequence[Measured] | None = None) -> list[str]:
+def ranked(case: Case, table: Lines | None = None) -> list[str]:
     """Solvers (or chains such as `a > b`) from the presumably fastest to the slowest; [] for an unmeasured kind.
 
     `table` has the lines of this kind, None for those of the file.
     """
-    lines = _measurements().get(case.kind, ()) if table is None else table
-    lines = [line for line in lines if case.shared or not line.shared]
-    if not lines:
+    lines = _measurements().get(case.kind) if table is None else table
+    lines = lines if lines is None or case.shared else lines.of_one_process
+    if lines is None or not lines.measured:
         return []
-    inside = _within(case, lines)
-    known = [(_distance(inside, line), line) for line in lines]
-    near = sorted(known, key=lambda pair: pair[0])[:NEIGHBOURS]
-    penalty = {name: 0.0 for _, each in near for name in each.seconds}
-    for distance, each in near:
-        times = _that_tell(each, case)
+    distances = lines.distances(case)
+    near = np.argsort(distances, kind="stable")[:NEIGHBOURS]
+    penalty = {name: 0.0 for k in near for name in lines.measured[k].seconds}
+    for k in near:
+        times = _that_tell(lines.measured[k], case)
         best = min((time for time in times.values() if time is not None), default=1.0)
         for name in penalty:
             time = times.get(name)
             behind = UNREACHED if time is None else math.log(time / best)
-            penalty[name] += behind / (distance + 0.1)
+            penalty[name] += behind / (float(distances[k]) + 0.1)
     return sorted(penalty, key=lambda name: (penalty[name], name))
 
 
@@ -137,28 +167,16 @@ def _that_tell(measured: Measured, case: Case) -> dict[str, float | None]:
     }
 
 
-def _within(case: Case, lines: Sequence[Measured]) -> Case:
-    """The case moved to the edge of what was measured: how far beyond it lies says nothing of what is near."""
-    edges = [(min(numbers), max(numbers)) for numbers in zip(*(line.place for line in lines), strict=True)]
-    place = tuple(min(max(number, least), most) for number, (least, most) in zip(case.place, edges, strict=True))
-    return replace(case, place=place)
-
-
-def _distance(case: Case, measured: Measured) -> float:
-    apart = APART if case.shared != measured.shared else 0.0
-    return apart + sum((a - b) ** 2 for a, b in zip(case.place, measured.place, strict=True))
-
-
 def measured_of(line: Mapping[str, Any]) -> Measured:
     """A line of the file."""
     return Measured(tuple(line["place"]), line.get("ranks", 1) > 1, line["seconds"])
 
 
 @cache
-def _measurements() -> dict[str, tuple[Measured, ...]]:
+def _measurements() -> dict[str, Lines]:
     found: dict[str, list[Measured]] = {}
     if TABLE.exists():
         table: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
         for line in table["measurements"]:
             found.setdefault(line["kind"], []).append(measured_of(line))
-    return {kind: tuple(lines) for kind, lines in found.items()}
+    return {kind: Lines(lines) for kind, lines in found.items()}

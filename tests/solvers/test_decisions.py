@@ -122,7 +122,7 @@ def test_the_nearest_measurements_decide():
 def test_the_table_names_solvers_that_there_are():
     known = {entry.name for entry in SOLVERS.all()}
     for lines in decisions._measurements().values():
-        for line in lines:
+        for line in lines.measured:
             assert len(line.place) == 5
             assert {part for name in line.seconds for part in name.split(" > ")} <= known
             assert all(time is None or time > 0.0 for time in line.seconds.values())
@@ -131,7 +131,7 @@ def test_the_table_names_solvers_that_there_are():
 def test_beyond_all_measurements_the_nearest_edge_counts():
     near = Measured((0.0, 0.0), False, {"a": 1.0, "b": 2.0})
     far = Measured((3.0, 4.0), False, {"a": 2.0, "b": 1.0})
-    table = [near] * 8 + [far] * 8
+    table = decisions.Lines([near] * 8 + [far] * 8)
     assert ranked(Case("k", (0.0, 4.0 + 100.0)), table)[0] == ranked(Case("k", (0.0, 4.0)), table)[0]
     assert ranked(Case("k", (-50.0, 0.0)), table)[0] == "a"
     assert ranked(Case("k", (3.0, 50.0)), table)[0] == "b"
