@@ -16,6 +16,9 @@ from benchmarks.race.worker import Outcome, Worker, compile_once
 BRIEF = 0.2
 """Seconds below which a rung is climbed twice, the better time counting: the choice of a setting is no lottery."""
 
+STANDING, NEARER = 2, 0.7
+"""A peer stops after so many rungs that did not bring its suboptimality down to such a share of its best."""
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -94,8 +97,11 @@ def suboptimality(objective: float, minimum: float) -> float:
 def climb(entrant: Entrant, limit: float, enough: float, minimum: float, longest: float = math.inf) -> float:
     """Run the rungs from the loosest on, until one is near the best objective known, fails or takes too long.
 
-    Near is within a suboptimality of `enough`, long above `longest` seconds. Returns the best objective known then.
+    Near is within a suboptimality of `enough`, long above `longest` seconds; STANDING long rungs one after another that
+    are not nearer than those before them are the end, too (a limit of its own was reached, or that of its rounding).
+    Returns the best objective known then.
     """
+    nearest, standing = math.inf, 0
     for rung in entrant.competitor.ladder(entrant.worker.task):
         outcome = entrant.worker.run(rung, limit)
         if outcome.status == "ok" and outcome.seconds < BRIEF:
@@ -108,7 +114,10 @@ def climb(entrant: Entrant, limit: float, enough: float, minimum: float, longest
         off = abs(outcome.objective - minimum)  # one that is better than all so far may get better still
         near = rung.target is None and not own and off <= enough * abs(minimum) < math.inf
         minimum = min(minimum, outcome.objective)
-        if near or outcome.status in ("time-out", "error", "unfit") or outcome.seconds > longest:
+        standing = standing + 1 if outcome.seconds > BRIEF and off > NEARER * nearest else 0
+        nearest = min(nearest, off)
+        failed = outcome.status in ("time-out", "error", "unfit")
+        if near or failed or standing == STANDING or outcome.seconds > longest:
             break
     return minimum
 

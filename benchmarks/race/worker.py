@@ -157,7 +157,7 @@ def compile_once(competitor: Competitor, task: Task) -> None:
 
 
 def warm_up(competitor: Competitor, task: Task, seconds: float) -> None:
-    """One run on a few rows, `seconds` long where it can be told; what goes wrong there shows in the run that counts."""
+    """One run on a few rows, `seconds` long where it can be told; errors show in the runs that count."""
     few = task.few()
     with contextlib.suppress(Exception):
         brief = replace(competitor, time_limit=seconds) if hasattr(competitor, "time_limit") else competitor  # type: ignore[type-var]

@@ -75,12 +75,18 @@ class MultiplexedRisk:
     def _measured(self, extent: Extent | None) -> Extent | None:
         """Of all ranks; None where one does not know."""
         mine = Extent(0, 0, 0.0) if extent is None else extent
-        numbers = [float(extent is not None), mine.rows, mine.entries, mine.rows * mine.square]
-        known, rows, entries, squares = self.group.sum(np.array(numbers))
-        ranks = self.group.size
-        return (
-            Extent(int(rows), int(entries), squares / max(rows, 1.0), ranks, mine.threads) if known == ranks else None
-        )
+        numbers = [
+            float(extent is not None),
+            mine.rows,
+            mine.entries,
+            mine.rows * mine.square,
+            mine.rows * mine.overlap,
+        ]
+        known, rows, entries, squares, overlaps = self.group.sum(np.array(numbers))
+        if known < self.group.size:
+            return None
+        each = max(rows, 1.0)
+        return Extent(int(rows), int(entries), squares / each, overlaps / each, self.group.size, mine.threads)
 
     # -- rank 0 ----------------------------------------------------------------------------------
 

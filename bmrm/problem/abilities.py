@@ -107,6 +107,7 @@ class Extent:
     rows : number of rows.
     entries : stored numbers, rows times features for dense data.
     square : mean squared norm of the rows of features, estimated from some of them.
+    overlap : mean squared product of two different rows, estimated from some of them.
     ranks : processes that share the data.
     threads : at most so many in each.
     """
@@ -114,8 +115,14 @@ class Extent:
     rows: int
     entries: int
     square: float
+    overlap: float = 0.0
     ranks: int = 1
     threads: int = 1
+
+    @property
+    def effective_rank(self) -> float:
+        """tr(S)^2 / tr(S^2) of the second moments S of the rows: how many directions they spread over, at least 1."""
+        return max(1.0, self.square**2 / max(self.overlap, 1e-300))
 
 
 class Traffic(Protocol):

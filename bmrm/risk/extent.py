@@ -1,6 +1,8 @@
-"""How large the data are, and how long their rows."""
+"""How large the data are, how long their rows, and how much these are alike."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -9,14 +11,40 @@ from bmrm.problem import Extent
 from bmrm.risk.columns import Columns
 from bmrm.risk.diagonal import diagonal
 
-SAMPLE = 300
-"""Rows whose norms are looked at."""
+SAMPLE, PAIRED = 300, 40
+"""Rows whose norms are looked at, and rows whose products with one another are."""
 
 
 def extent_of(X: Matrix, columns: Columns, bias: bool, threads: int) -> Extent:
     """Of rows `X` as solvers see them: features shifted and scaled, with the constant one if there is a bias."""
     rows = int(X.shape[0])
-    chosen = np.unique(np.linspace(0, rows - 1, min(rows, SAMPLE)).astype(np.int64))
-    few = X.select(chosen) if isinstance(X, Csr) else X[chosen]
-    squares = diagonal(few, columns, bias, np.ones(chosen.size)).sum()
-    return Extent(rows, nnz_of(X), float(squares) / max(1, chosen.size), threads=threads)
+    few = _some(X, SAMPLE)
+    count = int(few.shape[0])
+    squares = float(diagonal(few, columns, bias, np.ones(count)).sum())
+    overlap = _overlap(_some(few, PAIRED), columns, bias)
+    return Extent(rows, nnz_of(X), squares / max(1, count), overlap, threads=threads)
+
+
+def _some(X: Matrix, count: int) -> Matrix:
+    """Rows at equal distances."""
+    rows = int(X.shape[0])
+    chosen = np.unique(np.linspace(0, rows - 1, min(rows, count)).astype(np.int64))
+    return X.select(chosen) if isinstance(X, Csr) else X[chosen]
+
+
+def _overlap(X: Matrix, columns: Columns, bias: bool) -> float:
+    """Mean squared product of two different rows; that of the row with itself where there is one only."""
+    raw: Any = X.to_scipy() if isinstance(X, Csr) else np.asarray(X, np.float64)
+    count = int(raw.shape[0])
+    if columns.scale is not None:
+        raw = raw.multiply(columns.scale).tocsr() if isinstance(X, Csr) else raw * columns.scale
+    products = raw @ raw.T
+    products = products.toarray() if isinstance(X, Csr) else products
+    if columns.shift is not None:
+        shift = columns.shift if columns.scale is None else columns.shift * columns.scale
+        ahead = raw @ shift
+        products = products - ahead[:, None] - ahead + shift @ shift
+    products = products + float(bias)
+    if count > 1:
+        np.fill_diagonal(products, 0.0)
+    return float((products**2).sum()) / max(1, count * (count - 1))

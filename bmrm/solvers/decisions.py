@@ -35,6 +35,8 @@ NEIGHBOURS = 8
 """Measurements that are asked."""
 APART = 4.0
 """How far one process is from several, in squares of powers of ten; how many these are matters little."""
+MOST_RANK = 1e4
+"""A larger effective rank counts as this: of some rows that hardly overlap it is a rough guess."""
 BY_RANKS = ("dual_coordinate",)
 """Solvers whose steps change where ranks share the rows: measurements of one process do not tell of them there."""
 UNREACHED = math.log(100.0)
@@ -48,8 +50,8 @@ class Case:
     Attributes
     ----------
     kind : what risk and regularizer can do, as `kind_of` names it.
-    place : logarithms to base 10 of rows, dim, entries per row, strength, tolerance. Strength is that of the
-        regularizer, for rows of features of length 1, times rows.
+    place : logarithms to base 10 of rows, dim, entries per row, effective rank of the features, strength, tolerance.
+        Strength is that of the regularizer, for rows of features of length 1, times rows.
     shared : whether the rows are on several ranks.
     """
 
@@ -130,7 +132,8 @@ def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | No
         return None
     length = math.sqrt(extent.square or 1.0)  # features times c and weights divided by c are the same problem
     strength = extent.rows * (regularizer.l2 / length**2 or regularizer.l1 / length)
-    place = (extent.rows, risk.dim, extent.entries / max(1, extent.rows), strength, tolerance)
+    rank = min(extent.effective_rank, MOST_RANK)
+    place = (extent.rows, risk.dim, extent.entries / max(1, extent.rows), rank, strength, tolerance)
     logarithms = tuple(math.log10(max(number, 1e-16)) for number in place)
     return Case(kind_of(risk, regularizer), logarithms, extent.ranks > 1)
 

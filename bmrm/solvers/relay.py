@@ -15,8 +15,10 @@ from bmrm.solvers.pace import EARLY, LATE, Pace
 
 CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
-EAGER, PATIENT = 2.0, 10.0
+EAGER, PATIENT = 0.5, 10.0
 """A leg that would take so many times longer than it has taken makes room: within a chain, and for another chain."""
+SHORT = 8.0
+"""Passes within which a leg is not judged at first where the chain says who is next."""
 TRUST = 3.0
 """So many times the patience with solvers that get faster and faster."""
 
@@ -150,7 +152,7 @@ class Chains(IterativeSolver):
         relay = Relay(self, risk, regularizer, start, callback)
         story: list[str] = []
         refusal = IncompatibleError("no solver to choose from")
-        waiting, early = self._legs(), EARLY
+        waiting, longer = self._legs(), 1.0
         while waiting and not relay.ended:
             slow: list[Leg] = []
             for k, leg in enumerate(waiting):
@@ -158,16 +160,16 @@ class Chains(IterativeSolver):
                 solver = SOLVERS.make(leg.name)
                 patience = leg.patience * (TRUST if getattr(solver, "superlinear", False) else 1.0)
                 try:
-                    found = relay.run(solver, Pace(self.tolerance, patience, rival, early))
+                    found = relay.run(solver, Pace(self.tolerance, patience, rival, longer * leg.early))
                 except IncompatibleError as error:
                     refusal = error
                     continue
                 story.append(_told(leg.name, found, relay.left is not None, self.reasons.get(leg.name, "")))
                 if relay.left is not None:
-                    slow.append(leg._replace(left=relay.left, patience=PATIENT))
+                    slow.append(leg._replace(left=relay.left, patience=PATIENT, early=EARLY))
                 if relay.ended:
                     break
-            waiting, early = sorted(slow, key=lambda leg: leg.left), LATE * early
+            waiting, longer = sorted(slow, key=lambda leg: leg.left), LATE * longer
         if relay.total is None:
             raise refusal
         return dataclasses.replace(relay.total, solver=", then ".join(story))
@@ -176,15 +178,19 @@ class Chains(IterativeSolver):
         legs = []
         for chain in self.names:
             *first, last = chain.split(CHAINED)
-            legs += [*(Leg(name, EAGER) for name in first), Leg(last, PATIENT)]
+            legs += [*(Leg(name, EAGER, SHORT) for name in first), Leg(last, PATIENT, EARLY)]
         return legs
 
 
 class Leg(NamedTuple):
-    """A solver in its turn, the patience that it deserves, and the passes that it will presumably still take."""
+    """A solver in its turn, the patience that it deserves, and the passes that it will presumably still take.
+
+    `early` are the passes within which it is not judged at its first turn.
+    """
 
     name: str
     patience: float
+    early: float
     left: float = 0.0
 
 

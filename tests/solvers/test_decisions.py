@@ -9,6 +9,7 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
+from bmrm.problem import Extent, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
@@ -48,7 +49,8 @@ def test_a_place_is_logarithms():
     assert case is not None
     X = risk.data.X
     strength = np.log10(0.01 * 100 / np.mean(np.sum(X * X, axis=1)))
-    np.testing.assert_allclose(case.place, [2.0, np.log10(5), np.log10(5), strength, -3.0], atol=1e-12)
+    rank = np.log10(ability(risk, Extent).effective_rank)
+    np.testing.assert_allclose(case.place, [2.0, np.log10(5), np.log10(5), rank, strength, -3.0], atol=1e-12)
 
 
 @pytest.mark.parametrize(("regularizer", "power"), [(L2, 2), (L1, 1)])
@@ -123,7 +125,7 @@ def test_the_table_names_solvers_that_there_are():
     known = {entry.name for entry in SOLVERS.all()}
     for lines in decisions._measurements().values():
         for line in lines.measured:
-            assert len(line.place) == 5
+            assert len(line.place) == 6
             assert {part for name in line.seconds for part in name.split(" > ")} <= known
             assert all(time is None or time > 0.0 for time in line.seconds.values())
 
