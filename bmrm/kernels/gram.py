@@ -100,17 +100,17 @@ def add_gram_of_columns(indptr, indices, values, ones, weights, position, out): 
     With `ones` every stored value is 1, whatever `values` are.
     """
     width, flat = U(out.shape[1]), out.reshape(-1)
-    columns, kept = np.empty(out.shape[0], np.uint32), np.empty(out.shape[0])
+    columns, kept = np.empty(out.shape[0] + 1, np.uint32), np.ones(out.shape[0] + 1)
     for i in range(weights.size):
         if weights[i] == 0.0:
             continue
         count = U(0)
-        for p in range(U(indptr[i]), U(indptr[i + 1])):
+        for p in range(U(indptr[i]), U(indptr[i + 1])):  # a column that is not wanted is overwritten by the next
             at = position[indices[p]]
-            if at >= 0:
-                columns[count] = at
-                kept[count] = 1.0 if ones else values[p]
-                count += U(1)
+            columns[count] = at
+            if not ones:
+                kept[count] = values[p]
+            count += U(at >= 0)
         _add_products(columns, kept, U(0), count, weights[i], width, flat)
 
 
