@@ -89,12 +89,14 @@ def _add_dense(X: NDArray[np.float64], weights: Vector, kept: Rows | None, out: 
 def _weighted(block: Array, weights: Vector) -> Array:
     """block' diag(weights) block; a product of a matrix with itself is half the work for BLAS."""
     least, most = float(weights.min()), float(weights.max())
-    if least == most:
-        return most * (block.T @ block)
     if least < 0.0:
-        return (block * weights[:, None]).T @ block
-    scaled = block * np.sqrt(weights)[:, None]
-    return scaled.T @ scaled
+        product: Array = (block * weights[:, None]).T @ block
+    elif least == most:
+        product = most * (block.T @ block)
+    else:
+        scaled = block * np.sqrt(weights)[:, None]
+        product = scaled.T @ scaled
+    return product
 
 
 def _blocks(weights: Vector, width: int) -> list[Rows]:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from inspect import signature
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from bmrm.problem import Callback, IncompatibleError, Iteration, Regularizer, Risk, Scores, Solution, Status, Vector
@@ -15,10 +16,10 @@ from bmrm.solvers.pace import EARLY, LATE, Pace
 
 CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
-EAGER, PATIENT = 0.5, 10.0
+EAGER, PATIENT = 2.0, 10.0
 """A leg that would take so many times longer than it has taken makes room: within a chain, and for another chain."""
-SHORT = 8.0
-"""Passes within which a leg is not judged at first where the chain says who is next."""
+HASTE, SHORT = 0.5, 8.0
+"""The same within a chain whose next solver gets faster and faster, and passes within which it is not judged then."""
 TRUST = 3.0
 """So many times the patience with solvers that get faster and faster."""
 
@@ -157,10 +158,9 @@ class Chains(IterativeSolver):
             slow: list[Leg] = []
             for k, leg in enumerate(waiting):
                 rival = min([other.left for other in [*waiting[k + 1 :], *slow]], default=None)
-                solver = SOLVERS.make(leg.name)
-                patience = leg.patience * (TRUST if getattr(solver, "superlinear", False) else 1.0)
+                patience = leg.patience * (TRUST if _superlinear(leg.name) else 1.0)
                 try:
-                    found = relay.run(solver, Pace(self.tolerance, patience, rival, longer * leg.early))
+                    found = relay.run(SOLVERS.make(leg.name), Pace(self.tolerance, patience, rival, longer * leg.early))
                 except IncompatibleError as error:
                     refusal = error
                     continue
@@ -177,9 +177,15 @@ class Chains(IterativeSolver):
     def _legs(self) -> list[Leg]:
         legs = []
         for chain in self.names:
-            *first, last = chain.split(CHAINED)
-            legs += [*(Leg(name, EAGER, SHORT) for name in first), Leg(last, PATIENT, EARLY)]
+            parts = chain.split(CHAINED)
+            for name, after in pairwise(parts):
+                legs.append(Leg(name, HASTE, SHORT) if _superlinear(after) else Leg(name, EAGER, EARLY))
+            legs.append(Leg(parts[-1], PATIENT, EARLY))
         return legs
+
+
+def _superlinear(name: str) -> bool:
+    return getattr(SOLVERS.make(name), "superlinear", False)
 
 
 class Leg(NamedTuple):
