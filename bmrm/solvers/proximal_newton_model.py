@@ -22,6 +22,8 @@ TINY = 1e-14
 """What is added to the diagonal of linear systems, relative to its largest entry."""
 SOLUTIONS = 30
 """Systems solved one after another, each with a coordinate less, before coordinate descent looks at all again."""
+WORK = 1e10
+"""Operations in linear systems after which the model is left as it is: a step that lowers it is a step."""
 RIDGE = 1e-12
 """What is added to the diagonal, times its mean: columns may be empty, or flat where the loss is."""
 
@@ -71,13 +73,14 @@ def minimum(H: Matrix, q: Vector, w: Vector, l1: float, l2: float, goal: float) 
     """
     x: Vector = w.copy()
     q = q.copy()
-    left = math.inf
+    left, work = math.inf, 0.0
     for _ in range(ROUNDS):
         left = gram_sweeps(H, q, x, l1, l2, goal, SWEEPS)
-        if left <= goal:
+        if left <= goal or work > WORK:
             break
         for _ in range(SOLUTIONS):
-            if _solved(H, q, x, l1, l2):
+            work += float(np.count_nonzero(x)) ** 3 / 3.0
+            if _solved(H, q, x, l1, l2) or work > WORK:
                 break
         left = violations(q, x, l1, l2, np.empty_like(x))
         if left <= goal:
