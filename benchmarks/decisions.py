@@ -42,6 +42,7 @@ CANDIDATES = (
     "lbfgs",
     f"lbfgs{CHAINED}line_search_bundle",
     "line_search_bundle",
+    "bundle",
     "proximal_gradient",
 )
 TOLERANCES = (1e-3, 1e-6)
