@@ -23,6 +23,7 @@ class Ours:
     solver: str = "auto"
     targets: tuple[float, ...] = (1e-3, 1e-6)
     time_limit: float = 60.0
+    iterations: int = 10**7
     threads: int = 1
     name: str = field(init=False)
     family: str = "bmrm"
@@ -54,7 +55,7 @@ class Ours:
         loss = LOSSES.make(task.loss, dict(task.problem.options))
 
         def trial(rung: Rung) -> Trial:
-            limits = {"max_iterations": 10**7, "time_limit": self.time_limit}
+            limits = {"max_iterations": self.iterations, "time_limit": self.time_limit}
             solver = SOLVERS.make(self.solver, {**rung.options, **limits})
             found: list[Any] = []
 

@@ -27,8 +27,8 @@ MEMORY = 0.6
 """Share of the machine's memory that a competitor may address."""
 BUSY = 2.0
 """With the clock of the processor, a run may take so many times its limit by the wall clock."""
-COMPILE, WARM = 4.0, 0.5
-"""Seconds for a run on a few rows that compiles, and for one that loads what is compiled, where it can be told so."""
+WARM = 300
+"""Iterations of a run that only warms up, of a competitor that can be told so: some never end on a few rows."""
 PATIENCE = 120.0
 """Seconds that preparation may take, beside the time limit of a run."""
 
@@ -127,7 +127,7 @@ def _serve(pipe: Any, worker: Worker, folder: str) -> None:
         os.dup2(nowhere.fileno(), 2)
     warnings.simplefilter("ignore")
     try:
-        warm_up(competitor, task, WARM)
+        warm_up(competitor, task)
         prepared = competitor.prepare(task)
         pipe.send("ready")
     except Exception as error:
@@ -153,16 +153,16 @@ def compile_once(competitor: Competitor, task: Task) -> None:
         _COMPILED.add(key)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            warm_up(competitor, task, COMPILE)
+            warm_up(competitor, task)
 
 
-def warm_up(competitor: Competitor, task: Task, seconds: float) -> None:
-    """One run on a few rows, `seconds` long where it can be told; errors show in the runs that count."""
+def warm_up(competitor: Competitor, task: Task) -> None:
+    """One run on a few rows; what goes wrong there shows in the run that counts."""
     few = task.few()
     with contextlib.suppress(Exception):
-        brief = replace(competitor, time_limit=seconds) if hasattr(competitor, "time_limit") else competitor  # type: ignore[type-var]
+        brief = replace(competitor, iterations=WARM) if hasattr(competitor, "iterations") else competitor  # type: ignore[type-var]
         prepared = brief.prepare(few)
-        prepared(competitor.ladder(few)[0]).train()
+        prepared(brief.ladder(few)[0]).train()
 
 
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
