@@ -6,13 +6,11 @@ import dataclasses
 import math
 from typing import Any
 
-from bmrm.problem import Extent, IncompatibleError, InputError, Iteration, RowSample, Vector
+from bmrm.problem import IncompatibleError, InputError, Iteration, RowSample, Vector
 from bmrm.solvers.monitor import Monitor
 
 WELL_POSED = 2
 """Rows for each feature in a sample that is worth it."""
-SMALL = 100_000
-"""Entries of data on which a whole iteration costs less than looking for a start."""
 ENOUGH = 100
 """Iterations at most."""
 
@@ -32,7 +30,7 @@ def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool) -> tuple[V
     """
     offer = monitor.risk.ability(RowSample)
     rows = 0 if offer is None else round(solver.sample * offer.rows)
-    if offer is None or rows < WELL_POSED * monitor.risk.dim or _small(monitor):
+    if offer is None or rows < WELL_POSED * monitor.risk.dim:
         return None
     enough = monitor.risk.dim / rows
     rough = dataclasses.replace(solver, tolerance=max(enough, solver.tolerance), max_iterations=ENOUGH)
@@ -50,8 +48,3 @@ def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool) -> tuple[V
         return None
     monitor.risk.count.passes += found.passes * rows / offer.rows
     return found.w, rows
-
-
-def _small(monitor: Monitor) -> bool:
-    extent = monitor.risk.ability(Extent)
-    return extent is not None and extent.entries < SMALL

@@ -123,7 +123,7 @@ def test_auto_takes_what_is_less_work():
 
 
 def test_a_sample_gives_the_start():
-    risk = made("logistic", rows=40000, features=20)
+    risk = made("logistic", rows=8000, features=20)
     with_sample, without = (Newton(tolerance=1e-9, sample=share).minimize(risk, L2(LAM)) for share in (0.05, 0.0))
     assert with_sample.objective == pytest.approx(without.objective, rel=1e-9)
     assert with_sample.iterations < without.iterations
