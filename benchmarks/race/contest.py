@@ -16,6 +16,8 @@ from benchmarks.race.worker import Outcome, Worker, compile_once
 BRIEF = 0.2
 """Seconds below which a rung is climbed twice, the better time counting: the choice of a setting is no lottery."""
 
+COLD = 60.0
+"""Seconds, at least, for our untimed runs, which may have to compile."""
 STANDING, NEARER = 2, 0.7
 """A peer stops after so many rungs that did not bring its suboptimality down to such a share of its best."""
 
@@ -153,9 +155,14 @@ def hold(task: Task, ours: Sequence[Competitor], peers: Sequence[Competitor], ru
 
 
 def _reference(entrant: Entrant, task: Task, rules: Rules) -> Outcome:
-    """Our tightest run, untimed: it warms everything up and tells where the minimum is."""
-    rung = Rung("reference", {"tolerance": 0.01 * min(rules.accuracies)}, 0.0)
-    return entrant.worker.run(rung, 3.0 * rules.limit)
+    """Our tightest run, untimed, after one at each rung: it tells where the minimum is, and all of them warm up.
+
+    On a few rows `auto` may choose other solvers, so only runs on all rows fill a cold cache of kernels.
+    """
+    limit = max(3.0 * rules.limit, COLD)
+    for rung in entrant.competitor.ladder(task):
+        entrant.worker.run(rung, limit)
+    return entrant.worker.run(Rung("reference", {"tolerance": 0.01 * min(rules.accuracies)}, 0.0), limit)
 
 
 def _seconds(entrant: Entrant, accuracy: float, minimum: float) -> float:
