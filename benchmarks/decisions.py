@@ -54,8 +54,8 @@ LIMIT, LATE, SHORTEST = 3.0, 5.0, 0.1
 class Shape:
     """Rows, features and entries a row; dense where all features are present.
 
-    `spread` says how the rows spread over the directions: "mixed", "even" (all alike; in sparse rows those that are
-    common count less, as in texts weighted by tf-idf) or "uneven" (dense only: each counts less than the one before).
+    `spread` says how the rows spread over the directions: "mixed", "even" (all alike; in sparse rows features that
+    are common count less, as in texts weighted by tf-idf) or "uneven" (dense only: each counts less than the one before).
     """
 
     rows: int
