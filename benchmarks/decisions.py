@@ -55,7 +55,8 @@ class Shape:
     """Rows, features and entries a row; dense where all features are present.
 
     `spread` says how the rows spread over the directions: "mixed", "even" (all alike; in sparse rows features that
-    are common count less, as in texts weighted by tf-idf) or "uneven" (dense only: each counts less than the one before).
+    are common count less, as in texts weighted by tf-idf) or "uneven" (dense only: each counts less than the
+    one before).
     """
 
     rows: int
