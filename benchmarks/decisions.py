@@ -114,6 +114,8 @@ SHAPES = (
     Shape(60_000, 80, 80, "even"),
     Shape(50_000, 300, 12, "even"),
     Shape(20_000, 40_000, 70, "even"),
+    Shape(7_000, 250, 250, "uneven"),
+    Shape(3_000, 180, 45),
 )
 
 
@@ -226,7 +228,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--problems", nargs="+", default=["*"], metavar="PATTERN", help="only those whose names match")
     parser.add_argument("--anew", action="store_true", help="forget the old table first")
-    parser.add_argument("--solvers", nargs="*", default=list(CANDIDATES))
+    parser.add_argument(
+        "--solvers", nargs="*", default=list(CANDIDATES), help="measure these; the others keep their times, if any"
+    )
     parser.add_argument("--judge", action="store_true", help="measure nothing, say how good the choices are")
     options = parser.parse_args()
     if options.judge:
@@ -315,6 +319,7 @@ def write(lines: list[dict[str, Any]], keep: bool) -> None:
     if keep and TABLE.exists():
         mine = {line["problem"] for line in lines}
         lines = [line for line in read() if line["problem"] not in mine] + lines
+    lines = [line for line in lines if line["seconds"]]
     about = "Processor seconds, one thread, to a certified gap on generated problems; written by"
     about += f" python -m benchmarks.decisions; {machine()}"
     text = ",\n".join(json.dumps(line) for line in lines)

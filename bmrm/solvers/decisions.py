@@ -6,6 +6,7 @@ measurements: for problems of known size and strength the seconds that each solv
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ from bmrm.problem import (
 from bmrm.solvers.relay import CHAINED
 
 TABLE = Path(__file__).with_name("decisions.json")
-NEIGHBOURS = 8
+NEIGHBOURS = 16
 """Measurements that are asked."""
 APART = 4.0
 """How far one process is from several, in squares of powers of ten; how many these are matters little."""
@@ -39,7 +40,11 @@ MOST_RANK = 1e4
 """A larger effective rank counts as this: of some rows that hardly overlap it is a rough guess."""
 BY_RANKS = ("dual_coordinate",)
 """Solvers whose steps change where ranks share the rows: measurements of one process do not tell of them there."""
-UNREACHED = math.log(100.0)
+NEAR, STEEP = 0.1, 2.0
+"""A measurement counts by (distance + NEAR) to the power -STEEP."""
+HARD = 1.5
+"""So much more than in proportion counts the logarithm of a time over the best: large losses are to be avoided."""
+UNREACHED = math.log(30.0)
 """What counts for a solver that did not fit or did not reach the gap: the logarithm of its time over the best."""
 
 
@@ -76,24 +81,44 @@ class Measured:
 
 
 class Lines:
-    """All lines of one kind.
+    """All lines of one kind, as arrays.
 
     Parameters
     ----------
-    measured : the lines.
+    measured : the lines; at least one.
     """
 
     def __init__(self, measured: Sequence[Measured]) -> None:
         self.measured = tuple(measured)
         self._places = np.array([line.place for line in self.measured])
         self._shared = np.array([line.shared for line in self.measured], bool)
+        self.names = sorted({name for line in self.measured for name in line.seconds})
+        """Solvers that were measured anywhere."""
+        self._known: NDArray[np.bool_] = np.array(
+            [[name in line.seconds for name in self.names] for line in self.measured], bool
+        )
+        self._behind: NDArray[np.float64] = np.array([self._penalties(line) for line in self.measured])
 
     @cached_property
-    def of_one_process(self) -> Lines:
-        """Those that were not measured over ranks."""
-        return Lines([line for line in self.measured if not line.shared])
+    def of_one_process(self) -> Lines | None:
+        """Those that were not measured over ranks; None if there are none."""
+        lines = [line for line in self.measured if not line.shared]
+        return Lines(lines) if lines else None
 
-    def distances(self, case: Case) -> NDArray[np.float64]:
+    @cached_property
+    def over_ranks(self) -> Lines:
+        """All, without those times of one process that say nothing of several."""
+        return Lines([line if line.shared else _without(line, BY_RANKS) for line in self.measured])
+
+    def penalties(self, case: Case) -> dict[str, float]:
+        """By solver, how far behind the best it was on the lines near the case, which count by their nearness."""
+        distances = self._distances(case)
+        near = np.argsort(distances, kind="stable")[:NEIGHBOURS]
+        total = (distances[near] + NEAR) ** -STEEP @ self._behind[near]
+        known = np.any(self._known[near], axis=0)
+        return {name: float(total[k]) for k, name in enumerate(self.names) if known[k]}
+
+    def _distances(self, case: Case) -> NDArray[np.float64]:
         """Of every line from the case, in squares of powers of ten.
 
         The case is moved to the edge of what was measured first: how far beyond it lies says nothing of what is near.
@@ -101,6 +126,17 @@ class Lines:
         place = np.clip(case.place, self._places.min(axis=0), self._places.max(axis=0))
         apart = APART * (self._shared != case.shared)
         return apart + ((self._places - place) ** 2).sum(axis=1)  # type: ignore[no-any-return]
+
+    def _penalties(self, line: Measured) -> list[float]:
+        times = [line.seconds.get(name) for name in self.names]
+        best = min((time for time in times if time is not None), default=1.0)
+        return [(UNREACHED if time is None else math.log(time / best)) ** HARD for time in times]
+
+
+def _without(line: Measured, names: Sequence[str]) -> Measured:
+    """The line without the times of solvers and chains in which one of `names` has a part."""
+    seconds = {name: None if set(name.split(CHAINED)) & set(names) else time for name, time in line.seconds.items()}
+    return dataclasses.replace(line, seconds=seconds)
 
 
 def kind_of(risk: Risk, regularizer: Regularizer) -> str:
@@ -144,30 +180,12 @@ def ranked(case: Case, table: Lines | None = None) -> list[str]:
     `table` has the lines of this kind, None for those of the file.
     """
     lines = _measurements().get(case.kind) if table is None else table
-    lines = lines if lines is None or case.shared else lines.of_one_process
-    if lines is None or not lines.measured:
+    if lines is not None:
+        lines = lines.over_ranks if case.shared else lines.of_one_process
+    if lines is None:
         return []
-    distances = lines.distances(case)
-    near = np.argsort(distances, kind="stable")[:NEIGHBOURS]
-    penalty = {name: 0.0 for k in near for name in lines.measured[k].seconds}
-    for k in near:
-        times = _that_tell(lines.measured[k], case)
-        best = min((time for time in times.values() if time is not None), default=1.0)
-        for name in penalty:
-            time = times.get(name)
-            behind = UNREACHED if time is None else math.log(time / best)
-            penalty[name] += behind / (float(distances[k]) + 0.1)
-    return sorted(penalty, key=lambda name: (penalty[name], name))
-
-
-def _that_tell(measured: Measured, case: Case) -> dict[str, float | None]:
-    """The seconds that say something of the case."""
-    everything = measured.shared == case.shared
-    return {
-        name: time
-        for name, time in measured.seconds.items()
-        if everything or not any(part in BY_RANKS for part in name.split(CHAINED))
-    }
+    penalties = lines.penalties(case)
+    return sorted(penalties, key=lambda name: (penalties[name], name))
 
 
 def measured_of(line: Mapping[str, Any]) -> Measured:

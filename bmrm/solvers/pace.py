@@ -10,12 +10,14 @@ EARLY = 12.0
 """Passes within which a solver is not judged at first."""
 LATE, LESS = 8.0, 2.0
 """After so many times as many passes there is no more patience than this, and no rival's greater slowness helps."""
+RECENT = 0.25
+"""The share of a long run that tells how fast it is: one that has come to a plateau is not to be praised for before."""
 CLEARLY = 2.0
 """A rival that would need so many times fewer passes is preferred."""
 
 
 class Pace:
-    """Extrapolates the last half of a run to the tolerance; in passes, so that runs can be repeated.
+    """Extrapolates the last half, later the last quarter, of a run to the tolerance; in passes, to be repeatable.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ class Pace:
     def __init__(self, tolerance: float, patience: float, rival: float | None = 0.0, early: float = EARLY) -> None:
         self.slow = False
         self.left = math.inf
-        """Passes to the tolerance at the rate of the last half; inf before there was any progress."""
+        """Passes to the tolerance at the latest rate; inf before there was any progress."""
         self._patience, self._rival, self._early = patience, rival, early
         self._goal = math.log(max(tolerance, 1e-14))
         self._moves: list[tuple[float, float]] = []
@@ -44,10 +46,10 @@ class Pace:
             return False
         late = used > LATE * self._early
         if gap == least and last == line.passes:
-            half = first + 0.5 * used
-            then, before = [pair for pair in self._moves if pair[0] <= half][-1]
+            since = line.passes - (RECENT if late else 0.5) * used
+            then, before = [pair for pair in self._moves if pair[0] <= since][-1]
             fallen = before - gap
-            self.left = (gap - self._goal) * (line.passes - max(then, half)) / fallen if fallen > 0.0 else math.inf
+            self.left = (gap - self._goal) * (line.passes - max(then, since)) / fallen if fallen > 0.0 else math.inf
             slow = self.left > (min(LESS, self._patience) if late else self._patience) * used
         else:  # some solvers look at the gap now and then only
             slow = used > (1.0 + self._patience) * max(last - first, self._early)
