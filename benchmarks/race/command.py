@@ -53,7 +53,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--output", type=Path, help="folder of the results; runs/benchmarks/<time>")
     made.add_argument("--extras", nargs="*", choices=tuple(EXTRAS), help="other tables; all where nothing is chosen")
     made.add_argument("--page", action="store_true", help="write docs/benchmarks.md, too")
-    made.add_argument("--from", dest="source", type=Path, metavar="JSON", help="run nothing: tables of an old race")
+    made.add_argument(
+        "--from", dest="sources", nargs="+", type=Path, metavar="JSON", help="run nothing: tables of old races, joined"
+    )
     made.add_argument("--list", action="store_true", help="list the problems and the peers, run nothing")
     return made
 
@@ -65,13 +67,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _list(options)
         return
     folder = options.output or options.resume or RUNS / time.strftime("%Y%m%d-%H%M%S")
-    found = results.read(options.source) if options.source else _race(options, arguments, folder)
+    found = _old(options.sources) if options.sources else _race(options, arguments, folder)
     results.write(folder, found)
     print(f"\n{tables.classes(found['problems'])}\nwritten: {page.write(folder, found, options.page)}")
     if options.compare:
         text = comparison.report(found, results.read(options.compare))
         (folder / "changes.md").write_text(text)
         print(f"\n{text}")
+
+
+def _old(sources: Sequence[Path]) -> dict[str, Any]:
+    """An old race, or several as one, in the order of `--list`; what they have not got is named."""
+    parts = [results.read(source) for source in sources]
+    found = parts[0] if len(parts) == 1 else results.joined(parts)
+    if len(parts) > 1:
+        places = {problem.name: place for place, problem in enumerate(all_problems())}
+        found["problems"].sort(key=lambda record: places.get(record["name"], len(places)))
+        there = {one["name"] for one in [*found["problems"], *found["missing"]]}
+        found["missing"] += [{"name": name, "reason": "not raced"} for name in places if name not in there]
+    return found
 
 
 def _race(options: argparse.Namespace, arguments: Sequence[str] | None, folder: Path) -> dict[str, Any]:
@@ -138,8 +152,8 @@ def command_line(arguments: Sequence[str]) -> str:
     return " ".join(["python -m benchmarks.race", *kept])
 
 
-PLACES = ("--output", "--resume", "--compare", "--only-ours", "--from")
-"""Options that are followed by a path."""
+PLACES = ("--output", "--resume", "--compare", "--only-ours")
+"""Options that are followed by a path; `--from` runs nothing."""
 
 
 def _extras(options: argparse.Namespace, rules: Rules, cores: set[int]) -> list[dict[str, Any]]:

@@ -99,7 +99,7 @@ def profile(records: Sequence[Record], path: Path) -> Path:
         title="Performance profile",
     )
     axis.grid(visible=True, alpha=0.3)
-    if records:
+    if axis.lines:
         axis.legend(frameon=False, fontsize=8, loc="lower right")
     return _save(figure, path)
 

@@ -15,7 +15,9 @@ from benchmarks.race.targets import KINDS
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 HEAD = """# Benchmarks
 
-Written by `{command}`; every figure can be produced again by it. Machine: {machine}. {rounds}
+Every figure here can be produced again by
+{runs}
+Machine: {machine}.
 
 All programs minimise the same J(w) = l1 ||w||_1 + l2/2 ||w||^2 + mean loss, without an intercept. Every returned w is
 judged by one float64 formula of NumPy and SciPy; suboptimality is (J - J*) / |J*|, J* the smallest J that anybody has
@@ -40,9 +42,9 @@ USAGE = """
     python -m benchmarks.race --resume FOLDER                   # go on with a race that was interrupted
 
 Results go to `runs/benchmarks/`: `race.json`, `race.csv`, `race.md`, a plot for each problem; `--from FOLDER --page`
-makes the page of an old race. Python peers come with the extra `bench`, but for those that are built from source: dlib
-and sklearn-contrib-lightning take part where they are installed. `--clock cpu` measures the time that a process
-had its core, for a machine that does other work.
+makes the page of an old race, or of several that shared out the problems. Python peers come with the extra `bench`,
+but for those that are built from source: dlib and sklearn-contrib-lightning take part where they are installed.
+`--clock cpu` measures the time that a process had its core, for a machine that does other work.
 
 {programs}
 """
@@ -91,14 +93,20 @@ def text(results: Mapping[str, Any], figures: str) -> str:
 
 
 def _facts(results: Mapping[str, Any]) -> dict[str, str]:
-    machine, options = results["machine"], results["options"]
-    clock = "processor" if options["clock"] == "cpu" else "wall"
+    machine = results["machine"]
     return {
-        "command": results["command"],
+        "runs": "\n".join(_run(run) for run in results.get("runs", [results])),
         "machine": f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}",
-        "rounds": f"Up to {options['repetitions']} rounds, {clock} clock, {options['limit']:g} s at most for a run.",
         "ours": "solver: auto",
     }
+
+
+def _run(run: Mapping[str, Any]) -> str:
+    """A line on what was asked for."""
+    options = run["options"]
+    clock = "processor" if options["clock"] == "cpu" else "wall"
+    rounds = f"up to {options['repetitions']} rounds, {clock} clock, {options['limit']:g} s at most for a run"
+    return f"\n    {run['command']}\n\n(bmrm at commit {run['commit'] or 'unknown'}; {rounds}).\n"
 
 
 def _missing(results: Mapping[str, Any], records: Any) -> str:
@@ -109,8 +117,7 @@ def _missing(results: Mapping[str, Any], records: Any) -> str:
     failures = tables.failures(records)
     parts.append(_folded("Failures and time-outs", failures) if failures else "")
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-    commit = results.get("commit") or "unknown"
-    return "".join([*parts, f"\nVersions: bmrm at commit {commit}, {versions}.\n"])
+    return "".join([*parts, f"\nVersions: {versions}.\n"])
 
 
 def _folded(title: str, content: str) -> str:

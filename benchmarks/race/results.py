@@ -97,6 +97,37 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
+def joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One race from several that shared out the problems.
+
+    Raises SystemExit where they are not of the same machine, versions and clock, or where a problem is in two.
+    """
+    first = parts[0]
+    for other in parts[1:]:
+        for what in ("machine", "versions"):
+            if other[what] != first[what]:
+                raise SystemExit(f"races of different {what} cannot be joined: {first[what]} and {other[what]}")
+        if other["options"]["clock"] != first["options"]["clock"]:
+            raise SystemExit("races of different clocks cannot be joined")
+    records = [record for part in parts for record in part["problems"]]
+    names = [record["name"] for record in records]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SystemExit(f"in more than one race: {', '.join(twice)}")
+    missing = {one["name"]: one for part in parts for one in part["missing"] if one["name"] not in names}
+    return {
+        "schema": SCHEMA,
+        "started": min(part["started"] for part in parts),
+        "machine": first["machine"],
+        "versions": first["versions"],
+        "runs": [{key: part[key] for key in ("command", "commit", "options")} for part in parts],
+        "options": first["options"],
+        "missing": list(missing.values()),
+        "extras": [extra for part in parts for extra in part["extras"]],
+        "problems": records,
+    }
+
+
 def _lines(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     lines = []
     for record in records:

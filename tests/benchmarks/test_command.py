@@ -47,6 +47,31 @@ def test_from_the_command_to_the_page(tmp_path: Path) -> None:
     assert "slower" in (tmp_path / "two" / "changes.md").read_text()
 
 
+@pytest.mark.usefixtures("small_race")
+def test_races_that_shared_out_the_problems_are_joined(tmp_path: Path) -> None:
+    small = ["--peers", "none", "--repetitions", "1", "--limit", "1", "--extras"]
+    for place, problem in enumerate(TINY):
+        command.main([*small, "--problems", problem.name, "--output", str(tmp_path / str(place))])
+    parts = [str(tmp_path / str(place)) for place in reversed(range(len(TINY)))]
+    command.main(["--from", *parts, "--output", str(tmp_path / "all")])
+    found = results.read(tmp_path / "all")
+    assert [record["name"] for record in found["problems"]] == [problem.name for problem in TINY]
+    text = (tmp_path / "all" / "race.md").read_text()
+    assert all(f"--problems '{problem.name}'" in text for problem in TINY)
+    command.main(["--from", parts[0], "--output", str(tmp_path / "one")])
+    with pytest.raises(SystemExit, match=f"more than one race: {TINY[0].name}"):
+        command.main(["--from", *parts, parts[-1], "--output", str(tmp_path / "twice")])
+
+
+def test_what_was_not_raced_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "all_problems", lambda: TINY)
+    head = {"schema": 1, "machine": {}, "versions": {}, "started": "", "extras": [], "options": {"clock": "cpu"}}
+    for name in "ab":
+        results.write(tmp_path / name, head | {"command": "x", "commit": "", "missing": [], "problems": []})
+    found = command._old([tmp_path / "a", tmp_path / "b"])
+    assert found["missing"] == [{"name": problem.name, "reason": "not raced"} for problem in TINY]
+
+
 def record(seconds: float | None, peer: float) -> dict:
     best = {} if seconds is None else {"0.001": {"rung": "x", "seconds": [seconds] * 5, "in_rounds": True}}
     theirs = {"0.001": {"rung": "x", "seconds": [peer] * 5, "in_rounds": True}}
