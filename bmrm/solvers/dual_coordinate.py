@@ -34,7 +34,7 @@ from bmrm.solvers import register
 from bmrm.solvers.certificate import plane_bound
 from bmrm.solvers.monitor import ROUNDING, IterativeSolver, Monitor
 
-FIRST_LOOK, SPACING = 16, 2
+FIRST_LOOK, SPACING = 5, 2
 """The first sweep after which the point is evaluated though the gap seems too large, and the factor to the next."""
 NOTHING_GAINED = 8
 """Evaluations in a row without progress before a run counts as stalled."""
@@ -70,8 +70,8 @@ class DualCoordinate(IterativeSolver):
 
     An iteration is a sweep over the open rows, or several where they are few: rows whose slope would stay if the score
     moved by several times what scores move in a sweep are set aside. On the way the gap is guessed. Objective and
-    bound, J at w and the plane, are evaluated only when the guess is within the tolerance, and at iterations 16, 32,
-    64, ...; in between the history repeats the last values. Rows set aside come back when the gap proves larger than
+    bound, J at w and the plane, are evaluated only when the guess is within the tolerance, and at iterations 5, 10,
+    20, ...; in between the history repeats the last values. Rows set aside come back when the gap proves larger than
     guessed. Over several ranks each sweeps its own rows with curvatures times the number of ranks, and the changes add
     up.
 

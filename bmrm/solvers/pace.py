@@ -10,6 +10,8 @@ EARLY = 12.0
 """Passes within which a solver is not judged at first."""
 LATE, LESS = 8.0, 2.0
 """After so many times as many passes there is no more patience than this, and no rival's greater slowness helps."""
+HOPELESS = 12.0
+"""Where it is judged earlier still it takes so much more."""
 RECENT = 0.25
 """The share of a long run that tells how fast it is: one that has come to a plateau is not to be praised for before."""
 CLEARLY = 2.0
@@ -26,13 +28,22 @@ class Pace:
     rival : passes that another solver would still take, 0 where that is not known, None where there is no other. A run
         is slow, too, when it would take twice as many; it is not when it would take fewer.
     early : passes within which the run is not judged; after 8 times as many it is judged more severely.
+    unjudged : where it is less than `early`, the run is left where it is hopeless between the two.
     """
 
-    def __init__(self, tolerance: float, patience: float, rival: float | None = 0.0, early: float = EARLY) -> None:
+    def __init__(
+        self,
+        tolerance: float,
+        patience: float,
+        rival: float | None = 0.0,
+        early: float = EARLY,
+        unjudged: float | None = None,
+    ) -> None:
         self.slow = False
         self.left = math.inf
         """Passes to the tolerance at the latest rate; inf before there was any progress."""
         self._patience, self._rival, self._early = patience, rival, early
+        self._unjudged = early if unjudged is None else unjudged
         self._goal = math.log(max(tolerance, 1e-14))
         self._moves: list[tuple[float, float]] = []
 
@@ -42,17 +53,18 @@ class Pace:
         gap = min(gap, 50.0)
         first, last, least = self._span(line.passes, gap)
         used = line.passes - first
-        if used < self._early or gap <= self._goal:
+        if used < self._unjudged or gap <= self._goal:
             return False
         late = used > LATE * self._early
+        patience = self._patience if used >= self._early else HOPELESS * self._patience
         if gap == least and last == line.passes:
             since = line.passes - (RECENT if late else 0.5) * used
             then, before = [pair for pair in self._moves if pair[0] <= since][-1]
             fallen = before - gap
             self.left = (gap - self._goal) * (line.passes - max(then, since)) / fallen if fallen > 0.0 else math.inf
-            slow = self.left > (min(LESS, self._patience) if late else self._patience) * used
+            slow = self.left > (min(LESS, patience) if late else patience) * used
         else:  # some solvers look at the gap now and then only
-            slow = used > (1.0 + self._patience) * max(last - first, self._early)
+            slow = used > (1.0 + patience) * max(last - first, self._early)
         if self._rival is not None:
             beaten = 0.0 < CLEARLY * self._rival < self.left < math.inf
             self.slow = beaten or (slow and (late or self.left > self._rival))

@@ -18,10 +18,12 @@ CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
 EAGER, PATIENT = 2.0, 10.0
 """A leg that would take so many times longer than it has taken makes room: within a chain, and for another chain."""
-HASTE, SHORT = 0.5, 8.0
-"""The same within a chain whose next solver gets faster and faster, and passes within which it is not judged then."""
+HASTE, SHORT, SHORTEST = 0.5, 8.0, 4.0
+"""The same within a chain whose next solver gets faster and faster, and passes within which it is not judged then: the
+first number where it may come to an end soon, the second where that is out of sight."""
 TRUST = 3.0
-"""So many times the patience with solvers that get faster and faster."""
+"""So many times the patience with solvers that get faster and faster, the passes within which they are not judged, and
+those that others would take."""
 
 
 class Relay:
@@ -158,15 +160,14 @@ class Chains(IterativeSolver):
             slow: list[Leg] = []
             for k, leg in enumerate(waiting):
                 rival = min([other.left for other in [*waiting[k + 1 :], *slow]], default=None)
-                patience = leg.patience * (TRUST if _superlinear(leg.name) else 1.0)
                 try:
-                    found = relay.run(SOLVERS.make(leg.name), Pace(self.tolerance, patience, rival, longer * leg.early))
+                    found = relay.run(SOLVERS.make(leg.name), self._pace(leg, rival, longer))
                 except IncompatibleError as error:
                     refusal = error
                     continue
                 story.append(_told(leg.name, found, relay.left is not None, self.reasons.get(leg.name, "")))
                 if relay.left is not None:
-                    slow.append(leg._replace(left=relay.left, patience=PATIENT, early=EARLY))
+                    slow.append(Leg(leg.name, PATIENT, EARLY, EARLY, relay.left))
                 if relay.ended:
                     break
             waiting, longer = sorted(slow, key=lambda leg: leg.left), LATE * longer
@@ -174,13 +175,20 @@ class Chains(IterativeSolver):
             raise refusal
         return dataclasses.replace(relay.total, solver=", then ".join(story))
 
+    def _pace(self, leg: Leg, rival: float | None, longer: float) -> Pace:
+        trust = TRUST if _superlinear(leg.name) else 1.0
+        rival = None if rival is None else trust * rival
+        longer *= trust
+        return Pace(self.tolerance, trust * leg.patience, rival, longer * leg.early, longer * leg.unjudged)
+
     def _legs(self) -> list[Leg]:
         legs = []
         for chain in self.names:
             parts = chain.split(CHAINED)
             for name, after in pairwise(parts):
-                legs.append(Leg(name, HASTE, SHORT) if _superlinear(after) else Leg(name, EAGER, EARLY))
-            legs.append(Leg(parts[-1], PATIENT, EARLY))
+                haste = _superlinear(after)
+                legs.append(Leg(name, HASTE, SHORT, SHORTEST) if haste else Leg(name, EAGER, EARLY, EARLY))
+            legs.append(Leg(parts[-1], PATIENT, EARLY, EARLY))
         return legs
 
 
@@ -191,12 +199,13 @@ def _superlinear(name: str) -> bool:
 class Leg(NamedTuple):
     """A solver in its turn, the patience that it deserves, and the passes that it will presumably still take.
 
-    `early` are the passes within which it is not judged at its first turn.
+    `early` and `unjudged` are as of `Pace`, at its first turn.
     """
 
     name: str
     patience: float
     early: float
+    unjudged: float
     left: float = 0.0
 
 

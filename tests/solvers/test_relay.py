@@ -106,3 +106,22 @@ def test_a_gap_that_is_looked_at_now_and_then_is_not_judged_between():
     pace = Pace(1e-3, patience=10.0)
     assert not any(pace.too_slow(line(float(t), 1.0)) for t in range(100))
     assert not pace.too_slow(line(100.0, 0.1))
+
+
+def plateau(passes: float) -> float:
+    """A gap that falls fast for 100 passes and hardly after."""
+    return math.exp(-0.1 * min(passes, 100.0) - 0.001 * max(passes - 100.0, 0.0)) * 0.5
+
+
+def test_a_plateau_after_a_fast_fall_is_seen():
+    pace = Pace(1e-8, patience=2.0)
+    judged = {t: pace.too_slow(line(float(t), plateau(t))) for t in range(200)}
+    assert not judged[100]
+    assert judged[150]
+
+
+@pytest.mark.parametrize(("rate", "left"), [(0.001, True), (0.5, False)])
+def test_what_is_hopeless_is_left_before_it_is_judged(rate, left):
+    pace = Pace(1e-6, patience=0.5, early=8.0, unjudged=4.0)
+    judged = [pace.too_slow(line(t, math.exp(-rate * t) * 0.5)) for t in (0.0, 1.0, 2.0, 3.0, 5.0)]
+    assert judged == [False, False, False, False, left]
