@@ -39,6 +39,11 @@ class Sizes:
         """One a row in these problems."""
         return self.rows
 
+    @property
+    def data(self) -> int:
+        """Bytes of the rows."""
+        return 12 * self.nnz + 8 * self.rows
+
 
 @dataclass(frozen=True)
 class Formula:
@@ -94,7 +99,7 @@ FORMULAS: Mapping[str, Formula] = {
     "lbfgs": Formula("8 (2 memory + 20) dim", lambda s: 8 * (2 * s.memory + 20) * s.dim),
     "newton dense": Formula("18 dim^2 + 72 scores", lambda s: 18 * s.dim**2 + 72 * s.scores),
     "newton": Formula("96 dim + 72 scores", lambda s: 96 * s.dim + 72 * s.scores),
-    "semismooth_newton": Formula("10 dim^2 + 96 rows", lambda s: 10 * s.dim**2 + 96 * s.rows),
+    "semismooth_newton": Formula("10 dim^2 + 96 rows + 0.3 data", lambda s: 10 * s.dim**2 + 96 * s.rows + 0.3 * s.data),
     "irls": Formula("96 dim + 48 scores", lambda s: 96 * s.dim + 48 * s.scores),
     "nonlinear_cg": Formula("72 dim + 40 scores", lambda s: 72 * s.dim + 40 * s.scores),
     "proximal_gradient": Formula("80 dim + 32 scores", lambda s: 80 * s.dim + 32 * s.scores),
@@ -105,7 +110,7 @@ FORMULAS: Mapping[str, Formula] = {
         "137 dim + 56 scores + 16 W^2", lambda s: 137 * s.dim + 56 * s.scores + 16 * s.columns**2
     ),
     "coordinate_descent": Formula(
-        "89 dim + 56 scores + 24 nnz of W", lambda s: 89 * s.dim + 56 * s.scores + 24 * s.nnz
+        "89 dim + 80 scores + 24 nnz of W", lambda s: 89 * s.dim + 80 * s.scores + 24 * s.nnz
     ),
 }
 """By solver, and where it has several by the option that chooses."""

@@ -59,7 +59,7 @@ class CoordinateDescent(IterativeSolver):
     far. In long runs weights that the gap proves to be 0 at the minimum never enter a working set again (Gap Safe
     screening; `details["screened"]` is how many).
 
-    Memory: 89 dim + 56 scores + 24 nnz of W bytes, W the columns of the working set, copied twice, scores the rows.
+    Memory: 89 dim + 80 scores + 24 nnz of W bytes, W the columns of the working set, copied twice, scores the rows.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class SemismoothNewton(IterativeSolver):
     With `sample`, a sample of the rows gives the start. A free intercept is a variable of the subproblems that the
     regularizer does not touch.
 
-    Memory: 10 dim^2 + 96 rows bytes, and a copy of at most 0.3 of the data.
+    Memory: 10 dim^2 + 96 rows + 0.3 data bytes, data those of the rows, of which it copies some.
 
     Parameters
     ----------
