@@ -165,3 +165,9 @@ def _by_errors(f, trans, observed, y, first, stop, D):  # type: ignore[no-untype
                 for e in range(t + 1):
                     reach = before[e] + gain
                     here[e] = reach if reach > here[e] else here[e]
+
+
+@jit
+def worst_labelling(f, trans, observed, y, starts, path):  # type: ignore[no-untyped-def]
+    """`worst_labels` for margins rescaled by errors."""
+    worst_labels(f, trans, observed, False, y, starts, path)

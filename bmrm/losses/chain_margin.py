@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmrm.kernels.chain_margins import worst_labelling
 from bmrm.losses import register
 from bmrm.losses.chain import ChainLoss
 from bmrm.losses.sentences import MarginChains
@@ -24,3 +25,4 @@ class ChainMargin(ChainLoss):
     formula = "max_y' (errors(y, y') + s(y')) - s(y) per sentence, s(y) = sum_t f[t, y_t] + T[y_t-1, y_t]"
     source = "Taskar, Guestrin & Koller 2003; Teo, Le, Smola & Vishwanathan 2007, table 2"
     prepared = MarginChains
+    worst_labelling = staticmethod(worst_labelling)

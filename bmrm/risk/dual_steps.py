@@ -7,35 +7,39 @@ from typing import Any
 
 from bmrm.problem import DualAscent, DualSteps, Risk, Scored, Scores, ability
 from bmrm.risk.dual_ascent import RowAscents
+from bmrm.risk.dual_chains import SentenceRows, keeps_sentences
 from bmrm.risk.dual_many import ManyScoreRows
 from bmrm.risk.dual_rows import AscentRows, OneScoreRows
 from bmrm.risk.linear_map import DataMap
 
 
 def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: float) -> RowAscents | None:
-    """The ability `DualSteps` of a sum over rows whose loss has compiled row functions; None for other losses.
+    """The ability `DualSteps` of a sum over rows, or sentences, whose loss has compiled functions; else None.
 
     Parameters
     ----------
     prepared : the loss of all rows.
     mass : S, over all ranks.
     """
-    kind = _kind(loss, prepared.scores_per_row)
-    if loss.decomposes != "rows" or prepared.extra_dim or kind is None:
+    kind = _kind(loss, prepared, map)
+    if kind is None:
         return None
 
     def make(l1: float, l2: float, seed: int, shares: int) -> AscentRows:
         return kind(map, prepared, mass, l1, l2, seed=seed, shares=shares)
 
-    return RowAscents(map.rows, map.dim, mass, infimum, prepared.scores_per_row, make)
+    return RowAscents(map.rows, map.dim + prepared.extra_dim, mass, infimum, prepared.scores_per_row, make)
 
 
-def _kind(loss: Any, scores_per_row: int) -> type[OneScoreRows] | type[ManyScoreRows] | None:
-    """What ascends with the row functions that a loss has."""
-    names = ("prox_row", "value_row") if scores_per_row == 1 else ("prox_scores_row", "value_scores_row")
-    if any(getattr(loss, name, None) is None for name in names):
+def _kind(loss: Any, prepared: Any, map: DataMap) -> type[OneScoreRows | ManyScoreRows | SentenceRows] | None:
+    """What ascends with the row functions that a loss has, or with its worst labellings of sentences."""
+    if getattr(loss, "worst_labelling", None) is not None:
+        return SentenceRows if keeps_sentences(map, prepared) else None
+    one = prepared.scores_per_row == 1
+    names = ("prox_row", "value_row") if one else ("prox_scores_row", "value_scores_row")
+    if loss.decomposes != "rows" or prepared.extra_dim or any(getattr(loss, name, None) is None for name in names):
         return None
-    return OneScoreRows if scores_per_row == 1 else ManyScoreRows
+    return OneScoreRows if one else ManyScoreRows
 
 
 def free_steps(risk: Risk) -> FreeSteps | None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from bmrm.problem import (
     Callback,
+    DualSteps,
+    Elastic,
     HasConjugate,
     HasMaster,
     IncompatibleError,
@@ -40,9 +42,10 @@ class Auto(IterativeSolver):
 
     Alike means: the same abilities and kind of regularizer, and near in rows, dimension, entries per row, strength of
     the regularizer and tolerance, in one process or over several ranks (`bmrm.solvers.decisions`). Where nothing was
-    measured: quasi-Newton where everything is smooth, else the line-search bundle where there are scores, else the
-    bundle. A solver that stalls, or whose progress says that it would take several times longer than so far, hands its
-    best point and bound to the next. `Solution.solver` says who ran and why.
+    measured: quasi-Newton where everything is smooth, else dual ascent where there are dual steps and l2, then the
+    line-search bundle where there are scores, else the bundle. A solver that stalls, or whose progress says that it
+    would take several times longer than so far, hands its best point and bound to the next. `Solution.solver` says who
+    ran and why.
 
     Memory: that of the solver at work + 8 dim bytes.
     """
@@ -78,6 +81,8 @@ class Auto(IterativeSolver):
         names = []
         if scored is not None and scored.phi.smooth and regularizer.smooth and isinstance(regularizer, HasConjugate):
             names.append("lbfgs")
+        elif isinstance(regularizer, Elastic) and regularizer.l2 > 0.0 and ability(risk, DualSteps) is not None:
+            names.append("dual_coordinate")
         if isinstance(regularizer, HasMaster):
             names.append("bundle" if scored is None else "line_search_bundle")
         return names
@@ -85,6 +90,7 @@ class Auto(IterativeSolver):
 
 RULES = {
     "lbfgs": "risk and regularizer are smooth",
+    "dual_coordinate": "not smooth, but with dual steps",
     "line_search_bundle": "not smooth, but with scores to search along",
     "bundle": "the risk gives value and subgradient only",
 }

@@ -4,9 +4,11 @@ Rank 0 prints one JSON line: per case objective, lower bound, status and w, and 
 """
 
 import json
+from dataclasses import replace
 
 import numpy as np
 
+from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import open_group
 from bmrm.mpi.leading import lead
@@ -19,6 +21,8 @@ from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
 from tests.mpi.every_solver import small_data
 
+SENTENCE = 7
+"""Rows of a sentence, where the loss is of sentences."""
 SCALED = Columns(np.linspace(0.5, 2.0, 6), np.linspace(-0.3, 0.4, 6))
 CASES = {
     "plain": ("hinge", L2(0.003), None, False),
@@ -26,6 +30,7 @@ CASES = {
     "free, scaled": ("hinge", L2(0.003), SCALED, True),
     "elastic net": ("hinge", ElasticNet(0.02, 0.3), None, True),
     "bias, classes": ("multiclass_hinge", L2(0.003), SCALED, False),
+    "bias, sentences": ("chain_margin", L2(0.02), None, False),
     "classes, elastic net": ("softmax", ElasticNet(0.02, 0.3), None, False),
 }
 
@@ -35,10 +40,13 @@ def main():
     whole = small_data()
     # the last rank has no rows
     ranks = max(1, group.size - 1)
-    mine = np.arange(whole.rows) * ranks // whole.rows == group.rank
-    data = whole.select(np.flatnonzero(mine))
+    sentences = np.arange(whole.rows) // SENTENCE
+    mine = np.flatnonzero(sentences * ranks // (sentences[-1] + 1) == group.rank)
+    rows = whole.select(mine)
+    tokens = Dataset(rows.X, replace(rows.targets, groups=sentences[mine]))
     answers = {}
     for case, (loss, regularizer, columns, free) in CASES.items():
+        data = tokens if "sentences" in case else rows
         risk = shared_risk(data, LOSSES.make(loss), group, bias=case.startswith("bias"), columns=columns)
 
         def work(risk, regularizer=regularizer, free=free):

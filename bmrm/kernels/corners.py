@@ -1,0 +1,165 @@
+"""Mixtures of labellings of one sentence, the corners of its dual: moved pair by pair, the sentence's scores kept.
+
+Conventions of `bmrm.kernels.chains`. When the share of a labelling grows, so does the sentence's slope by as much of
+the labelling's own, and the scores of the sentence itself move by -`curve` times its image: at token t and label k the
+sum of gram[t, u], the products of the rows of features, over the tokens u of label k; for transitions how often each
+occurs. The entries of observed transitions, K + i K + j, do as labels do.
+
+`paths` are (labellings, tokens), `mixture` their shares, `errors` their wrong labels, `values` their errors plus score.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.kernels.jit import inlined, jit
+
+U = np.uint64
+
+
+@inlined
+def labelling_score(f, trans, observed, path):  # type: ignore[no-untyped-def]
+    """The score of a labelling of one sentence."""
+    labels, before = U(trans.shape[0]), U(path[0])
+    total = f[U(0), before]
+    for t in range(1, path.size):
+        label = U(path[t])
+        total += f[U(t), label] + trans[before, label]
+        before = label
+    if observed:
+        for t in range(1, path.size):
+            total += f[U(t), labels + U(path[t - 1]) * labels + U(path[t])]
+    return total
+
+
+@jit
+def values_of(f, trans, observed, paths, errors, values):  # type: ignore[no-untyped-def]
+    """Fill `values`."""
+    for c in range(values.size):
+        values[c] = errors[c] + labelling_score(f, trans, observed, paths[c])
+
+
+@jit
+def squared_distance(gram, observed, a, b, labels, where):  # type: ignore[no-untyped-def]
+    """Of the features of two labellings; `where` is room for a number per token."""
+    total, count = 0.0, 0
+    for t in range(a.size):
+        if a[t] != b[t]:
+            total += 2.0 * gram[t, t]
+            for p in range(count):
+                u = where[p]
+                total += 2.0 * _alike(a[t], b[t], a[u], b[u]) * gram[t, u]
+            where[count] = t
+            count += 1
+    count = 0
+    for t in range(1, a.size):
+        if a[t] != b[t] or a[t - 1] != b[t - 1]:
+            from_a, from_b = a[t - 1] * labels + a[t], b[t - 1] * labels + b[t]
+            total += 2.0 + (2.0 * gram[t, t] if observed else 0.0)
+            for p in range(count):
+                u = where[p]
+                alike = _alike(from_a, from_b, a[u - 1] * labels + a[u], b[u - 1] * labels + b[u])
+                total += 2.0 * alike * (1.0 + (gram[t, u] if observed else 0.0))
+            where[count] = t
+            count += 1
+    return total
+
+
+@inlined
+def _alike(a, b, c, d):  # type: ignore[no-untyped-def]
+    """The product of (a less b) and (c less d), unit vectors."""
+    return int(a == c) + int(b == d) - int(a == d) - int(b == c)
+
+
+@jit
+def add_labelling(observed, path, amount, slope, trans_slope):  # type: ignore[no-untyped-def]
+    """Add `amount` times the slope of a labelling's score."""
+    labels = trans_slope.shape[0]
+    for t in range(path.size):
+        slope[t, path[t]] += amount
+        if t > 0:
+            i, j = path[t - 1], path[t]
+            trans_slope[i, j] += amount
+            if observed:
+                slope[t, labels + i * labels + j] += amount
+
+
+@jit
+def move(gram, observed, a, b, amount, curve, f, trans, slope, trans_slope):  # type: ignore[no-untyped-def]
+    """Give `amount` of the share of `b` to `a`: scores and transitions move, and the slopes."""
+    labels, by = trans.shape[0], curve * amount
+    for t in range(a.size):
+        i, j = int(a[t]), int(b[t])
+        if i != j:
+            _move_entry(gram, t, i, j, amount, by, f, slope)
+        if t > 0 and (i != j or a[t - 1] != b[t - 1]):
+            before_i, before_j = int(a[t - 1]), int(b[t - 1])
+            trans_slope[before_i, i] += amount
+            trans_slope[before_j, j] -= amount
+            trans[before_i, i] -= by
+            trans[before_j, j] += by
+            if observed:
+                i, j = labels + before_i * labels + i, labels + before_j * labels + j
+                _move_entry(gram, t, i, j, amount, by, f, slope)
+
+
+@inlined
+def _move_entry(gram, t, i, j, amount, by, f, slope):  # type: ignore[no-untyped-def]
+    slope[t, i] += amount
+    slope[t, j] -= amount
+    for u in range(f.shape[0]):
+        f[u, i] -= by * gram[t, u]
+        f[u, j] += by * gram[t, u]
+
+
+@jit
+def mix(  # type: ignore[no-untyped-def]
+    values, mixture, errors, paths, gram, observed, curve, goal, most, f, trans, slope, trans_slope, where
+):
+    """Move share from the worst labelling in use to the best until no mixture gains above `goal`, or `most` times.
+
+    As much of it as is best (a pairwise step of Frank and Wolfe). All but errors, paths and gram change.
+    """
+    n, labels = values.size, trans.shape[0]
+    for _ in range(most):
+        best, worst, mean = 0, -1, 0.0
+        for c in range(n):
+            mean += mixture[c] * values[c]
+            if values[c] > values[best]:
+                best = c
+            if mixture[c] > 0.0 and (worst < 0 or values[c] < values[worst]):
+                worst = c
+        rise = values[best] - values[worst]
+        if values[best] - mean <= goal or rise <= 0.0:
+            break
+        bend = curve * squared_distance(gram, observed, paths[best], paths[worst], labels, where)
+        step = mixture[worst] if bend * mixture[worst] <= rise else rise / bend
+        mixture[worst] = mixture[worst] - step if step < mixture[worst] else 0.0
+        mixture[best] += step
+        move(gram, observed, paths[best], paths[worst], step, curve, f, trans, slope, trans_slope)
+        values_of(f, trans, observed, paths, errors, values)
+
+
+@jit
+def is_among(path, paths):  # type: ignore[no-untyped-def]
+    """Whether `path` is one of `paths`."""
+    for c in range(paths.shape[0]):
+        t = 0
+        while t < path.size and paths[c, t] == path[t]:
+            t += 1
+        if t == path.size:
+            return True
+    return False
+
+
+@jit
+def drop_idle(paths, mixture, errors, n):  # type: ignore[no-untyped-def]
+    """Close up the first n where shares are 0; returns how many are left."""
+    kept = 0
+    for c in range(n):
+        if mixture[c] > 0.0:
+            if kept < c:
+                paths[kept] = paths[c]
+                mixture[kept], errors[kept] = mixture[c], errors[c]
+            kept += 1
+    return kept

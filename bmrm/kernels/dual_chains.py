@@ -1,0 +1,227 @@
+"""Dual ascent for max-margin chains, a sentence at a time: templates for `specialised`.
+
+The slope of a sentence is its weight times (the mean of some labellings' slopes, by their shares, less that of the true
+one). Lacoste-Julien, Jaggi, Schmidt & Pletscher, "Block-coordinate Frank-Wolfe optimization for structural SVMs", ICML
+2013, Algorithm 4, move the mixture towards the labelling that violates its margin most, by an exact line search. Here
+the labellings in use are kept, and share moves between pairs of them, too (their conclusion; Osokin et al., "Minding
+the gaps for block Frank-Wolfe optimization of structured SVMs", ICML 2016): the steps in between need no features but
+the products of the sentence's own rows.
+
+`sentences` are starts, y, weights, grams and where each begins; `kept` are the counts of labellings, where the room of
+each sentence begins, and that of its paths, then shares, errors and paths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.kernels.corners import add_labelling, drop_idle, is_among, labelling_score, mix, move, values_of
+from bmrm.kernels.dual_sweep import ROUNDING
+from bmrm.kernels.jit import jit
+
+U = np.uint64
+
+ORACLES, STEPS = 2, 30
+"""Labellings that a visit looks for at most, and moves of share at most after each: measured."""
+LEFT, LEFT_BY_MIXING = 0.1, 0.3
+"""Share of its gap with which a visit is content, and of the gap then known with which moves of share are."""
+
+
+def visit(  # type: ignore[no-untyped-def]
+    order, gaps, matrix, sentences, kept, v, tail, bias, threshold, step, has_bias, observed, room
+):
+    """Visit the sentences of `order` once.
+
+    It calls `worst_labelling` of a loss, `gather_row` and `spread_row` of `dual_many`, and `weigh` of `dual_rows`.
+
+    Parameters
+    ----------
+    gaps : (sentences,), filled for those visited: what each contributed to the duality gap before its turn.
+    v, tail, bias : weights of the features (columns, scores per row), of transitions, of a constant; moved in place.
+    threshold : of `weigh`.
+    step : weights move by -step * (change of slope) * x.
+    has_bias : 1.0 where a constant feature 1 follows the others, else 0.0.
+    room : scores and slopes of the longest sentence, of transitions, values of the most labellings, a row of scores.
+    """
+    starts, y, weights, grams, gram_at = sentences
+    counts, room_at, path_at, mixtures, errors, paths = kept
+    all_scores, all_slopes, trans, trans_slope, all_values, line = room
+    labels, longest = trans.shape[0], all_scores.shape[0]
+    alone, path, where = np.zeros(2, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
+    for s in order:
+        first, steps, n, curve = starts[s], starts[s + 1] - starts[s], counts[s], step * weights[s]
+        f, slope, found, truth = all_scores[:steps], all_slopes[:steps], path[:steps], y[first : starts[s + 1]]
+        gram = grams[gram_at[s] : gram_at[s + 1]].reshape(steps, steps)
+        mixture, wrong = mixtures[room_at[s] : room_at[s + 1]], errors[room_at[s] : room_at[s + 1]]
+        own = paths[path_at[s] : path_at[s + 1]].reshape(mixture.size, steps)
+        values = all_values[: mixture.size]
+        for t in range(steps):
+            gather_row(matrix, U(first + t), v, threshold, f[t])  # type: ignore[name-defined]  # noqa: F821
+            for k in range(line.size):
+                f[t, k] += weigh(bias[k], threshold)  # type: ignore[name-defined]  # noqa: F821
+        for i in range(labels):
+            for j in range(labels):
+                trans[i, j] = weigh(tail[i, j], threshold)  # type: ignore[name-defined]  # noqa: F821
+        values_of(f, trans, observed, own, wrong, values[:n])
+        alone[1] = steps
+        goal, moved = 0.0, False
+        for turn in range(ORACLES):
+            worst_labelling(f, trans, observed, truth, alone, found)  # type: ignore[name-defined]  # noqa: F821
+            differ, mean = count_errors(found, truth), 0.0
+            for c in range(n):
+                mean += mixture[c] * values[c]
+            top = labelling_score(f, trans, observed, found) + differ
+            if turn == 0:
+                gaps[s] = weights[s] * max(top - mean, 0.0)
+                goal = max(LEFT * (top - mean), ROUNDING * steps * (1.0 + abs(top)))
+            if top - mean <= goal:
+                break
+            if not moved:
+                slope[:] = 0.0
+                trans_slope[:] = 0.0
+                moved = True
+            if not is_among(found, own[:n]):
+                place = n
+                if n < mixture.size:
+                    mixture[n] = 0.0
+                    n += 1
+                else:  # the least of them gives way
+                    place = np.argmin(mixture)
+                    move(gram, observed, found, own[place], mixture[place], curve, f, trans, slope, trans_slope)
+                own[place] = found
+                wrong[place] = differ
+                values_of(f, trans, observed, own, wrong, values[:n])
+            content = LEFT_BY_MIXING * (top - mean)
+            mix(
+                values[:n],
+                mixture[:n],
+                wrong,
+                own,
+                gram,
+                observed,
+                curve,
+                content,
+                STEPS,
+                f,
+                trans,
+                slope,
+                trans_slope,
+                where,
+            )
+        if moved:
+            for t in range(steps):
+                for k in range(line.size):
+                    line[k] = -curve * slope[t, k]
+                    bias[k] += has_bias * line[k]
+                spread_row(matrix, U(first + t), line, v)  # type: ignore[name-defined]  # noqa: F821
+            for i in range(labels):
+                for j in range(labels):
+                    tail[i, j] -= curve * trans_slope[i, j]
+            counts[s] = drop_idle(own, mixture, wrong, n)
+
+
+def grams(matrix, starts, gram_at, bias, row, out):  # type: ignore[no-untyped-def]
+    """Fill `out` with the products of the rows of each sentence, each plus `bias`; `row` is (columns,) of 0.
+
+    It calls `span`, `column` and `entry` of `dual_many`.
+    """
+    for s in range(starts.size - 1):
+        steps = starts[s + 1] - starts[s]
+        gram = out[gram_at[s] : gram_at[s + 1]].reshape(steps, steps)
+        for t in range(steps):
+            i = U(starts[s] + t)
+            start, end = span(matrix, i)  # type: ignore[name-defined]  # noqa: F821
+            for p in range(start, end):
+                row[column(matrix, p)] = entry(matrix, i, p)  # type: ignore[name-defined]  # noqa: F821
+            for u in range(t + 1):
+                j, total = U(starts[s] + u), bias
+                first, last = span(matrix, j)  # type: ignore[name-defined]  # noqa: F821
+                for p in range(first, last):
+                    k, value = column(matrix, p), entry(matrix, j, p)  # type: ignore[name-defined]  # noqa: F821
+                    total += row[k] * value
+                gram[t, u] = gram[u, t] = total
+            for p in range(start, end):
+                row[column(matrix, p)] = 0.0  # type: ignore[name-defined]  # noqa: F821
+
+
+def take_worst(f, trans, observed, sentences, kept):  # type: ignore[no-untyped-def]
+    """Let each sentence have the labelling alone that violates its margin most. It calls `worst_labelling`."""
+    starts, y = sentences[0], sentences[1]
+    counts, room_at, path_at, mixtures, errors, paths = kept
+    path = np.empty(y.size, np.int64)
+    worst_labelling(f, trans, observed, y, starts, path)  # type: ignore[name-defined]  # noqa: F821
+    for s in range(counts.size):
+        found, truth = path[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]
+        paths[path_at[s] : path_at[s] + found.size] = found
+        counts[s], mixtures[room_at[s]], errors[room_at[s]] = 1, 1.0, count_errors(found, truth)
+
+
+@jit
+def take_slopes(slopes, sentences, kept):  # type: ignore[no-untyped-def]
+    """Let each sentence have a mixture whose slopes of labels are about `slopes`, those of R times its mass.
+
+    `slopes` are (tokens, labels). Shares of labels alone do not tell which occur together: the largest of all tokens
+    are taken to, as much as all have of them, then the next.
+    """
+    starts, y, weights = sentences[0], sentences[1], sentences[2]
+    counts, room_at, path_at, mixtures, errors, paths = kept
+    for s in range(counts.size):
+        first, steps, most = starts[s], starts[s + 1] - starts[s], room_at[s + 1] - room_at[s]
+        if weights[s] == 0.0:
+            continue
+        shares = np.maximum(slopes[first : first + steps] / weights[s], 0.0)
+        for t in range(steps):
+            truth = y[first + t]
+            shares[t, truth] = max(1.0 + slopes[first + t, truth] / weights[s], 0.0)
+            shares[t] /= max(shares[t].sum(), 1e-300)
+        own = paths[path_at[s] : path_at[s + 1]].reshape(most, steps)
+        left, n = 1.0, 0
+        while n == 0 or (left > 1e-12 and n < most):
+            amount = left
+            for t in range(steps):
+                own[n, t] = np.argmax(shares[t])
+                amount = min(amount, shares[t, own[n, t]])
+            if n == most - 1 or amount <= 0.0:
+                amount = left
+            for t in range(steps):
+                shares[t, own[n, t]] -= amount
+            mixtures[room_at[s] + n] = amount
+            errors[room_at[s] + n] = count_errors(own[n], y[first : first + steps])
+            left -= amount
+            n += 1
+        counts[s] = n
+
+
+@jit
+def count_errors(path, truth):  # type: ignore[no-untyped-def]
+    """The number of tokens with another label."""
+    wrong = 0.0
+    for t in range(path.size):
+        wrong += path[t] != truth[t]
+    return wrong
+
+
+@jit
+def offset(sentences, kept):  # type: ignore[no-untyped-def]
+    """The weighted sum of the errors of the mixtures: minus that of the conjugates."""
+    weights, total = sentences[2], 0.0
+    counts, room_at, _, mixtures, errors, _ = kept
+    for s in range(counts.size):
+        for c in range(room_at[s], room_at[s] + counts[s]):
+            total += weights[s] * mixtures[c] * errors[c]
+    return total
+
+
+@jit
+def slopes_of(sentences, kept, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
+    """Shares made to sum to 1, then their slopes added to `slope` and `trans_slope`."""
+    starts, y, weights = sentences[0], sentences[1], sentences[2]
+    counts, room_at, path_at, mixtures, _, paths = kept
+    for s in range(counts.size):
+        here, steps = slope[starts[s] : starts[s + 1]], starts[s + 1] - starts[s]
+        mixture = mixtures[room_at[s] : room_at[s] + counts[s]]
+        mixture /= mixture.sum()
+        own = paths[path_at[s] : path_at[s + 1]].reshape(room_at[s + 1] - room_at[s], steps)
+        for c in range(counts[s]):
+            add_labelling(observed, own[c], weights[s] * mixture[c], here, trans_slope)
+        add_labelling(observed, y[starts[s] : starts[s + 1]], -weights[s], here, trans_slope)

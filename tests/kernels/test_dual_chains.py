@@ -1,0 +1,171 @@
+"""Kernels of dual ascent over sentences against plain NumPy: features of labellings as vectors, their mixtures."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bmrm.kernels import corners, dual_chains, dual_many, dual_rows
+from bmrm.kernels.chain_margins import worst_labelling
+from bmrm.kernels.jit import specialised
+from bmrm.risk import dual_chains as risk_dual_chains
+from bmrm.risk.dual_many import WAYS
+
+TOKENS, LABELS, FEATURES = 5, 3, 4
+LENGTHS = np.array([5, 3, 4])
+
+
+def joint(X, path, observed):
+    """The features of a labelling, as one vector: those of labels, of pairs where observed, and transitions."""
+    of_labels, transitions = np.zeros((X.shape[1], LABELS)), np.zeros((LABELS, LABELS))
+    of_pairs = np.zeros((X.shape[1], LABELS, LABELS))
+    for t, label in enumerate(path):
+        of_labels[:, label] += X[t]
+        if t:
+            transitions[path[t - 1], label] += 1.0
+            of_pairs[:, path[t - 1], label] += X[t] if observed else 0.0
+    table = np.concatenate((of_labels, of_pairs.reshape(-1, LABELS**2)), axis=1)
+    return table[:, : table.shape[1] if observed else LABELS], transitions
+
+
+def product(a, b):
+    return sum(float(np.sum(x * y)) for x, y in zip(a, b, strict=True))
+
+
+def less(a, b):
+    return tuple(x - y for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_scores_and_distances_of_labellings(observed):
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        X = random.normal(size=(TOKENS, FEATURES))
+        a, b = random.integers(0, LABELS, (2, TOKENS)).astype(np.uint16)
+        w = tuple(random.normal(size=part.shape) for part in joint(X, a.astype(int), observed))
+        of_a, of_b = joint(X, a.astype(int), observed), joint(X, b.astype(int), observed)
+        assert corners.labelling_score(X @ w[0], w[1], observed, a) == pytest.approx(product(w, of_a), abs=1e-12)
+        room = np.empty(TOKENS, np.int64)
+        found = corners.squared_distance(X @ X.T, observed, a, b, LABELS, room)
+        assert found == pytest.approx(product(less(of_a, of_b), less(of_a, of_b)), abs=1e-12)
+        f, trans = X @ w[0], w[1].copy()
+        slope, trans_slope = np.zeros_like(f), np.zeros_like(trans)
+        corners.move(X @ X.T, observed, a, b, 0.3, 0.7, f, trans, slope, trans_slope)
+        moved = tuple(part - 0.7 * 0.3 * change for part, change in zip(w, less(of_a, of_b), strict=True))
+        np.testing.assert_allclose(f, X @ moved[0], atol=1e-12)
+        np.testing.assert_allclose(trans, moved[1], atol=1e-12)
+        np.testing.assert_allclose(X.T @ slope, 0.3 * less(of_a, of_b)[0], atol=1e-12)
+        np.testing.assert_allclose(trans_slope, 0.3 * less(of_a, of_b)[1], atol=1e-12)
+
+
+def test_is_among_and_drop_idle():
+    paths = np.array([[0, 1], [1, 1], [2, 0], [0, 0]], np.uint16)
+    assert corners.is_among(np.array([2, 0]), paths)
+    assert not corners.is_among(np.array([2, 1]), paths)
+    mixture, errors = np.array([0.0, 0.6, 0.0, 0.4]), np.arange(4.0)
+    assert corners.drop_idle(paths, mixture, errors, 4) == 2
+    assert paths[:2].tolist() == [[1, 1], [0, 0]]
+    assert (mixture[:2].tolist(), errors[:2].tolist()) == ([0.6, 0.4], [1.0, 3.0])
+
+
+def test_two_labellings_are_mixed_by_one_exact_step():
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        X, paths = random.normal(size=(TOKENS, FEATURES)), random.integers(0, LABELS, (2, TOKENS)).astype(np.uint16)
+        errors, w = (
+            random.normal(size=2),
+            (random.normal(size=(FEATURES, LABELS)), random.normal(size=(LABELS, LABELS))),
+        )
+        features = [joint(X, path.astype(int), False) for path in paths]
+        values, mixture = np.array([product(w, each) for each in features]) + errors, np.array([0.3, 0.7])
+        best, worst = np.argsort(-values)
+        along = less(features[best], features[worst])
+        share = min(mixture[worst], (values[best] - values[worst]) / (0.5 * product(along, along)))
+        expected = mixture.copy()
+        expected[[best, worst]] += (share, -share)
+        after = tuple(part - 0.5 * share * d for part, d in zip(w, along, strict=True))
+        f, trans, slope, trans_slope = X @ w[0], w[1].copy(), np.zeros((TOKENS, LABELS)), np.zeros((LABELS, LABELS))
+        room = np.empty(TOKENS, np.int64)
+        corners.mix(values, mixture, errors, paths, X @ X.T, False, 0.5, 0.0, 1, f, trans, slope, trans_slope, room)
+        np.testing.assert_allclose(mixture, expected, atol=1e-12)
+        np.testing.assert_allclose(f, X @ after[0], atol=1e-12)
+        np.testing.assert_allclose(trans, after[1], atol=1e-12)
+        np.testing.assert_allclose(values, [product(after, each) for each in features] + errors, atol=1e-12)
+
+
+def mixture_of(kept, s, steps):
+    """The shares of a sentence's labellings."""
+    counts, room_at, path_at, shares, _, paths = kept
+    own = paths[path_at[s] : path_at[s] + counts[s] * steps].reshape(-1, steps)
+    return {tuple(map(int, path)): shares[room_at[s] + c] for c, path in enumerate(own)}
+
+
+def mean_of(X, mixture, observed):
+    """The mean features of a mixture."""
+    parts = [[share * part for part in joint(X, path, observed)] for path, share in mixture.items()]
+    return tuple(sum(part) for part in zip(*parts, strict=True))
+
+
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("threshold", [0.0, 0.05])
+def test_visits_are_their_formulas(threshold, observed):
+    random = np.random.default_rng(3)
+    starts = np.concatenate(([0], np.cumsum(LENGTHS)))
+    X, y = random.normal(size=(starts[-1], FEATURES)), random.integers(0, LABELS, starts[-1])
+    span, column, entry, _ = WAYS["dense"]
+    row = {"span": span, "column": column, "entry": entry}
+    weigh = dual_rows.soft if threshold else dual_rows.itself
+    visit = specialised(
+        dual_chains.visit,
+        gather_row=specialised(dual_many.gather, weigh=weigh, **row),
+        spread_row=specialised(dual_many.spread, **row),
+        weigh=weigh,
+        worst_labelling=worst_labelling,
+    )
+    gram_at = np.concatenate(([0], np.cumsum(LENGTHS**2)))
+    products = np.empty(gram_at[-1])
+    specialised(dual_chains.grams, **row)((X,), starts, gram_at, 1.0, np.zeros(FEATURES), products)
+    wide = np.column_stack((X, np.ones(len(X))))  # a constant feature 1
+    for s in range(3):
+        mine = wide[starts[s] : starts[s + 1]]
+        np.testing.assert_allclose(products[gram_at[s] : gram_at[s + 1]], (mine @ mine.T).ravel(), atol=1e-12)
+    weights = np.array([1.0, 2.0, 0.5])
+    kept, sentences = risk_dual_chains._true_labellings(y, starts), (starts, y, weights, products, gram_at)
+    width = LABELS + (LABELS**2 if observed else 0)
+    v, tail, gaps = random.normal(size=(FEATURES + 1, width)), random.normal(size=(LABELS, LABELS)), np.zeros(3)
+    room = (np.empty((5, width)), np.empty((5, width)), *np.empty((2, LABELS, LABELS)), np.empty(99), np.empty(width))
+    every = {n: list(itertools.product(range(LABELS), repeat=n)) for n in (3, 4, 5)}
+    for s in (0, 1, 2, 0, 2, 1):
+        mine, truth = wide[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]
+        steps, curve = len(truth), 0.4 * weights[s]
+        before, mixture = (v.copy(), tail.copy()), mixture_of(kept, s, steps)
+        visit(np.array([s]), gaps, (X,), sentences, kept, v[:-1], tail, v[-1], threshold, 0.4, 1.0, observed, room)
+        at = tuple(np.sign(part) * np.maximum(np.abs(part) - threshold, 0.0) for part in before)
+
+        def violation(path, at=at, mine=mine, truth=truth):
+            return product(at, joint(mine, path, observed)) + np.sum(np.array(path) != truth)
+
+        first = max(map(violation, every[steps])) - sum(share * violation(path) for path, share in mixture.items())
+        assert gaps[s] == pytest.approx(weights[s] * first, abs=1e-10)
+        after = mixture_of(kept, s, steps)
+        assert sum(after.values()) == pytest.approx(1.0, abs=1e-12)
+        along = less(mean_of(mine, after, observed), mean_of(mine, mixture, observed))
+        np.testing.assert_allclose(v, before[0] - curve * along[0], atol=1e-10)
+        np.testing.assert_allclose(tail, before[1] - curve * along[1], atol=1e-10)
+        gain = sum(share * violation(path) for path, share in after.items())
+        gain -= sum(share * violation(path) for path, share in mixture.items())
+        gain -= 0.5 * curve * product(along, along)
+        step = tuple(curve * d for d in along)
+
+        def later(path, mine=mine, step=step, violation=violation):
+            return violation(path) - product(step, joint(mine, path, observed))
+
+        left = max(map(later, every[steps])) - sum(share * later(path) for path, share in after.items())
+        assert gain > 0.0
+        assert left < first
+    errors = [
+        weights[s] * share * np.sum(np.array(path) != y[starts[s] : starts[s + 1]])
+        for s in range(3)
+        for path, share in mixture_of(kept, s, LENGTHS[s]).items()
+    ]
+    assert dual_chains.offset(sentences, kept) == pytest.approx(sum(errors), abs=1e-10)
