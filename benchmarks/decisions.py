@@ -55,8 +55,8 @@ class Shape:
     """Rows, features and entries a row; dense where all features are present.
 
     `spread` says how the rows spread over the directions: "mixed", "even" (all alike; in sparse rows features that
-    are common count less, as in texts weighted by tf-idf) or "uneven" (dense only: each counts less than the
-    one before).
+    are common count less, as in texts weighted by tf-idf), "uneven" (dense only: each counts less than the one
+    before) or "offset" (dense only: mixed around a mean that is as long as they are, as of pixels).
     """
 
     rows: int
@@ -80,7 +80,8 @@ class Shape:
         if self.spread == "uneven":
             rotation = np.linalg.qr(factors)[0]
             factors = np.exp(-np.arange(self.features) / 3.0)[:, None] * rotation * np.sqrt(self.features / 2.0)
-        return rng.normal(size=(self.rows, self.features)) @ factors / np.sqrt(self.features)
+        mean = rng.random(self.features) * np.sqrt(3.0) if self.spread == "offset" else 0.0
+        return (mean + rng.normal(size=(self.rows, self.features)) @ factors) / np.sqrt(self.features)
 
     def _sparse(self, rng: np.random.Generator) -> Any:
         ranks = rng.random((self.rows, self.entries))
@@ -114,7 +115,7 @@ SHAPES = (
     Shape(60_000, 80, 80, "even"),
     Shape(50_000, 300, 12, "even"),
     Shape(20_000, 40_000, 70, "even"),
-    Shape(7_000, 250, 250, "uneven"),
+    Shape(7_000, 250, 250, "offset"),
     Shape(3_000, 180, 45),
 )
 
