@@ -7,6 +7,7 @@ Tibshirani 2010 (glmnet). Ndiaye, Fercoq, Gramfort & Salmon 2017 (Gap Safe rules
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -71,6 +72,8 @@ class CoordinateDescent(IterativeSolver):
     IncompatibleError
         A loss with kinks or without curvature by rows, a regularizer without an l1 part, or data on several ranks.
     """
+
+    superlinear: ClassVar[bool] = True
 
     first_columns: int = parameter(500, least=1, doc="size of the first working set", example=1)
     sweeps: int = parameter(200, least=1, doc="over the columns of a model, at most", example=1)
