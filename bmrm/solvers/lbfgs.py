@@ -1,43 +1,50 @@
-"""Limited-memory BFGS over scipy's (Byrd, Lu, Nocedal & Zhu 1995), certified by eq. 15 of the KDD 2007 paper."""
+"""Limited-memory BFGS (Nocedal 1980; Liu & Nocedal 1989), certified by eq. 15 of the KDD 2007 paper."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector
+from bmrm.kernels.vectors import dot
+from bmrm.problem import Callback, Extent, Regularizer, Risk, Scored, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers.certificate import plane_bound
+from bmrm.solvers.line_search import Trial, total
 from bmrm.solvers.monitor import IterativeSolver, Monitor
+from bmrm.solvers.points import FusedPoint, Place, Point, ScoredPoint
+from bmrm.solvers.quasi_newton import InverseHessian
+from bmrm.solvers.wolfe import enough, wolfe_search
 
-
-class _Stop(Exception):  # noqa: N818
-    """Leaves scipy's loop."""
+LEFT, LESS = 0.9, 0.5
+"""Share of the slope that a step may leave: in general, and where further trials cost no pass."""
+DENSE = 0.5
+"""Share of entries from which scores are not kept: a pass that gives value and gradient reads the data once only. Nor
+are they where they are more than the features: such a pass has them in the cache."""
 
 
 @register(
     "lbfgs",
     problem="smooth risks and regularizers",
-    needs="value and subgradient",
+    needs="value and subgradient; Scored makes further trial steps free of passes",
     certificate="the conjugate of the regularizer (eq. 15)",
-    cost="1 pass an evaluation, mostly one",
-    source="Byrd, Lu, Nocedal & Zhu 1995",
+    cost="1 pass an iteration, as a rule",
+    source="Nocedal 1980; Liu & Nocedal 1989",
     stalls=("kinked loss", "kinked regularizer"),
 )
 @dataclass(frozen=True)
 class LBFGS(IterativeSolver):
     """Quasi-Newton on J with a short memory; for smooth risks and regularizers.
 
-    Every evaluation gives a plane `(a, b)` of the risk and with it the bound `b - Omega*(-a)`, which for
-    `L2(lam)` is `J(w) - ||a + lam w||^2 / (2 lam)` (eq. 15). Where Omega* is infinite at `-a` (`L1`) the plane is
-    mixed with the floor plane until it is finite. At kinks the line search fails: after one restart from the best
-    point without progress the run ends as STALLED. One pass an evaluation.
+    `d = -H J'(w)`, H from the last steps and what they changed in the gradient; w moves by d where J falls by
+    that and its slope rises (the weak Wolfe conditions), else to where they do, along scores if there are any.
 
-    Memory: 8 (2 memory + 20) dim bytes.
+    Every iterate gives a plane `(a, b)` of the risk and with it the bound `b - Omega*(-a)`, which for
+    `L2(lam)` is `J(w) - ||a + lam w||^2 / (2 lam)` (eq. 15). Where Omega* is infinite at `-a` (`L1`) the plane is
+    mixed with the floor plane until it is finite. At kinks steps become short: where there is none, not along the
+    negative gradient either, the run ends as STALLED.
+
+    Memory: 8 memory dim + 120 dim + 48 scores bytes, scores being rows times the scores of each.
 
     Parameters
     ----------
@@ -55,56 +62,68 @@ class LBFGS(IterativeSolver):
         callback: Callback | None = None,
     ) -> Solution:
         """As of `Solver`."""
-        from scipy.optimize import minimize as scipy_minimize
-
         with self.monitor(risk, regularizer, start, callback) as run:
-            limits = {"maxcor": self.memory, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0, "maxls": 40}
-            try:
-                evaluate = _Remembering(lambda w: self._evaluate(w, run))
-                evaluate(run.start)
-                self._close(run)
-                while True:
-                    before = run.objective
-                    scipy_minimize(
-                        evaluate,
-                        run.w,
-                        jac=True,
-                        method="L-BFGS-B",
-                        callback=lambda w: self._close(run),
-                        options=limits,
-                    )
-                    if not run.objective < before:
-                        run.stall()
-                        break
-            except _Stop:
-                pass
+            _Run(self.memory, run).go()
             return run.solution(self.name)  # type: ignore[attr-defined, no-any-return]
 
-    def _evaluate(self, w: Vector, run: Monitor) -> tuple[float, Vector]:
-        value, a = run.risk.value_and_subgradient(w)
-        objective = value + run.regularizer.value(w)
-        run.improve(w.copy(), objective)
+
+class _Run:
+    """A point, its gradient of J, and what was learned of the Hessian."""
+
+    def __init__(self, memory: int, run: Monitor) -> None:
+        self.run, self.regularizer = run, run.regularizer
+        self.point, self.left = _point(run)
+        self.inverse = InverseHessian(len(run.start), memory)
+        self.objective, self.gradient = self._joined(self.point.place)
+
+    def go(self) -> None:
+        """Iterate until the gap or a limit is met, or no step is left."""
+        while not self.run.record():
+            if self._search():
+                continue
+            self.inverse.forget()
+            if not self._search():
+                return self.run.stall()
+
+    def _joined(self, place: Place) -> tuple[float, Vector]:
+        """J and its gradient; what they prove is kept."""
+        run, (w, value, a, _) = self.run, place
+        objective = value + self.regularizer.value(w)
+        run.improve(w, objective)
         if math.isfinite(value):
-            run.raise_bound(plane_bound(run.regularizer, a, value - float(a @ w), run.risk.infimum))
-        if run.relative_gap <= self.tolerance:
-            self._close(run)
-        return objective, a + run.regularizer.subgradient(w)
+            run.raise_bound(plane_bound(self.regularizer, a, value - dot(a, w), run.risk.infimum))
+        return objective, a + self.regularizer.subgradient(w)
 
-    def _close(self, run: Monitor) -> None:
-        if run.record():
-            raise _Stop
+    def _search(self) -> bool:
+        """Move to a better point; False where there is none along the direction."""
+        here = self.objective
+        d, slope = self.inverse.times_minus(self.gradient)
+        if not (slope < 0.0 and math.isfinite(slope)):
+            return False
+        risk = self.point.along(d)
+        t = 1.0 if len(self.inverse) else min(1.0, 1.0 / math.sqrt(-slope))
+        place = self.point.look(t, d)
+        objective, gradient = self._joined(place)
+        trial = Trial(t, objective, dot(gradient, d))
+        if not enough(trial, here, slope, self.left):
+            function = total(self.regularizer.along(self.point.w, d), risk)
+            found = wolfe_search(function, here, slope, trial, self.left)
+            if found is None:
+                return False
+            t, place = found.t, self.point.look(found.t, d)
+            objective, gradient = self._joined(place)
+        self.inverse.learn(d, t, gradient, self.gradient)
+        self.point.move_to(place)
+        self.objective, self.gradient = objective, gradient
+        return True
 
 
-class _Remembering:
-    """A function that is not called twice in a row at the same point, as scipy does at every start."""
-
-    def __init__(self, function: Callable[[Vector], tuple[float, Vector]]) -> None:
-        self._function = function
-        self._point: Vector | None = None
-        self._answer: tuple[float, Vector] = (math.nan, np.empty(0))
-
-    def __call__(self, w: Vector) -> tuple[float, Vector]:
-        if self._point is None or not np.array_equal(w, self._point):
-            self._answer = self._function(w)
-            self._point = w.copy()
-        return self._answer
+def _point(run: Monitor) -> tuple[Point, float]:
+    """The start, and the share of the slope that a step may leave: the less, the cheaper trials are."""
+    scored, extent = run.risk.ability(Scored), run.risk.ability(Extent)
+    if scored is None:
+        return Point(run, run.start), LEFT
+    features = run.risk.dim / scored.phi.scores_per_row
+    if extent is not None and (features < extent.rows or extent.entries >= DENSE * extent.rows * features):
+        return FusedPoint(run, run.start, scored), LEFT
+    return ScoredPoint(run, run.start, scored), LESS
