@@ -43,7 +43,8 @@ class Newton(IterativeSolver):
     ----------
     hessian : `dense`, `cg`, or `auto`: what takes fewer operations, by the size of the data.
     forcing : how exactly `cg` solves.
-    sample : share of the rows that the start is found from, 0 for none; not with a `start`.
+    sample : share of the rows that the start is found from, 0 for none; not with a `start`. Null: 0.05, but none for
+        up to 150,000 entries, nor for a quadratic loss.
     seed : of the sample.
 
     Raises
@@ -58,7 +59,9 @@ class Newton(IterativeSolver):
     forcing: float = parameter(
         0.1, above=0.0, below=1.0, doc="residual that cg leaves", example=0.5, beside={"hessian": "cg"}
     )
-    sample: float = parameter(0.05, least=0.0, below=1.0, doc="share of rows for the start", example=0.3)
+    sample: float | None = parameter(
+        None, least=0.0, below=1.0, doc="share of rows for the start; null chooses", example=0.3
+    )
     seed: int | None = parameter(
         None, doc="of the sample; null = the config's", least=0, example=1, beside={"sample": 0.3}
     )

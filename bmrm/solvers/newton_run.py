@@ -82,7 +82,7 @@ class Run:
         point = goal.at(monitor.start, goal.map.scores(monitor.start))
         done = self._note(point)
         if not done and fresh:
-            found = start_from_sample(self.options, monitor, steady=True)
+            found = start_from_sample(self.options, monitor, steady=True, exact=True)
             if found is not None:
                 sampled = goal.at(found[0], goal.map.scores(found[0]), point.b)
                 point = sampled if sampled.objective < point.objective else point

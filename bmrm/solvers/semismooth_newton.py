@@ -51,7 +51,8 @@ class SemismoothNewton(IterativeSolver):
     ----------
     sigma : the first penalty, in units of a row's curvature.
     growth : what it is multiplied by when the multipliers change.
-    sample : share of the rows that the start is found from, 0 for none; not with a `start`.
+    sample : share of the rows that the start is found from, 0 for none; not with a `start`. Null: 0.05, but none for
+        up to 150,000 entries.
     seed : of the sample.
 
     Raises
@@ -64,7 +65,9 @@ class SemismoothNewton(IterativeSolver):
     superlinear: ClassVar[bool] = True
     sigma: float = parameter(0.3, above=0.0, doc="first penalty, per row", example=3.0)
     growth: float = parameter(2.0, above=1.0, doc="factor of the penalty when multipliers change", example=4.0)
-    sample: float = parameter(0.05, least=0.0, below=1.0, doc="share of rows for the start", example=0.3)
+    sample: float | None = parameter(
+        None, least=0.0, below=1.0, doc="share of rows for the start; null chooses", example=0.3
+    )
     seed: int | None = parameter(
         None, doc="of the sample; null = the config's", least=0, example=1, beside={"sample": 0.3}
     )

@@ -129,6 +129,28 @@ def test_a_sample_gives_the_start():
     assert with_sample.iterations < without.iterations
 
 
+@pytest.mark.parametrize(
+    ("solver", "loss", "rows", "sampled"),
+    [
+        ("newton", "logistic", 40_000, True),
+        ("newton", "logistic", 4_000, False),
+        ("newton", "least_squares", 40_000, False),
+        ("proximal_newton", "logistic", 40_000, True),
+        ("proximal_newton", "least_squares", 40_000, False),
+        ("semismooth_newton", "hinge", 40_000, True),
+        ("semismooth_newton", "hinge", 4_000, False),
+    ],
+)
+def test_no_sample_is_taken_of_little_data_or_where_one_step_is_enough(solver, loss, rows, sampled):
+    risk = made(loss, rows=rows, weights=False)
+    regularizer = L1(LAM) if solver == "proximal_newton" else L2(LAM)
+    chosen, none = (
+        SOLVERS.make(solver, {"tolerance": 1e-3} | options).minimize(risk, regularizer)
+        for options in ({}, {"sample": 0.0})
+    )
+    assert np.array_equal(chosen.w, none.w) is not sampled
+
+
 def test_what_is_missing_is_told():
     with pytest.raises(IncompatibleError, match="semismooth_newton"):
         Newton().minimize(made("hinge"), L2(LAM))
