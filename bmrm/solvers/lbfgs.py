@@ -44,7 +44,7 @@ class LBFGS(IterativeSolver):
     mixed with the floor plane until it is finite. At kinks steps become short: where there is none, not along the
     negative gradient either, the run ends as STALLED.
 
-    Memory: 8 memory dim + 120 dim + 48 scores bytes, scores being rows times the scores of each.
+    Memory: 8 (memory + 12) dim + 48 scores bytes, scores being rows times the scores of each.
 
     Parameters
     ----------
