@@ -97,7 +97,8 @@ def measure() -> Table | None:
     """None where valgrind is not installed."""
     if shutil.which("valgrind") is None:
         return None
-    rate, instructions = _reading_rate(), _instructions()
+    instructions = _instructions()
+    rate = _reading_rate()
     rows = []
     for name, make in OPERATIONS.items():
         operation, entries, needed = make(200_000)
