@@ -19,7 +19,10 @@ CLEARLY = 2.0
 
 
 class Pace:
-    """Extrapolates the last half, later the last quarter, of a run to the tolerance; in passes, to be repeatable.
+    """Extrapolates a run to the tolerance; in passes, to be repeatable.
+
+    What counts is the last half or the last quarter, whichever is faster: bounds tell nothing at first. Later it is the
+    last quarter.
 
     Parameters
     ----------
@@ -58,10 +61,7 @@ class Pace:
         late = used > LATE * self._early
         patience = self._patience if used >= self._early else HOPELESS * self._patience
         if gap == least and last == line.passes:
-            since = line.passes - (RECENT if late else 0.5) * used
-            then, before = [pair for pair in self._moves if pair[0] <= since][-1]
-            fallen = before - gap
-            self.left = (gap - self._goal) * (line.passes - max(then, since)) / fallen if fallen > 0.0 else math.inf
+            self.left = min(self._left(share * used) for share in ((RECENT,) if late else (0.5, RECENT)))
             slow = self.left > (min(LESS, patience) if late else patience) * used
         else:  # some solvers look at the gap now and then only
             slow = used > (1.0 + patience) * max(last - first, self._early)
@@ -69,6 +69,14 @@ class Pace:
             beaten = 0.0 < CLEARLY * self._rival < self.left < math.inf
             self.slow = beaten or (slow and (late or self.left > self._rival))
         return self.slow
+
+    def _left(self, passes: float) -> float:
+        """Passes to the tolerance at the rate of the last so many."""
+        now, gap = self._moves[-1]
+        since = now - passes
+        then, before = [pair for pair in self._moves if pair[0] <= since][-1]
+        fallen = before - gap
+        return (gap - self._goal) * (now - max(then, since)) / fallen if fallen > 0.0 else math.inf
 
     def _span(self, passes: float, gap: float) -> tuple[float, float, float]:
         """Passes of the first line and of the last with a smaller gap than before it, and that gap."""

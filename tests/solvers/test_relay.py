@@ -125,3 +125,12 @@ def test_what_is_hopeless_is_left_before_it_is_judged(rate, left):
     pace = Pace(1e-6, patience=0.5, early=8.0, unjudged=4.0)
     judged = [pace.too_slow(line(t, math.exp(-rate * t) * 0.5)) for t in (0.0, 1.0, 2.0, 3.0, 5.0)]
     assert judged == [False, False, False, False, left]
+
+
+def test_a_bound_that_comes_late_is_not_held_against_a_run():
+    pace = Pace(1e-6, patience=10.0)
+    gaps = [1.0] * 11 + [0.95, 0.67, 0.3, 0.1, 0.03]
+    judged = [pace.too_slow(line(float(t), gap)) for t, gap in enumerate(gaps)]
+    assert not any(judged)
+    hopeless = Pace(1e-6, patience=10.0)
+    assert [hopeless.too_slow(line(float(t), 1.0 - 0.001 * t)) for t in range(14)][-1]
