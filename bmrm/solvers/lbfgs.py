@@ -36,13 +36,14 @@ are they where they are more than the features: such a pass has them in the cach
 class LBFGS(IterativeSolver):
     """Quasi-Newton on J with a short memory; for smooth risks and regularizers.
 
-    `d = -H J'(w)`, H from the last steps and what they changed in the gradient; w moves by d where J falls by
-    that and its slope rises (the weak Wolfe conditions), else to where they do, along scores if there are any.
+    `d = -H J'(w)`, H from the last steps and what they changed in the gradient; w moves by d where J falls enough
+    and little of its slope is left (the strong Wolfe conditions), else to where that is so, along scores if there are
+    any.
 
     Every iterate gives a plane `(a, b)` of the risk and with it the bound `b - Omega*(-a)`, which for
     `L2(lam)` is `J(w) - ||a + lam w||^2 / (2 lam)` (eq. 15). Where Omega* is infinite at `-a` (`L1`) the plane is
-    mixed with the floor plane until it is finite. At kinks steps become short: where there is none, not along the
-    negative gradient either, the run ends as STALLED.
+    mixed with the floor plane until it is finite. Across a kink no such step may be left:
+    where there is none along the negative gradient either, the run ends as STALLED.
 
     Memory: 8 (memory + 12) dim + 48 scores bytes, scores being rows times the scores of each.
 

@@ -1,4 +1,4 @@
-"""A step along which J falls enough and its slope has risen enough; also where J has kinks."""
+"""A step along which J falls enough and little of its slope is left: the strong Wolfe conditions."""
 
 from __future__ import annotations
 
