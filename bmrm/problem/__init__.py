@@ -28,7 +28,7 @@ from bmrm.problem.abilities import (
     Variants,
     Watch,
 )
-from bmrm.problem.basics import BmrmError, IncompatibleError, InputError, Scores, Vector
+from bmrm.problem.basics import BmrmError, IncompatibleError, InputError, Scores, Vector, provides
 from bmrm.problem.loss import HasCurvature, Loss, PreparedLoss, Summary, Targets
 from bmrm.problem.regularizer import (
     Elastic,
@@ -94,5 +94,6 @@ __all__ = [
     "Vector",
     "Watch",
     "ability",
+    "provides",
     "relative_gap",
 ]

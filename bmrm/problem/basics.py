@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+T = TypeVar("T")
 Vector = NDArray[np.float64]
 """A float64 vector; weights have shape (dim,)."""
 
@@ -28,3 +32,14 @@ class InputError(BmrmError, ValueError):
 
 class IncompatibleError(BmrmError, TypeError):
     """A solver lacks an ability of the risk or the regularizer; the message says which, and what would do."""
+
+
+_ANSWERS: dict[tuple[type, type], bool] = {}
+
+
+def provides(one: object, kind: type[T]) -> TypeIs[T]:
+    """`isinstance(one, kind)` for a protocol, asked once for each class: to ask takes longer than a small problem."""
+    question = type(one), kind
+    if question not in _ANSWERS:
+        _ANSWERS[question] = isinstance(one, kind)
+    return _ANSWERS[question]

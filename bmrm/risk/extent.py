@@ -28,7 +28,9 @@ def extent_of(X: Matrix, columns: Columns, bias: bool, threads: int) -> Extent:
 def _some(X: Matrix, count: int) -> Matrix:
     """Rows at equal distances."""
     rows = int(X.shape[0])
-    chosen = np.unique(np.linspace(0, rows - 1, min(rows, count)).astype(np.int64))
+    if rows <= count:
+        return X
+    chosen = np.arange(count) * (rows - 1) // (count - 1)
     return X.select(chosen) if isinstance(X, Csr) else X[chosen]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix
-from bmrm.kernels import csr, gram
+from bmrm.kernels import csr, gram, gram_dense
 from bmrm.kernels.vectors import plain
 from bmrm.problem import Vector
 from bmrm.risk.columns import Columns
@@ -17,6 +17,8 @@ Rows = NDArray[np.int64]
 ONE = np.ones(1)
 ENTRIES = 1 << 17
 """Entries of a dense block, which is held twice, once with weights."""
+NARROW = 24
+"""Dense features up to which our kernel beats BLAS: measured."""
 NEARLY_FULL = 0.6
 """Share of the columns in a row from which BLAS on all of them beats the kernel on its entries: measured."""
 
@@ -38,19 +40,20 @@ def gram_of(X: Matrix, columns: Columns, bias: bool, weights: Vector, chosen: Ro
     kept = None if chosen is None else chosen[: chosen.size - int(with_bias)]
     size = features if kept is None else kept.size
     raw = np.zeros((size, size))
-    if not isinstance(X, Csr):
+    sums = np.zeros(features)
+    narrow = not isinstance(X, Csr) and kept is None and features <= NARROW
+    if narrow:
+        gram_dense.add_gram(X, weights, csr.active_rows(weights), raw, sums)
+    elif not isinstance(X, Csr):
         _add_dense(X, weights, kept, raw)
     elif kept is None and X.nnz > NEARLY_FULL * X.rows * max(1, features):
         _add_nearly_full(X, weights, raw)
     else:
         _add_sparse(X, weights, kept, raw)
     gram.mirror(raw)
-    sums = None
-    if with_bias or columns.shift is not None:
-        sums = np.zeros(features)
+    if not narrow and (with_bias or columns.shift is not None):
         products_of(X, 1).add_pull_back(0, X.shape[0], weights, sums)
-        sums = sums if kept is None else sums[kept]
-    return _scaled(raw, sums, weights, columns, kept, with_bias)
+    return _scaled(raw, sums if kept is None else sums[kept], weights, columns, kept, with_bias)
 
 
 # Each of these fills the lower triangle; what is above it is of no account.
@@ -106,14 +109,11 @@ def _blocks(weights: Vector, width: int) -> list[Rows]:
     return [active[first : first + size] for first in range(0, active.size, size)]
 
 
-def _scaled(
-    raw: Array, sums: Vector | None, weights: Vector, columns: Columns, kept: Rows | None, with_bias: bool
-) -> Array:
+def _scaled(raw: Array, sums: Vector, weights: Vector, columns: Columns, kept: Rows | None, with_bias: bool) -> Array:
     """The Gram matrix of the inputs, from that of raw features and their weighted sums."""
     part = slice(None) if kept is None else kept
-    total = 0.0 if sums is None else float(weights.sum())
+    total = float(weights.sum())
     if columns.shift is not None:
-        assert sums is not None
         shift = columns.shift[part]
         raw -= np.outer(shift, sums)
         sums = sums - total * shift
@@ -122,8 +122,11 @@ def _scaled(
         scale = columns.scale[part]
         raw *= scale[:, None]
         raw *= scale
-        sums = None if sums is None else sums * scale
+        sums = sums * scale
     if not with_bias:
         return raw
-    assert sums is not None
-    return np.block([[raw, sums[:, None]], [sums[None, :], np.full((1, 1), total)]])
+    bordered = np.empty((raw.shape[0] + 1, raw.shape[0] + 1))
+    bordered[:-1, :-1] = raw
+    bordered[-1, :-1] = bordered[:-1, -1] = sums
+    bordered[-1, -1] = total
+    return bordered

@@ -151,14 +151,17 @@ class LinearRisk:
         weights, parameters = self.map.split(w) if isinstance(self.map, TailedMap) else (w, NO_PARAMETERS)
         rows_map, layout = self.rows_map, self.layout
         v, offset = rows_map.inward(weights)
-        products = rows_map.products
+        products, some = rows_map.products, bool(v.any())
 
         def work(chunks: list[Chunk]) -> tuple[float, Array, Array, Array]:
             value, gradient, total = 0.0, rows_map.zeros(layout.extra), np.zeros(layout.shape(1)[1:])
             of_parameters = np.zeros(layout.extra)
             for start, stop, prepared in chunks:
                 f = layout.new(stop - start, parameters)
-                products.scores(start, stop, v, offset, layout.table(f))
+                if some:
+                    products.scores(start, stop, v, offset, layout.table(f))
+                else:  # where most solvers begin
+                    layout.table(f)[:] = offset
                 loss, slope = prepared.value_and_slope(f)
                 if layout.extra:  # w is long, and a chunk in the cache
                     slope /= self.mass

@@ -74,6 +74,9 @@ class DataMap:
         """A w, a new array (rows,) or (rows, K)."""
         v, offset = self.inward(w)
         out = np.empty(self._shape_of(self.rows))
+        if not v.any():  # where most solvers begin
+            out[:] = offset
+            return out
 
         def work(span: Span) -> None:
             self.products.scores(span[0], span[1], v, offset, out[span[0] : span[1]])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.matrix import Csr, Matrix
-from bmrm.problem import DualSteps, Elastic, Extent, Regularizer, ScoreFunction, Scores
+from bmrm.problem import DualSteps, Elastic, Extent, Regularizer, ScoreFunction, Scores, provides
 from bmrm.risk.columns import Columns
 from bmrm.risk.dual_rows import AscentRows
 from bmrm.risk.gram import gram_of
@@ -46,7 +46,7 @@ def rehearse(risk: LinearRisk, regularizer: Regularizer) -> None:
     risk.ability(Extent)
     _rehearse_phi(risk.phi, f)
     steps: Any = risk.ability(DualSteps)
-    if steps is not None and isinstance(regularizer, Elastic):
+    if steps is not None and provides(regularizer, Elastic):
         l1, l2 = regularizer.l1, regularizer.l2 or STRENGTH
         for start, near in ((None, None), (f, None), (None, f)):
             _rehearse_rows(steps.make(l1, l2, 0, 1), start, near, steps.scores_per_row)

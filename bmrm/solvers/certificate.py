@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
 
-from bmrm.problem import HasConjugate, Regularizer, Vector
+from bmrm.problem import HasConjugate, Regularizer, Vector, provides
 
 
 def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -> float:
@@ -14,21 +12,14 @@ def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -
 
     min over w of Omega(w) + s (<a, w> + b) + (1 - s) infimum, with s the largest for which it is finite.
     """
-    if not has_conjugate(type(regularizer)):
+    if not provides(regularizer, HasConjugate):
         return -math.inf
-    omega: Any = regularizer
-    scale = omega.feasible(-a)
+    scale = regularizer.feasible(-a)
     if scale < 1.0 and not math.isfinite(infimum):
         return -math.inf
     floor = (1.0 - scale) * infimum if scale < 1.0 else 0.0
-    bound = scale * b + floor - omega.conjugate(-scale * a)
+    bound = scale * b + floor - regularizer.conjugate(-scale * a)
     return bound if not math.isnan(bound) else -math.inf
-
-
-@cache
-def has_conjugate(kind: type) -> bool:
-    """Whether a regularizer of this class is a `HasConjugate`; to ask the protocol takes longer than a bound."""
-    return issubclass(kind, HasConjugate)
 
 
 class Certificate:
@@ -48,7 +39,7 @@ class Certificate:
 
     def add(self, a: Vector, b: float) -> float:
         """Take the plane R(w) >= <a, w> + b into account; the best bound so far."""
-        if not (math.isfinite(b) and has_conjugate(type(self._regularizer))):
+        if not (math.isfinite(b) and provides(self._regularizer, HasConjugate)):
             return self.bound
         alone = self._bound(a, b)
         if self._a is None or not math.isfinite(self.bound):
@@ -67,8 +58,9 @@ class Certificate:
         """A' s of the dual point that proves `bound`, for which the conjugate is finite, and `bound`; None without."""
         if self._a is None or not math.isfinite(self.bound):
             return None
-        omega: Any = self._regularizer
-        return omega.feasible(-self._a) * self._a, self.bound
+        regularizer = self._regularizer
+        assert provides(regularizer, HasConjugate)
+        return regularizer.feasible(-self._a) * self._a, self.bound
 
     def _mixed(self, a: Vector, b: float, share: float) -> tuple[Vector, float]:
         assert self._a is not None

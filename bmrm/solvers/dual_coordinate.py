@@ -29,6 +29,7 @@ from bmrm.problem import (
     Solution,
     Status,
     Vector,
+    provides,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -116,7 +117,7 @@ class DualCoordinate(IterativeSolver):
 
         What `start` and `slope` give is dropped if it proves less than is known without.
         """
-        if not (isinstance(regularizer, Elastic) and regularizer.l2 > 0.0):
+        if not (provides(regularizer, Elastic) and regularizer.l2 > 0.0):
             raise IncompatibleError(
                 f"dual_coordinate needs a regularizer with l2 > 0, which {type(regularizer).__name__} has not; use l2"
                 " or elastic_net, or solver line_search_bundle"

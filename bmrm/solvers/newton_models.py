@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from bmrm.problem import Elastic, HasCurvature, Regularizer, Scores, Vector
+from bmrm.problem import Elastic, HasCurvature, Regularizer, Scores, Vector, provides
 from bmrm.solvers.newton_system import Matrix, add_to_diagonal, newton_step
 from bmrm.solvers.smooth_point import Objective, SmoothPoint
 
@@ -83,7 +83,7 @@ class DenseModel:
 
 def add_bend(matrix: Matrix, regularizer: Regularizer, w: Vector) -> None:
     """Add Omega'' to a dense matrix."""
-    if isinstance(regularizer, Elastic):
+    if provides(regularizer, Elastic):
         add_to_diagonal(matrix, regularizer.l2)
         return
     for k, unit in enumerate(np.eye(w.size)):

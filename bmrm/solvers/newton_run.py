@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bmrm.problem import Extent, HasCurvature, IncompatibleError, Profiled, Scored, Solution
+from bmrm.problem import Extent, HasCurvature, IncompatibleError, Profiled, Scored, Solution, provides
 from bmrm.solvers.certificate import Certificate
 from bmrm.solvers.curved_search import step_length
 from bmrm.solvers.line_search import total
@@ -45,7 +45,7 @@ class Run:
             raise IncompatibleError(
                 f"newton needs a risk with {missing}; use semismooth_newton, line_search_bundle or lbfgs"
             )
-        if not (regularizer.smooth and isinstance(regularizer, HasCurvature)):
+        if not (regularizer.smooth and provides(regularizer, HasCurvature)):
             raise IncompatibleError(
                 f"newton needs a regularizer with a second derivative, which {type(regularizer).__name__} has not; use"
                 " l2, or solver proximal_newton or bundle"

@@ -17,6 +17,7 @@ from bmrm.problem import (
     Scores,
     Solution,
     Vector,
+    provides,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -77,7 +78,7 @@ class ProximalGradient(IterativeSolver):
         callback: Callback | None = None,
     ) -> Solution:
         """As of `Solver`."""
-        if not isinstance(regularizer, HasProx):
+        if not provides(regularizer, HasProx):
             raise IncompatibleError(
                 f"proximal_gradient needs a regularizer with a proximal map, which {type(regularizer).__name__} has"
                 " not; use l1 or l2, or solver bundle"

@@ -17,6 +17,7 @@ from bmrm.problem import (
     Solution,
     Variants,
     Vector,
+    provides,
 )
 from bmrm.solvers.certificate import Certificate
 from bmrm.solvers.line_search import total
@@ -50,7 +51,7 @@ class Reweighting:
             raise IncompatibleError(
                 f"irls needs a risk with {missing}; solvers bundle and line_search_bundle do without"
             )
-        if not isinstance(run.regularizer, HasCurvature):
+        if not provides(run.regularizer, HasCurvature):
             raise IncompatibleError(
                 f"irls needs a regularizer with a second derivative, which {type(run.regularizer).__name__} has not;"
                 " use l2, or solver proximal_gradient"

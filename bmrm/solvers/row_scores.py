@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.problem import Elastic, IncompatibleError, LinearMap, Profiled, Regularizer, Scored, ScoreFunction, Scores
+from bmrm.problem import (
+    Elastic,
+    IncompatibleError,
+    LinearMap,
+    Profiled,
+    Regularizer,
+    Scored,
+    ScoreFunction,
+    Scores,
+    provides,
+)
 from bmrm.solvers.line_search import Along
 from bmrm.solvers.metered import MeteredRisk
 from bmrm.solvers.monitor import ROUNDING
@@ -167,7 +177,7 @@ def _between(low: _Constant, high: _Constant) -> float | None:
 
 def strengths(solver: str, regularizer: Regularizer) -> tuple[float, float]:
     """(l1, l2) of Omega(w) = l1 ||w||_1 + l2/2 ||w||^2; IncompatibleError without an l1 > 0."""
-    if not isinstance(regularizer, Elastic):
+    if not provides(regularizer, Elastic):
         name = type(regularizer).__name__
         raise IncompatibleError(f"{solver} needs regularizer l1 or elastic_net, not {name}; use proximal_gradient")
     if not regularizer.l1 > 0.0:

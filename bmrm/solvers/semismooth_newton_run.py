@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bmrm.problem import Elastic, IncompatibleError, Profiled, RowParts, Scored, Scores, Solution, Vector
+from bmrm.problem import Elastic, IncompatibleError, Profiled, RowParts, Scored, Scores, Solution, Vector, provides
 from bmrm.solvers.monitor import ROUNDING, Monitor
 from bmrm.solvers.multipliers import Model, Multipliers
 from bmrm.solvers.row_start import start_from_sample
@@ -49,7 +49,7 @@ class Run:
 
     def __init__(self, options: SemismoothNewton, monitor: Monitor, slope: Scores | None) -> None:
         regularizer, risk = monitor.regularizer, monitor.risk
-        if not (isinstance(regularizer, Elastic) and regularizer.l1 == 0.0 and regularizer.l2 > 0.0):
+        if not (provides(regularizer, Elastic) and regularizer.l1 == 0.0 and regularizer.l2 > 0.0):
             raise IncompatibleError(
                 f"semismooth_newton needs the regularizer l2, not {type(regularizer).__name__}; use solver bundle or"
                 " proximal_newton"

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from bmrm.data.matrix import Csr
-from bmrm.kernels import gram
+from bmrm.kernels import gram, gram_dense
 from bmrm.kernels.workers import Workers
+from bmrm.risk.columns import Columns
 from bmrm.risk.linear_map import DataMap
 from tests.kernels.test_csr import matrix, parts
 
@@ -76,3 +77,24 @@ def test_threads_share_sparse_rows():
     weights = weights_of(60000)
     one, three = (DataMap(Csr.from_scipy(X), workers=Workers(threads)).gram(weights) for threads in (1, 3))
     np.testing.assert_allclose(three, one, rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 2, 5, 8, 24, 25])
+def test_dense_rows_of_few_features(dtype, width):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(700, width)).astype(dtype)
+    weights = weights_of(700)
+    full = X.astype(np.float64)
+    triangle, sums = np.zeros((width, width)), np.ones(width)
+    gram_dense.add_gram(X, weights, np.flatnonzero(weights), triangle, sums)
+    np.testing.assert_allclose(triangle, np.tril(full.T @ (weights[:, None] * full)), atol=1e-10)
+    np.testing.assert_allclose(sums - 1.0, weights @ full, atol=1e-11)
+    columns = Columns(scale=rng.uniform(0.5, 2.0, width), shift=rng.normal(size=width))
+    inputs = np.column_stack([(full - columns.shift) * columns.scale, np.ones(700)])
+    found = DataMap(X, columns=columns, bias=True).gram(weights)
+    np.testing.assert_allclose(found, inputs.T @ (weights[:, None] * inputs), atol=1e-9)
+    some = np.unique([0, width - 1, width])
+    np.testing.assert_allclose(
+        DataMap(X, columns=columns, bias=True).gram(weights, some), found[np.ix_(some, some)], atol=1e-9
+    )
