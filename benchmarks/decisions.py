@@ -174,6 +174,7 @@ FAMILIES = (
     Family("logistic", "binary", "l2", (1e-3, 1e-5), free=True),
     Family("roc_area", "binary", "l2", (1e-3, 1e-5)),
     Family("f_beta", "binary", "l2", (1e-3, 1e-5)),
+    Family("f_beta", "rare", "l2", (1e-3, 1e-4, 1e-5)),
 )
 
 

@@ -96,7 +96,7 @@ FORMULAS: Mapping[str, Formula] = {
         "8 (planes + 6) dim + 40 planes^2 + 56 scores",
         lambda s: 8 * (s.planes + 6) * s.dim + 40 * s.planes**2 + 56 * s.scores,
     ),
-    "lbfgs": Formula("8 (memory + 12) dim + 48 scores", lambda s: 8 * (s.memory + 12) * s.dim + 48 * s.scores),
+    "lbfgs": Formula("8 (memory + 15) dim + 48 scores", lambda s: 8 * (s.memory + 15) * s.dim + 48 * s.scores),
     "newton dense": Formula("18 dim^2 + 72 scores", lambda s: 18 * s.dim**2 + 72 * s.scores),
     "newton": Formula("96 dim + 72 scores", lambda s: 96 * s.dim + 72 * s.scores),
     "semismooth_newton": Formula("10 dim^2 + 96 rows + 0.3 data", lambda s: 10 * s.dim**2 + 96 * s.rows + 0.3 * s.data),

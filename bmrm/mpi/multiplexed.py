@@ -224,6 +224,10 @@ class _Phi:
         return self._local.smooth
 
     @property
+    def joint(self) -> bool:
+        return False  # but a sum
+
+    @property
     def curved(self) -> bool:
         return self._local.curved
 
@@ -302,6 +306,10 @@ class _GatheredPhi:
     @property
     def smooth(self) -> bool:
         return self.whole.smooth
+
+    @property
+    def joint(self) -> bool:
+        return self.whole.joint
 
     @property
     def curved(self) -> bool:

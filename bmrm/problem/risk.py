@@ -74,6 +74,11 @@ class ScoreFunction(Protocol):
         ...
 
     @property
+    def joint(self) -> bool:
+        """Whether it is one maximum over labellings of all rows, whose kinks no sum rounds off."""
+        ...
+
+    @property
     def curved(self) -> bool:
         """Whether `curvature_product` is known."""
         ...

@@ -116,7 +116,7 @@ class ProfiledPhi:
 
     def __init__(self, phi: ScoreFunction) -> None:
         self.phi = phi
-        self.smooth, self.curved = phi.smooth, phi.curved
+        self.smooth, self.joint, self.curved = phi.smooth, phi.joint, phi.curved
         self.separable = self.proximal = False  # the rows share b; see Profiled
         self.scores_per_row, self.mass = phi.scores_per_row, phi.mass
         self._near = np.zeros(phi.scores_per_row)

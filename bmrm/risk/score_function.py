@@ -121,6 +121,7 @@ class LossPhi:
             raise InputError(getattr(bound.whole, "nothing", nothing))
         self.scores_per_row = bound.whole.scores_per_row
         self.smooth = bound.whole.smooth
+        self.joint = getattr(bound.whole, "joint", False)
         self.curved = hasattr(bound.whole, "curvature_product")
         self.separable = self.curved and hasattr(bound.whole, "curvature")
         self.proximal = hasattr(bound.whole, "envelope")

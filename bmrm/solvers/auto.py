@@ -18,6 +18,7 @@ from bmrm.problem import (
     Solution,
     Vector,
     ability,
+    provides,
 )
 from bmrm.solvers import register
 from bmrm.solvers.decisions import case_of, ranked
@@ -67,7 +68,8 @@ class Auto(IterativeSolver):
                 f"no solver fits: regularizer {type(regularizer).__name__} offers no master, and without a smooth"
                 " risk and a smooth regularizer lbfgs would stall at a kink"
             )
-        reasons = {name: why for name, why in RULES.items() if name not in measured}
+        known = {part for name in measured for part in name.split(CHAINED)}
+        reasons = {name: why for name, why in RULES.items() if name not in known}
         for place, name in zip(("fastest", "next"), measured, strict=False):  # the first may not fit over ranks
             why = f"{case.kind if case else ''}: {place} on the measured problems most like this"
             reasons.setdefault(name.split(CHAINED)[0], why)
@@ -79,11 +81,11 @@ class Auto(IterativeSolver):
         """What fits any problem of this kind, measured or not."""
         scored = ability(risk, Scored)
         names = []
-        if scored is not None and scored.phi.smooth and regularizer.smooth and isinstance(regularizer, HasConjugate):
+        if scored is not None and scored.phi.smooth and regularizer.smooth and provides(regularizer, HasConjugate):
             names.append("lbfgs")
-        elif isinstance(regularizer, Elastic) and regularizer.l2 > 0.0 and ability(risk, DualSteps) is not None:
+        elif provides(regularizer, Elastic) and regularizer.l2 > 0.0 and ability(risk, DualSteps) is not None:
             names.append("dual_coordinate")
-        if isinstance(regularizer, HasMaster):
+        if provides(regularizer, HasMaster):
             names.append("bundle" if scored is None else "line_search_bundle")
         return names
 

@@ -22,7 +22,7 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.plane_model import PlaneSolver, master_accuracy
+from bmrm.solvers.plane_model import KeptModel, PlaneSolver, master_accuracy
 
 Oracle = Callable[[Vector], tuple[Vector, NDArray[np.float64]]]
 """w -> the values (blocks,) and the subgradients (blocks, dim) of the terms of the risk."""
@@ -61,11 +61,15 @@ class Bundle(PlaneSolver):
         start: Vector | None = None,
         callback: Callback | None = None,
         planes: SavedPlanes | None = None,
+        kept: KeptModel | None = None,
     ) -> Solution:
-        """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model."""
+        """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model.
+
+        What is `kept` of a run that was broken off, on the same risk and regularizer, is gone on with.
+        """
         with self.monitor(risk, regularizer, start, callback) as run:
             oracle, infima = self._oracle(run.risk)
-            model, proposal = self.model(run, infima, planes)
+            model, proposal = self.model(run, infima, planes, kept)
             w = run.start
             if proposal is not None:
                 run.raise_bound(proposal.lower_bound)

@@ -28,6 +28,7 @@ from bmrm.problem import (
     Risk,
     Scored,
     ability,
+    provides,
 )
 from bmrm.solvers.relay import CHAINED
 
@@ -91,6 +92,7 @@ class Lines:
     def __init__(self, measured: Sequence[Measured]) -> None:
         self.measured = tuple(measured)
         self._places = np.array([line.place for line in self.measured])
+        self._low, self._high = self._places.min(axis=0), self._places.max(axis=0)
         self._shared = np.array([line.shared for line in self.measured], bool)
         self.names = sorted({name for line in self.measured for name in line.seconds})
         """Solvers that were measured anywhere."""
@@ -123,7 +125,7 @@ class Lines:
 
         The case is moved to the edge of what was measured first: how far beyond it lies says nothing of what is near.
         """
-        place = np.clip(case.place, self._places.min(axis=0), self._places.max(axis=0))
+        place = np.minimum(np.maximum(case.place, self._low), self._high)
         apart = APART * (self._shared != case.shared)
         return apart + ((self._places - place) ** 2).sum(axis=1)  # type: ignore[no-any-return]
 
@@ -147,14 +149,14 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
     profiled = ability(risk, Profiled)
     phi = scored.phi if profiled is None else profiled.phi
     words = [
-        "smooth" if scored.phi.smooth else "kinked",
+        "smooth" if scored.phi.smooth else "one kinked maximum" if phi.joint else "kinked",
         "one score" if phi.scores_per_row == 1 else "several scores",
         "by rows" if phi.separable or phi.proximal or ability(risk, DualSteps) is not None else "",
         "free intercept" if profiled is not None else "",
     ]
-    if not isinstance(regularizer, HasConjugate):
+    if not provides(regularizer, HasConjugate):
         words.append("no conjugate")
-    elif isinstance(regularizer, Elastic):
+    elif provides(regularizer, Elastic):
         words.append("l1 and l2" if regularizer.l1 > 0.0 and regularizer.l2 > 0.0 else "l1" if regularizer.l1 else "l2")
     else:
         words.append("smooth regularizer" if regularizer.smooth else "kinked regularizer")
@@ -164,7 +166,7 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
 def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | None:
     """None where the extent of the data or the strength of the regularizer is not known."""
     extent = ability(risk, Extent)
-    if extent is None or not isinstance(regularizer, Elastic):
+    if extent is None or not provides(regularizer, Elastic):
         return None
     length = math.sqrt(extent.square or 1.0)  # features times c and weights divided by c are the same problem
     strength = extent.rows * (regularizer.l2 / length**2 or regularizer.l1 / length)

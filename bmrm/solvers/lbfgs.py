@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bmrm.kernels.vectors import dot
 from bmrm.problem import Callback, Extent, Regularizer, Risk, Scored, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.certificate import plane_bound
+from bmrm.solvers.certificate import Certificate, plane_bound
 from bmrm.solvers.line_search import Trial, total
 from bmrm.solvers.monitor import IterativeSolver, Monitor
 from bmrm.solvers.points import FusedPoint, Place, Point, ScoredPoint
@@ -27,7 +28,7 @@ are they where they are more than the features: such a pass has them in the cach
     "lbfgs",
     problem="smooth risks and regularizers",
     needs="value and subgradient; Scored makes further trial steps free of passes",
-    certificate="the conjugate of the regularizer (eq. 15)",
+    certificate="the conjugate of the regularizer (eq. 15), of mixed planes for kinked losses",
     cost="1 pass an iteration, as a rule",
     source="Nocedal 1980; Liu & Nocedal 1989",
     stalls=("kinked loss", "kinked regularizer"),
@@ -42,10 +43,10 @@ class LBFGS(IterativeSolver):
 
     Every iterate gives a plane `(a, b)` of the risk and with it the bound `b - Omega*(-a)`, which for
     `L2(lam)` is `J(w) - ||a + lam w||^2 / (2 lam)` (eq. 15). Where Omega* is infinite at `-a` (`L1`) the plane is
-    mixed with the floor plane until it is finite. Across a kink no such step may be left:
-    where there is none along the negative gradient either, the run ends as STALLED.
+    mixed with the floor plane until it is finite. For kinked losses each is mixed with those before it. Across a kink
+    no such step may be left: where there is none along the negative gradient either, the run ends as STALLED.
 
-    Memory: 8 (memory + 12) dim + 48 scores bytes, scores being rows times the scores of each.
+    Memory: 8 (memory + 15) dim + 48 scores bytes, scores being rows times the scores of each.
 
     Parameters
     ----------
@@ -75,6 +76,7 @@ class _Run:
         self.run, self.regularizer = run, run.regularizer
         self.point, self.left = _point(run)
         self.inverse = InverseHessian(len(run.start), memory)
+        self.prove = _prover(run)
         self.objective, self.gradient = self._joined(self.point.place)
 
     def go(self) -> None:
@@ -92,7 +94,7 @@ class _Run:
         objective = value + self.regularizer.value(w)
         run.improve(w, objective)
         if math.isfinite(value):
-            run.raise_bound(plane_bound(self.regularizer, a, value - dot(a, w), run.risk.infimum))
+            run.raise_bound(self.prove(a, value - dot(a, w)))
         return objective, a + self.regularizer.subgradient(w)
 
     def _search(self) -> bool:
@@ -117,6 +119,14 @@ class _Run:
         self.point.move_to(place)
         self.objective, self.gradient = objective, gradient
         return True
+
+
+def _prover(run: Monitor) -> Callable[[Vector, float], float]:
+    """What a plane proves: alone where slopes are continuous, at kinks only together with others."""
+    regularizer, infimum, scored = run.regularizer, run.risk.infimum, run.risk.ability(Scored)
+    if scored is not None and not scored.phi.smooth:
+        return Certificate(regularizer, infimum).add
+    return lambda a, b: plane_bound(regularizer, a, b, infimum)
 
 
 def _point(run: Monitor) -> tuple[Point, float]:

@@ -27,7 +27,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers.line_search import minimize_along, total
 from bmrm.solvers.monitor import Monitor
-from bmrm.solvers.plane_model import PlaneModel, PlaneSolver, master_accuracy
+from bmrm.solvers.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 
 NEAREST = 1e-9
 """The least share of the way to the model's minimiser at which a plane is looked for."""
@@ -80,9 +80,11 @@ class LineSearchBundle(PlaneSolver):
         start: Vector | None = None,
         callback: Callback | None = None,
         planes: SavedPlanes | None = None,
+        kept: KeptModel | None = None,
     ) -> Solution:
         """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model.
 
+        What is `kept` of a run that was broken off, on the same risk and regularizer, is gone on with.
         Raises IncompatibleError where the risk has no scores.
         """
         with self.monitor(risk, regularizer, start, callback) as run:
@@ -91,7 +93,7 @@ class LineSearchBundle(PlaneSolver):
                 raise IncompatibleError(
                     "line_search_bundle needs a risk with the ability Scored; solver bundle does without"
                 )
-            model, proposal = self.model(run, (risk.infimum,), planes)
+            model, proposal = self.model(run, (risk.infimum,), planes, kept)
             if proposal is not None:
                 run.raise_bound(proposal.lower_bound)
                 run.start = run.start if start is not None else proposal.w

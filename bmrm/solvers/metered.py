@@ -115,6 +115,10 @@ class _Phi:
         return self.inner.smooth
 
     @property
+    def joint(self) -> bool:
+        return self.inner.joint
+
+    @property
     def curved(self) -> bool:
         return self.inner.curved
 

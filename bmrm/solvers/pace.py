@@ -14,6 +14,8 @@ HOPELESS = 12.0
 """Where it is judged earlier still it takes so much more."""
 RECENT = 0.25
 """The share of a long run that tells how fast it is: one that has come to a plateau is not to be praised for before."""
+BLIND = math.log(0.5)
+"""What a gap above this says of the rest is not believed later: planes far from the minimum prove little."""
 CLEARLY = 2.0
 """A rival that would need so many times fewer passes is preferred."""
 
@@ -44,42 +46,71 @@ class Pace:
     ) -> None:
         self.slow = False
         self.left = math.inf
-        """Passes to the tolerance at the latest rate; inf before there was any progress."""
+        """Passes to the tolerance at the latest rate; inf before there was any progress, 0 where nothing is known."""
         self._patience, self._rival, self._early = patience, rival, early
         self._unjudged = early if unjudged is None else unjudged
         self._goal = math.log(max(tolerance, 1e-14))
-        self._moves: list[tuple[float, float]] = []
+        self._whole, self._own = _Fall(self._goal), _Fall(self._goal)
 
-    def too_slow(self, line: Iteration) -> bool:
-        """Whether the run is slow at this line."""
-        gap = math.log(line.relative_gap) if 0.0 < line.relative_gap < math.inf else math.inf
-        gap = min(gap, 50.0)
-        first, last, least = self._span(line.passes, gap)
-        used = line.passes - first
-        if used < self._unjudged or gap <= self._goal:
+    def too_slow(self, whole: Iteration, own: Iteration | None = None) -> bool:
+        """Whether the run is slow at this line; `own` is the line of the run without what was known before it."""
+        falls = [(self._whole, whole)] if own is None else [(self._whole, whole), (self._own, own)]
+        for fall, line in falls:
+            fall.note(whole.passes, line.relative_gap)
+        used = self._whole.used
+        if used < self._unjudged or self._whole.gap <= self._goal:
             return False
         late = used > LATE * self._early
         patience = self._patience if used >= self._early else HOPELESS * self._patience
-        if gap == least and last == line.passes:
-            self.left = min(self._left(share * used) for share in ((RECENT,) if late else (0.5, RECENT)))
+        shares = (RECENT,) if late else (0.5, RECENT)
+        lefts = [left for fall, _ in falls if (left := fall.left(shares)) is not None]
+        if lefts:
+            self.left = min(lefts)
             slow = self.left > (min(LESS, patience) if late else patience) * used
         else:  # some solvers look at the gap now and then only
-            slow = used > (1.0 + patience) * max(last - first, self._early)
+            slow = all(used > (1.0 + patience) * max(fall.fallen_for, self._early) for fall, _ in falls)
         if self._rival is not None:
             beaten = 0.0 < CLEARLY * self._rival < self.left < math.inf
             self.slow = beaten or (slow and (late or self.left > self._rival))
+        if self.slow and falls[-1][0].gap > BLIND:
+            self.left = 0.0
         return self.slow
 
+
+class _Fall:
+    """How a gap fell, as its logarithm.
+
+    Parameters
+    ----------
+    goal : where it is to get.
+    """
+
+    def __init__(self, goal: float) -> None:
+        self.gap, self.used = math.inf, 0.0
+        self._goal = goal
+        self._moves: list[tuple[float, float]] = []
+
+    def note(self, passes: float, gap: float) -> None:
+        """The gap after so many passes."""
+        self.gap = min(math.log(gap) if 0.0 < gap < math.inf else math.inf, 50.0)
+        if not self._moves or self.gap < self._moves[-1][1]:
+            self._moves.append((passes, self.gap))
+        self.used = passes - self._moves[0][0]
+
+    @property
+    def fallen_for(self) -> float:
+        """Passes from the first line to the last with a smaller gap than before it."""
+        return self._moves[-1][0] - self._moves[0][0]
+
+    def left(self, shares: tuple[float, ...]) -> float | None:
+        """Passes to the goal at the fastest rate of the last `shares` of the run; None where it has not just fallen."""
+        if self.fallen_for < self.used:
+            return None
+        return min(self._left(share * self.used) for share in shares)
+
     def _left(self, passes: float) -> float:
-        """Passes to the tolerance at the rate of the last so many."""
         now, gap = self._moves[-1]
         since = now - passes
         then, before = [pair for pair in self._moves if pair[0] <= since][-1]
         fallen = before - gap
         return (gap - self._goal) * (now - max(then, since)) / fallen if fallen > 0.0 else math.inf
-
-    def _span(self, passes: float, gap: float) -> tuple[float, float, float]:
-        """Passes of the first line and of the last with a smaller gap than before it, and that gap."""
-        if not self._moves or gap < self._moves[-1][1]:
-            self._moves.append((passes, gap))
-        return self._moves[0][0], *self._moves[-1]

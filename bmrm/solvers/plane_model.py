@@ -20,6 +20,7 @@ from bmrm.problem import (
     Solution,
     Vector,
     ability,
+    provides,
 )
 from bmrm.registry import parameter
 from bmrm.solvers.monitor import IterativeSolver, Monitor
@@ -50,22 +51,33 @@ class PlaneSolver(IterativeSolver):
     keep_planes: bool = parameter(False, doc="keep the planes in the solution", example=True)
 
     def model(
-        self, run: Monitor, infima: Sequence[float], planes: SavedPlanes | None
+        self, run: Monitor, infima: Sequence[float], planes: SavedPlanes | None, kept: KeptModel | None
     ) -> tuple[PlaneModel, MasterSolution | None]:
         """An empty model, or one that starts from the planes of another run, and then its minimiser."""
-        model = PlaneModel(run.regularizer, run.risk.dim, infima, self.idle_limit, self.max_planes)
-        if planes is None:
-            return model, None
-        check_reuse(run.risk, planes, model.planes.floors)
+        model = kept.model if kept is not None else None
+        if model is None or model.planes.floors != tuple(infima):
+            model = PlaneModel(run.regularizer, run.risk.dim, infima, self.idle_limit, self.max_planes)
+        if kept is not None:
+            kept.model = model
+        if planes is not None:
+            check_reuse(run.risk, planes, model.planes.floors)
         with run.master():
-            model.take(planes)
-            return model, model.solve(master_accuracy(self.tolerance))
+            if planes is not None:
+                model.take(planes)
+            return model, model.solve(master_accuracy(self.tolerance)) if model.count else None
 
     def finished(self, run: Monitor, model: PlaneModel, name: str) -> Solution:
         """The solution, with the planes if they are to be kept."""
         identity = run.risk.ability(Identity) if self.keep_planes else None
         saved = model.planes.saved(identity.fingerprint() if identity is not None else "") if self.keep_planes else None
         return run.solution(name, saved)
+
+
+@dataclass
+class KeptModel:
+    """A model that outlives a run, so that a later one on the same risk and regularizer goes on with its planes."""
+
+    model: PlaneModel | None = None
 
 
 class PlaneModel:
@@ -87,7 +99,7 @@ class PlaneModel:
         idle_limit: int | None = None,
         max_planes: int | None = None,
     ) -> None:
-        if not isinstance(regularizer, HasMaster):
+        if not provides(regularizer, HasMaster):
             raise IncompatibleError(
                 f"regularizer {type(regularizer).__name__} offers no master, which cutting planes need;"
                 " solver lbfgs does without"
@@ -103,6 +115,11 @@ class PlaneModel:
         self._solved = 0
         self._last_used: dict[int, int] = {}
         self._multipliers: dict[int, float] = {}
+
+    @property
+    def count(self) -> int:
+        """Planes that are in it, without the floors."""
+        return len(self._last_used)
 
     def add(self, a: Vector, value: float, w: Vector, block: int = 0) -> None:
         """The tangent plane with slope `a` that passes through `value` at `w`."""

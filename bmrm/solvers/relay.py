@@ -9,10 +9,23 @@ from inspect import signature
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from bmrm.problem import Callback, IncompatibleError, Iteration, Regularizer, Risk, Scores, Solution, Status, Vector
+from bmrm.problem import (
+    Callback,
+    IncompatibleError,
+    Iteration,
+    Regularizer,
+    Risk,
+    Scored,
+    Scores,
+    Solution,
+    Status,
+    Vector,
+    ability,
+)
 from bmrm.solvers import SOLVERS
 from bmrm.solvers.monitor import IterativeSolver
 from bmrm.solvers.pace import EARLY, LATE, Pace
+from bmrm.solvers.plane_model import KeptModel
 
 CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
@@ -50,6 +63,7 @@ class Relay:
         self.left: float | None = None
         """Passes that the last leg would still have taken, where it was left because it was too slow."""
         self._slope: Scores | None = None
+        self._planes = KeptModel()
 
     @property
     def ended(self) -> bool:
@@ -92,9 +106,10 @@ class Relay:
         return max(1, self.options.max_iterations - used)
 
     def _handed_over(self, leg: Any) -> dict[str, Any]:
-        """Slopes of the legs before, where the solver knows what to do with them."""
-        fits = self._slope is not None and "slope" in signature(leg.minimize).parameters
-        return {"slope": self._slope} if fits else {}
+        """Slopes and planes of the legs before, where the solver knows what to do with them."""
+        known = signature(leg.minimize).parameters
+        offered = {"slope": self._slope, "kept": self._planes}
+        return {name: one for name, one in offered.items() if one is not None and name in known}
 
     def _relay(self, before: Solution | None, pace: Pace) -> Callback:
         def relay(line: Iteration) -> bool:
@@ -102,7 +117,7 @@ class Relay:
             stop = self._outside(whole)
             if before is not None and whole.relative_gap <= self.options.tolerance:
                 return True  # the two legs together have met what neither has alone
-            return stop or pace.too_slow(whole)
+            return stop or pace.too_slow(whole, line)
 
         return relay
 
@@ -155,7 +170,9 @@ class Chains(IterativeSolver):
         relay = Relay(self, risk, regularizer, start, callback)
         story: list[str] = []
         refusal = IncompatibleError("no solver to choose from")
-        waiting, longer = self._legs(), 1.0
+        scored = ability(risk, Scored)
+        kinked = scored is not None and not scored.phi.smooth
+        waiting, longer = self._legs(kinked), 1.0
         while waiting and not relay.ended:
             slow: list[Leg] = []
             for k, leg in enumerate(waiting):
@@ -181,19 +198,20 @@ class Chains(IterativeSolver):
         longer *= trust
         return Pace(self.tolerance, trust * leg.patience, rival, longer * leg.early, longer * leg.unjudged)
 
-    def _legs(self) -> list[Leg]:
-        legs = []
+    def _legs(self, kinked: bool) -> list[Leg]:
+        legs: dict[str, Leg] = {}  # each solver once, in its first place
         for chain in self.names:
             parts = chain.split(CHAINED)
             for name, after in pairwise(parts):
                 haste = _superlinear(after)
-                legs.append(Leg(name, HASTE, SHORT, SHORTEST) if haste else Leg(name, EAGER, EARLY, EARLY))
-            legs.append(Leg(parts[-1], PATIENT, EARLY, EARLY))
-        return legs
+                legs.setdefault(name, Leg(name, HASTE, SHORT, SHORTEST) if haste else Leg(name, EAGER, EARLY, EARLY))
+            stalls = kinked and "kinked loss" in SOLVERS.get(parts[-1]).facts.get("stalls", ())
+            legs.setdefault(parts[-1], Leg(parts[-1], EAGER if stalls else PATIENT, EARLY, EARLY))
+        return list(legs.values())
 
 
 def _superlinear(name: str) -> bool:
-    return getattr(SOLVERS.make(name), "superlinear", False)
+    return getattr(SOLVERS.get(name).cls, "superlinear", False)
 
 
 class Leg(NamedTuple):

@@ -13,6 +13,8 @@ FALL = 1e-4
 """The least mean slope up to a step, as a share of the first one."""
 ROUNDS = 60
 """Trial steps at most; a bracket shrinks by half at least every second one."""
+KINK = 1e-6
+"""The share of the fall so far that may still be had in a bracket across which the slope jumps: it is at a kink."""
 FARTHEST, NEAREST = 10.0, 0.1
 """How many times farther the next trial may be, and how near to an end of the bracket, as a share of it."""
 
@@ -56,7 +58,8 @@ def wolfe_search(function: Along, here: float, slope: float, first: Trial, left:
             halved = high.t - low.t <= 0.5 * width
             width = high.t - low.t
             t = _inside(low, high) if halved else 0.5 * (low.t + high.t)
-            if not low.t < t < high.t:
+            least = max(KINK * (here - low.value), ROUNDING * abs(here))
+            if not low.t < t < high.t or _still(low, high) <= least:
                 return None
         if t > LARGEST_STEP:
             return None
@@ -70,6 +73,15 @@ def _falls(trial: Trial, here: float, slope: float) -> bool:
         return True
     noise = 16.0 * ROUNDING * abs(here)
     return trial.value <= here + noise and trial.derivative <= (2.0 * FALL - 1.0) * slope
+
+
+def _still(low: Trial, high: Trial) -> float:
+    """How far below the lower end a convex function may fall inside a bracket: where its tangents meet."""
+    rise = high.derivative - low.derivative
+    if not (math.isfinite(rise) and rise > 0.0 and high.derivative > 0.0):
+        return math.inf
+    meets = (high.derivative * (high.t - low.t) - (high.value - low.value)) / rise
+    return max(0.0, -low.derivative * meets)
 
 
 def _beyond(before: Trial, low: Trial) -> float:

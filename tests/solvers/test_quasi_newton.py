@@ -10,6 +10,7 @@ from bmrm.problem import Status
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
+from bmrm.solvers.certificate import plane_bound
 from bmrm.solvers.line_search import Trial
 from bmrm.solvers.quasi_newton import InverseHessian
 from bmrm.solvers.wolfe import enough, wolfe_search
@@ -93,6 +94,37 @@ def test_there_is_no_step_at_a_kink_nor_up_a_wall():
         first = Trial(1.0, *(float(part[0]) for part in function(np.ones(1))))
         assert not enough(first, 0.0, -1.0, 0.9)
         assert wolfe_search(function, 0.0, -1.0, first, 0.9) is None
+
+
+@pytest.mark.parametrize("bend", [0.0, 1e-5])
+def test_a_kink_is_seen_after_few_trials_and_a_sharp_bend_is_none(bend):
+    asked = []
+
+    def function(ts):
+        asked.append(ts)
+        x = ts - 0.37
+        return np.sqrt(x**2 + bend**2), x / np.sqrt(x**2 + bend**2)
+
+    here, slope = (float(part[0]) for part in function(np.zeros(1)))
+    first = Trial(1.0, *(float(part[0]) for part in function(np.ones(1))))
+    found = wolfe_search(function, here, slope, first, 0.9)
+    assert (found is None) is (bend == 0.0)
+    assert len(asked) < 30
+
+
+def test_planes_on_both_sides_of_a_kink_certify_together():
+    X, y = problems.data("hinge", 200, 6)
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("roc_area", {}))
+    solution = SOLVERS.make("lbfgs", {"tolerance": 1e-7}).minimize(risk, L2(1e-2))
+    exact = SOLVERS.make("bundle", {"tolerance": 1e-10}).minimize(risk, L2(1e-2))
+    assert solution.lower_bound <= exact.objective
+    assert solution.lower_bound == pytest.approx(exact.objective, rel=1e-4)
+    alone = [
+        plane_bound(L2(1e-2), a, value - float(a @ w), 0.0)
+        for w in [solution.w]
+        for value, a in [risk.value_and_subgradient(w)]
+    ]
+    assert solution.lower_bound > max(alone)
 
 
 @pytest.mark.parametrize(("rows", "features"), [(60, 9), (30, 80)])

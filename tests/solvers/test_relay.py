@@ -16,6 +16,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import relay
 from bmrm.solvers.pace import Pace
+from bmrm.solvers.plane_model import PlaneSolver
 from bmrm.solvers.relay import Chains
 
 
@@ -134,3 +135,39 @@ def test_a_bound_that_comes_late_is_not_held_against_a_run():
     assert not any(judged)
     hopeless = Pace(1e-6, patience=10.0)
     assert [hopeless.too_slow(line(float(t), 1.0 - 0.001 * t)) for t in range(14)][-1]
+
+
+def test_planes_outlive_a_leg_that_was_left(monkeypatch):
+    monkeypatch.setattr(relay, "EARLY", 2.0)
+    monkeypatch.setattr(relay, "PATIENT", 1e-3)
+    begun: list[int] = []
+    original = PlaneSolver.model
+
+    def model(self, run, infima, planes, kept):
+        found = original(self, run, infima, planes, kept)
+        begun.append(found[0].count)
+        return found
+
+    monkeypatch.setattr(PlaneSolver, "model", model)
+    solution = Chains(tolerance=1e-9, names=("bundle", "line_search_bundle")).minimize(risk_of(Hinge()), L2(1e-3))
+    assert solution.status is Status.CONVERGED
+    assert begun[0] == 0
+    assert begun[1] >= 2
+    assert begun == sorted(begun)
+
+
+def test_a_solver_has_one_place_in_the_order():
+    solution = Chains(tolerance=1e-7, names=("lbfgs", "lbfgs > line_search_bundle")).minimize(
+        risk_of(Hinge()), L2(1e-2)
+    )
+    assert [leg.split()[0] for leg in solution.solver.split(", then ")] == ["lbfgs", "line_search_bundle"]
+
+
+def test_a_leg_is_judged_by_what_it_proves_itself():
+    """Another has brought the gap to 1e-2 before; this one is at 0.5, and on its way."""
+    falling = [math.exp(-0.4 * t) for t in range(23)]
+    for own, slow in ((falling, False), ([0.9999**t for t in range(40)], True)):
+        pace = Pace(1e-4, patience=2.0)
+        judged = [pace.too_slow(line(float(t), min(1e-2, gap)), line(float(t), gap)) for t, gap in enumerate(own)]
+        assert any(judged) is slow
+    assert pace.left == 0.0  # of so large a gap nothing follows
