@@ -117,6 +117,7 @@ SHAPES = (
     Shape(20_000, 40_000, 70, "even"),
     Shape(7_000, 250, 250, "offset"),
     Shape(3_000, 180, 45),
+    Shape(120_000, 90, 90, "even"),
 )
 
 
@@ -164,8 +165,8 @@ FAMILIES = (
     Family("least_squares", "numbers", "l2", WEAK[:3]),
     Family("logistic", "binary", "l1", (3e-3, 1e-3, 1e-4, 1e-5)),
     Family("least_squares", "numbers", "l1", (3e-3, 1e-3, 1e-4, 1e-5)),
-    Family("logistic", "binary", "elastic_net", (3e-3, 3e-4)),
-    Family("least_squares", "numbers", "elastic_net", (3e-3, 3e-4)),
+    Family("logistic", "binary", "elastic_net", (3e-3, 3e-4, 1e-4)),
+    Family("least_squares", "numbers", "elastic_net", (3e-3, 3e-4, 1e-4)),
     Family("hinge", "binary", "l1", (3e-3, 3e-4)),
     Family("hinge", "binary", "elastic_net", (1e-3, 1e-4)),
     Family("multiclass_hinge", "classes", "l2", (1e-3, 1e-5)),

@@ -19,6 +19,8 @@ from bmrm.solvers.wolfe import enough, wolfe_search
 
 LEFT, LESS = 0.9, 0.5
 """Share of the slope that a step may leave: in general, and where further trials cost no pass."""
+MANY = 16.0
+"""Entries for each weight from which mixed bounds cost little beside a pass."""
 DENSE = 0.5
 """Share of entries from which scores are not kept: a pass that gives value and gradient reads the data once only. Nor
 are they where they are more than the features: such a pass has them in the cache."""
@@ -28,7 +30,7 @@ are they where they are more than the features: such a pass has them in the cach
     "lbfgs",
     problem="smooth risks and regularizers",
     needs="value and subgradient; Scored makes further trial steps free of passes",
-    certificate="the conjugate of the regularizer (eq. 15), of mixed planes for kinked losses",
+    certificate="the conjugate of the regularizer (eq. 15), as a rule of mixed planes",
     cost="1 pass an iteration, as a rule",
     source="Nocedal 1980; Liu & Nocedal 1989",
     stalls=("kinked loss", "kinked regularizer"),
@@ -43,8 +45,9 @@ class LBFGS(IterativeSolver):
 
     Every iterate gives a plane `(a, b)` of the risk and with it the bound `b - Omega*(-a)`, which for
     `L2(lam)` is `J(w) - ||a + lam w||^2 / (2 lam)` (eq. 15). Where Omega* is infinite at `-a` (`L1`) the plane is
-    mixed with the floor plane until it is finite. For kinked losses each is mixed with those before it. Across a kink
-    no such step may be left: where there is none along the negative gradient either, the run ends as STALLED.
+    mixed with the floor plane until it is finite. For kinked losses, and where a pass costs far more, each is mixed
+    with those before it. Across a kink no such step may be left: where there is none along the negative gradient
+    either, the run ends as STALLED.
 
     Memory: 8 (memory + 15) dim + 48 scores bytes, scores being rows times the scores of each.
 
@@ -122,9 +125,11 @@ class _Run:
 
 
 def _prover(run: Monitor) -> Callable[[Vector, float], float]:
-    """What a plane proves: alone where slopes are continuous, at kinks only together with others."""
-    regularizer, infimum, scored = run.regularizer, run.risk.infimum, run.risk.ability(Scored)
-    if scored is not None and not scored.phi.smooth:
+    """What a plane proves: mixed with others at kinks, where alone it proves little, and where that is cheap."""
+    regularizer, infimum = run.regularizer, run.risk.infimum
+    scored, extent = run.risk.ability(Scored), run.risk.ability(Extent)
+    kinked = scored is not None and not scored.phi.smooth
+    if kinked or (extent is not None and extent.entries >= MANY * run.risk.dim):
         return Certificate(regularizer, infimum).add
     return lambda a, b: plane_bound(regularizer, a, b, infimum)
 
