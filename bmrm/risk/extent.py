@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, nnz_of
 from bmrm.problem import Extent
@@ -36,17 +37,28 @@ def _some(X: Matrix, count: int) -> Matrix:
 
 def _overlap(X: Matrix, columns: Columns, bias: bool) -> float:
     """Mean squared product of two different rows; that of the row with itself where there is one only."""
-    raw: Any = X.to_scipy() if isinstance(X, Csr) else np.asarray(X, np.float64)
+    raw, used = _full(X)
     count = int(raw.shape[0])
+    scale = np.ones(1) if columns.scale is None else columns.scale
     if columns.scale is not None:
-        raw = raw.multiply(columns.scale).tocsr() if isinstance(X, Csr) else raw * columns.scale
+        raw = raw * scale[used]
     products = raw @ raw.T
-    products = products.toarray() if isinstance(X, Csr) else products
     if columns.shift is not None:
-        shift = columns.shift if columns.scale is None else columns.shift * columns.scale
-        ahead = raw @ shift
+        shift = columns.shift * scale
+        ahead = raw @ shift[used]
         products = products - ahead[:, None] - ahead + shift @ shift
     products = products + float(bias)
     if count > 1:
         np.fill_diagonal(products, 0.0)
     return float((products**2).sum()) / max(1, count * (count - 1))
+
+
+def _full(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.integer[Any]] | slice]:
+    """Few rows in full, without the columns that are empty in all of them, and which columns these are."""
+    if not isinstance(X, Csr):
+        return np.asarray(X, np.float64), slice(None)
+    first, last = int(X.indptr[0]), int(X.indptr[-1])
+    used, where = np.unique(X.indices[first:last], return_inverse=True)
+    raw = np.zeros((X.rows, used.size))
+    raw[np.repeat(np.arange(X.rows), np.diff(X.indptr)), where] = 1.0 if X.values is None else X.values[first:last]
+    return raw, used

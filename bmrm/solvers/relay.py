@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from inspect import signature
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -107,7 +108,7 @@ class Relay:
 
     def _handed_over(self, leg: Any) -> dict[str, Any]:
         """Slopes and planes of the legs before, where the solver knows what to do with them."""
-        known = signature(leg.minimize).parameters
+        known = _taken_by(leg.__class__)
         offered = {"slope": self._slope, "kept": self._planes}
         return {name: one for name, one in offered.items() if one is not None and name in known}
 
@@ -208,6 +209,12 @@ class Chains(IterativeSolver):
             stalls = kinked and "kinked loss" in SOLVERS.get(parts[-1]).facts.get("stalls", ())
             legs.setdefault(parts[-1], Leg(parts[-1], EAGER if stalls else PATIENT, EARLY, EARLY))
         return list(legs.values())
+
+
+@cache
+def _taken_by(solver: type) -> frozenset[str]:
+    """The names of what its `minimize` takes."""
+    return frozenset(signature(solver.minimize).parameters)  # type: ignore[attr-defined]
 
 
 def _superlinear(name: str) -> bool:
