@@ -20,7 +20,8 @@ A loss is a frozen dataclass of its parameters:
     `prox_scores_row(z, step, y, moves, work, *arguments) -> (value, room)` fills `moves` = z - f, on entry a guess of
     it, and returns the loss at f and the least change of scores that could change `moves` (0 where any does); `work` is
     (2, K). `value_scores_row(f, y, *arguments)` is the loss.
-`curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers (several scores per row: `curvature_product`).
+`curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers. With several scores per row they need
+`curvature_product`; a `curvature`, then the diagonal, (rows, K), is a preconditioner for it.
 `most_curvature` : a number that second derivatives never exceed, for rules that find weights of 0 before the end.
 `kernel(f, y, weights, slope, *arguments) -> value` : the sweep over rows in one function, which fills `slope` and
     returns the sum, weights inside; `weights` is empty where all are 1. `arguments` are the loss's parameters.

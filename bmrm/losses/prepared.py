@@ -114,10 +114,10 @@ class CurvedRows(PreparedRows):
 
 
 class DiagonalRows(CurvedRows):
-    """`CurvedRows` of a loss of one score."""
+    """`CurvedRows` of a loss that knows the diagonal of its second derivative."""
 
     def curvature(self, f: Array) -> Array:
-        """The (generalised) second derivative of each row's loss at `f`, weights inside; (rows,)."""
+        """The (generalised) second derivative of each row's loss in each of its scores, weights inside; like `f`."""
         curvature = np.asarray(self.loss.curvature(f, self.y), np.float64)
         return curvature if self.weights is None else weigh(self.weights, curvature)
 

@@ -114,6 +114,7 @@ class Softmax(MulticlassLoss):
     formula = "log(sum_k exp(f_k)) - f_y"
     source = "Bishop 2006, section 4.3.4"
     smooth = True
+    shift_free = True
     metrics = ("accuracy", "log_loss")
     kernel = staticmethod(softmax_kernel)
     along_kernel = staticmethod(along_by_blocks(softmax_kernel))
@@ -138,6 +139,12 @@ class Softmax(MulticlassLoss):
     def curvature_product(self, f: Array, y: Positions, step: Array) -> Array:
         """Each row's second derivative, diag(p) - p p', times its row of `step`."""
         return softmax_curvature(plain(f), plain(step))
+
+    def curvature(self, f: Array, y: Positions) -> Array:
+        """The diagonal of each row's second derivative, p - p^2."""
+        shares = probabilities(f)
+        shares *= 1.0 - shares
+        return shares
 
     def prox_scores(self, z: Array, step: Array | float, y: Positions) -> Array:
         """The proximal point of each row."""

@@ -262,6 +262,7 @@ _ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | No
     Operation.FINGERPRINT: LocalRisk._fingerprint,
     Operation.DIAGONAL: LocalRisk._diagonal,
     Operation.GRAM: local_second.gram,
+    Operation.GRAM_BLOCKS: local_second.gram_blocks,
     Operation.ACTIVE: local_second.active,
     Operation.SECOND: local_second.curvature,
     Operation.ENVELOPE: local_second.envelope,

@@ -28,6 +28,13 @@ def gram(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     return local.group.add_up(matrix.reshape(-1))
 
 
+def gram_blocks(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
+    """This rank's part of the Gram matrices, one for each score of a row."""
+    assert local.share.map is not None
+    weights, least = arguments
+    return local.group.add_up(local.share.map.gram_blocks(local.store[int(weights)], least).reshape(-1))
+
+
 def active(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     """How many of this rank's rows have a weight other than 0."""
     assert local.share.map is not None

@@ -200,6 +200,11 @@ class _Map:
         size = self.risk.dim if columns is None else len(columns)
         return flat.reshape(size, size)
 
+    def gram_blocks(self, weights: RemoteScores, least: float = 0.0) -> NDArray[np.float64]:
+        K = self.risk.local.phi(0).scores_per_row
+        flat: Vector = self.risk.ask(Operation.GRAM_BLOCKS, self.risk.number(weights), least)
+        return flat.reshape(K, self.risk.dim // K, -1)
+
     def active(self, weights: RemoteScores) -> int:
         return int(self.risk.ask(Operation.ACTIVE, self.risk.number(weights))[0])
 
@@ -232,8 +237,16 @@ class _Phi:
         return self._local.curved
 
     @property
+    def diagonal(self) -> bool:
+        return self._local.diagonal
+
+    @property
     def separable(self) -> bool:
         return self._local.separable
+
+    @property
+    def shift_free(self) -> bool:
+        return self._local.shift_free
 
     @property
     def proximal(self) -> bool:
@@ -316,8 +329,16 @@ class _GatheredPhi:
         return self.whole.curved
 
     @property
+    def diagonal(self) -> bool:
+        return self.whole.diagonal
+
+    @property
     def separable(self) -> bool:
         return self.whole.separable
+
+    @property
+    def shift_free(self) -> bool:
+        return self.whole.shift_free
 
     @property
     def proximal(self) -> bool:

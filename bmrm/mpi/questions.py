@@ -51,6 +51,7 @@ class Operation(IntEnum):
     DUAL_SUMS = 31  # rows
     DUAL_SLOPE = 32  # rows, new
     ACTIVE = 33  # weights
+    GRAM_BLOCKS = 34  # weights, the least that count
 
 
 Terms = tuple[tuple[int, float], ...]

@@ -60,6 +60,14 @@ class LinearMap(Protocol):
         """
         ...
 
+    def gram_blocks(self, weights: Scores, least: float = 0.0) -> NDArray[np.float64]:
+        """The blocks on the diagonal of A' diag(weights) A, one for each score of a row; (K, dim / K, dim / K).
+
+        As costly as K Gram matrices. With `least` they are a rough idea only: rows are left out whose weight is less
+        than so many times the mean of that score's.
+        """
+        ...
+
     def active(self, weights: Scores) -> int:
         """How many rows have a weight other than 0; for one score per row. No product with the data."""
         ...
@@ -84,8 +92,18 @@ class ScoreFunction(Protocol):
         ...
 
     @property
+    def diagonal(self) -> bool:
+        """Whether `curvature` is known."""
+        ...
+
+    @property
     def separable(self) -> bool:
-        """Whether `curvature` is known, too: one score per row, and phi'' diagonal."""
+        """Whether it is known and all there is: one score per row, and phi'' diagonal."""
+        ...
+
+    @property
+    def shift_free(self) -> bool:
+        """Whether adding a number to all scores of a row changes nothing."""
         ...
 
     @property
@@ -118,7 +136,7 @@ class ScoreFunction(Protocol):
         ...
 
     def curvature(self, f: Scores) -> Scores:
-        """The diagonal of phi''(f) where it is a diagonal (`separable`); IncompatibleError elsewhere."""
+        """The diagonal of phi''(f), where `diagonal`; IncompatibleError elsewhere."""
         ...
 
     def envelope(self, z: Scores, sigma: float) -> Envelope:

@@ -94,6 +94,10 @@ class TailedMap:
         """Unknown here, as `diagonal` is."""
         raise IncompatibleError("the Gram matrix is not known for a loss with parameters of its own; use irls or lbfgs")
 
+    def gram_blocks(self, weights: Array, least: float = 0.0) -> Array:
+        """Unknown here, as `diagonal` is."""
+        raise IncompatibleError("Gram matrices are not known for a loss with parameters of its own; use irls or lbfgs")
+
     def active(self, weights: Array) -> int:
         """Unknown here, as `diagonal` is."""
         raise IncompatibleError("rows are not counted for a loss with parameters of its own")

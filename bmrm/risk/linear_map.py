@@ -142,6 +142,21 @@ class DataMap:
 
         return added(self.workers.map(part, self._split(0, self.rows, max(1, count))))
 
+    def gram_blocks(self, weights: Array, least: float = 0.0) -> Array:
+        """For each of the K scores of a row A' diag(weights) A of its part of w; (K, inputs, inputs).
+
+        Rows of less weight than `least` times the mean of that score's are left out.
+        """
+        table = plain(weights).reshape(self.rows, self.scores_per_row)
+        table = np.where(table >= least * table.mean(axis=0), table, 0.0) if least > 0.0 and self.rows else table
+        count = min(self.workers.threads, self.scores_per_row)
+
+        def some(classes: range) -> Array:
+            return np.array([gram_of(self.X, self.columns, self.bias, plain(table[:, k])) for k in classes])
+
+        edges = borders(self.scores_per_row, count)
+        return np.concatenate(self.workers.map(some, [range(a, b) for a, b in pairwise([0, *edges])]))
+
     def active(self, weights: Array) -> int:
         """How many rows have a weight other than 0."""
         return int(np.count_nonzero(weights))

@@ -123,7 +123,9 @@ class LossPhi:
         self.smooth = bound.whole.smooth
         self.joint = getattr(bound.whole, "joint", False)
         self.curved = hasattr(bound.whole, "curvature_product")
-        self.separable = self.curved and hasattr(bound.whole, "curvature")
+        self.diagonal = self.curved and hasattr(bound.whole, "curvature")
+        self.separable = self.diagonal and self.scores_per_row == 1
+        self.shift_free = getattr(bound.loss, "shift_free", False)
         self.proximal = hasattr(bound.whole, "envelope")
         self.infimum = bound.whole.infimum / self.mass
         self._workers = Workers(1) if workers is None else workers
@@ -173,8 +175,8 @@ class LossPhi:
         return product
 
     def curvature(self, f: Array) -> Array:
-        """The diagonal of phi''(f), a new array like `f`; IncompatibleError where the loss has none."""
-        if not self.separable:
+        """The diagonal of phi''(f), a new array like `f`; IncompatibleError where it is not known."""
+        if not self.diagonal:
             raise self._lacks("second derivative row by row", "lbfgs or irls")
         pieces = self._workers.map(lambda part: _any(part[1]).curvature(self._piece(f, part[0])), self._parts)
         curvature = self._layout.joined(pieces)

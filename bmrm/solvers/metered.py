@@ -101,6 +101,9 @@ class _Map:
     def gram(self, weights: Scores, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         return self.count.timed(self.half, self.inner.gram, weights, columns)
 
+    def gram_blocks(self, weights: Scores, least: float = 0.0) -> NDArray[np.float64]:
+        return self.count.timed(self.half, self.inner.gram_blocks, weights, least)
+
     def active(self, weights: Scores) -> int:
         return self.count.timed(0.0, self.inner.active, weights)
 
@@ -123,8 +126,16 @@ class _Phi:
         return self.inner.curved
 
     @property
+    def diagonal(self) -> bool:
+        return self.inner.diagonal
+
+    @property
     def separable(self) -> bool:
         return self.inner.separable
+
+    @property
+    def shift_free(self) -> bool:
+        return self.inner.shift_free
 
     @property
     def proximal(self) -> bool:

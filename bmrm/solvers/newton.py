@@ -30,14 +30,19 @@ class Newton(IterativeSolver):
 
     H = A' phi''(A w) A + Omega''. `dense` forms it and factors it by Cholesky; where few rows have changed their
     curvature since the last time (`squared_hinge`) only these are counted anew. `cg` solves H d = -g by conjugate
-    gradients with Jacobi's preconditioner until the residual is `forcing` times min(1, (|g| / |g_0|)^1/2) of |g|. The
+    gradients, preconditioned, until the residual is `forcing` times min(1, (|g| / |g_0|)^1/2) of |g|. The
     step t = 1 is taken where the derivative of J has fallen by half there, else one is searched.
+
+    The preconditioner is the blocks of the Hessian that belong to one score, factored, where they are known and cost
+    little, at most 128 megabytes: of full rows a sample makes them, so that in hundreds of features `auto` takes `cg`
+    with one score, too. Of losses like `softmax`, the same for a number added to all scores of a row, the mean over
+    scores is left to the regularizer. Else it is the diagonal (Jacobi's), with several scores none.
 
     Each point gives the plane of its slopes. A free intercept is one more variable, set to its minimum at every
     point. With several scores per row there is `cg` only.
 
     Memory: 18 dim^2 + 72 scores bytes (`dense`), 96 dim + 72 scores bytes (`cg`), scores being rows times the scores of
-    each.
+    each; with blocks 16 dim^2 / (scores per row) bytes more.
 
     Parameters
     ----------
@@ -45,7 +50,7 @@ class Newton(IterativeSolver):
     forcing : how exactly `cg` solves.
     sample : share of the rows that the start is found from, 0 for none; not with a `start`. Null: 0.05, but none for
         up to 150,000 entries, nor for a quadratic loss.
-    seed : of the sample.
+    seed : of the sample, and of the rows that make a preconditioner.
 
     Raises
     ------

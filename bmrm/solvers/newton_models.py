@@ -8,7 +8,8 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from bmrm.problem import Elastic, HasCurvature, Regularizer, Scores, Vector, provides
+from bmrm.problem import Elastic, HasCurvature, Regularizer, Scored, Scores, Vector, provides
+from bmrm.solvers.newton_preconditioners import Blocks, Preconditioner, by_diagonal
 from bmrm.solvers.newton_system import Matrix, add_to_diagonal, newton_step
 from bmrm.solvers.smooth_point import Objective, SmoothPoint
 
@@ -92,27 +93,29 @@ def add_bend(matrix: Matrix, regularizer: Regularizer, w: Vector) -> None:
 
 @dataclass
 class CgModel:
-    """Conjugate gradients on Hessian products, preconditioned by the diagonal where there is one score per row.
+    """Conjugate gradients on Hessian products, preconditioned.
 
     Parameters
     ----------
     forcing : share of the gradient that the residual may have, times min(1, (|g| / |g_0|)^1/2).
+    rows : those of whose Hessian the blocks that belong to one score are the preconditioner; None for its diagonal.
     """
 
     objective: Objective
     forcing: float
+    rows: Scored | None = None
     first_norm: float = math.nan
     iterations: list[int] = field(default_factory=list)
 
     def step(self, point: SmoothPoint) -> Step | None:
-        """One pass for each iteration, half a pass for the diagonal."""
+        """One pass for each iteration, and the preconditioner."""
         goal, dim = self.objective, point.w.size
         map, phi, bend = goal.map, goal.phi, cast(HasCurvature, goal.regularizer)
         gradient = np.append(point.gradient, point.rest) if goal.free else point.gradient
-        inverse = self._inverse_diagonal(point)
+        inverse = self._preconditioner(point)
         step = Step(np.zeros(dim), 0.0, 0.0 * point.f, 0.0 * point.full)
         r = -gradient
-        z = inverse * r
+        z = inverse(r)
         d, rz = z, float(r @ z)
         goal_norm = self._allowed(float(np.linalg.norm(gradient)))
         self.iterations.append(0)
@@ -130,7 +133,7 @@ class CgModel:
             t = rz / curvature
             step = Step(step.w + t * dw, step.b + t * db, step.f + t * fd, step.full + t * full)
             r = r - t * Hd
-            z = inverse * r
+            z = inverse(r)
             fresh = float(r @ z)
             d, rz = z + (fresh / rz) * d, fresh
             self.iterations[-1] += 1
@@ -140,25 +143,20 @@ class CgModel:
             return Step(r[:dim], shift, f, goal.shifted(f, shift)) if np.all(np.isfinite(r)) else None
         return step
 
+    def _preconditioner(self, point: SmoothPoint) -> Preconditioner:
+        goal, rows = self.objective, self.rows
+        if rows is None:
+            return by_diagonal(goal, point)
+        f = point.full if rows.map is goal.map else rows.map.scores(point.w)
+        return Blocks(rows, f, cast(Elastic, goal.regularizer).l2)
+
     def _allowed(self, norm: float) -> float:
         if math.isnan(self.first_norm):
             self.first_norm = norm
         ratio = norm / self.first_norm if self.first_norm > 0.0 else 1.0
         return self.forcing * min(1.0, math.sqrt(ratio)) * norm
 
-    def _inverse_diagonal(self, point: SmoothPoint) -> Vector:
-        goal = self.objective
-        size = point.w.size + int(goal.free)
-        if not goal.phi.separable:
-            return np.ones(size)
-        weights = goal.phi.curvature(point.full)
-        bend = cast(HasCurvature, goal.regularizer).curvature_product(point.w, np.ones_like(point.w))
-        diagonal = goal.map.diagonal(weights) + bend
-        if goal.free:
-            diagonal = np.append(diagonal, goal.phi.total(weights)[0])
-        return 1.0 / np.where(np.isfinite(diagonal) & (diagonal > 0.0), diagonal, 1.0)
 
-
-def model_for(objective: Objective, hessian: str, forcing: float) -> NewtonModel:
-    """The model that `hessian` names: `dense` or `cg`."""
-    return DenseModel(objective) if hessian == "dense" else CgModel(objective, forcing)
+def model_for(objective: Objective, hessian: str, forcing: float, rows: Scored | None) -> NewtonModel:
+    """The model that `hessian` names: `dense` or `cg`, preconditioned by blocks where there are `rows`."""
+    return DenseModel(objective) if hessian == "dense" else CgModel(objective, forcing, rows)

@@ -13,6 +13,7 @@ from bmrm.solvers.curved_search import step_length
 from bmrm.solvers.line_search import total
 from bmrm.solvers.monitor import Monitor
 from bmrm.solvers.newton_models import CgModel, Step, model_for
+from bmrm.solvers.newton_preconditioners import Costs, rows_for_blocks
 from bmrm.solvers.row_start import start_from_sample
 from bmrm.solvers.smooth_point import Objective, SmoothPoint
 
@@ -25,8 +26,6 @@ CG_ITERATIONS = 40.0
 """What a step by cg is taken to need."""
 FACTOR_SPEED = 20.0
 """Operations of a Cholesky factor in the time of one product of two entries of a sparse row."""
-FULL, FULL_SPEED = 0.6, 10.0
-"""Share of the entries from which rows are multiplied as full ones, and how many products then take the time of one."""
 HALF = 0.5
 """Share of the derivative of J that may be left at the step 1."""
 SKEWED = 1e-12
@@ -53,11 +52,12 @@ class Run:
         free = profiled is not None and profiled.phi.separable
         part = profiled if free and profiled is not None else scored
         self.objective = Objective(part.map, part.phi, regularizer, free)
-        self.model = model_for(self.objective, self._hessian(), options.forcing)
+        rows = rows_for_blocks(risk, self.objective, options.seed or 0) if options.hessian != "dense" else None
+        self.model = model_for(self.objective, self._hessian(rows), options.forcing, rows)
         self.certificate = Certificate(regularizer, risk.infimum)
 
-    def _hessian(self) -> str:
-        """`dense` or `cg`."""
+    def _hessian(self, rows: Scored | None) -> str:
+        """`dense` or `cg`; `rows` are those of blocks for `cg`."""
         options, phi, risk = self.options, self.objective.phi, self.monitor.risk
         wanted = options.hessian
         if wanted == "dense" and not (phi.separable and risk.dim <= WIDEST):
@@ -66,15 +66,14 @@ class Run:
             )
         if wanted != "auto":
             return wanted
-        extent = risk.ability(Extent)
-        if not phi.separable or risk.dim > WIDEST:
+        extent, costs = risk.ability(Extent), Costs.of(risk, 1)
+        if not phi.separable or risk.dim > WIDEST or rows is not None:
             return "cg"
-        if extent is None:
+        if extent is None or costs is None:
             return "dense"
-        width = extent.entries / max(1, extent.rows)
-        speed = FULL_SPEED if width > FULL * risk.dim else 1.0
-        dense = 0.5 * extent.entries * (width + 1.0) / speed / extent.ranks + risk.dim**3 / 3.0 / FACTOR_SPEED
-        return "dense" if dense <= CG_ITERATIONS * 2.0 * extent.entries / extent.ranks else "cg"
+        a_pass = 2.0 * extent.entries / extent.ranks
+        dense = costs.passes * a_pass + risk.dim**3 / 3.0 / FACTOR_SPEED
+        return "dense" if dense <= CG_ITERATIONS * a_pass else "cg"
 
     def go(self, fresh: bool) -> Solution:
         """The whole run."""

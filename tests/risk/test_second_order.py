@@ -9,6 +9,8 @@ from scipy.optimize import minimize_scalar
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
+from bmrm.kernels.workers import Workers
+from bmrm.losses import LOSSES
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.logistic import Logistic
 from bmrm.problem import IncompatibleError, Profiled, Scored, ability
@@ -48,6 +50,37 @@ def test_gram_is_that_of_the_scaled_inputs(kind, bias, scaled, chosen):
     pick = None if chosen is None else np.array(chosen)
     found = DataMap(X, columns=columns, bias=bias).gram(weights, pick)
     np.testing.assert_allclose(found, expected if pick is None else expected[np.ix_(pick, pick)], atol=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["dense", "csr", "ones"])
+def test_gram_blocks_are_those_of_each_score(kind, threads):
+    X, table = features(kind)
+    rng = np.random.default_rng(6)
+    weights = rng.random((40, 3))
+    map = DataMap(X, scores_per_row=3, bias=True, workers=Workers(threads))
+    inputs = np.column_stack([table, np.ones(40)])
+    for least in (0.0, 0.8):
+        kept = np.where(weights >= least * weights.mean(axis=0), weights, 0.0)
+        expected = [inputs.T @ (kept[:, [k]] * inputs) for k in range(3)]
+        np.testing.assert_allclose(map.gram_blocks(weights, least), expected, atol=1e-12)
+    assert np.any(kept == 0.0)
+    assert DataMap(X, scores_per_row=3).gram_blocks(weights).shape == (3, 6, 6)
+
+
+def test_softmax_knows_the_diagonal_of_its_hessian():
+    rng = np.random.default_rng(7)
+    risk = LinearRisk(Dataset.from_arrays(rng.normal(size=(30, 4)), rng.integers(0, 3, 30)), LOSSES.make("softmax"))
+    scored = ability(risk, Scored)
+    f, unit = rng.normal(size=(30, 3)), np.zeros((30, 3))
+    assert scored.phi.diagonal
+    assert scored.phi.shift_free
+    assert not scored.phi.separable
+    for k in range(3):
+        unit[:] = 0.0
+        unit[:, k] = 1.0
+        column = scored.phi.curvature_product(f, unit)[:, k]
+        np.testing.assert_allclose(scored.phi.curvature(f)[:, k], column, rtol=1e-12)
 
 
 def risk_of(loss, weights=None):

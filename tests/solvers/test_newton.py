@@ -13,9 +13,10 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers import SOLVERS
+from bmrm.solvers import SOLVERS, newton_preconditioners
 from bmrm.solvers.newton import Newton
 from bmrm.solvers.newton_models import DenseModel
+from bmrm.solvers.newton_preconditioners import Blocks
 from bmrm.solvers.smooth_point import Objective
 from tests import problems
 
@@ -159,3 +160,55 @@ def test_what_is_missing_is_told():
             Newton().minimize(made("logistic"), regularizer)
     with pytest.raises(InputError, match="hessian"):
         Newton(hessian="sparse")
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_blocks_make_conjugate_gradients_short(monkeypatch, weights):
+    """Many classes on features that go together, weakly regularised."""
+    random = np.random.default_rng(2)
+    X = random.normal(size=(900, 20)) @ (random.normal(size=(20, 20)) * np.geomspace(1.0, 0.01, 20))
+    y = np.argmax(X @ random.normal(size=(20, 5)) + 0.3 * random.gumbel(size=(900, 5)), axis=1)
+    masses = random.integers(0, 4, 900).astype(float) if weights else None
+    risk = LinearRisk(Dataset.from_arrays(X, y, masses), LOSSES.make("softmax"), bias=True)
+    short = Newton(tolerance=1e-9).minimize(risk, L2(1e-5))
+    monkeypatch.setattr(newton_preconditioners, "FEW", 0.0)
+    long = Newton(tolerance=1e-9).minimize(risk, L2(1e-5))
+    assert short.status is long.status is Status.CONVERGED
+    assert short.objective == pytest.approx(long.objective, rel=1e-8)
+    assert 3 * short.details["cg_iterations"].sum() < long.details["cg_iterations"].sum()
+
+
+def test_blocks_invert_the_hessian_where_scores_do_not_touch():
+    """One score: the only block is the whole Hessian, and conjugate gradients are done at once."""
+    risk = made("logistic")
+    scored = ability(risk, Scored)
+    w, r = np.random.default_rng(1).normal(size=(2, risk.dim))
+    f = scored.map.scores(w)
+    hessian = scored.map.gram(scored.phi.curvature(f)) + LAM * np.eye(risk.dim)
+    np.testing.assert_allclose(hessian @ Blocks(scored, f, LAM)(r), r, atol=1e-10)
+
+
+def test_blocks_leave_the_mean_over_scores_to_the_regularizer():
+    risk = made("softmax")
+    scored = ability(risk, Scored)
+    inverse = Blocks(scored, scored.map.scores(np.zeros(risk.dim)), LAM)
+    mean = np.repeat(np.arange(9.0), 3)
+    np.testing.assert_allclose(inverse(mean), mean / LAM, rtol=1e-12)
+    away = np.tile([1.0, -2.0, 1.0], 9)
+    np.testing.assert_allclose(inverse(away).reshape(9, 3).sum(axis=1), 0.0, atol=1e-9)
+    r = np.random.default_rng(1).normal(size=risk.dim)
+    assert r @ inverse(r) > 0.0
+
+
+def test_many_full_features_are_solved_through_a_sample(monkeypatch):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(3000, 30)) * np.geomspace(1.0, 0.02, 30)
+    y = np.where(X @ random.normal(size=30) + 0.2 * random.normal(size=3000) > 0.0, 1, -1)
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("logistic"))
+    monkeypatch.setattr(newton_preconditioners, "DEAR", 0.0)
+    found = Newton(tolerance=1e-9, sample=0.0).minimize(risk, L2(1e-5))
+    dense = Newton(tolerance=1e-9, sample=0.0, hessian="dense").minimize(risk, L2(1e-5))
+    assert found.objective == pytest.approx(dense.objective, rel=1e-8)
+    assert found.details["cg_iterations"].max() < 25
+    other = Newton(tolerance=1e-9, sample=0.0, seed=5).minimize(risk, L2(1e-5))
+    assert other.objective == pytest.approx(dense.objective, rel=1e-8)
