@@ -116,9 +116,9 @@ class ProfiledPhi:
 
     def __init__(self, phi: ScoreFunction) -> None:
         self.phi = phi
-        self.smooth, self.joint, self.curved = phi.smooth, phi.joint, phi.curved
+        self.smooth, self.joint, self.curved = phi.smooth, getattr(phi, "joint", False), phi.curved
         self.diagonal = self.separable = self.proximal = False  # the rows share b; see Profiled
-        self.shift_free = phi.shift_free
+        self.shift_free = getattr(phi, "shift_free", False)
         self.scores_per_row, self.mass = phi.scores_per_row, phi.mass
         self._near = np.zeros(phi.scores_per_row)
         self._reach = 1.0

@@ -110,6 +110,8 @@ class _Map:
 
 @dataclass(frozen=True)
 class _Phi:
+    """What a score function from outside need not say, it is taken to have not."""
+
     inner: ScoreFunction
     count: Count
 
@@ -119,7 +121,7 @@ class _Phi:
 
     @property
     def joint(self) -> bool:
-        return self.inner.joint
+        return getattr(self.inner, "joint", False)
 
     @property
     def curved(self) -> bool:
@@ -127,7 +129,7 @@ class _Phi:
 
     @property
     def diagonal(self) -> bool:
-        return self.inner.diagonal
+        return getattr(self.inner, "diagonal", self.inner.separable)
 
     @property
     def separable(self) -> bool:
@@ -135,7 +137,7 @@ class _Phi:
 
     @property
     def shift_free(self) -> bool:
-        return self.inner.shift_free
+        return getattr(self.inner, "shift_free", False)
 
     @property
     def proximal(self) -> bool:
