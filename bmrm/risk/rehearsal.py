@@ -18,6 +18,8 @@ from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 
+TINY = 1e-200
+"""Weights: with 0 there would be no product with the data."""
 STRENGTH = 1.0
 """Where the regularizer has no l2 of its own, nothing is made of what dual steps find."""
 SWEEPS = 3
@@ -26,12 +28,13 @@ SWEEPS = 3
 
 def rehearse_map(map: DataMap | TailedMap) -> Scores:
     """Every product with the data; returns scores."""
-    f: Scores = map.scores(np.zeros(map.dim))
+    f: Scores = map.scores(np.full(map.dim, TINY))
     map.pull_back(f)
-    if isinstance(map, DataMap) and map.scores_per_row == 1:
+    if isinstance(map, DataMap):
         ones = np.ones(map.rows)
-        map.diagonal(ones)
         map.active(ones)
+        if map.scores_per_row == 1:
+            map.diagonal(ones)
         for matrix in _tiny(map.X):  # a Gram matrix of all features might not fit into memory
             for chosen in (None, np.arange(2)):
                 gram_of(matrix, Columns(), False, np.ones(2), chosen)
@@ -41,8 +44,7 @@ def rehearse_map(map: DataMap | TailedMap) -> Scores:
 def rehearse(risk: LinearRisk, regularizer: Regularizer) -> None:
     """Every question that the ranks of a loss by rows or groups answer with what `risk` is made of."""
     f = rehearse_map(risk.map)
-    w = np.zeros(risk.dim)
-    risk.value_and_subgradient(w)
+    risk.value_and_subgradient(np.full(risk.dim, TINY))
     risk.ability(Extent)
     _rehearse_phi(risk.phi, f)
     steps: Any = risk.ability(DualSteps)
@@ -59,7 +61,7 @@ def _rehearse_phi(phi: ScoreFunction, f: Scores) -> None:
     phi.total(phi.constant(np.zeros(phi.scores_per_row)))
     if phi.curved:
         phi.curvature_product(f, f)
-    if phi.separable:
+    if phi.diagonal:
         phi.curvature(f)
     if phi.proximal:
         phi.envelope(f, 1.0)
