@@ -25,7 +25,8 @@ WHOLE = 200e6
 
 @dataclass(frozen=True)
 class Sizes:
-    """What formulas are made of; `planes` are the most that a bundle kept, `columns` those of a working set."""
+    """What formulas are made of; `planes` are the most that a bundle kept, `columns` those of a working set, `K` the
+    scores of a row."""
 
     rows: int
     dim: int
@@ -33,11 +34,12 @@ class Sizes:
     planes: int = 0
     columns: int = 0
     memory: int = 10
+    K: int = 1
 
     @property
     def scores(self) -> int:
-        """One a row in these problems."""
-        return self.rows
+        """Of all rows."""
+        return self.rows * self.K
 
     @property
     def data(self) -> int:
@@ -55,7 +57,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Case:
-    """A run that shows a term of a formula: random rows of `entries` numbers, one score a row."""
+    """A run that shows a term of a formula: random rows of `entries` numbers, of two `classes` or more."""
 
     solver: str
     rows: int
@@ -64,6 +66,7 @@ class Case:
     regularizer: str = "l2"
     options: Mapping[str, Any] = field(default_factory=dict)
     entries: int = 4
+    classes: int = 2
 
     def __str__(self) -> str:
         options = "".join(f", {name} {value}" for name, value in self.options.items() if name != "max_iterations")
@@ -98,6 +101,9 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "lbfgs": Formula("8 (memory + 15) dim + 48 scores", lambda s: 8 * (s.memory + 15) * s.dim + 48 * s.scores),
     "newton dense": Formula("18 dim^2 + 72 scores", lambda s: 18 * s.dim**2 + 72 * s.scores),
+    "newton softmax": Formula(
+        "96 dim + 72 scores + 16 dim^2 / K", lambda s: 96 * s.dim + 72 * s.scores + 16 * s.dim**2 / s.K
+    ),
     "newton": Formula("96 dim + 72 scores", lambda s: 96 * s.dim + 72 * s.scores),
     "semismooth_newton": Formula("10 dim^2 + 96 rows + 0.3 data", lambda s: 10 * s.dim**2 + 96 * s.rows + 0.3 * s.data),
     "irls": Formula("96 dim + 48 scores", lambda s: 96 * s.dim + 48 * s.scores),
@@ -113,7 +119,7 @@ FORMULAS: Mapping[str, Formula] = {
         "89 dim + 80 scores + 24 nnz of W", lambda s: 89 * s.dim + 80 * s.scores + 24 * s.nnz
     ),
 }
-"""By solver, and where it has several by the option that chooses."""
+"""By solver, and where it has several by the option or the loss that chooses."""
 CASES: tuple[Case, ...] = (
     *_both("bundle", loss="hinge"),
     *_both("line_search_bundle", loss="hinge"),
@@ -122,6 +128,7 @@ CASES: tuple[Case, ...] = (
     *_both("newton", options={"hessian": "cg"}),
     square("newton", options={"hessian": "dense", "max_iterations": 4}),
     tall("newton", options={"hessian": "dense"}),
+    Case("newton", 20_000, 700, loss="softmax", classes=20),
     square("semismooth_newton", loss="hinge", options={"max_iterations": 4}),
     tall("semismooth_newton", loss="hinge"),
     *_both("irls"),
@@ -174,6 +181,7 @@ def problem(case: Case, rows: int, features: int) -> tuple[Any, Any, Any]:
     values = rng.standard_normal(columns.size)
     X = Csr(np.arange(rows + 1) * case.entries, columns.ravel().astype(np.int32), values, features)
     y = np.where(values[:: case.entries] + rng.standard_normal(rows) > 0.0, 1.0, -1.0)
+    y = y if case.classes == 2 else rng.integers(0, case.classes, rows)
     risk = LinearRisk(Dataset(X, Targets(y)), LOSSES.make(case.loss), threads=1)
     options = {"tolerance": 1e-14, "max_iterations": ITERATIONS, **case.options}
     return risk, REGULARIZERS.make(case.regularizer, {"lambda": 1e-4}), SOLVERS.make(case.solver, options)
@@ -193,8 +201,8 @@ def formula(case: Case, ran: str) -> Formula:
     if case.solver == "auto":
         used = [known.bytes for name, known in FORMULAS.items() if re.search(rf"\b{name}\b", ran)]
         return Formula(FORMULAS["auto"].text, lambda s: 8 * s.dim + max(each(s) for each in used))
-    dense = f"{case.solver} {case.options.get('hessian', '')}"
-    return FORMULAS.get(dense, FORMULAS.get(case.solver, FORMULAS["auto"]))
+    special = f"{case.solver} {case.options.get('hessian', case.loss)}"
+    return FORMULAS.get(special, FORMULAS.get(case.solver, FORMULAS["auto"]))
 
 
 def measure() -> Table:
@@ -239,7 +247,14 @@ def run(case: Case) -> dict[str, Any]:
     solution = solver.minimize(risk, regularizer)
     peak = _memory("VmHWM") - before
     columns = max(getattr(solver, "first_columns", 0), 2 * int(np.count_nonzero(solution.w)))
-    sizes = {"rows": case.rows, "dim": risk.dim, "nnz": risk.data.nnz, "planes": kept[0], "columns": columns}
+    sizes = {
+        "rows": case.rows,
+        "dim": risk.dim,
+        "nnz": risk.data.nnz,
+        "planes": kept[0],
+        "columns": columns,
+        "K": risk.scores_per_row,
+    }
     return {"sizes": sizes, "peak": peak, "solver": solution.solver}
 
 

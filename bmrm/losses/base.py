@@ -59,6 +59,8 @@ class LossBase:
     decomposes: ClassVar[Literal["rows", "groups", "no"]] = "rows"
     smooth: ClassVar[bool] = False
     """Differentiable everywhere, with a gradient that is Lipschitz on bounded sets."""
+    shift_free: ClassVar[bool] = False
+    """Whether adding a number to all scores of a row changes nothing."""
     metrics: ClassVar[tuple[str, ...]] = ()
     """Names of the measures that users of this loss read, of `bmrm.metrics`."""
     scattered_groups: ClassVar[bool] = False

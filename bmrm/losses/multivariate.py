@@ -73,7 +73,7 @@ class PreparedMeasure(KinkedSample):
     """A measure with the labels of a whole sample; `positive` is (rows,)."""
 
     mass = 1.0
-    joint = True
+    one_maximum = True
 
     def __init__(self, loss: MeasureLoss, positive: NDArray[np.bool_]) -> None:
         self.loss = loss

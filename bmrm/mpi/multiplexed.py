@@ -229,7 +229,7 @@ class _Phi:
         return self._local.smooth
 
     @property
-    def joint(self) -> bool:
+    def one_maximum(self) -> bool:
         return False  # but a sum
 
     @property
@@ -321,8 +321,8 @@ class _GatheredPhi:
         return self.whole.smooth
 
     @property
-    def joint(self) -> bool:
-        return self.whole.joint
+    def one_maximum(self) -> bool:
+        return self.whole.one_maximum
 
     @property
     def curved(self) -> bool:

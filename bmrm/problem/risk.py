@@ -82,8 +82,8 @@ class ScoreFunction(Protocol):
         ...
 
     @property
-    def joint(self) -> bool:
-        """Whether it is one maximum over labellings of all rows, whose kinks no sum rounds off; if not said, no.
+    def one_maximum(self) -> bool:
+        """Whether it is one over labellings of all rows, whose kinks no sum rounds off; if not said, no.
 
         So are `diagonal` (as `separable`) and `shift_free`.
         """

@@ -116,7 +116,8 @@ class ProfiledPhi:
 
     def __init__(self, phi: ScoreFunction) -> None:
         self.phi = phi
-        self.smooth, self.joint, self.curved = phi.smooth, getattr(phi, "joint", False), phi.curved
+        self.smooth, self.curved = phi.smooth, phi.curved
+        self.one_maximum = getattr(phi, "one_maximum", False)
         self.diagonal = self.separable = self.proximal = False  # the rows share b; see Profiled
         self.shift_free = getattr(phi, "shift_free", False)
         self.scores_per_row, self.mass = phi.scores_per_row, phi.mass

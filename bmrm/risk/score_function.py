@@ -121,7 +121,7 @@ class LossPhi:
             raise InputError(getattr(bound.whole, "nothing", nothing))
         self.scores_per_row = bound.whole.scores_per_row
         self.smooth = bound.whole.smooth
-        self.joint = getattr(bound.whole, "joint", False)
+        self.one_maximum = getattr(bound.whole, "one_maximum", False)
         self.curved = hasattr(bound.whole, "curvature_product")
         self.diagonal = self.curved and hasattr(bound.whole, "curvature")
         self.separable = self.diagonal and self.scores_per_row == 1

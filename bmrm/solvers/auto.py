@@ -45,10 +45,10 @@ class Auto(IterativeSolver):
     the regularizer and tolerance, in one process or over several ranks (`bmrm.solvers.decisions`). Where nothing was
     measured: quasi-Newton where everything is smooth, else dual ascent where there are dual steps and l2, then the
     line-search bundle where there are scores, else the bundle. A solver that stalls, or whose progress says that it
-    would take several times longer than so far, hands its best point and bound to the next. `Solution.solver` says who
-    ran and why.
+    would take several times longer than so far, hands its best point, bound and planes to the next. `Solution.solver`
+    says who ran and why.
 
-    Memory: that of the solver at work + 8 dim bytes.
+    Memory: that of the solver at work + 8 dim bytes; a bundle that was left keeps its planes, 8 dim bytes each.
     """
 
     def minimize(

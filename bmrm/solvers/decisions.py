@@ -149,7 +149,7 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
     profiled = ability(risk, Profiled)
     phi = scored.phi if profiled is None else profiled.phi
     words = [
-        "smooth" if scored.phi.smooth else "one kinked maximum" if getattr(phi, "joint", False) else "kinked",
+        "smooth" if scored.phi.smooth else "one kinked maximum" if getattr(phi, "one_maximum", False) else "kinked",
         "one score" if phi.scores_per_row == 1 else "several scores",
         "by rows" if phi.separable or phi.proximal or ability(risk, DualSteps) is not None else "",
         "free intercept" if profiled is not None else "",

@@ -120,8 +120,8 @@ class _Phi:
         return self.inner.smooth
 
     @property
-    def joint(self) -> bool:
-        return getattr(self.inner, "joint", False)
+    def one_maximum(self) -> bool:
+        return getattr(self.inner, "one_maximum", False)
 
     @property
     def curved(self) -> bool:

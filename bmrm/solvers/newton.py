@@ -42,7 +42,7 @@ class Newton(IterativeSolver):
     point. With several scores per row there is `cg` only.
 
     Memory: 18 dim^2 + 72 scores bytes (`dense`), 96 dim + 72 scores bytes (`cg`), scores being rows times the scores of
-    each; with blocks 16 dim^2 / (scores per row) bytes more.
+    each; with blocks 96 dim + 72 scores + 16 dim^2 / K bytes, K being the scores of a row.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class PlaneSolver(IterativeSolver):
         with run.master():
             if planes is not None:
                 model.take(planes)
-            return model, model.solve(master_accuracy(self.tolerance)) if model.count else None
+            return model, model.solve(master_accuracy(self.tolerance)) if len(model.planes) else None
 
     def finished(self, run: Monitor, model: PlaneModel, name: str) -> Solution:
         """The solution, with the planes if they are to be kept."""
@@ -115,11 +115,6 @@ class PlaneModel:
         self._solved = 0
         self._last_used: dict[int, int] = {}
         self._multipliers: dict[int, float] = {}
-
-    @property
-    def count(self) -> int:
-        """Planes that are in it, without the floors."""
-        return len(self._last_used)
 
     def add(self, a: Vector, value: float, w: Vector, block: int = 0) -> None:
         """The tangent plane with slope `a` that passes through `value` at `w`."""

@@ -31,7 +31,8 @@ from bmrm.solvers.plane_model import KeptModel
 CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
 EAGER, PATIENT = 2.0, 10.0
-"""A leg that would take so many times longer than it has taken makes room: within a chain, and for another chain."""
+"""A leg that would take so many times longer than it has taken makes room: within a chain, or at kinks
+that it may stall at, and for another chain."""
 HASTE, SHORT, SHORTEST = 0.5, 8.0, 4.0
 """The same within a chain whose next solver gets faster and faster, and passes within which it is not judged then: the
 first number where it may come to an end soon, the second where that is out of sight."""

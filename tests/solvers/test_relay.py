@@ -145,7 +145,7 @@ def test_planes_outlive_a_leg_that_was_left(monkeypatch):
 
     def model(self, run, infima, planes, kept):
         found = original(self, run, infima, planes, kept)
-        begun.append(found[0].count)
+        begun.append(len(found[0].planes))
         return found
 
     monkeypatch.setattr(PlaneSolver, "model", model)
