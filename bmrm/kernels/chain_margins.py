@@ -1,6 +1,6 @@
 """Margins of chains: the labelling that violates its margin most, for margins and slacks rescaled by errors.
 
-Conventions as in `bmrm.kernels.chains`; `scaled` is False for errors + score, True for errors (1 + score), where the
+Conventions as in `bmrm.kernels.chain_chances`; `scaled` is False for errors + score, True for errors (1 + score), where the
 score is that of a labelling less that of the true one, `y`.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.chains import step_score
+from bmrm.kernels.chain_chances import step_score
 from bmrm.kernels.jit import jit
 from bmrm.kernels.viterbi import best_labels, best_labels_observed
 

@@ -1,121 +1,11 @@
-"""Sums over all labellings of chains: the likelihood of one labelling and the chances of labels and transitions.
-
-Conventions of this file and of `viterbi`: K labels; `f` is (tokens, K), or (tokens, K + K K) where every token brings
-the scores of the transitions into it (`observed`; entry K + i K + j is added to `trans[i, j]`); sentence s has the
-tokens `starts[s]` to `starts[s + 1]`, one or more. The score of a labelling is the sum of f[t, label of t] and, from
-the second token on, of trans[label of t - 1, label of t].
-"""
+"""Sums over all labellings of chains: the likelihood of one labelling. Conventions as in `chain_chances`."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit, jit
-
-WIDEST = 500.0
-"""Range of token and transition scores up to which sums of exponentials lose nothing: exp(-500) is 7e-218."""
-
-U = np.uint64
-
-
-@jit
-def score_range(f, labels):  # type: ignore[no-untyped-def]
-    """The largest difference between two labels' scores at one token."""
-    widest = 0.0
-    for t in range(f.shape[0]):
-        low = high = f[t, 0]
-        for k in range(1, labels):
-            low, high = min(low, f[t, k]), max(high, f[t, k])
-        widest = max(widest, high - low)
-    return widest
-
-
-@fast_jit
-def _times(p, E, out):  # type: ignore[no-untyped-def]
-    """out = p E, four rows of E at a time."""
-    labels = E.shape[0]
-    for j in range(labels):
-        out[j] = 0.0
-    i = U(0)
-    for _ in range(labels // 4):
-        p0, p1, p2, p3 = p[i], p[i + U(1)], p[i + U(2)], p[i + U(3)]
-        e0, e1, e2, e3 = E[i], E[i + U(1)], E[i + U(2)], E[i + U(3)]
-        for j in range(labels):
-            out[j] += p0 * e0[j] + p1 * e1[j] + p2 * e2[j] + p3 * e3[j]
-        i += U(4)
-    while i < U(labels):
-        weight, e = p[i], E[i]
-        for j in range(labels):
-            out[j] += weight * e[j]
-        i += U(1)
-
-
-@fast_jit
-def _add_products(a, b, pairs):  # type: ignore[no-untyped-def]
-    """pairs[i, j] += the sum over t of a[t - 1, i] b[t, j]; b[0] is not read."""
-    steps, labels = a.shape
-    t = U(1)
-    for _ in range((steps - 1) // 4):
-        a0, a1, a2, a3 = a[t - U(1)], a[t], a[t + U(1)], a[t + U(2)]
-        b0, b1, b2, b3 = b[t], b[t + U(1)], b[t + U(2)], b[t + U(3)]
-        for i in range(labels):
-            w0, w1, w2, w3, row = a0[i], a1[i], a2[i], a3[i], pairs[i]
-            for j in range(labels):
-                row[j] += w0 * b0[j] + w1 * b1[j] + w2 * b2[j] + w3 * b3[j]
-        t += U(4)
-    while t < U(steps):
-        for i in range(labels):
-            weight, row, last = a[t - U(1), i], pairs[i], b[t]
-            for j in range(labels):
-                row[j] += weight * last[j]
-        t += U(1)
-
-
-@fast_jit
-def _chances(f, E, ET, chances, forward, b, pairs):  # type: ignore[no-untyped-def]
-    """The logarithm of the sum over labellings of exp(score), the largest score of each token taken off.
-
-    Fills `chances` with that of each label of each token, and adds to `pairs` what, times E, is that of each
-    transition. `forward` and `b` are overwritten. Sums are scaled to 1 at every token.
-    """
-    steps, labels = f.shape[0], E.shape[0]
-    total = 0.0
-    inverse = np.empty(steps)
-    reach = np.empty(labels)
-    for t in range(steps):
-        here, potential = forward[t], b[t]
-        high = f[t, 0]
-        for k in range(1, labels):
-            high = max(high, f[t, k])
-        for k in range(labels):
-            potential[k] = math.exp(f[t, k] - high)
-        if t == 0:
-            for k in range(labels):
-                here[k] = 1.0
-        else:
-            _times(forward[t - 1], E, here)
-        mass = 0.0
-        for k in range(labels):
-            here[k] *= potential[k]
-            mass += here[k]
-        inverse[t] = 1.0 / mass
-        for k in range(labels):
-            here[k] *= inverse[t]
-        total += math.log(mass)
-    for k in range(labels):
-        b[steps - 1, k] *= inverse[steps - 1]
-        chances[steps - 1, k] = forward[steps - 1, k]
-    for back in range(1, steps):
-        t = steps - 1 - back
-        _times(b[t + 1], ET, reach)
-        potential, here, chance = b[t], forward[t], chances[t]
-        for k in range(labels):
-            potential[k] *= inverse[t] * reach[k]
-            chance[k] = here[k] * reach[k]
-    _add_products(forward, b, pairs)
-    return total
+from bmrm.kernels.chain_chances import WIDEST, chances_by_logarithms, scaled_chances, score_range, step_score
+from bmrm.kernels.jit import jit
 
 
 @jit
@@ -154,7 +44,7 @@ def chain_likelihoods(f, trans, y, starts, weights, slope, trans_slope):  # type
             continue
         into = sums if weight == 1.0 else pairs
         steps = stop - first
-        value = _chances(f[first:stop], E, ET, slope[first:stop], forward[:steps], b[:steps], into)
+        value = scaled_chances(f[first:stop], E, ET, slope[first:stop], forward[:steps], b[:steps], into)
         for t in range(first, stop):
             high = f[t, 0]
             for k in range(1, labels):
@@ -194,58 +84,24 @@ def _by_logarithms(f, trans, observed, y, starts, weights, slope, trans_slope): 
 
 
 @jit
-def _log_sum(values):  # type: ignore[no-untyped-def]
-    high = values.max()
-    total = 0.0
-    for k in range(values.size):
-        total += math.exp(values[k] - high)
-    return high + math.log(total)
-
-
-@jit
-def step_score(f, trans, observed, t, i, j):  # type: ignore[no-untyped-def]
-    """The score of the transition from label i to label j, into token t."""
-    labels = trans.shape[0]
-    return trans[i, j] + (f[t, labels + i * labels + j] if observed else 0.0)
-
-
-@jit
 def _likelihood(f, trans, observed, y, weight, slope, trans_slope):  # type: ignore[no-untyped-def]
     """-log(likelihood of `y`) of one sentence, by logarithms, whatever the size of the scores.
 
     Fills `slope` and adds to `trans_slope`, both times `weight`.
     """
-    labels, steps = trans.shape[0], f.shape[0]
-    forward, backward = np.empty((steps, labels)), np.zeros((steps, labels))
-    terms = np.empty(labels)
-    forward[0] = f[0, :labels]
-    for t in range(1, steps):
-        for j in range(labels):
-            for i in range(labels):
-                terms[i] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j)
-            forward[t, j] = _log_sum(terms) + f[t, j]
-    for t in range(steps - 2, -1, -1):
-        for i in range(labels):
-            for j in range(labels):
-                terms[j] = step_score(f, trans, observed, t + 1, i, j) + f[t + 1, j] + backward[t + 1, j]
-            backward[t, i] = _log_sum(terms)
-    whole = _log_sum(forward[steps - 1])
-    slope[:] = 0.0
+    labels = trans.shape[0]
+    pairs = np.zeros((labels, labels))
+    whole = chances_by_logarithms(f, trans, observed, slope, pairs)
     truth = 0.0
-    for t in range(steps):
-        for k in range(labels):
-            slope[t, k] = weight * min(1.0, math.exp(forward[t, k] + backward[t, k] - whole))
-        slope[t, y[t]] -= weight
+    for t in range(f.shape[0]):
+        slope[t, y[t]] -= 1.0
         truth += f[t, y[t]]
         if t == 0:
             continue
         truth += step_score(f, trans, observed, t, y[t - 1], y[t])
-        for i in range(labels):
-            for j in range(labels):
-                step = step_score(f, trans, observed, t, i, j) + f[t, j]
-                share = weight * min(1.0, math.exp(forward[t - 1, i] + step + backward[t, j] - whole))
-                share -= weight if i == y[t - 1] and j == y[t] else 0.0
-                trans_slope[i, j] += share
-                if observed:
-                    slope[t, labels + i * labels + j] = share
+        pairs[y[t - 1], y[t]] -= 1.0
+        if observed:
+            slope[t, labels + y[t - 1] * labels + y[t]] -= 1.0
+    slope *= weight
+    trans_slope += weight * pairs
     return max(whole - truth, 0.0)

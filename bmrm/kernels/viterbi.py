@@ -1,13 +1,13 @@
 """The best labelling of each chain, plain or with a cost of each error added (Viterbi).
 
-Conventions as in `bmrm.kernels.chains`.
+Conventions as in `bmrm.kernels.chain_chances`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.chains import step_score
+from bmrm.kernels.chain_chances import step_score
 from bmrm.kernels.jit import jit
 
 
