@@ -142,6 +142,8 @@ class Family:
             scores = X @ rng.normal(size=X.shape[1])
             noisy = scores + 0.1 * scores.std() * rng.normal(size=scores.shape)
             return np.where(noisy > np.quantile(noisy, 1.0 - RARE), 1.0, -1.0)
+        if self.task == "sentences":
+            return _labelled(X, rng)
         if self.task == "classes":
             scores = X @ rng.normal(size=(X.shape[1], 8))
             return np.argmax(scores + 0.5 * scores.std() * rng.normal(size=scores.shape), axis=1)
@@ -149,7 +151,26 @@ class Family:
         noisy = scores + 0.6 * scores.std() * rng.standard_t(4, size=scores.shape)
         return np.where(noisy > 0.0, 1.0, -1.0) if self.task == "binary" else noisy / noisy.std()
 
+    def dataset(self, X: Any, seed: int) -> Dataset:
+        """With sentences of `SENTENCE` rows where there are any."""
+        groups = np.arange(X.shape[0]) // SENTENCE if self.task == "sentences" else None
+        return Dataset.from_arrays(X, self.targets(X, seed), groups=groups)
 
+
+def _labelled(X: Any, rng: np.random.Generator) -> Any:
+    """One of eight labels for each row, by a linear model with noise, in which the label before counts."""
+    scores = X @ rng.normal(size=(X.shape[1], 8))
+    scores /= scores.std()
+    between = rng.normal(size=(8, 8))
+    scores += 0.5 * rng.gumbel(size=scores.shape)
+    labels = np.zeros(X.shape[0], np.int64)
+    for t, row in enumerate(scores):
+        labels[t] = np.argmax(row + (between[labels[t - 1]] if t % SENTENCE else 0.0))
+    return labels
+
+
+SENTENCE = 20
+"""Rows of a sentence."""
 RARE = 0.05
 """Share of the positive class in the task "rare", where little noise leaves few rows in doubt."""
 WEAK = (1e-3, 1e-4, 1e-5, 1e-6)
@@ -176,6 +197,8 @@ FAMILIES = (
     Family("roc_area", "binary", "l2", (1e-3, 1e-5)),
     Family("f_beta", "binary", "l2", (1e-3, 1e-5)),
     Family("f_beta", "rare", "l2", (1e-3, 1e-4, 1e-5)),
+    Family("chain_crf", "sentences", "l2", (1e-2, 1e-3, 1e-4)),
+    Family("chain_margin", "sentences", "l2", (1e-2, 1e-3, 1e-4)),
 )
 
 
@@ -184,8 +207,9 @@ def problems(seed: int, chosen: list[str], group: Group) -> Iterator[tuple[str, 
     for shape in SHAPES:
         X = shape.features_of(seed)
         for family in FAMILIES:
-            data = Dataset.from_arrays(X, family.targets(X, seed))
-            mine = np.flatnonzero(np.arange(data.rows) * group.size // data.rows == group.rank)
+            data = family.dataset(X, seed)
+            first = np.arange(data.rows) // SENTENCE * SENTENCE  # no rank has a part of a sentence
+            mine = np.flatnonzero(first * group.size // data.rows == group.rank)
             for lam in family.strengths:
                 options = {"l1_ratio": 0.5} if family.regularizer == "elastic_net" else {}
                 regularizer = REGULARIZERS.make(family.regularizer, {"lambda": lam, **options})

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from bmrm.kernels.exponential import exponentials
 from bmrm.kernels.jit import fast_jit, jit
 
 WIDEST = 500.0
@@ -32,22 +33,37 @@ def score_range(f, labels):  # type: ignore[no-untyped-def]
     return widest
 
 
+@jit
+def exponentials_below(f, b, spare):  # type: ignore[no-untyped-def]
+    """b = exp(f - the largest of each row); returns the sum of those. `spare`, like `b`, is overwritten."""
+    total = 0.0
+    for t in range(f.shape[0]):
+        high = f[t, 0]
+        for k in range(1, b.shape[1]):
+            high = max(high, f[t, k])
+        for k in range(b.shape[1]):
+            b[t, k] = f[t, k] - high
+        total += high
+    exponentials(b.reshape(-1), spare.reshape(-1))
+    return total
+
+
 @fast_jit
-def _times(p, E, out):  # type: ignore[no-untyped-def]
+def times(p, E, out):  # type: ignore[no-untyped-def]
     """out = p E, four rows of E at a time."""
-    labels = E.shape[0]
-    for j in range(labels):
+    rows, columns = E.shape
+    for j in range(columns):
         out[j] = 0.0
     i = U(0)
-    for _ in range(labels // 4):
+    for _ in range(rows // 4):
         p0, p1, p2, p3 = p[i], p[i + U(1)], p[i + U(2)], p[i + U(3)]
         e0, e1, e2, e3 = E[i], E[i + U(1)], E[i + U(2)], E[i + U(3)]
-        for j in range(labels):
+        for j in range(columns):
             out[j] += p0 * e0[j] + p1 * e1[j] + p2 * e2[j] + p3 * e3[j]
         i += U(4)
-    while i < U(labels):
+    while i < U(rows):
         weight, e = p[i], E[i]
-        for j in range(labels):
+        for j in range(columns):
             out[j] += weight * e[j]
         i += U(1)
 
@@ -84,18 +100,14 @@ def scaled_chances(f, E, ET, chances, forward, b, pairs):  # type: ignore[no-unt
     total = 0.0
     inverse = np.empty(steps)
     reach = np.empty(labels)
+    exponentials_below(f, b, forward)
     for t in range(steps):
         here, potential = forward[t], b[t]
-        high = f[t, 0]
-        for k in range(1, labels):
-            high = max(high, f[t, k])
-        for k in range(labels):
-            potential[k] = math.exp(f[t, k] - high)
         if t == 0:
             for k in range(labels):
                 here[k] = 1.0
         else:
-            _times(forward[t - 1], E, here)
+            times(forward[t - 1], E, here)
         mass = 0.0
         for k in range(labels):
             here[k] *= potential[k]
@@ -109,7 +121,7 @@ def scaled_chances(f, E, ET, chances, forward, b, pairs):  # type: ignore[no-unt
         chances[steps - 1, k] = forward[steps - 1, k]
     for back in range(1, steps):
         t = steps - 1 - back
-        _times(b[t + 1], ET, reach)
+        times(b[t + 1], ET, reach)
         potential, here, chance = b[t], forward[t], chances[t]
         for k in range(labels):
             potential[k] *= inverse[t] * reach[k]
@@ -135,6 +147,19 @@ def step_score(f, trans, observed, t, i, j):  # type: ignore[no-untyped-def]
 
 
 @jit
+def _forward(f, trans, observed, forward):  # type: ignore[no-untyped-def]
+    """forward[t, j]: the logarithm of the sum of exp(score) over the labellings up to token t that end in label j."""
+    labels = trans.shape[0]
+    terms = np.empty(labels)
+    forward[0] = f[0, :labels]
+    for t in range(1, f.shape[0]):
+        for j in range(labels):
+            for i in range(labels):
+                terms[i] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j)
+            forward[t, j] = _log_sum(terms) + f[t, j]
+
+
+@jit
 def chances_by_logarithms(f, trans, observed, chances, pairs):  # type: ignore[no-untyped-def]
     """The logarithm of the sum over labellings of exp(score), by logarithms, whatever the size of the scores.
 
@@ -142,14 +167,8 @@ def chances_by_logarithms(f, trans, observed, chances, pairs):  # type: ignore[n
     adds to `pairs` those of each transition, summed over the tokens.
     """
     labels, steps = trans.shape[0], f.shape[0]
-    forward, backward = np.empty((steps, labels)), np.zeros((steps, labels))
-    terms = np.empty(labels)
-    forward[0] = f[0, :labels]
-    for t in range(1, steps):
-        for j in range(labels):
-            for i in range(labels):
-                terms[i] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j)
-            forward[t, j] = _log_sum(terms) + f[t, j]
+    forward, backward, terms = np.empty((steps, labels)), np.zeros((steps, labels)), np.empty(labels)
+    _forward(f, trans, observed, forward)
     for t in range(steps - 2, -1, -1):
         for i in range(labels):
             for j in range(labels):
@@ -170,3 +189,67 @@ def chances_by_logarithms(f, trans, observed, chances, pairs):  # type: ignore[n
                 if observed:
                     chances[t, labels + i * labels + j] = chance
     return whole
+
+
+@jit
+def labelling_chances(f, trans, observed, chances, pairs, room):  # type: ignore[no-untyped-def]
+    """As `chances_by_logarithms`, by sums of exponentials where scores allow it; `pairs` is filled.
+
+    `room` is overwritten: two (K, K) matrices, and two tables of as many tokens at least.
+    """
+    labels, steps = trans.shape[0], f.shape[0]
+    E, ET, forward, b = room
+    pairs[:] = 0.0
+    top = trans.max()
+    if observed or not top - trans.min() + score_range(f, labels) <= WIDEST:
+        whole: float = chances_by_logarithms(f, trans, observed, chances, pairs)
+        return whole
+    for i in range(labels):
+        for j in range(labels):
+            E[i, j] = trans[i, j] - top
+    exponentials(E.reshape(-1), ET.reshape(-1))
+    for i in range(labels):
+        for j in range(labels):
+            ET[j, i] = E[i, j]
+    total = scaled_chances(f, E, ET, chances, forward[:steps], b[:steps], pairs) + (steps - 1) * top
+    for t in range(steps):
+        high = f[t, 0]
+        for k in range(1, labels):
+            high = max(high, f[t, k])
+        total += high
+    for i in range(labels):
+        for j in range(labels):
+            pairs[i, j] *= E[i, j]
+    return total
+
+
+@jit
+def log_partition(f, trans, observed, room):  # type: ignore[no-untyped-def]
+    """What `labelling_chances` returns, alone; half of its work."""
+    labels, steps = trans.shape[0], f.shape[0]
+    E, scratch, forward, b = room
+    top = trans.max()
+    if observed or not top - trans.min() + score_range(f, labels) <= WIDEST:
+        forward = np.empty((steps, labels))
+        _forward(f, trans, observed, forward)
+        return _log_sum(forward[steps - 1])
+    for i in range(labels):
+        for j in range(labels):
+            E[i, j] = trans[i, j] - top
+    exponentials(E.reshape(-1), scratch.reshape(-1))
+    total = (steps - 1) * top + exponentials_below(f, b[:steps], forward[:steps])
+    before, reach = b[0], forward[0]
+    for t in range(steps):
+        if t > 0:
+            times(before, E, reach)
+            before = b[t]
+            for k in range(labels):
+                before[k] *= reach[k]
+        mass = 0.0
+        for k in range(labels):
+            mass += before[k]
+        inverse = 1.0 / mass
+        for k in range(labels):
+            before[k] *= inverse
+        total += math.log(mass)
+    return total

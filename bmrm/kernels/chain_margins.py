@@ -1,7 +1,7 @@
 """Margins of chains: the labelling that violates its margin most, for margins and slacks rescaled by errors.
 
-Conventions as in `bmrm.kernels.chain_chances`; `scaled` is False for errors + score, True for errors (1 + score), where the
-score is that of a labelling less that of the true one, `y`.
+Conventions as in `chain_chances`; `scaled` is False for errors + score, True for errors (1 + score), where the score
+is that of a labelling less that of the true one, `y`.
 """
 
 from __future__ import annotations

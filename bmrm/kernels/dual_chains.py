@@ -19,8 +19,6 @@ from bmrm.kernels.corners import add_labelling, drop_idle, is_among, labelling_s
 from bmrm.kernels.dual_sweep import ROUNDING
 from bmrm.kernels.jit import jit
 
-U = np.uint64
-
 ORACLES, STEPS = 2, 30
 """Labellings that a visit looks for at most, and moves of share at most after each: measured."""
 LEFT, LEFT_BY_MIXING = 0.1, 0.3
@@ -32,7 +30,7 @@ def visit(  # type: ignore[no-untyped-def]
 ):
     """Visit the sentences of `order` once.
 
-    It calls `worst_labelling` of a loss, `gather_row` and `spread_row` of `dual_many`, and `weigh` of `dual_rows`.
+    It calls `worst_labelling` of a loss, `read_scores` and `move_weights` of `dual_sentences`.
 
     Parameters
     ----------
@@ -46,7 +44,7 @@ def visit(  # type: ignore[no-untyped-def]
     starts, y, weights, grams, gram_at = sentences
     counts, room_at, path_at, mixtures, errors, paths = kept
     all_scores, all_slopes, trans, trans_slope, all_values, line = room
-    labels, longest = trans.shape[0], all_scores.shape[0]
+    longest = all_scores.shape[0]
     alone, path, where = np.zeros(2, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
     for s in order:
         first, steps, n, curve = starts[s], starts[s + 1] - starts[s], counts[s], step * weights[s]
@@ -55,13 +53,7 @@ def visit(  # type: ignore[no-untyped-def]
         mixture, wrong = mixtures[room_at[s] : room_at[s + 1]], errors[room_at[s] : room_at[s + 1]]
         own = paths[path_at[s] : path_at[s + 1]].reshape(mixture.size, steps)
         values = all_values[: mixture.size]
-        for t in range(steps):
-            gather_row(matrix, U(first + t), v, threshold, f[t])  # type: ignore[name-defined]  # noqa: F821
-            for k in range(line.size):
-                f[t, k] += weigh(bias[k], threshold)  # type: ignore[name-defined]  # noqa: F821
-        for i in range(labels):
-            for j in range(labels):
-                trans[i, j] = weigh(tail[i, j], threshold)  # type: ignore[name-defined]  # noqa: F821
+        read_scores(matrix, first, v, tail, bias, threshold, f, trans)  # type: ignore[name-defined]  # noqa: F821
         values_of(f, trans, observed, own, wrong, values[:n])
         alone[1] = steps
         goal, moved = 0.0, False
@@ -109,39 +101,8 @@ def visit(  # type: ignore[no-untyped-def]
                 where,
             )
         if moved:
-            for t in range(steps):
-                for k in range(line.size):
-                    line[k] = -curve * slope[t, k]
-                    bias[k] += has_bias * line[k]
-                spread_row(matrix, U(first + t), line, v)  # type: ignore[name-defined]  # noqa: F821
-            for i in range(labels):
-                for j in range(labels):
-                    tail[i, j] -= curve * trans_slope[i, j]
+            move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, v, tail, bias)  # type: ignore[name-defined]  # noqa: F821
             counts[s] = drop_idle(own, mixture, wrong, n)
-
-
-def grams(matrix, starts, gram_at, bias, row, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with the products of the rows of each sentence, each plus `bias`; `row` is (columns,) of 0.
-
-    It calls `span`, `column` and `entry` of `dual_many`.
-    """
-    for s in range(starts.size - 1):
-        steps = starts[s + 1] - starts[s]
-        gram = out[gram_at[s] : gram_at[s + 1]].reshape(steps, steps)
-        for t in range(steps):
-            i = U(starts[s] + t)
-            start, end = span(matrix, i)  # type: ignore[name-defined]  # noqa: F821
-            for p in range(start, end):
-                row[column(matrix, p)] = entry(matrix, i, p)  # type: ignore[name-defined]  # noqa: F821
-            for u in range(t + 1):
-                j, total = U(starts[s] + u), bias
-                first, last = span(matrix, j)  # type: ignore[name-defined]  # noqa: F821
-                for p in range(first, last):
-                    k, value = column(matrix, p), entry(matrix, j, p)  # type: ignore[name-defined]  # noqa: F821
-                    total += row[k] * value
-                gram[t, u] = gram[u, t] = total
-            for p in range(start, end):
-                row[column(matrix, p)] = 0.0  # type: ignore[name-defined]  # noqa: F821
 
 
 def take_worst(f, trans, observed, sentences, kept):  # type: ignore[no-untyped-def]

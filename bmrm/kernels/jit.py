@@ -51,6 +51,11 @@ def fast_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function)  # type: ignore[no-any-return]
 
 
+def strict_jit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Like `jit`, for sums that must be rounded as they stand: others take on what `fast_jit` allows their callers."""
+    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=False)(function)  # type: ignore[no-any-return]
+
+
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like `jit`, but copied into every compiled caller: for a few lines in the heart of a loop."""
     return numba.njit(nogil=True, error_model="numpy", inline="always")(function)  # type: ignore[no-any-return]

@@ -24,3 +24,5 @@ class ChainCrf(ChainLoss):
     source = "Lafferty, McCallum & Pereira 2001"
     smooth = True
     prepared = LikelihoodChains
+    by_chances = True
+    """Its slopes are the chances of labels and transitions, less the true ones: dual steps know their entropy."""

@@ -41,7 +41,7 @@ def remote_steps(risk: Asker) -> RowAscents:
     def make(l1: float, l2: float, seed: int, shares: int) -> RemoteAscentRows:
         return RemoteAscentRows(risk, l1, l2, seed)
 
-    return RowAscents(risk.rows, risk.dim, mine.mass, risk.infimum, mine.scores_per_row, make)
+    return RowAscents(risk.rows, risk.dim, mine.mass, risk.infimum, mine.scores_per_row, make, mine.grouped)
 
 
 class RemoteAscentRows:

@@ -187,6 +187,8 @@ class DualSteps(Protocol):
 
     rows: int
     """Number of rows, over all ranks."""
+    grouped: bool
+    """Whether a step is of a group of rows, such as a sentence; read as False where there is none."""
 
     def ascent(
         self,

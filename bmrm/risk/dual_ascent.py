@@ -32,6 +32,7 @@ class RowAscents:
     rows, dim, mass, infimum : of the risk.
     scores_per_row : K.
     make : the rows, with nothing begun.
+    grouped : whether a step is of a group of rows.
     """
 
     rows: int
@@ -40,6 +41,7 @@ class RowAscents:
     infimum: float
     scores_per_row: int
     make: MakeRows
+    grouped: bool = False
 
     def ascent(
         self,

@@ -1,111 +1,48 @@
-"""The sentences of one process in dual ascent: a mixture of labellings for each, kept where the rows are."""
+"""Sentences of max-margin chains in dual ascent: a mixture of labellings for each, kept where the rows are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr
-from bmrm.kernels import dual_chains, dual_many, dual_order, dual_rows
+from bmrm.kernels import dual_chains
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.vectors import plain
-from bmrm.problem import Scores, Vector
-from bmrm.risk.dual_many import WAYS
-from bmrm.risk.dual_rows import Visits
-from bmrm.risk.dual_stored import stored_rows
-from bmrm.risk.layout import Layout, TailedMap
+from bmrm.problem import Scores
+from bmrm.risk.dual_sentences import Array, SentenceRows, access_of, ends
 from bmrm.risk.linear_map import DataMap
 
-Array = NDArray[np.float64]
 PER_TOKEN, BESIDES = 4, 32
 """Labellings that a sentence may keep."""
-MOST_PRODUCTS = 2**27
-"""Products of the rows of sentences that are kept in memory: 1 GB."""
-WORTH = 0.2
-"""A sentence is visited where its gap is presumably above so large a share of the mean."""
-GROWTH, UNSEEN = 1.5, 0.02
-"""By what the gap of a sentence not visited presumably grows in a sweep, and the share of the mean that is added."""
-
-
-def keeps_sentences(map: DataMap, prepared: Any) -> bool:
-    """Whether memory allows: rows stay sparse, and so does what is kept of each sentence."""
-    shifted = isinstance(map.X, Csr) and map.columns.shift is not None
-    lengths = np.diff(prepared.starts)
-    return not shifted and int((lengths**2).sum()) <= MOST_PRODUCTS
-
-
-@dataclass(frozen=True)
-class Kernels:
-    """Compiled for one loss and one way to store rows."""
-
-    visit: Callable[..., None]
-    grams: Callable[..., None]
-    take_worst: Callable[..., None]
 
 
 @cache
-def kernels_of(way: str, sparse: bool, worst_labelling: Callable[..., Any]) -> Kernels:
-    """The kernels for a loss; `sparse` where weights are soft thresholded."""
-    span, column, entry, _ = WAYS[way]
-    weigh = dual_rows.soft if sparse else dual_rows.itself
-    row = {"span": span, "column": column, "entry": entry}
-    visit = specialised(
-        dual_chains.visit,
-        gather_row=specialised(dual_many.gather, weigh=weigh, **row),
-        spread_row=specialised(dual_many.spread, **row),
-        weigh=weigh,
-        worst_labelling=worst_labelling,
-    )
-    return Kernels(
-        visit,
-        specialised(dual_chains.grams, **row),
-        specialised(dual_chains.take_worst, worst_labelling=worst_labelling),
-    )
+def _visit_of(way: str, sparse: bool, worst_labelling: Callable[..., Any]) -> Callable[..., None]:
+    return specialised(dual_chains.visit, worst_labelling=worst_labelling, **access_of(way, sparse))
 
 
-class SentenceRows:
-    """As of `AscentRows`, for losses of sentences with `worst_labelling`: a step is of a sentence.
+class MixtureRows(SentenceRows):
+    """As of `SentenceRows`, for losses with `worst_labelling`.
 
-    A sentence is visited when its gap, which grows by a guess while it is left alone, is worth it.
-
-    Memory: a copy of the data, 8 bytes for each pair of tokens of a sentence, and room for `PER_TOKEN` labellings per
-    token and some more, 2 bytes a token each.
-
-    Parameters
-    ----------
-    map, mass, l1, l2, seed, shares : as of `ShuffledRows`.
-    prepared : the loss of the rows, a `PreparedChains`.
+    Memory: that of `SentenceRows`, and room for `PER_TOKEN` labellings per token and some more, 2 bytes a token each.
     """
 
     def __init__(
         self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
     ) -> None:
-        self.map, self.mass = map, mass
-        self._layout = Layout(prepared.scores_per_row, prepared.extra_dim)
-        self._threshold, self._step = l1 / l2, shares / (mass * l2)
-        self._random = np.array([seed], np.uint64)
-        self._observed = bool(prepared.observed)
-        stored = stored_rows(map, np.arange(map.rows, dtype=np.uint32), keep_sparse=False)
-        self._matrix, self._kernels = stored.matrix, kernels_of(stored.way, l1 > 0.0, prepared.loss.worst_labelling)
-        starts, labels = prepared.starts, prepared.labels
-        lengths = np.diff(starts)
-        weights = np.ones(lengths.size) if prepared.weights is None else plain(prepared.weights)
-        gram_at = _ends(lengths**2)
-        products = np.empty(gram_at[-1])
-        self._kernels.grams(self._matrix, starts, gram_at, float(map.bias), np.zeros(map.features), products)
-        self._sentences = (starts, prepared.y, weights, products, gram_at)
-        self._kept = _true_labellings(prepared.y, starts)
-        longest, most = int(lengths.max(initial=1)), PER_TOKEN * int(lengths.max(initial=1)) + BESIDES
-        tables = [np.empty((longest, prepared.scores_per_row)) for _ in range(2)]
-        transitions = [np.empty((labels, labels)) for _ in range(2)]
+        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares)
+        worst_labelling = prepared.loss.worst_labelling
+        self._visit = _visit_of(self._way, l1 > 0.0, worst_labelling)
+        self._take_worst = specialised(dual_chains.take_worst, worst_labelling=worst_labelling)
+        self._kept = _true_labellings(prepared.y, prepared.starts)
+        most = PER_TOKEN * self._longest + BESIDES
+        tables = [np.empty((self._longest, prepared.scores_per_row)) for _ in range(2)]
+        transitions = [np.empty((self._labels, self._labels)) for _ in range(2)]
         self._room = (*tables, *transitions, np.empty(most), np.empty(prepared.scores_per_row))
-        self._lengths, self._present = lengths, np.flatnonzero(weights > 0.0)
-        self._gaps, self._hopes = np.zeros(lengths.size), np.full(lengths.size, np.inf)
 
     def begin(self, start: Scores | None, near: Scores | None) -> None:
         """As of `AscentRows`; `near` is looked at without `start` only.
@@ -114,88 +51,25 @@ class SentenceRows:
         """
         if start is not None:
             slopes = self.mass * plain(self._layout.table(np.asarray(start)))
-            dual_chains.take_slopes(slopes[:, : self._room[2].shape[0]], self._sentences, self._kept)
+            dual_chains.take_slopes(slopes[:, : self._labels], self._sentences, self._kept)
         elif near is not None:
             f, trans = self._split(plain(near))
-            self._kernels.take_worst(f, trans, self._observed, self._sentences, self._kept)
-
-    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
-        """As of `AscentRows`; v changes in place. The sentences visited are those that presumably gain."""
-        rows, tail = self._split(v)
-        bias = rows[-1] if self.map.bias else np.zeros(rows.shape[1])
-        hopes = self._hopes[self._present]
-        order = self._present[hopes >= WORTH * (hopes.mean() if hopes.size else 0.0)]
-        dual_order.shuffle(order, self._random)
-        self._kernels.visit(
-            order,
-            self._gaps,
-            self._matrix,
-            self._sentences,
-            self._kept,
-            rows[: self.map.features],
-            tail,
-            bias,
-            self._threshold,
-            self._step,
-            float(self.map.bias),
-            self._observed,
-            self._room,
-        )
-        gap = float(self._gaps.sum())
-        self._hopes = GROWTH * self._hopes + UNSEEN * gap / max(1, self._present.size)
-        self._hopes[order] = self._gaps[order]
-        visited = float(self._lengths[order].sum())
-        return v, Visits(np.zeros_like(constant), gap, visited, visited)
-
-    def reopen(self) -> None:
-        """As of `AscentRows`."""
-        self._hopes[:] = np.inf
-
-    def totals(self, shifts: Array, share: float = 1.0) -> Array:
-        """As of `AscentRows`: 0, whatever the shift."""
-        return np.zeros(len(shifts))
-
-    def settle(self, shift: float, share: float = 1.0) -> Vector:
-        """As of `AscentRows`; half a pass. A shift changes nothing."""
-        return TailedMap(self.map, self._layout).pull_back(self._slopes())
+            self._take_worst(f, trans, self._observed, self._sentences, self._kept)
 
     def offset(self) -> float:
         """As of `AscentRows`."""
         return float(dual_chains.offset(self._sentences, self._kept))
 
-    def squares(self) -> tuple[float, float]:
-        """As of `AscentRows`; the rows of sentences of weight 0 count, too."""
-        starts, _, _, products, gram_at = self._sentences
-        diagonals = [products[at : at + n * n : n + 1] for at, n in zip(gram_at, self._lengths, strict=False)]
-        return float(sum(diagonal.sum() for diagonal in diagonals)), float(starts[-1])
-
-    def slope(self) -> Array:
-        """As of `AscentRows`; flat, the transitions last."""
-        return self._slopes() / self.mass
-
-    def _slopes(self) -> Array:
-        flat = np.zeros(self.map.rows * self._layout.scores_per_row + self._layout.extra)
-        dual_chains.slopes_of(self._sentences, self._kept, self._observed, *self._split(flat))
-        return flat
-
-    def _split(self, flat: Array) -> tuple[Array, Array]:
-        """The rows and the transitions, views."""
-        labels = self._room[2].shape[0]
-        border = flat.size - self._layout.extra
-        return flat[:border].reshape(-1, self._layout.scores_per_row), flat[border:].reshape(labels, labels)
+    def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
+        dual_chains.slopes_of(self._sentences, self._kept, self._observed, slope, trans_slope)
 
 
 def _true_labellings(y: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
     """What `bmrm.kernels.dual_chains` calls `kept`: the true labelling alone for each sentence."""
     lengths = np.diff(starts)
     most = PER_TOKEN * lengths + BESIDES
-    room_at, path_at = _ends(most), _ends(most * lengths)
+    room_at, path_at = ends(most), ends(most * lengths)
     shares, errors, paths = np.zeros(room_at[-1]), np.zeros(room_at[-1]), np.zeros(path_at[-1], np.uint16)
     shares[room_at[:-1]] = 1.0
     paths[np.repeat(path_at[:-1] - starts[:-1], lengths) + np.arange(y.size)] = y
     return np.ones(lengths.size, np.int64), room_at, path_at, shares, errors, paths
-
-
-def _ends(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each of them begins, and the last ends."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))

@@ -7,9 +7,11 @@ from typing import Any
 
 from bmrm.problem import DualAscent, DualSteps, Risk, Scored, Scores, ability
 from bmrm.risk.dual_ascent import RowAscents
-from bmrm.risk.dual_chains import SentenceRows, keeps_sentences
+from bmrm.risk.dual_chains import MixtureRows
+from bmrm.risk.dual_chances import ChanceRows
 from bmrm.risk.dual_many import ManyScoreRows
 from bmrm.risk.dual_rows import AscentRows, OneScoreRows
+from bmrm.risk.dual_sentences import keeps_sentences
 from bmrm.risk.linear_map import DataMap
 
 
@@ -28,13 +30,18 @@ def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: flo
     def make(l1: float, l2: float, seed: int, shares: int) -> AscentRows:
         return kind(map, prepared, mass, l1, l2, seed=seed, shares=shares)
 
-    return RowAscents(map.rows, map.dim + prepared.extra_dim, mass, infimum, prepared.scores_per_row, make)
+    dim, grouped = map.dim + prepared.extra_dim, loss.decomposes == "groups"
+    return RowAscents(map.rows, dim, mass, infimum, prepared.scores_per_row, make, grouped)
 
 
-def _kind(loss: Any, prepared: Any, map: DataMap) -> type[OneScoreRows | ManyScoreRows | SentenceRows] | None:
-    """What ascends with the row functions that a loss has, or with its worst labellings of sentences."""
-    if getattr(loss, "worst_labelling", None) is not None:
-        return SentenceRows if keeps_sentences(map, prepared) else None
+def _kind(
+    loss: Any, prepared: Any, map: DataMap
+) -> type[OneScoreRows | ManyScoreRows | MixtureRows | ChanceRows] | None:
+    """What ascends with the row functions that a loss has, or with its worst labellings or chances of sentences."""
+    by_chances = getattr(loss, "by_chances", False)
+    if by_chances or getattr(loss, "worst_labelling", None) is not None:
+        kind = ChanceRows if by_chances else MixtureRows
+        return kind if keeps_sentences(map, prepared) else None
     one = prepared.scores_per_row == 1
     names = ("prox_row", "value_row") if one else ("prox_scores_row", "value_scores_row")
     if loss.decomposes != "rows" or prepared.extra_dim or any(getattr(loss, name, None) is None for name in names):
@@ -58,6 +65,11 @@ class FreeSteps:
     def rows(self) -> int:
         """As of `DualSteps`."""
         return self.inner.rows
+
+    @property
+    def grouped(self) -> bool:
+        """As of `DualSteps`."""
+        return self.inner.grouped
 
     def ascent(
         self,

@@ -27,6 +27,7 @@ from bmrm.problem import (
     Regularizer,
     Risk,
     Scored,
+    ScoreFunction,
     ability,
     provides,
 )
@@ -151,7 +152,7 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
     words = [
         "smooth" if scored.phi.smooth else "one kinked maximum" if getattr(phi, "one_maximum", False) else "kinked",
         "one score" if phi.scores_per_row == 1 else "several scores",
-        "by rows" if phi.separable or phi.proximal or ability(risk, DualSteps) is not None else "",
+        _unit(risk, phi),
         "free intercept" if profiled is not None else "",
     ]
     if not provides(regularizer, HasConjugate):
@@ -161,6 +162,14 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
     else:
         words.append("smooth regularizer" if regularizer.smooth else "kinked regularizer")
     return ", ".join(word for word in words if word)
+
+
+def _unit(risk: Risk, phi: ScoreFunction) -> str:
+    """What the risk is a sum over, as far as solvers can use it."""
+    steps = ability(risk, DualSteps)
+    if steps is not None and getattr(steps, "grouped", False):
+        return "by groups"
+    return "by rows" if phi.separable or phi.proximal or steps is not None else ""
 
 
 def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | None:

@@ -5,7 +5,9 @@ Yu, Huang & Lin, "Dual coordinate descent methods for logistic regression and ma
 85, 2011; Shalev-Shwartz & Zhang, "Stochastic dual coordinate ascent methods for regularized loss minimization", JMLR
 14, 2013, and with proximal terms, ICML 2014; over several ranks Ma et al., "Adding vs. averaging in distributed
 primal-dual optimization", ICML 2015 (CoCoA+); for sentences Lacoste-Julien, Jaggi, Schmidt & Pletscher,
-"Block-coordinate Frank-Wolfe optimization for structural SVMs", ICML 2013.
+"Block-coordinate Frank-Wolfe optimization for structural SVMs", ICML 2013, and Collins, Globerson, Koo, Carreras &
+Bartlett, "Exponentiated gradient algorithms for conditional random fields and max-margin Markov networks", JMLR 9,
+2008.
 """
 
 from __future__ import annotations
@@ -53,12 +55,13 @@ FINEST = 1e-15
 
 @register(
     "dual_coordinate",
-    problem="losses of rows with a proximal map (hinges, logistic, softmax, regression), chain_margin; l2, elastic_net",
+    problem="losses of rows with a proximal map (hinges, logistic, softmax, regression), chain_crf, chain_margin; l2,"
+    " elastic_net",
     needs="DualSteps; a regularizer with l2 > 0 and l1",
     certificate="the slopes of the rows, a feasible dual point",
     cost="1 pass over the rows that still move; an evaluation, 1 pass, once the gap seen in a sweep is small",
     source="Hsieh et al. 2008; Yu, Huang & Lin 2011; Shalev-Shwartz & Zhang 2013, 2014; Ma et al. 2015;"
-    " for chains Lacoste-Julien et al. 2013",
+    " for chains Lacoste-Julien et al. 2013, Collins et al. 2008",
     abilities=("DualSteps",),
     refuses=("not strongly convex",),
 )
@@ -83,6 +86,10 @@ class DualCoordinate(IterativeSolver):
     labelling that violates its margin most joins those kept, and share goes from the worst of them to the best:
     min(alpha_worst, S l2 (violation_best - violation_worst) / (s_i ||psi_best - psi_worst||^2)), exact for l1 = 0.
 
+    In a conditional random field u_i is s_i (chances of labels and transitions under potentials of the sentence's own,
+    less the true labelling), and s_i times the entropy of those chances is the sentence's part of S b. Potentials move
+    towards scores - (s_i / (S l2)) X_i X_i' (change of chances), by steps along which the dual rises.
+
     A free intercept b is an equality in the dual, sum u_i = 0: an augmented Lagrangian moves b after every sweep, and a
     certificate comes from slopes moved along their proximal maps until they sum to 0.
 
@@ -90,7 +97,8 @@ class DualCoordinate(IterativeSolver):
     visits in units of all rows.
 
     Memory: 32 dim + 112 rows + 12 nnz bytes, a copy of the data among them; with K scores per row 40 dim + (80 + 32 K)
-    rows + 12 nnz; for chains, with T tokens in a sentence, also 8 T^2 and up to (8 T + 64) (T + 8) bytes for each.
+    rows + 12 nnz; for chains, with T tokens in a sentence, also 8 T^2 and, by margin, up to (8 T + 64) (T + 8), by
+    likelihood 16 (K T + K^2) bytes for each.
 
     Parameters
     ----------

@@ -271,6 +271,10 @@ class _DualSteps:
     def rows(self) -> int:
         return self.inner.rows
 
+    @property
+    def grouped(self) -> bool:
+        return getattr(self.inner, "grouped", False)
+
     def ascent(
         self,
         l1: float,

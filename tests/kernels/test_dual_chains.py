@@ -5,11 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from bmrm.kernels import corners, dual_chains, dual_many, dual_rows
+from bmrm.kernels import corners, dual_chains, dual_sentences
 from bmrm.kernels.chain_margins import worst_labelling
 from bmrm.kernels.jit import specialised
 from bmrm.risk import dual_chains as risk_dual_chains
 from bmrm.risk.dual_many import WAYS
+from bmrm.risk.dual_sentences import access_of
 
 TOKENS, LABELS, FEATURES = 5, 3, 4
 LENGTHS = np.array([5, 3, 4])
@@ -114,17 +115,10 @@ def test_visits_are_their_formulas(threshold, observed):
     X, y = random.normal(size=(starts[-1], FEATURES)), random.integers(0, LABELS, starts[-1])
     span, column, entry, _ = WAYS["dense"]
     row = {"span": span, "column": column, "entry": entry}
-    weigh = dual_rows.soft if threshold else dual_rows.itself
-    visit = specialised(
-        dual_chains.visit,
-        gather_row=specialised(dual_many.gather, weigh=weigh, **row),
-        spread_row=specialised(dual_many.spread, **row),
-        weigh=weigh,
-        worst_labelling=worst_labelling,
-    )
+    visit = specialised(dual_chains.visit, worst_labelling=worst_labelling, **access_of("dense", threshold > 0.0))
     gram_at = np.concatenate(([0], np.cumsum(LENGTHS**2)))
     products = np.empty(gram_at[-1])
-    specialised(dual_chains.grams, **row)((X,), starts, gram_at, 1.0, np.zeros(FEATURES), products)
+    specialised(dual_sentences.grams, **row)((X,), starts, gram_at, 1.0, np.zeros(FEATURES), products)
     wide = np.column_stack((X, np.ones(len(X))))  # a constant feature 1
     for s in range(3):
         mine = wide[starts[s] : starts[s + 1]]

@@ -1,4 +1,4 @@
-"""dual_coordinate for max-margin chains: the optimum of the bundle, true bounds, warm starts, and refusals."""
+"""dual_coordinate for chains: the optimum of another solver, true bounds, warm starts, and refusals."""
 
 import itertools
 
@@ -12,12 +12,13 @@ from bmrm.losses import LOSSES
 from bmrm.problem import DualSteps, IncompatibleError, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
-from bmrm.risk import dual_chains
+from bmrm.risk import dual_chains, dual_sentences
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.auto import Auto
 from bmrm.solvers.certificate import plane_bound
 from bmrm.solvers.dual_coordinate import DualCoordinate
+from bmrm.solvers.lbfgs import LBFGS
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 
 FEATURES, LABELS = 5, 3
@@ -37,8 +38,17 @@ def data(store=np.asarray, weighted=False, ones=False, seed=0, lengths=LENGTHS):
     return Dataset.from_arrays(store(X), y.astype(float), weights, groups)
 
 
-def risk_of(examples, transitions="constant", **options):
-    return LinearRisk(examples, LOSSES.make("chain_margin", {"transitions": transitions}), **options)
+def risk_of(examples, transitions="constant", loss="chain_margin", **options):
+    return LinearRisk(examples, LOSSES.make(loss, {"transitions": transitions}), **options)
+
+
+def by_another(risk, loss, regularizer, tolerance):
+    if loss == "chain_crf" and not isinstance(regularizer, ElasticNet):
+        return LBFGS(tolerance=tolerance, max_iterations=3000).minimize(risk, regularizer)
+    return LineSearchBundle(tolerance=tolerance, max_iterations=3000).minimize(risk, regularizer)
+
+
+both = pytest.mark.parametrize("loss", ["chain_margin", "chain_crf"])
 
 
 CASES = {
@@ -57,11 +67,12 @@ CASES = {
     ("case", "regularizer"),
     [*((case, L2(0.02)) for case in CASES), *((case, ElasticNet(0.05, 0.3)) for case in ("shifted", "observed"))],
 )
-def test_the_optimum_of_the_bundle(case, regularizer):
+@both
+def test_the_optimum_of_another_solver(case, regularizer, loss):
     of_data, of_risk = CASES[case]
-    risk = risk_of(data(**of_data), **of_risk)
+    risk = risk_of(data(**of_data), loss=loss, **of_risk)
     ours = DualCoordinate(tolerance=1e-7).minimize(risk, regularizer)
-    theirs = LineSearchBundle(tolerance=1e-7, max_iterations=3000).minimize(risk, regularizer)
+    theirs = by_another(risk, loss, regularizer, 1e-7)
     assert ours.status is theirs.status is Status.CONVERGED
     assert theirs.lower_bound * (1.0 - 1e-12) <= ours.objective <= theirs.objective * (1.0 + 3e-7)
     for line in ours.history:
@@ -98,15 +109,16 @@ def test_any_state_is_a_dual_point_of_one_sentence_and_its_offset_no_better_than
         assert b <= -phi_star(y, ascent.slope()) + 1e-9
 
 
+@both
 @pytest.mark.parametrize("case", CASES)
-def test_any_state_proves_its_bound(case, monkeypatch):
+def test_any_state_proves_its_bound(case, loss, monkeypatch):
     """Also where no labelling more can be kept, and after starts that fit nothing."""
     monkeypatch.setattr(dual_chains, "PER_TOKEN", 0)
     monkeypatch.setattr(dual_chains, "BESIDES", 4)
     of_data, of_risk = CASES[case]
-    risk, regularizer = risk_of(data(**of_data), **of_risk), L2(0.02)
+    risk, regularizer = risk_of(data(**of_data), loss=loss, **of_risk), L2(0.02)
     scored, steps = ability(risk, Scored), ability(risk, DualSteps)
-    least = LineSearchBundle(tolerance=1e-6, max_iterations=3000).minimize(risk, regularizer)
+    least = by_another(risk, loss, regularizer, 1e-6)
     random = np.random.default_rng(1)
     f = scored.map.scores(random.normal(size=risk.dim))
     slope = scored.phi.value_and_slope(f)[1]
@@ -126,8 +138,10 @@ def test_any_state_proves_its_bound(case, monkeypatch):
         assert bound >= before
 
 
-def test_near_scores_alone_the_state_is_the_plane_there():
-    risk = risk_of(data(weighted=True))
+@both
+@pytest.mark.parametrize("transitions", ["constant", "observed"])
+def test_near_scores_alone_the_state_is_the_plane_there(loss, transitions):
+    risk = risk_of(data(weighted=True), transitions, loss)
     scored = ability(risk, Scored)
     w = np.random.default_rng(2).normal(size=risk.dim)
     value, subgradient = risk.value_and_subgradient(w)
@@ -136,8 +150,9 @@ def test_near_scores_alone_the_state_is_the_plane_there():
     np.testing.assert_allclose(a, subgradient, atol=1e-12)
 
 
-def test_slopes_of_a_stronger_regularizer_are_a_good_start():
-    risk = risk_of(data(seed=4))
+@both
+def test_slopes_of_a_stronger_regularizer_are_a_good_start(loss):
+    risk = risk_of(data(seed=4), loss=loss)
     first = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.05))
     again = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.05), start=first.w, slope=first.details["slope"])
     assert again.status is Status.CONVERGED
@@ -145,18 +160,18 @@ def test_slopes_of_a_stronger_regularizer_are_a_good_start():
     assert plane_bound(L2(0.05), *ascent.plane(), 0.0) > 0.5 * first.objective
 
 
-def test_sentences_of_one_token_are_multiclass_hinge():
+@pytest.mark.parametrize(("loss", "of_rows"), [("chain_margin", "multiclass_hinge"), ("chain_crf", "softmax")])
+def test_sentences_of_one_token_are_rows(loss, of_rows):
     examples = data(lengths=(1,) * 40)
     rows = Dataset.from_arrays(examples.X, examples.targets.y)
-    chain = DualCoordinate(tolerance=1e-9).minimize(risk_of(examples), L2(0.02))
-    classes = DualCoordinate(tolerance=1e-9).minimize(LinearRisk(rows, LOSSES.make("multiclass_hinge")), L2(0.02))
+    chain = DualCoordinate(tolerance=1e-9).minimize(risk_of(examples, loss=loss), L2(0.02))
+    classes = DualCoordinate(tolerance=1e-9).minimize(LinearRisk(rows, LOSSES.make(of_rows)), L2(0.02))
     assert chain.objective == pytest.approx(classes.objective, rel=1e-8)
     np.testing.assert_allclose(chain.w[: classes.w.size], classes.w, atol=1e-3)
 
 
-@pytest.mark.parametrize("loss", ["chain_crf", "chain_scaled_margin"])
-def test_other_losses_of_chains_have_no_dual_steps(loss):
-    risk = LinearRisk(data(), LOSSES.make(loss))
+def test_errors_as_factors_have_no_dual_steps():
+    risk = LinearRisk(data(), LOSSES.make("chain_scaled_margin"))
     assert ability(risk, DualSteps) is None
     with pytest.raises(IncompatibleError, match="DualSteps"):
         DualCoordinate().minimize(risk, L2(0.1))
@@ -164,7 +179,7 @@ def test_other_losses_of_chains_have_no_dual_steps(loss):
 
 def test_a_shift_that_would_make_sparse_rows_dense_and_too_long_sentences_leave_it_to_the_bundle(monkeypatch):
     assert ability(risk_of(data(csr_array), columns=SCALED), DualSteps) is None
-    monkeypatch.setattr(dual_chains, "MOST_PRODUCTS", 100)
+    monkeypatch.setattr(dual_sentences, "MOST_PRODUCTS", 100)
     risk = risk_of(data())
     assert ability(risk, DualSteps) is None
     assert Auto(tolerance=1e-4).minimize(risk, L2(0.05)).status is Status.CONVERGED
@@ -175,3 +190,26 @@ def test_auto_begins_with_it_where_nothing_like_it_was_measured():
     assert found.status is Status.CONVERGED
     assert found.solver.startswith("dual_coordinate")
     assert "not smooth, but with dual steps" in found.solver
+
+
+@pytest.mark.parametrize(("lam", "gap"), [(10.0, 1e-6), (1.0, 1e-6), (0.1, 1e-6), (0.01, 1e-4), (1e-4, 0.9)])
+def test_a_likelihood_rises_at_any_strength_of_the_regularizer(lam, gap):
+    """Also where chances are nearly 0 and 1, so that steps along potentials change nothing at first."""
+    risk = risk_of(data(csr_array, weighted=True, lengths=(9, 30, 1, 17, 60, 3)), loss="chain_crf", bias=True)
+    ours = DualCoordinate(tolerance=gap, max_iterations=3000).minimize(risk, L2(lam))
+    theirs = LBFGS(tolerance=1e-8, max_iterations=3000).minimize(risk, L2(lam))
+    assert ours.status is theirs.status is Status.CONVERGED
+    assert ours.objective >= theirs.lower_bound * (1.0 - 1e-12)
+    for line in ours.history:
+        assert line.lower_bound <= theirs.objective * (1.0 + 1e-12)
+
+
+def test_potentials_that_are_far_off_are_taken_back():
+    """Chances all but 0 and 1, at the wrong labels: the chances hardly change for a while."""
+    risk = risk_of(data(seed=5), loss="chain_crf")
+    f = 300.0 * np.random.default_rng(5).normal(size=ability(risk, Scored).map.scores(np.zeros(risk.dim)).shape)
+    ascent = ability(risk, DualSteps).ascent(0.0, 0.1, seed=0, near=f)
+    for _ in range(300):
+        ascent.sweep()
+    least = LBFGS(tolerance=1e-9).minimize(risk, L2(0.1))
+    assert plane_bound(L2(0.1), *ascent.plane(), -np.inf) == pytest.approx(least.objective, rel=1e-5)

@@ -1,0 +1,244 @@
+"""Dual ascent for the likelihood of chains, a sentence at a time: templates for `specialised`.
+
+The slope of a sentence is its weight times (the chances of labels and transitions under potentials of its own, less the
+true labelling), and minus its conjugate that weight times the entropy of those chances. A visit moves the potentials
+towards those at which the dual would be highest if all other sentences stayed, scores - curve * (products of the rows
+with the change of chances): the exponentiated gradient of Collins, Globerson, Koo, Carreras & Bartlett, "Exponentiated
+gradient algorithms for conditional random fields and max-margin Markov networks", JMLR 9, 2008, section 5, by steps
+that make the dual rise along the sentence (they keep those of a schedule). Steps look at the features of a sentence's
+rows but for their products once before and once after.
+
+Numbers of a sentence stand in one flat array each: of its tokens, then of the transitions, which for chances are summed
+over its tokens. `sentences` are starts, y, weights, grams and where each begins; `kept` are where the numbers of each
+begin, potentials, chances, and per sentence entropies, lengths of steps and whether it has begun (before, its chances
+are the true labelling).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.kernels.chain_chances import labelling_chances, log_partition, times
+from bmrm.kernels.corners import add_labelling
+from bmrm.kernels.dual_sweep import ROUNDING
+from bmrm.kernels.jit import fast_jit, jit
+
+TRIALS = 12
+"""Steps tried in a visit at most."""
+ENOUGH = 0.7
+"""The share of the slope along a step that may be left."""
+SHORTER, LONGER = 0.1, 4.0
+"""Bounds of what a length is changed by."""
+FIRST_LENGTH = 0.3
+"""Of a sentence's first step."""
+DOUBTS, SMALLER = 8, 0.7
+"""Potentials of the true labels tried at a sentence's first visit, and by how much less the next sentence begins with.
+"""
+
+
+def visit(  # type: ignore[no-untyped-def]
+    order, gaps, matrix, sentences, kept, v, tail, bias, threshold, step, has_bias, observed, room
+):
+    """Visit the sentences of `order` once. It calls `read_scores` and `move_weights` of `dual_sentences`.
+
+    Parameters are those of `dual_chains.visit`, but for
+    room : seven arrays of the numbers of the longest sentence, a row of scores, what `labelling_chances` wants.
+    """
+    starts, y, weights, grams, gram_at = sentences
+    at, all_potentials, all_chances, entropies, lengths, begun = kept
+    numbers, line, tables = room
+    labels, extra = tail.shape[0], 1.0
+    for s in order:
+        first, steps, size, curve = starts[s], starts[s + 1] - starts[s], at[s + 1] - at[s], step * weights[s]
+        gram = grams[gram_at[s] : gram_at[s + 1]].reshape(steps, steps)
+        potentials, old = all_potentials[at[s] : at[s + 1]], all_chances[at[s] : at[s + 1]]
+        scores, now, left = numbers[0, :size], numbers[1, :size], numbers[2, :size]
+        spare = (numbers[3, :size], numbers[4, :size], numbers[5, :size])
+        f, trans = parts(scores, steps, labels)
+        read_scores(matrix, first, v, tail, bias, threshold, f, trans)  # type: ignore[name-defined]  # noqa: F821
+        whole = log_partition(f, trans, observed, tables)
+        entropy, length = entropies[s], lengths[s]
+        value = entropy + inner(scores, old)
+        gaps[s] = weights[s] * max(whole - value, 0.0)
+        noise = ROUNDING * steps * (1.0 + abs(whole))
+        if not whole - value > noise:
+            continue
+        problem = (scores, old, gram, curve, observed, numbers[6, :size])
+        if begun[s]:
+            copy(old, now)
+            subtract(scores, potentials, left)
+        else:
+            truth = y[first : starts[s + 1]]
+            extra, entropy, value = begin(potentials, now, left, problem, truth, value, extra, tables)
+            begun[s] = np.isfinite(value)
+            if not begun[s]:
+                continue
+            length = FIRST_LENGTH
+        entropies[s], lengths[s] = ascend(
+            potentials, now, left, problem, entropy, value, length, 64.0 * noise, spare, tables
+        )
+        subtract(now, old, spare[0])
+        copy(now, old)
+        slope, trans_slope = parts(spare[0], steps, labels)
+        move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, v, tail, bias)  # type: ignore[name-defined]  # noqa: F821
+
+
+@jit
+def parts(flat, steps, labels):  # type: ignore[no-untyped-def]
+    """The numbers of the tokens and of the transitions, views."""
+    border = flat.size - labels * labels
+    return flat[:border].reshape(steps, border // steps), flat[border:].reshape(labels, labels)
+
+
+@jit
+def copy(source, target):  # type: ignore[no-untyped-def]
+    """target = source."""
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@jit
+def subtract(a, b, out):  # type: ignore[no-untyped-def]
+    """out = a - b."""
+    for i in range(out.size):
+        out[i] = a[i] - b[i]
+
+
+@fast_jit
+def inner(a, b):  # type: ignore[no-untyped-def]
+    """<a, b>."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@jit
+def begin(potentials, now, left, problem, truth, value, extra, tables):  # type: ignore[no-untyped-def]
+    """The scores with `extra` for each true label as potentials, doubled until the dual is no lower than `value`.
+
+    Fills what `ascend` takes; returns the next sentence's `extra`, entropy and value, -inf where none was found.
+    """
+    scores = problem[0]
+    labels = tables[0].shape[0]
+    for _ in range(DOUBTS):
+        copy(scores, potentials)
+        own, _ = parts(potentials, truth.size, labels)
+        for t in range(truth.size):
+            own[t, truth[t]] += extra
+        entropy, found = evaluate(potentials, problem, now, left, tables)
+        if found >= value:
+            return SMALLER * extra, entropy, found
+        extra = 1.0 + 2.0 * extra
+    return 1.0, 0.0, -np.inf
+
+
+@jit
+def ascend(potentials, now, left, problem, entropy, value, length, noise, spare, tables):  # type: ignore[no-untyped-def]
+    """Steps along `left`, what the potentials lack, until little of the slope is left; potentials and `now` move.
+
+    A length is taken back where the dual falls, by the secant of the slopes; returns entropy and the next length.
+
+    Parameters
+    ----------
+    now, left : chances at the potentials, and what those lack, there.
+    problem : scores, chances before the visit, products of the rows, curve, observed, room for a change of chances.
+    value : the part of the dual that the sentence moves.
+    """
+    trial, found, later = spare
+    for _ in range(TRIALS):
+        for i in range(trial.size):
+            trial[i] = potentials[i] + length * left[i]
+        next_entropy, reached = evaluate(trial, problem, found, later, tables)
+        slope, end = slopes(found, now, left, later)
+        zero = length * slope / max(slope - end, 1e-300)
+        if not reached >= value - noise:
+            if not slope > 0.0:
+                break
+            length = min(max(zero, SHORTER * length), 0.5 * length)
+            continue
+        done = end <= ENOUGH * slope or length >= 1.0
+        copy(trial, potentials)
+        copy(found, now)
+        copy(later, left)
+        entropy, value = next_entropy, reached
+        length = min(max(zero, 0.5 * length), LONGER * length, 1.0)
+        if done:
+            break
+    return entropy, length
+
+
+@jit
+def evaluate(potentials, problem, chances, left, tables):  # type: ignore[no-untyped-def]
+    """Fill the chances at some potentials, and what these lack; returns the entropy, and the part of the dual."""
+    scores, old, gram, curve, observed, change = problem
+    steps, labels = gram.shape[0], tables[0].shape[0]
+    whole = labelling_chances(*parts(potentials, steps, labels), observed, *parts(chances, steps, labels), tables)
+    entropy = whole - inner(potentials, chances)
+    subtract(chances, old, change)
+    lost = shortfall(potentials, scores, gram, curve, change, left, labels)
+    return entropy, entropy + inner(scores, chances) - 0.5 * lost
+
+
+@fast_jit
+def shortfall(potentials, scores, gram, curve, change, left, labels):  # type: ignore[no-untyped-def]
+    """Fill `left`: scores - curve * products with `change` - potentials; returns curve * the square of that."""
+    square = 0.0
+    table, _ = parts(change, gram.shape[0], labels)
+    here, _ = parts(left, gram.shape[0], labels)
+    for t in range(gram.shape[0]):
+        times(gram[t], table, here[t])
+    for i in range(here.size, left.size):
+        left[i] = change[i]
+    for i in range(left.size):
+        square += left[i] * change[i]
+        left[i] = scores[i] - potentials[i] - curve * left[i]
+    return curve * square
+
+
+@fast_jit
+def slopes(found, now, left, later):  # type: ignore[no-untyped-def]
+    """The products of the change of chances with what potentials lack before and after a step."""
+    first = last = 0.0
+    for i in range(found.size):
+        change = found[i] - now[i]
+        first += change * left[i]
+        last += change * later[i]
+    return first, last
+
+
+@jit
+def take_scores(f, trans, observed, sentences, kept, tables):  # type: ignore[no-untyped-def]
+    """Let each sentence have the chances at the scores `f`, those of transitions `trans`."""
+    starts = sentences[0]
+    at, potentials, chances, entropies, _, begun = kept
+    for s in range(begun.size):
+        steps, own = starts[s + 1] - starts[s], potentials[at[s] : at[s + 1]]
+        table, between = parts(own, steps, trans.shape[0])
+        table[:] = f[starts[s] : starts[s + 1]]
+        between[:] = trans
+        here = chances[at[s] : at[s + 1]]
+        found, pairs = parts(here, steps, trans.shape[0])
+        entropies[s] = labelling_chances(table, between, observed, found, pairs, tables) - inner(own, here)
+        begun[s] = True
+
+
+@jit
+def take_truth(y, starts, labels, observed, at, chances):  # type: ignore[no-untyped-def]
+    """Add the true labelling of each sentence to its chances."""
+    for s in range(at.size - 1):
+        table, pairs = parts(chances[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
+        add_labelling(observed, y[starts[s] : starts[s + 1]], 1.0, table, pairs)
+
+
+@jit
+def slopes_of(sentences, kept, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
+    """The weights of sentences times (chances less the true labelling), added to `slope` and `trans_slope`."""
+    starts, y, weights = sentences[0], sentences[1], sentences[2]
+    at, chances, labels = kept[0], kept[2], trans_slope.shape[0]
+    for s in range(at.size - 1):
+        here, pairs = parts(chances[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
+        mine, truth = slope[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]
+        mine += weights[s] * here
+        trans_slope += weights[s] * pairs
+        add_labelling(observed, truth, -weights[s], mine, trans_slope)

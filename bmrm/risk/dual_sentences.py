@@ -1,0 +1,177 @@
+"""The sentences of one process in dual ascent: which are visited, and what all losses of sentences share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr
+from bmrm.kernels import dual_many, dual_order, dual_rows, dual_sentences
+from bmrm.kernels.jit import specialised
+from bmrm.kernels.vectors import plain
+from bmrm.problem import Scores, Vector
+from bmrm.risk.dual_many import WAYS
+from bmrm.risk.dual_rows import Visits
+from bmrm.risk.dual_stored import stored_rows
+from bmrm.risk.layout import Layout, TailedMap
+from bmrm.risk.linear_map import DataMap
+
+Array = NDArray[np.float64]
+MOST_PRODUCTS = 2**27
+"""Products of the rows of sentences that are kept in memory: 1 GB."""
+WORTH = 0.2
+"""A sentence is visited where its gap is presumably above so large a share of the mean."""
+GROWTH, UNSEEN = 1.5, 0.02
+"""By what the gap of a sentence not visited presumably grows in a sweep, and the share of the mean that is added."""
+
+
+def keeps_sentences(map: DataMap, prepared: Any) -> bool:
+    """Whether memory allows: rows stay sparse, and so does what is kept of each sentence."""
+    shifted = isinstance(map.X, Csr) and map.columns.shift is not None
+    lengths = np.diff(prepared.starts)
+    return not shifted and int((lengths**2).sum()) <= MOST_PRODUCTS
+
+
+@cache
+def access_of(way: str, sparse: bool) -> dict[str, Callable[..., Any]]:
+    """`read_scores` and `move_weights` for a way to store rows; `sparse` where weights are soft thresholded."""
+    row, weigh = _row(way), dual_rows.soft if sparse else dual_rows.itself
+    gather = specialised(dual_many.gather, weigh=weigh, **row)
+    return {
+        "read_scores": specialised(dual_sentences.read_scores, gather_row=gather, weigh=weigh),
+        "move_weights": specialised(dual_sentences.move_weights, spread_row=specialised(dual_many.spread, **row)),
+    }
+
+
+@cache
+def _grams_of(way: str) -> Callable[..., None]:
+    return specialised(dual_sentences.grams, **_row(way))
+
+
+def _row(way: str) -> dict[str, Callable[..., Any]]:
+    span, column, entry, _ = WAYS[way]
+    return {"span": span, "column": column, "entry": entry}
+
+
+class SentenceRows(ABC):
+    """As of `AscentRows`, for losses of sentences: a step is of a sentence.
+
+    A sentence is visited when its gap, which grows by a guess while it is left alone, is worth it.
+
+    Memory: a copy of the data, 8 bytes for each pair of tokens of a sentence.
+
+    Parameters
+    ----------
+    map, mass, l1, l2, seed, shares : as of `ShuffledRows`.
+    prepared : the loss of the rows, a `PreparedChains`.
+    """
+
+    def __init__(
+        self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
+    ) -> None:
+        self.map, self.mass = map, mass
+        self._layout, self._labels = Layout(prepared.scores_per_row, prepared.extra_dim), int(prepared.labels)
+        self._threshold, self._step = l1 / l2, shares / (mass * l2)
+        self._random = np.array([seed], np.uint64)
+        self._observed = bool(prepared.observed)
+        stored = stored_rows(map, np.arange(map.rows, dtype=np.uint32), keep_sparse=False)
+        self._way, self._matrix = stored.way, stored.matrix
+        starts = prepared.starts
+        lengths = np.diff(starts)
+        weights = np.ones(lengths.size) if prepared.weights is None else plain(prepared.weights)
+        gram_at = ends(lengths**2)
+        products = np.empty(gram_at[-1])
+        _grams_of(self._way)(self._matrix, starts, gram_at, float(map.bias), np.zeros(map.features), products)
+        self._sentences = (starts, prepared.y, weights, products, gram_at)
+        self._lengths, self._present = lengths, np.flatnonzero(weights > 0.0)
+        self._longest = int(lengths.max(initial=1))
+        self._gaps, self._hopes = np.zeros(lengths.size), np.full(lengths.size, np.inf)
+
+    _kept: tuple[NDArray[Any], ...]
+    """What is known of each sentence."""
+    _room: tuple[Any, ...]
+    """What visits overwrite."""
+    _visit: Callable[..., None]
+    """The compiled `visit`."""
+
+    @abstractmethod
+    def begin(self, start: Scores | None, near: Scores | None) -> None:
+        """As of `AscentRows`."""
+
+    @abstractmethod
+    def offset(self) -> float:
+        """As of `AscentRows`."""
+
+    @abstractmethod
+    def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
+        """Add the slopes of R times its mass, of tokens and of transitions."""
+
+    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
+        """As of `AscentRows`; v changes in place. The sentences visited are those that presumably gain."""
+        rows, tail = self._split(v)
+        bias = rows[-1] if self.map.bias else np.zeros(rows.shape[1])
+        hopes = self._hopes[self._present]
+        order = self._present[hopes >= WORTH * (hopes.mean() if hopes.size else 0.0)]
+        dual_order.shuffle(order, self._random)
+        self._visit(
+            order,
+            self._gaps,
+            self._matrix,
+            self._sentences,
+            self._kept,
+            rows[: self.map.features],
+            tail,
+            bias,
+            self._threshold,
+            self._step,
+            float(self.map.bias),
+            self._observed,
+            self._room,
+        )
+        gap = float(self._gaps.sum())
+        self._hopes = GROWTH * self._hopes + UNSEEN * gap / max(1, self._present.size)
+        self._hopes[order] = self._gaps[order]
+        visited = float(self._lengths[order].sum())
+        return v, Visits(np.zeros_like(constant), gap, visited, visited)
+
+    def reopen(self) -> None:
+        """As of `AscentRows`."""
+        self._hopes[:] = np.inf
+
+    def totals(self, shifts: Array, share: float = 1.0) -> Array:
+        """As of `AscentRows`: 0, whatever the shift."""
+        return np.zeros(len(shifts))
+
+    def settle(self, shift: float, share: float = 1.0) -> Vector:
+        """As of `AscentRows`; half a pass. A shift changes nothing."""
+        return TailedMap(self.map, self._layout).pull_back(self._slopes())
+
+    def squares(self) -> tuple[float, float]:
+        """As of `AscentRows`; the rows of sentences of weight 0 count, too."""
+        starts, _, _, products, gram_at = self._sentences
+        diagonals = [products[at : at + n * n : n + 1] for at, n in zip(gram_at, self._lengths, strict=False)]
+        return float(sum(diagonal.sum() for diagonal in diagonals)), float(starts[-1])
+
+    def slope(self) -> Array:
+        """As of `AscentRows`; flat, the transitions last."""
+        return self._slopes() / self.mass
+
+    def _slopes(self) -> Array:
+        flat = np.zeros(self.map.rows * self._layout.scores_per_row + self._layout.extra)
+        self._add_slopes(*self._split(flat))
+        return flat
+
+    def _split(self, flat: Array) -> tuple[Array, Array]:
+        """The rows and the transitions, views."""
+        border = flat.size - self._layout.extra
+        return flat[:border].reshape(-1, self._layout.scores_per_row), flat[border:].reshape(self._labels, self._labels)
+
+
+def ends(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each of them begins, and the last ends."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))

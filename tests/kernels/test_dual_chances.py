@@ -1,0 +1,126 @@
+"""Kernels of chances of chains, and of dual ascent by them, against sums over all labellings in plain NumPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bmrm.kernels import chain_chances, dual_chances, dual_sentences
+from bmrm.kernels.exponential import exponentials
+from bmrm.kernels.jit import specialised
+from bmrm.risk.dual_many import WAYS
+from bmrm.risk.dual_sentences import access_of
+from tests.kernels.test_dual_chains import FEATURES, LABELS, LENGTHS, joint, product
+
+
+def test_exponentials_are_those_of_numpy():
+    x = np.concatenate((np.random.default_rng(0).uniform(-708.0, 709.0, 9999), [0.0, -1e-300, 1e-17]))
+    ours = x.copy()
+    exponentials(ours, np.empty_like(x))
+    np.testing.assert_allclose(ours, np.exp(x), rtol=5e-16)
+    odd = np.array([-1e9, -np.inf, np.nan])
+    exponentials(odd, np.empty(3))
+    assert np.all(odd[:2] < 1e-307)
+    assert np.isnan(odd[2])
+
+
+def by_labellings(f, trans, observed):
+    """log Z, the chances like `f`, and of transitions, by enumeration."""
+    steps, labels = f.shape[0], trans.shape[0]
+    every = list(itertools.product(range(labels), repeat=steps))
+    features = []
+    for path in every:
+        table, pairs = np.zeros_like(f), np.zeros_like(trans)
+        for t, label in enumerate(path):
+            table[t, label] = 1.0
+            if t:
+                pairs[path[t - 1], label] += 1.0
+                if observed:
+                    table[t, labels + path[t - 1] * labels + label] = 1.0
+        features.append((table, pairs))
+    scores = np.array([np.sum(table * f) + np.sum(pairs * trans) for table, pairs in features])
+    whole = np.logaddexp.reduce(scores)
+    shares = np.exp(scores - whole)
+    chances, pairs = (sum(share * part[k] for share, part in zip(shares, features, strict=True)) for k in (0, 1))
+    return whole, chances, pairs
+
+
+def width_of(observed, labels=LABELS):
+    return labels + (labels * labels if observed else 0)
+
+
+def tables_of(longest, labels=LABELS):
+    return (*np.empty((2, labels, labels)), *np.empty((2, longest, labels)))
+
+
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("spread", [1.0, 100.0, 2000.0])
+@pytest.mark.parametrize(("steps", "labels"), [(1, 3), (2, 2), (5, 4), (4, 5)])
+def test_chances_are_sums_over_labellings(observed, spread, steps, labels):
+    random = np.random.default_rng(steps)
+    f = spread * random.normal(size=(steps, width_of(observed, labels)))
+    trans = spread * random.normal(size=(labels, labels))
+    chances, pairs, tables = np.empty_like(f), np.full_like(trans, 7.0), tables_of(6, labels)
+    whole = chain_chances.labelling_chances(f, trans, observed, chances, pairs, tables)
+    expected = by_labellings(f, trans, observed)
+    assert whole == pytest.approx(expected[0], rel=1e-13)
+    np.testing.assert_allclose(chances, expected[1], atol=1e-11)
+    np.testing.assert_allclose(pairs, expected[2], atol=1e-11)
+    assert chain_chances.log_partition(f, trans, observed, tables) == pytest.approx(expected[0], rel=1e-13)
+
+
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("threshold", [0.0, 0.05])
+def test_visits_are_their_formulas(threshold, observed):
+    random = np.random.default_rng(3)
+    starts = np.concatenate(([0], np.cumsum(LENGTHS)))
+    X, y = random.normal(size=(starts[-1], FEATURES)), random.integers(0, LABELS, starts[-1])
+    span, column, entry, _ = WAYS["dense"]
+    gram_at = np.concatenate(([0], np.cumsum(LENGTHS**2)))
+    products = np.empty(gram_at[-1])
+    grams = specialised(dual_sentences.grams, span=span, column=column, entry=entry)
+    grams((X,), starts, gram_at, 1.0, np.zeros(FEATURES), products)
+    weights = np.array([1.0, 2.0, 0.5])
+    sentences, width = (starts, y, weights, products, gram_at), width_of(observed)
+    at = np.concatenate(([0], np.cumsum(LENGTHS * width + LABELS**2)))
+    chances = np.zeros(at[-1])
+    dual_chances.take_truth(y, starts, LABELS, observed, at, chances)
+    kept = (at, np.zeros(at[-1]), chances, np.zeros(3), np.ones(3), np.zeros(3, np.bool_))
+    v, tail, gaps = random.normal(size=(FEATURES + 1, width)), random.normal(size=(LABELS, LABELS)), np.zeros(3)
+    room = (np.empty((7, 5 * width + LABELS**2)), np.empty(width), tables_of(5))
+    visit = specialised(dual_chances.visit, **access_of("dense", threshold > 0.0))
+    wide = np.column_stack((X, np.ones(len(X))))
+
+    def now(s):
+        return dual_chances.parts(chances[at[s] : at[s + 1]].copy(), LENGTHS[s], LABELS)
+
+    for s in (0, 1, 2, 0, 2, 1, 0, 1, 2):
+        mine, curve = wide[starts[s] : starts[s + 1]], 0.4 * weights[s]
+        before, entropy, of_v = now(s), kept[3][s], (v.copy(), tail.copy())
+        visit(np.array([s]), gaps, (X,), sentences, kept, v[:-1], tail, v[-1], threshold, 0.4, 1.0, observed, room)
+        at_v, at_tail = (np.sign(part) * np.maximum(np.abs(part) - threshold, 0.0) for part in of_v)
+        f = mine @ at_v
+        whole, *_ = by_labellings(f, at_tail, observed)
+        value = entropy + np.sum(before[0] * f) + np.sum(before[1] * at_tail)
+        assert gaps[s] == pytest.approx(weights[s] * (whole - value), abs=1e-10)
+        after = now(s)
+        change = mine.T @ (after[0] - before[0]), after[1] - before[1]
+        np.testing.assert_allclose(v, of_v[0] - curve * change[0], atol=1e-10)
+        np.testing.assert_allclose(tail, of_v[1] - curve * change[1], atol=1e-10)
+        potentials = dual_chances.parts(kept[1][at[s] : at[s + 1]], LENGTHS[s], LABELS)
+        under, *expected = by_labellings(*potentials, observed)
+        for found, share in zip(after, expected, strict=True):
+            np.testing.assert_allclose(found, share, atol=1e-10)
+        inside = sum(np.sum(a * b) for a, b in zip(potentials, after, strict=True))
+        assert kept[3][s] == pytest.approx(under - inside, abs=1e-10)
+        gain = kept[3][s] + np.sum(after[0] * f) + np.sum(after[1] * at_tail) - value
+        gain -= 0.5 * curve * product(change, change)
+        assert gain > 0.0
+    slope, between = np.zeros((starts[-1], width)), np.zeros((LABELS, LABELS))
+    dual_chances.slopes_of(sentences, kept, observed, slope, between)
+    for s in range(3):
+        true = joint(np.eye(LENGTHS[s]), y[starts[s] : starts[s + 1]], observed)
+        expected = weights[s] * (now(s)[0] - true[0])
+        np.testing.assert_allclose(slope[starts[s] : starts[s + 1]], expected, atol=1e-12)
+        between -= weights[s] * (now(s)[1] - true[1])
+    np.testing.assert_allclose(between, 0.0, atol=1e-12)
