@@ -132,7 +132,8 @@ class Family:
     free: bool = False
 
     def __str__(self) -> str:
-        words = [self.loss, "free" * self.free, "rare" * (self.task == "rare"), self.regularizer]
+        words = [self.loss, "free" * self.free, "rare" * (self.task == "rare"), "clear" * (self.task == "clear classes")]
+        words.append(self.regularizer)
         return " ".join(word for word in words if word)
 
     def targets(self, X: Any, seed: int) -> Any:
@@ -144,9 +145,9 @@ class Family:
             return np.where(noisy > np.quantile(noisy, 1.0 - RARE), 1.0, -1.0)
         if self.task == "sentences":
             return _labelled(X, rng)
-        if self.task == "classes":
+        if self.task in NOISE:
             scores = X @ rng.normal(size=(X.shape[1], 8))
-            return np.argmax(scores + 0.5 * scores.std() * rng.normal(size=scores.shape), axis=1)
+            return np.argmax(scores + NOISE[self.task] * scores.std() * rng.normal(size=scores.shape), axis=1)
         scores = X @ rng.normal(size=X.shape[1])
         noisy = scores + 0.6 * scores.std() * rng.standard_t(4, size=scores.shape)
         return np.where(noisy > 0.0, 1.0, -1.0) if self.task == "binary" else noisy / noisy.std()
@@ -169,6 +170,8 @@ def _labelled(X: Any, rng: np.random.Generator) -> Any:
     return labels
 
 
+NOISE = {"classes": 0.5, "clear classes": 0.1}
+"""Of the scores by which rows of eight classes get theirs, in their standard deviations."""
 SENTENCE = 20
 """Rows of a sentence."""
 RARE = 0.05
@@ -192,6 +195,8 @@ FAMILIES = (
     Family("hinge", "binary", "elastic_net", (1e-3, 1e-4)),
     Family("multiclass_hinge", "classes", "l2", (1e-3, 1e-5)),
     Family("softmax", "classes", "l2", (1e-3, 1e-5)),
+    Family("multiclass_hinge", "clear classes", "l2", (1e-3, 1e-4, 1e-5)),
+    Family("softmax", "clear classes", "l2", (1e-3, 1e-4, 1e-5)),
     Family("hinge", "binary", "l2", (1e-3, 1e-5), free=True),
     Family("logistic", "binary", "l2", (1e-3, 1e-5), free=True),
     Family("roc_area", "binary", "l2", (1e-3, 1e-5)),

@@ -14,127 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.support_factor import append, delete, lower_solve, rebuild, small_solve, upper_solve
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-RIDGE = 1e-14
 STALLED = 40
 """Changes of the support without progress after which rounding is taken to rule."""
 
 DONE, NEEDS_ROOM = 0, 1
-
-
-@fast_jit
-def lower_solve(L: Floats, s: int, y: Floats) -> None:
-    """y <- L^-1 y for the leading s rows."""
-    for i in range(s):
-        row = L[i]
-        total = y[i]
-        for k in range(i):
-            total -= row[k] * y[k]
-        y[i] = total / row[i]
-
-
-@fast_jit
-def upper_solve(L: Floats, s: int, y: Floats) -> None:
-    """y <- L^-T y for the leading s rows."""
-    for i in range(s - 1, -1, -1):
-        row = L[i]
-        value = y[i] / row[i]
-        y[i] = value
-        for k in range(i):
-            y[k] -= value * row[k]
-
-
-@fast_jit
-def append(
-    G: Floats, block: Ints, blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, shift: float, j: int
-) -> None:
-    """Variable j joins the support as number s; L is the factor, U' = L^-1 E with E the indicator of blocks."""
-    row = L[s]
-    for p in range(s):
-        row[p] = G[j, support[p]]
-        if block[support[p]] == block[j]:
-            row[p] += shift
-    lower_solve(L, s, row)
-    diagonal = (G[j, j] + shift) * (1.0 + RIDGE)
-    pivot = diagonal
-    for p in range(s):
-        pivot -= row[p] * row[p]
-    pivot = np.sqrt(max(pivot, RIDGE * diagonal))
-    row[s] = pivot
-    for k in range(blocks):
-        u = U[k]
-        total = 0.0
-        for p in range(s):
-            total += row[p] * u[p]
-        u[s] = ((1.0 if block[j] == k else 0.0) - total) / pivot
-    support[s] = j
-    where[j] = s
-
-
-@fast_jit
-def rebuild(
-    G: Floats, block: Ints, blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, shift: float, j: int
-) -> float:
-    """The shift that suits the support with j; the factor is made anew when it is another."""
-    largest: float = G[j, j]
-    for p in range(s):
-        largest = max(largest, G[support[p], support[p]])
-    if largest <= 0.0 or 1e-6 * largest <= shift <= 1e3 * largest:
-        return shift
-    for p in range(s):
-        append(G, block, blocks, support, where, L, U, p, largest, support[p])
-    return largest
-
-
-@fast_jit
-def delete(
-    blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, p: int, cosine: Floats, sine: Floats
-) -> None:
-    """Number p of s leaves the support; plane rotations make the factor triangular again."""
-    where[support[p]] = -1
-    for r in range(p, s - 1):
-        old = L[r + 1]
-        new = L[r]
-        carry = old[p]
-        for i in range(p, r):
-            after = old[i + 1]
-            new[i] = cosine[i] * carry + sine[i] * after
-            carry = cosine[i] * after - sine[i] * carry
-        for i in range(p):
-            new[i] = old[i]
-        last = old[r + 1]
-        radius = np.sqrt(carry * carry + last * last)
-        cosine[r] = carry / radius
-        sine[r] = last / radius
-        new[r] = radius
-        for k in range(blocks):
-            upper, lower = U[k, r], U[k, r + 1]
-            U[k, r] = cosine[r] * upper + sine[r] * lower
-            U[k, r + 1] = cosine[r] * lower - sine[r] * upper
-        support[r] = support[r + 1]
-        where[support[r]] = r
-
-
-@fast_jit
-def small_solve(M: Floats, x: Floats, k: int) -> None:
-    """x <- M^-1 x for a symmetric positive definite k x k matrix, which is overwritten; rows of zeros give 0."""
-    for i in range(k):
-        if M[i, i] <= 0.0:
-            x[i] = 0.0
-            M[i, i] = 1.0
-    for i in range(k):
-        for j in range(i + 1, k):
-            factor = M[j, i] / M[i, i]
-            for q in range(i, k):
-                M[j, q] -= factor * M[i, q]
-            x[j] -= factor * x[i]
-    for i in range(k - 1, -1, -1):
-        for q in range(i + 1, k):
-            x[i] -= M[i, q] * x[q]
-        x[i] /= M[i, i]
 
 
 @fast_jit

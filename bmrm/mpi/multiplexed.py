@@ -19,12 +19,12 @@ from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.local import LocalRisk, Share
 from bmrm.mpi.questions import Operation, Question, Terms, receive, send
 from bmrm.mpi.remote_dual import remote_steps
+from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap, RemotePhi
 from bmrm.mpi.remote_rows import RemoteRows, RemoteVariants
 from bmrm.mpi.remote_scores import RemoteScores, Slot
 from bmrm.problem import (
     Blocks,
     DualSteps,
-    Envelope,
     Extent,
     Identity,
     Risk,
@@ -112,14 +112,14 @@ class MultiplexedRisk:
             RowSubsets: lambda: RemoteRows(self),
             Blocks: lambda: _Blocks(self),
             DualSteps: lambda: remote_steps(self),
-            Variants: lambda: RemoteVariants(self, lambda slot: _Phi(self, slot)),
+            Variants: lambda: RemoteVariants(self, lambda slot: RemotePhi(self, slot)),
             Identity: lambda: _Fingerprints(self),
         }
         return cast(T, offers[kind]())
 
     def _scored(self) -> Scored:
-        phi: ScoreFunction = _Phi(self) if self._whole is None else _GatheredPhi(self, self._whole)
-        return Scored(_Map(self), phi)
+        phi: ScoreFunction = RemotePhi(self) if self._whole is None else GatheredPhi(self, self._whole)
+        return Scored(RemoteMap(self), phi)
 
     def slot(self) -> Slot:
         """A fresh number."""
@@ -177,220 +177,6 @@ class _NetworkClock:
 
     def seconds(self) -> float:
         return self.group.waited
-
-
-@dataclass(frozen=True)
-class _Map:
-    risk: MultiplexedRisk
-
-    def scores(self, w: Vector) -> RemoteScores:
-        scores, number = self.risk.new()
-        self.risk.ask(Operation.SCORES, number, sent=w)
-        return scores
-
-    def pull_back(self, slope: RemoteScores) -> Vector:
-        return cast(Vector, self.risk.ask(Operation.PULL_BACK, self.risk.number(slope)))
-
-    def diagonal(self, weights: RemoteScores) -> Vector:
-        return cast(Vector, self.risk.ask(Operation.DIAGONAL, self.risk.number(weights)))
-
-    def gram(self, weights: RemoteScores, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        count, sent = (-1, None) if columns is None else (len(columns), np.asarray(columns, np.float64))
-        flat: Vector = self.risk.ask(Operation.GRAM, self.risk.number(weights), count, sent=sent)
-        size = self.risk.dim if columns is None else len(columns)
-        return flat.reshape(size, size)
-
-    def gram_blocks(self, weights: RemoteScores, least: float = 0.0) -> NDArray[np.float64]:
-        K = self.risk.local.phi(0).scores_per_row
-        flat: Vector = self.risk.ask(Operation.GRAM_BLOCKS, self.risk.number(weights), least)
-        return flat.reshape(K, self.risk.dim // K, -1)
-
-    def active(self, weights: RemoteScores) -> int:
-        return int(self.risk.ask(Operation.ACTIVE, self.risk.number(weights))[0])
-
-
-@dataclass(frozen=True)
-class _Phi:
-    """The sum of the ranks' score functions, their own or those kept under `slot`."""
-
-    risk: MultiplexedRisk
-    slot: Slot | None = None
-
-    @property
-    def _variant(self) -> int:
-        return 0 if self.slot is None else self.slot.number
-
-    @property
-    def _local(self) -> ScoreFunction:
-        return self.risk.local.phi(self._variant)
-
-    @property
-    def smooth(self) -> bool:
-        return self._local.smooth
-
-    @property
-    def one_maximum(self) -> bool:
-        return False  # but a sum
-
-    @property
-    def curved(self) -> bool:
-        return self._local.curved
-
-    @property
-    def diagonal(self) -> bool:
-        return self._local.diagonal
-
-    @property
-    def separable(self) -> bool:
-        return self._local.separable
-
-    @property
-    def shift_free(self) -> bool:
-        return self._local.shift_free
-
-    @property
-    def proximal(self) -> bool:
-        return self.slot is None and self._local.proximal
-
-    @property
-    def mass(self) -> float:
-        return self._local.mass
-
-    @property
-    def scores_per_row(self) -> int:
-        return self._local.scores_per_row
-
-    def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
-        slope, number = self.risk.new()
-        value = self.risk.ask(Operation.VALUE_AND_SLOPE, self.risk.number(f), number, self._variant)
-        return float(value[0]), slope
-
-    def along(self, f: RemoteScores, step: RemoteScores) -> Callable[[Vector], tuple[Vector, Vector]]:
-        return self._curve(Operation.ALONG, f, step, self._variant)
-
-    def _curve(
-        self, operation: Operation, f: RemoteScores, step: RemoteScores, argument: float
-    ) -> Callable[[Vector], tuple[Vector, Vector]]:
-        # copies, so that both stay known to the ranks as long as the function lives
-        f, step = RemoteScores(dict(f.terms)), RemoteScores(dict(step.terms))
-
-        def evaluate(t: Vector) -> tuple[Vector, Vector]:
-            packed = self.risk.ask(operation, self.risk.number(f), self.risk.number(step), argument, *t)
-            return packed[: len(t)], packed[len(t) :]
-
-        return evaluate
-
-    def curvature_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
-        product, number = self.risk.new()
-        self.risk.ask(Operation.CURVATURE, self.risk.number(f), self.risk.number(step), number, self._variant)
-        return product
-
-    def curvature(self, f: RemoteScores) -> RemoteScores:
-        curvature, number = self.risk.new()
-        self.risk.ask(Operation.SECOND, self.risk.number(f), number, self._variant)
-        return curvature
-
-    def envelope(self, z: RemoteScores, sigma: float) -> Envelope:
-        (slope, first), (curvature, second) = self.risk.new(), self.risk.new()
-        value, conjugate = self.risk.ask(Operation.ENVELOPE, self.risk.number(z), sigma, first, second)
-        return Envelope(float(value), slope, curvature, float(conjugate))
-
-    def envelope_along(
-        self, z: RemoteScores, step: RemoteScores, sigma: float
-    ) -> Callable[[Vector], tuple[Vector, Vector]]:
-        return self._curve(Operation.ENVELOPE_ALONG, z, step, sigma)
-
-    def constant(self, b: Vector) -> RemoteScores:
-        scores, number = self.risk.new()
-        self.risk.ask(Operation.CONSTANT, number, *np.atleast_1d(b))
-        return scores
-
-    def total(self, scores: RemoteScores) -> Vector:
-        return cast(Vector, self.risk.ask(Operation.TOTAL, self.risk.number(scores)))
-
-
-@dataclass(frozen=True)
-class _GatheredPhi:
-    """A score function of all rows at once, on rank 0: scores come in, slopes go out, the data stays."""
-
-    risk: MultiplexedRisk
-    whole: ScoreFunction
-
-    @property
-    def smooth(self) -> bool:
-        return self.whole.smooth
-
-    @property
-    def one_maximum(self) -> bool:
-        return self.whole.one_maximum
-
-    @property
-    def curved(self) -> bool:
-        return self.whole.curved
-
-    @property
-    def diagonal(self) -> bool:
-        return self.whole.diagonal
-
-    @property
-    def separable(self) -> bool:
-        return self.whole.separable
-
-    @property
-    def shift_free(self) -> bool:
-        return self.whole.shift_free
-
-    @property
-    def proximal(self) -> bool:
-        return False  # whole-sample losses are no sums over rows
-
-    @property
-    def mass(self) -> float:
-        return self.whole.mass
-
-    @property
-    def scores_per_row(self) -> int:
-        return self.whole.scores_per_row
-
-    def _collect(self, scores: RemoteScores) -> NDArray[np.float64]:
-        return cast("NDArray[np.float64]", self.risk.ask(Operation.COLLECT, self.risk.number(scores)))
-
-    def _hand_out(self, whole: NDArray[np.float64]) -> RemoteScores:
-        scores, number = self.risk.new()
-        self.risk.ask(Operation.HAND_OUT, number, sent=whole)
-        return scores
-
-    def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
-        value, slope = self.whole.value_and_slope(self._collect(f))
-        return value, self._hand_out(slope)
-
-    def along(self, f: RemoteScores, step: RemoteScores) -> Callable[[Vector], tuple[Vector, Vector]]:
-        return self.whole.along(self._collect(f), self._collect(step))
-
-    def curvature_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
-        return self._hand_out(self.whole.curvature_product(self._collect(f), self._collect(step)))
-
-    def curvature(self, f: RemoteScores) -> RemoteScores:
-        return self._hand_out(self.whole.curvature(self._collect(f)))
-
-    def envelope(self, z: RemoteScores, sigma: float) -> Envelope:
-        return self.whole.envelope(self._collect(z), sigma)  # raises: see `proximal`
-
-    def envelope_along(
-        self, z: RemoteScores, step: RemoteScores, sigma: float
-    ) -> Callable[[Vector], tuple[Vector, Vector]]:
-        return self.whole.envelope_along(self._collect(z), self._collect(step), sigma)  # raises, too
-
-    def constant(self, b: Vector) -> RemoteScores:
-        return self._hand_out(self.whole.constant(b))
-
-    def total(self, scores: RemoteScores) -> Vector:
-        return self.whole.total(self._collect(scores))
-
-    def learned(self, scores: Callable[[], RemoteScores]) -> dict[str, NDArray[np.float64]]:
-        whole: Any = self.whole
-        found: dict[str, NDArray[np.float64]] = whole.learned(lambda: self._collect(scores()))
-        return found
 
 
 @dataclass(frozen=True)

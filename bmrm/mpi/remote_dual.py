@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.mpi.local import LocalRisk
+from bmrm.mpi.asker import Asker
 from bmrm.mpi.questions import Operation
-from bmrm.mpi.remote_scores import RemoteScores, Slot
+from bmrm.mpi.remote_scores import RemoteScores
 from bmrm.problem import DualSteps, Vector, ability
 from bmrm.risk.dual_ascent import RowAscents
 from bmrm.risk.dual_rows import Visits
 
 Floats = NDArray[np.float64]
-
-
-class Asker(Protocol):
-    """What is needed of a `MultiplexedRisk`."""
-
-    dim: int
-    rows: int
-    infimum: float
-    local: LocalRisk
-
-    def ask(self, operation: Operation, *arguments: float, sent: NDArray[np.float64] | None = None) -> Vector: ...
-
-    def slot(self) -> Slot: ...
-
-    def new(self) -> tuple[RemoteScores, int]: ...
-
-    def number(self, scores: RemoteScores) -> int: ...
 
 
 def remote_steps(risk: Asker) -> RowAscents:

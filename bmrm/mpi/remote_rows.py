@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.mpi.local import LocalRisk
+from bmrm.mpi.asker import Asker
 from bmrm.mpi.local_rows import packed
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import Slot
 from bmrm.problem import ScoreFunction, Variants, Vector, ability
 
 Rows = NDArray[np.int64]
-
-
-class Asker(Protocol):
-    """What is needed of a `MultiplexedRisk`."""
-
-    dim: int
-    rows: int
-    local: LocalRisk
-
-    def ask(self, operation: Operation, *arguments: float, sent: NDArray[np.float64] | None = None) -> Vector: ...
-
-    def slot(self) -> Slot: ...
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bmrm.kernels import simplex_qp as kernel
+from bmrm.kernels import support_factor
 
 N, BLOCKS, SHIFT = 14, 2, 0.7
 
@@ -18,14 +19,14 @@ def problem():
 def shifted(G, block, members):
     """The Hessian of which `append` keeps the factor."""
     H = (G + SHIFT * np.equal.outer(block, block))[np.ix_(members, members)]
-    return H + kernel.RIDGE * np.diag(np.diag(H))
+    return H + support_factor.RIDGE * np.diag(np.diag(H))
 
 
 def factor(G, block, members):
     support, where = np.zeros(N, dtype=np.int64), np.full(N, -1)
     L, U = np.full((N, N), np.nan), np.full((BLOCKS, N), np.nan)
     for s, j in enumerate(members):
-        kernel.append(G, block, BLOCKS, support, where, L, U, s, SHIFT, j)
+        support_factor.append(G, block, BLOCKS, support, where, L, U, s, SHIFT, j)
     return support, where, L, U
 
 
@@ -50,11 +51,11 @@ def test_factor_follows_those_who_enter_and_leave(problem):
         outside = sorted(set(range(N)) - set(members))
         if len(members) > 1 and (not outside or rng.random() < 0.5):
             p = int(rng.integers(len(members)))
-            kernel.delete(BLOCKS, support, where, L, U, len(members), p, *room)
+            support_factor.delete(BLOCKS, support, where, L, U, len(members), p, *room)
             del members[p]
         else:
             j = int(rng.choice(outside))
-            kernel.append(G, block, BLOCKS, support, where, L, U, len(members), SHIFT, j)
+            support_factor.append(G, block, BLOCKS, support, where, L, U, len(members), SHIFT, j)
             members.append(j)
         check_factor(G, block, members, support, where, L, U)
 
@@ -75,8 +76,8 @@ def test_solves_with_triangles(problem):
     _, _, L, _ = factor(G, block, members)
     lower = np.tril(L[:5, :5])
     down, up = c[:5].copy(), c[:5].copy()
-    kernel.lower_solve(L, 5, down)
-    kernel.upper_solve(L, 5, up)
+    support_factor.lower_solve(L, 5, down)
+    support_factor.upper_solve(L, 5, up)
     np.testing.assert_allclose(lower @ down, c[:5], rtol=1e-12)
     np.testing.assert_allclose(lower.T @ up, c[:5], rtol=1e-12)
 
@@ -85,7 +86,7 @@ def test_small_solve_skips_empty_blocks():
     M = np.array([[4.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]])
     x = np.array([1.0, 5.0, 2.0])
     expected = np.linalg.solve(M[np.ix_([0, 2], [0, 2])], x[[0, 2]])
-    kernel.small_solve(M.copy(), x, 3)
+    support_factor.small_solve(M.copy(), x, 3)
     np.testing.assert_allclose(x[[0, 2]], expected, rtol=1e-14)
     assert x[1] == 0.0
 
