@@ -1,7 +1,6 @@
 """What losses with an exponential share: values that may overflow, counts and rates.
 
-NumPy's exponential is vectorised where a compiled loop's is not, so a sweep is NumPy's ufuncs on whole arrays and one
-compiled loop to finish. A row whose loss is beyond float64 costs +inf and has the slope `HUGE`, of the right sign:
+A row whose loss is beyond float64 costs +inf and has the slope `HUGE`, of the right sign:
 finite, so that sums of slopes are no nan. No subgradient exists there; solvers turn back by the value.
 """
 
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.exponential import exponentiate
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses.base import Labels, RegressionLoss
 from bmrm.losses.prepared import Array, PreparedRows
@@ -27,9 +27,10 @@ def weighed(loss, rate, weight):  # type: ignore[no-untyped-def]
 
 
 def exponential_of(x: Array, out: Array | None = None) -> Array:
-    """exp(x), +inf without a warning where it overflows."""
-    with np.errstate(over="ignore", under="ignore"):
-        result: Array = np.exp(x, out=out)
+    """exp(x), +inf without a warning where it overflows; `out`, if given, is contiguous."""
+    result = np.empty(np.shape(x)) if out is None else out
+    result[...] = x
+    exponentiate(result.reshape(-1))
     return result
 
 

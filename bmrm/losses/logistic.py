@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmrm.kernels.exponential import exponentials
 from bmrm.kernels.jit import fast_jit, jit
+from bmrm.kernels.vectors import plain
 from bmrm.losses import register
 from bmrm.losses.base import MarginLoss
 from bmrm.losses.blocks import along_by_blocks
@@ -22,12 +24,21 @@ FEW = 0.01
 """Where the e of a run add up to less, the product would forget them: each gets its own log1p."""
 
 
+@jit
+def _fill(f, e, spare):  # type: ignore[no-untyped-def]
+    """e = exp(-|f|); `spare` is overwritten."""
+    for i in range(f.size):
+        e[i] = -abs(f[i])
+    exponentials(e, spare[: e.size])
+
+
 @fast_jit
-def _finish(f, y, slope):  # type: ignore[no-untyped-def]
-    """With e = exp(-|f|) in `slope`: replace it by the slope, return the sum."""
-    total = 0.0
+def _sweep(f, y, slope):  # type: ignore[no-untyped-def]
+    """Fill the slopes, return the sum."""
+    total, spare = 0.0, np.empty(RUN)
     for start in range(0, f.size, RUN):
         run = slope[start : start + RUN]
+        _fill(f[start : start + RUN], run, spare)
         product, size = 1.0, 0.0
         for i in range(run.size):
             product *= 1.0 + run[i]
@@ -46,24 +57,34 @@ def _finish(f, y, slope):  # type: ignore[no-untyped-def]
 
 
 @fast_jit
-def _finish_weighted(f, y, weights, logs, slope):  # type: ignore[no-untyped-def]
-    """As `_finish`, with weights; `logs` holds log(1 + exp(-|f|))."""
-    total = 0.0
+def _sweep_weighted(f, y, weights, slope):  # type: ignore[no-untyped-def]
+    """As `_sweep`, with weights."""
+    total, spare = 0.0, np.empty(RUN)
+    for start in range(0, f.size, RUN):
+        _fill(f[start : start + RUN], slope[start : start + RUN], spare)
     for i in range(f.size):
         e, margin = slope[i], y[i] * f[i]
         wrong = 0.0 if margin >= 0.0 else 1.0
-        total += weights[i] * (logs[i] - wrong * margin)
+        total += weights[i] * (np.log1p(e) - wrong * margin)
         slope[i] = -y[i] * weights[i] * (wrong + (1.0 - wrong) * e) / (1.0 + e)
     return total
 
 
+@fast_jit
+def _curvatures(f, out):  # type: ignore[no-untyped-def]
+    spare = np.empty(RUN)
+    for start in range(0, f.size, RUN):
+        run = out[start : start + RUN]
+        _fill(f[start : start + RUN], run, spare)
+        for i in range(run.size):
+            run[i] = run[i] / ((1.0 + run[i]) * (1.0 + run[i]))
+
+
 def logistic_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
-    """Fill `slope`, return the sum; NumPy's exponential is vectorised where a compiled loop's is not."""
-    np.copysign(f, -1.0, out=slope)
-    np.exp(slope, out=slope)
+    """Fill `slope`, return the sum."""
     if weights.size:
-        return _finish_weighted(f, y, weights, np.log1p(slope), slope)  # type: ignore[no-any-return]
-    return _finish(f, y, slope)  # type: ignore[no-any-return]
+        return _sweep_weighted(f, y, weights, slope)  # type: ignore[no-any-return]
+    return _sweep(f, y, slope)  # type: ignore[no-any-return]
 
 
 @jit
@@ -145,8 +166,9 @@ class Logistic(MarginLoss):
 
     def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f."""
-        e = np.exp(-np.abs(f))
-        return e / (1.0 + e) ** 2
+        curvatures = np.empty(np.shape(f))
+        _curvatures(plain(f), curvatures)
+        return curvatures
 
     def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
         """The proximal point of each row, and its derivative in z."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmrm.kernels.exponential import exponentiate
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.vectors import dot, inner, plain
 from bmrm.losses import register
@@ -52,14 +53,14 @@ def _finish(f, y, weights, tops, slope, besides, excess):  # type: ignore[no-unt
 
 
 def softmax_kernel(f: Array, y: Positions, weights: Vector, slope: Array) -> float:
-    """Fill `slope`, return the sum; NumPy's functions are vectorised where those of a compiled loop are not."""
+    """Fill `slope`, return the sum; NumPy's logarithm is vectorised where that of a compiled loop is not."""
     tops, total = np.empty(block_rows(f), np.int64), 0.0
     losses, excesses = np.empty((2, block_rows(f)))
     for rows in blocks(f):
         scores, part, masses = f[rows], slope[rows], weights[rows]
         loss, excess = losses[: part.shape[0]], excesses[: part.shape[0]]
         below_largest(scores, part, tops)
-        np.exp(part, out=part)
+        exponentiate(part.reshape(-1))
         _finish(scores, y[rows], masses, tops, part, loss, excess)
         np.log1p(loss, out=loss)
         loss += excess
@@ -97,7 +98,7 @@ def softmax_curvature(f: Array, step: Array) -> Array:
     for rows in blocks(f):
         part = product[rows]
         below_largest(f[rows], part, tops)
-        np.exp(part, out=part)
+        exponentiate(part.reshape(-1))
         _spread(step[rows], tops, part)
     return product
 

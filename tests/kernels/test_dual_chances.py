@@ -6,22 +6,10 @@ import numpy as np
 import pytest
 
 from bmrm.kernels import chain_chances, dual_chances, dual_sentences
-from bmrm.kernels.exponential import exponentials
 from bmrm.kernels.jit import specialised
 from bmrm.risk.dual_many import WAYS
 from bmrm.risk.dual_sentences import access_of
 from tests.kernels.test_dual_chains import FEATURES, LABELS, LENGTHS, joint, product
-
-
-def test_exponentials_are_those_of_numpy():
-    x = np.concatenate((np.random.default_rng(0).uniform(-708.0, 709.0, 9999), [0.0, -1e-300, 1e-17]))
-    ours = x.copy()
-    exponentials(ours, np.empty_like(x))
-    np.testing.assert_allclose(ours, np.exp(x), rtol=5e-16)
-    odd = np.array([-1e9, -np.inf, np.nan])
-    exponentials(odd, np.empty(3))
-    assert np.all(odd[:2] < 1e-307)
-    assert np.isnan(odd[2])
 
 
 def by_labellings(f, trans, observed):
