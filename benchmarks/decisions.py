@@ -132,7 +132,12 @@ class Family:
     free: bool = False
 
     def __str__(self) -> str:
-        words = [self.loss, "free" * self.free, "rare" * (self.task == "rare"), "clear" * (self.task == "clear classes")]
+        words = [
+            self.loss,
+            "free" * self.free,
+            "rare" * (self.task == "rare"),
+            "clear" * (self.task == "clear classes"),
+        ]
         words.append(self.regularizer)
         return " ".join(word for word in words if word)
 

@@ -19,6 +19,8 @@ from benchmarks.harness import Table
 
 ALLOWANCE = 30e6
 """Bytes beside the formula: kernels, small arrays, what an allocator keeps."""
+TOKENS = 20
+"""Rows of a sentence, T."""
 WHOLE = 200e6
 """The same for a whole process, interpreter and libraries included."""
 
@@ -57,7 +59,10 @@ class Formula:
 
 @dataclass(frozen=True)
 class Case:
-    """A run that shows a term of a formula: random rows of `entries` numbers, of two `classes` or more."""
+    """A run that shows a term of a formula: random rows of `entries` numbers, of two `classes` or more.
+
+    For a loss of chains `TOKENS` rows are a sentence.
+    """
 
     solver: str
     rows: int
@@ -112,6 +117,10 @@ FORMULAS: Mapping[str, Formula] = {
     "pegasos": Formula("56 dim + 32 rows", lambda s: 56 * s.dim + 32 * s.rows),
     "probe": Formula("56 dim + 88 rows", lambda s: 56 * s.dim + 88 * s.rows),
     "dual_coordinate": Formula("32 dim + 112 rows + 12 nnz", lambda s: 32 * s.dim + 112 * s.rows + 12 * s.nnz),
+    "dual_coordinate chain_crf": Formula(
+        "40 dim + (80 + 32 K) rows + 12 nnz + (8 T + 16 K + 16 K^2 / T) rows",
+        lambda s: 40 * s.dim + (80 + 48 * s.K + 8 * TOKENS + 16 * s.K**2 / TOKENS) * s.rows + 12 * s.nnz,
+    ),
     "proximal_newton": Formula(
         "137 dim + 56 scores + 16 W^2", lambda s: 137 * s.dim + 56 * s.scores + 16 * s.columns**2
     ),
@@ -137,6 +146,7 @@ CASES: tuple[Case, ...] = (
     *_both("proximal_newton", regularizer="l1"),
     *_both("coordinate_descent", regularizer="l1"),
     *_both("dual_coordinate", loss="hinge"),
+    Case("dual_coordinate", 200_000, 4_000, loss="chain_crf", classes=20),
     wide("pegasos", loss="hinge", options={"max_iterations": 2}),
     tall("pegasos", loss="hinge", options={"max_iterations": 2, "sample": 200_000}),
     tall("pegasos", loss="hinge", options={"max_iterations": 2, "sample": 200_000, "variant": "probability"}),
@@ -182,7 +192,8 @@ def problem(case: Case, rows: int, features: int) -> tuple[Any, Any, Any]:
     X = Csr(np.arange(rows + 1) * case.entries, columns.ravel().astype(np.int32), values, features)
     y = np.where(values[:: case.entries] + rng.standard_normal(rows) > 0.0, 1.0, -1.0)
     y = y if case.classes == 2 else rng.integers(0, case.classes, rows)
-    risk = LinearRisk(Dataset(X, Targets(y)), LOSSES.make(case.loss), threads=1)
+    groups = np.arange(rows) // TOKENS if case.loss.startswith("chain") else None
+    risk = LinearRisk(Dataset(X, Targets(y, groups=groups)), LOSSES.make(case.loss), threads=1)
     options = {"tolerance": 1e-14, "max_iterations": ITERATIONS, **case.options}
     return risk, REGULARIZERS.make(case.regularizer, {"lambda": 1e-4}), SOLVERS.make(case.solver, options)
 
@@ -217,7 +228,7 @@ def measure() -> Table:
         "Peak memory",
         f"Peak of a process from the start of `minimize`, in megabytes, against the formula in the solver's docstring"
         f" and {ALLOWANCE / 1e6:.0f} MB; random rows of 4 numbers (12 bytes each), kernels and libraries loaded before;"
-        f" W are the columns of a working set."
+        f" W are the columns of a working set, T the tokens of a sentence."
         f" Where it says whole process, the allowance is {WHOLE / 1e6:.0f} MB.",
         ("solver", "problem", "bytes", "allowed", "measured"),
         (*rows, *_whole_processes()),
