@@ -198,17 +198,15 @@ FAMILIES = (
     Family("least_squares", "numbers", "elastic_net", (3e-3, 3e-4, 1e-4)),
     Family("hinge", "binary", "l1", (3e-3, 3e-4)),
     Family("hinge", "binary", "elastic_net", (1e-3, 1e-4)),
-    Family("multiclass_hinge", "classes", "l2", (1e-3, 1e-5)),
+    Family("multiclass_hinge", "classes", "l2", (1e-3, 1e-5, 1e-6)),
     Family("softmax", "classes", "l2", (1e-3, 1e-5)),
-    Family("multiclass_hinge", "clear classes", "l2", (1e-3, 1e-4, 1e-5)),
-    Family("softmax", "clear classes", "l2", (1e-3, 1e-4, 1e-5)),
+    Family("multiclass_hinge", "clear classes", "l2", WEAK),
     Family("hinge", "binary", "l2", (1e-3, 1e-5), free=True),
     Family("logistic", "binary", "l2", (1e-3, 1e-5), free=True),
     Family("roc_area", "binary", "l2", (1e-3, 1e-5)),
     Family("f_beta", "binary", "l2", (1e-3, 1e-5)),
     Family("f_beta", "rare", "l2", (1e-3, 1e-4, 1e-5)),
     Family("chain_crf", "sentences", "l2", (1e-2, 1e-3, 1e-4)),
-    Family("chain_margin", "sentences", "l2", (1e-2, 1e-3, 1e-4)),
 )
 
 
