@@ -9,8 +9,8 @@ import numpy as np
 
 from bmrm.kernels.jit import strict_jit
 
-LEAST, MOST = -708.0, 710.0
-"""The exponential of anything below is that of the first, 3e-308; of anything above that of the second, inf."""
+LEAST, MOST = -709.0, 710.0
+"""The exponential of anything below is that of the first, 0; of anything above that of the second, inf."""
 PER_LOG_2, LOG_2_HIGH, LOG_2_LOW = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
 ROUNDER = 6755399441055744.0
 """1.5 * 2^52: added to a number it leaves its nearest integer in the lowest bits."""
@@ -24,7 +24,7 @@ RUN = 512
 
 @strict_jit
 def exponentials(x, spare):  # type: ignore[no-untyped-def]
-    """x = exp(x), to two units in the last place (above 709.4 to ten digits). `spare`, as long, is overwritten.
+    """x = exp(x), to two units in the last place (above 709.4 to ten digits; 0 below -708.8). `spare` is overwritten.
 
     exp(x) = 2^n exp(r), n the integer nearest to x / log 2, so that |r| <= log(2) / 2: twelve terms of the series.
     """
