@@ -98,9 +98,9 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One race from several that shared out the problems.
+    """One race from several that shared out the problems; of a problem in several the latest race counts.
 
-    Raises SystemExit where they are not of the same machine, versions and clock, or where a problem is in two.
+    Raises SystemExit where they are not of the same machine, versions and clock, or where a race is given twice.
     """
     first = parts[0]
     for other in parts[1:]:
@@ -109,18 +109,27 @@ def joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 raise SystemExit(f"races of different {what} cannot be joined: {first[what]} and {other[what]}")
         if other["options"]["clock"] != first["options"]["clock"]:
             raise SystemExit("races of different clocks cannot be joined")
-    records = [record for part in parts for record in part["problems"]]
+    latest: dict[str, str] = {}
+    for part in parts:
+        for record in part["problems"]:
+            latest[record["name"]] = max(latest.get(record["name"], ""), part["started"])
+    used = [[record for record in part["problems"] if latest[record["name"]] == part["started"]] for part in parts]
+    records = [record for some in used for record in some]
     names = [record["name"] for record in records]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise SystemExit(f"in more than one race: {', '.join(twice)}")
+        raise SystemExit(f"twice in races of one time: {', '.join(twice)}")
     missing = {one["name"]: one for part in parts for one in part["missing"] if one["name"] not in names}
     return {
         "schema": SCHEMA,
         "started": min(part["started"] for part in parts),
         "machine": first["machine"],
         "versions": first["versions"],
-        "runs": [{key: part[key] for key in ("command", "commit", "options")} for part in parts],
+        "runs": [
+            {key: part[key] for key in ("command", "commit", "options")}
+            for part, some in zip(parts, used, strict=True)
+            if some
+        ],
         "options": first["options"],
         "missing": list(missing.values()),
         "extras": [extra for part in parts for extra in part["extras"]],

@@ -59,8 +59,23 @@ def test_races_that_shared_out_the_problems_are_joined(tmp_path: Path) -> None:
     text = (tmp_path / "all" / "race.md").read_text()
     assert all(f"--problems '{problem.name}'" in text for problem in TINY)
     command.main(["--from", parts[0], "--output", str(tmp_path / "one")])
-    with pytest.raises(SystemExit, match=f"more than one race: {TINY[0].name}"):
+    with pytest.raises(SystemExit, match=f"twice in races of one time: {TINY[0].name}"):
         command.main(["--from", *parts, parts[-1], "--output", str(tmp_path / "twice")])
+
+
+def test_of_a_problem_in_two_races_the_later_counts() -> None:
+    def race(started: str, *names: str) -> dict:
+        problems = [{"name": name, "of": started} for name in names]
+        facts = {"machine": {}, "versions": {}, "options": {"clock": "cpu"}, "extras": [], "missing": []}
+        return facts | {"started": started, "command": f"race {started}", "commit": started, "problems": problems}
+
+    found = results.joined([race("2026-01-03", "a", "b"), race("2026-01-01", "a", "c"), race("2026-01-02", "b")])
+    assert [(one["name"], one["of"]) for one in found["problems"]] == [
+        ("a", "2026-01-03"),
+        ("b", "2026-01-03"),
+        ("c", "2026-01-01"),
+    ]
+    assert [run["commit"] for run in found["runs"]] == ["2026-01-03", "2026-01-01"]
 
 
 def test_what_was_not_raced_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
