@@ -42,10 +42,10 @@ USAGE = """
     python -m benchmarks.race --resume FOLDER                   # go on with a race that was interrupted
 
 Results go to `runs/benchmarks/`: `race.json`, `race.csv`, `race.md`, a plot for each problem; `--from FOLDER --page`
-makes the page of an old race, or of several that shared out the problems (of one in two races the later counts). Python
-peers come with the extra `bench`,
-but for those that are built from source: dlib and sklearn-contrib-lightning take part where they are installed.
-`--clock cpu` measures the time that a process had its core, for a machine that does other work.
+makes the page of an old race, or of several that shared out the problems (of one in two races the later counts).
+Python peers come with the extra `bench`, but for those that are built from source: dlib and sklearn-contrib-lightning
+take part where they are installed. `--clock cpu` measures the time that a process had its core, for a machine that does
+other work.
 
 {programs}
 """
