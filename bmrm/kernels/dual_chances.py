@@ -22,6 +22,7 @@ from bmrm.kernels.chain_chances import labelling_chances, log_partition, times
 from bmrm.kernels.corners import add_labelling
 from bmrm.kernels.dual_sweep import ROUNDING
 from bmrm.kernels.jit import fast_jit, jit
+from bmrm.kernels.vectors import inner
 
 TRIALS = 12
 """Steps tried in a visit at most."""
@@ -31,7 +32,7 @@ SHORTER, LONGER = 0.1, 4.0
 """Bounds of what a length is changed by."""
 FIRST_LENGTH = 0.3
 """Of a sentence's first step."""
-DOUBTS, SMALLER = 8, 0.7
+DOUBTS, SMALLER = 12, 0.7
 """Potentials of the true labels tried at a sentence's first visit, and by how much less the next sentence begins with.
 """
 
@@ -60,8 +61,9 @@ def visit(  # type: ignore[no-untyped-def]
         entropy, length = entropies[s], lengths[s]
         value = entropy + inner(scores, old)
         gaps[s] = weights[s] * max(whole - value, 0.0)
-        noise = ROUNDING * steps * (1.0 + abs(whole))
-        if not whole - value > noise:
+        least = ROUNDING * steps * (1.0 + abs(whole))
+        noise = 64.0 * least
+        if not whole - value > least:
             continue
         problem = (scores, old, gram, curve, observed, numbers[6, :size])
         if begun[s]:
@@ -69,14 +71,12 @@ def visit(  # type: ignore[no-untyped-def]
             subtract(scores, potentials, left)
         else:
             truth = y[first : starts[s + 1]]
-            extra, entropy, value = begin(potentials, now, left, problem, truth, value, extra, tables)
+            extra, entropy, value = begin(potentials, now, left, problem, truth, value, noise, extra, tables)
             begun[s] = np.isfinite(value)
             if not begun[s]:
                 continue
             length = FIRST_LENGTH
-        entropies[s], lengths[s] = ascend(
-            potentials, now, left, problem, entropy, value, length, 64.0 * noise, spare, tables
-        )
+        entropies[s], lengths[s] = ascend(potentials, now, left, problem, entropy, value, length, noise, spare, tables)
         subtract(now, old, spare[0])
         copy(now, old)
         slope, trans_slope = parts(spare[0], steps, labels)
@@ -104,17 +104,8 @@ def subtract(a, b, out):  # type: ignore[no-untyped-def]
         out[i] = a[i] - b[i]
 
 
-@fast_jit
-def inner(a, b):  # type: ignore[no-untyped-def]
-    """<a, b>."""
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
-
-
 @jit
-def begin(potentials, now, left, problem, truth, value, extra, tables):  # type: ignore[no-untyped-def]
+def begin(potentials, now, left, problem, truth, value, noise, extra, tables):  # type: ignore[no-untyped-def]
     """The scores with `extra` for each true label as potentials, doubled until the dual is no lower than `value`.
 
     Fills what `ascend` takes; returns the next sentence's `extra`, entropy and value, -inf where none was found.
@@ -127,7 +118,7 @@ def begin(potentials, now, left, problem, truth, value, extra, tables):  # type:
         for t in range(truth.size):
             own[t, truth[t]] += extra
         entropy, found = evaluate(potentials, problem, now, left, tables)
-        if found >= value:
+        if found >= value - noise:
             return SMALLER * extra, entropy, found
         extra = 1.0 + 2.0 * extra
     return 1.0, 0.0, -np.inf

@@ -107,24 +107,30 @@ def mean_of(X, mixture, observed):
     return tuple(sum(part) for part in zip(*parts, strict=True))
 
 
-@pytest.mark.parametrize("observed", [False, True])
-@pytest.mark.parametrize("threshold", [0.0, 0.05])
-def test_visits_are_their_formulas(threshold, observed):
+def small_problem():
+    """Rows (also with a constant feature 1), labels, and what kernels call `sentences`."""
     random = np.random.default_rng(3)
     starts = np.concatenate(([0], np.cumsum(LENGTHS)))
     X, y = random.normal(size=(starts[-1], FEATURES)), random.integers(0, LABELS, starts[-1])
     span, column, entry, _ = WAYS["dense"]
-    row = {"span": span, "column": column, "entry": entry}
-    visit = specialised(dual_chains.visit, worst_labelling=worst_labelling, **access_of("dense", threshold > 0.0))
     gram_at = np.concatenate(([0], np.cumsum(LENGTHS**2)))
     products = np.empty(gram_at[-1])
-    specialised(dual_sentences.grams, **row)((X,), starts, gram_at, 1.0, np.zeros(FEATURES), products)
-    wide = np.column_stack((X, np.ones(len(X))))  # a constant feature 1
+    grams = specialised(dual_sentences.grams, span=span, column=column, entry=entry)
+    grams((X,), starts, gram_at, 1.0, np.zeros(FEATURES), products)
+    wide = np.column_stack((X, np.ones(len(X))))
+    return X, wide, (starts, y, np.array([1.0, 2.0, 0.5]), products, gram_at), random
+
+
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("threshold", [0.0, 0.05])
+def test_visits_are_their_formulas(threshold, observed):
+    X, wide, sentences, random = small_problem()
+    starts, y, weights, products, gram_at = sentences
+    visit = specialised(dual_chains.visit, worst_labelling=worst_labelling, **access_of("dense", threshold > 0.0))
     for s in range(3):
         mine = wide[starts[s] : starts[s + 1]]
         np.testing.assert_allclose(products[gram_at[s] : gram_at[s + 1]], (mine @ mine.T).ravel(), atol=1e-12)
-    weights = np.array([1.0, 2.0, 0.5])
-    kept, sentences = risk_dual_chains._true_labellings(y, starts), (starts, y, weights, products, gram_at)
+    kept = risk_dual_chains._true_labellings(y, starts)
     width = LABELS + (LABELS**2 if observed else 0)
     v, tail, gaps = random.normal(size=(FEATURES + 1, width)), random.normal(size=(LABELS, LABELS)), np.zeros(3)
     room = (np.empty((5, width)), np.empty((5, width)), *np.empty((2, LABELS, LABELS)), np.empty(99), np.empty(width))

@@ -5,11 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from bmrm.kernels import chain_chances, dual_chances, dual_sentences
+from bmrm.kernels import chain_chances, dual_chances
 from bmrm.kernels.jit import specialised
-from bmrm.risk.dual_many import WAYS
 from bmrm.risk.dual_sentences import access_of
-from tests.kernels.test_dual_chains import FEATURES, LABELS, LENGTHS, joint, product
+from tests.kernels.test_dual_chains import FEATURES, LABELS, LENGTHS, joint, product, small_problem
 
 
 def by_labellings(f, trans, observed):
@@ -60,16 +59,8 @@ def test_chances_are_sums_over_labellings(observed, spread, steps, labels):
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("threshold", [0.0, 0.05])
 def test_visits_are_their_formulas(threshold, observed):
-    random = np.random.default_rng(3)
-    starts = np.concatenate(([0], np.cumsum(LENGTHS)))
-    X, y = random.normal(size=(starts[-1], FEATURES)), random.integers(0, LABELS, starts[-1])
-    span, column, entry, _ = WAYS["dense"]
-    gram_at = np.concatenate(([0], np.cumsum(LENGTHS**2)))
-    products = np.empty(gram_at[-1])
-    grams = specialised(dual_sentences.grams, span=span, column=column, entry=entry)
-    grams((X,), starts, gram_at, 1.0, np.zeros(FEATURES), products)
-    weights = np.array([1.0, 2.0, 0.5])
-    sentences, width = (starts, y, weights, products, gram_at), width_of(observed)
+    X, wide, sentences, random = small_problem()
+    (starts, y, weights, *_), width = sentences, width_of(observed)
     at = np.concatenate(([0], np.cumsum(LENGTHS * width + LABELS**2)))
     chances = np.zeros(at[-1])
     dual_chances.take_truth(y, starts, LABELS, observed, at, chances)
@@ -77,7 +68,6 @@ def test_visits_are_their_formulas(threshold, observed):
     v, tail, gaps = random.normal(size=(FEATURES + 1, width)), random.normal(size=(LABELS, LABELS)), np.zeros(3)
     room = (np.empty((7, 5 * width + LABELS**2)), np.empty(width), tables_of(5))
     visit = specialised(dual_chances.visit, **access_of("dense", threshold > 0.0))
-    wide = np.column_stack((X, np.ones(len(X))))
 
     def now(s):
         return dual_chances.parts(chances[at[s] : at[s + 1]].copy(), LENGTHS[s], LABELS)
