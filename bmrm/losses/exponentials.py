@@ -1,7 +1,7 @@
 """What losses with an exponential share: values that may overflow, counts and rates.
 
-A row whose loss is beyond float64 costs +inf and has the slope `HUGE`, of the right sign:
-finite, so that sums of slopes are no nan. No subgradient exists there; solvers turn back by the value.
+A row whose loss is beyond float64 costs +inf and has the slope `HUGE`, of the right sign: finite, so that sums of
+slopes are no nan. No subgradient exists there; solvers turn back by the value.
 """
 
 from __future__ import annotations
