@@ -14,7 +14,10 @@ ROWS = 256
 
 
 def solve_positive(matrix: Matrix, right: Vector) -> Vector:
-    """x with matrix x = right by Cholesky, the `matrix` symmetric and overwritten; with a ridge where that fails."""
+    """x with matrix x = right by Cholesky, with a ridge where that fails.
+
+    The `matrix` is symmetric and in C order; what is above its diagonal stays, the rest is overwritten.
+    """
     from scipy.linalg.lapack import dposv
 
     diagonal, ridge = matrix.diagonal().copy(), 0.0

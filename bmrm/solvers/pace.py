@@ -50,13 +50,13 @@ class Pace:
         self._patience, self._rival, self._early = patience, rival, early
         self._unjudged = early if unjudged is None else unjudged
         self._goal = math.log(max(tolerance, 1e-14))
-        self._whole, self._own = _Fall(self._goal), _Fall(self._goal)
+        self._whole, self._own = _Fall(self._goal, early), _Fall(self._goal, early)
 
     def too_slow(self, whole: Iteration, own: Iteration | None = None) -> bool:
         """Whether the run is slow at this line; `own` is the line of the run without what was known before it."""
         falls = [(self._whole, whole)] if own is None else [(self._whole, whole), (self._own, own)]
         for fall, line in falls:
-            fall.note(whole.passes, line.relative_gap)
+            fall.note(whole.passes, line.relative_gap, line.objective)
         used = self._whole.used
         if used < self._unjudged or self._whole.gap <= self._goal:
             return False
@@ -83,18 +83,25 @@ class _Fall:
     Parameters
     ----------
     goal : where it is to get.
+    grace : passes that do not count at first, as long as the objective falls and the bound says nothing.
     """
 
-    def __init__(self, goal: float) -> None:
+    def __init__(self, goal: float, grace: float) -> None:
         self.gap, self.used = math.inf, 0.0
-        self._goal = goal
+        self._goal, self._grace = goal, grace
         self._moves: list[tuple[float, float]] = []
+        self._objective, self._late = math.inf, math.inf
 
-    def note(self, passes: float, gap: float) -> None:
+    def note(self, passes: float, gap: float, objective: float) -> None:
         """The gap after so many passes."""
         self.gap = min(math.log(gap) if 0.0 < gap < math.inf else math.inf, 50.0)
+        if not self._moves:
+            self._late = passes + self._grace
         if not self._moves or self.gap < self._moves[-1][1]:
             self._moves.append((passes, self.gap))
+        elif len(self._moves) == 1 and objective < self._objective and passes <= self._late:
+            self._moves[0] = passes, self.gap
+        self._objective = min(objective, self._objective)
         self.used = passes - self._moves[0][0]
 
     @property

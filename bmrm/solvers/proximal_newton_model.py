@@ -15,12 +15,12 @@ from bmrm.solvers.row_scores import RowScores
 Matrix = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
-SWEEPS = 20
+SWEEPS = 60
 """Of coordinate descent between two attempts at solving for the coordinates in use at once."""
 ROUNDS = 200
 TINY = 1e-14
 """What is added to the diagonal of linear systems, relative to its largest entry."""
-SOLUTIONS = 30
+SOLUTIONS = 4
 """Systems solved one after another, each with a coordinate less, before coordinate descent looks at all again."""
 WORK = 1e10
 """Operations in linear systems after which the model is left as it is: a step that lowers it is a step."""
@@ -91,18 +91,43 @@ def minimum(H: Matrix, q: Vector, w: Vector, l1: float, l2: float, goal: float) 
 def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:
     """Move towards the minimum over the coordinates in use with the signs they have; whether that was reached.
 
-    Where a coordinate would change its sign the way ends, with that one at 0 (feature-sign search, Lee et al. 2007).
+    Where coordinates would change their signs (feature-sign search, Lee et al. 2007), they stay at 0 and the others
+    go on in the same direction, as far as that lowers the objective: to the first, the 2nd, 4th, ... of them.
     """
     used = np.flatnonzero(x)
     if not used.size:
         return True
-    signs, system = np.sign(x[used]), H[np.ix_(used, used)]
+    old, signs, system = x[used], np.sign(x[used]), H[np.ix_(used, used)]
     system.flat[:: used.size + 1] += l2 + TINY * float(system.diagonal().max())
-    step = -solve_positive(system, q[used] + l2 * x[used] + l1 * signs)
+    slope = q[used] + l2 * old + l1 * signs
+    diagonal = system.diagonal().copy()
+    step = -solve_positive(system, slope)
+    system.flat[:: used.size + 1] = diagonal
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.where(step * signs < 0.0, -x[used] / step, np.inf)
-    t = min(1.0, float(reach.min()))
-    x[used] += t * step
-    x[used[reach <= t]] = 0.0
-    q += (t * step) @ H[used]
-    return t == 1.0
+        reach = np.where(step * signs < 0.0, -old / step, np.inf)
+    crossings = np.sort(reach[reach <= 1.0])
+    if crossings.size:
+        step = _bent(system, slope, old, step, reach, crossings)
+    whole = np.zeros_like(x)
+    whole[used] = step
+    x += whole
+    q += whole @ H
+    return not crossings.size
+
+
+def _bent(system: Matrix, slope: Vector, x: Vector, step: Vector, reach: Vector, crossings: Vector) -> Vector:
+    """The best of some steps along `step`, on which coordinates stop at 0; `system` counts from its diagonal up."""
+    from scipy.linalg.blas import dsymv
+
+    best, least = np.zeros_like(x), 0.0
+    k = 1
+    while True:
+        t = crossings[k - 1] if k <= crossings.size else 1.0
+        moved = np.where(reach <= t, -x, t * step)
+        value = float(moved @ (slope + dsymv(0.5, system.T, moved, lower=1)))
+        if value >= least:
+            return best
+        best, least = moved, value
+        if k > crossings.size:
+            return best
+        k *= 2

@@ -30,9 +30,9 @@ from bmrm.solvers.plane_model import KeptModel
 
 CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
-EAGER, PATIENT = 2.0, 10.0
-"""A leg that would take so many times longer than it has taken makes room: within a chain, or at kinks
-that it may stall at, and for another chain."""
+EAGER, WARY, PATIENT = 2.0, 3.0, 10.0
+"""A leg that would take so many times longer than it has taken makes room: within a chain, at kinks that it may stall
+at, and for another chain."""
 HASTE, SHORT, SHORTEST = 0.5, 8.0, 4.0
 """The same within a chain whose next solver gets faster and faster, and passes within which it is not judged then: the
 first number where it may come to an end soon, the second where that is out of sight."""
@@ -208,7 +208,7 @@ class Chains(IterativeSolver):
                 haste = _superlinear(after)
                 legs.setdefault(name, Leg(name, HASTE, SHORT, SHORTEST) if haste else Leg(name, EAGER, EARLY, EARLY))
             stalls = kinked and "kinked loss" in SOLVERS.get(parts[-1]).facts.get("stalls", ())
-            legs.setdefault(parts[-1], Leg(parts[-1], EAGER if stalls else PATIENT, EARLY, EARLY))
+            legs.setdefault(parts[-1], Leg(parts[-1], WARY if stalls else PATIENT, EARLY, EARLY))
         return list(legs.values())
 
 

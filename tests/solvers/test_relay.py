@@ -137,6 +137,15 @@ def test_a_bound_that_comes_late_is_not_held_against_a_run():
     assert [hopeless.too_slow(line(float(t), 1.0 - 0.001 * t)) for t in range(14)][-1]
 
 
+@pytest.mark.parametrize(("moving", "left"), [(True, False), (False, True)])
+def test_passes_do_not_count_while_the_objective_falls_and_nothing_is_proved(moving, left):
+    pace = Pace(1e-6, patience=3.0)
+    start = [Iteration(0, 1.0 - 0.01 * t * moving, 0.0, float(t), 0.0) for t in range(11)]
+    after = [Iteration(0, 0.5, 0.5 - 0.5 * 0.7**t, 10.0 + t, 0.0) for t in range(1, 14)]
+    judged = [pace.too_slow(line) for line in start + after]
+    assert any(judged) is left
+
+
 def test_planes_outlive_a_leg_that_was_left(monkeypatch):
     monkeypatch.setattr(relay, "EARLY", 2.0)
     monkeypatch.setattr(relay, "PATIENT", 1e-3)

@@ -17,6 +17,7 @@ from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
+from bmrm.solvers.proximal_newton_model import minimum
 from tests import problems
 from tests.targets import default_instance, targets_for
 
@@ -170,6 +171,18 @@ def test_working_sets_that_are_too_small_at_first_grow(name):
     reference = risk.value_and_subgradient(w)[0] + 0.02 * np.abs(w).sum()
     for first in (1, 10, 1000):
         check(solve(name, risk, L1(0.02), first_columns=first), reference)
+
+
+def test_a_model_with_more_weights_in_use_than_rows():
+    random = np.random.default_rng(3)
+    Z = random.normal(size=(30, 200)) + 2.0 * random.normal(size=(30, 1))
+    H, c, start = Z.T @ Z / 30, Z.T @ random.normal(size=30) / 30, random.normal(size=200)
+    x, left = minimum(H + 1e-12 * np.eye(200), H @ start + c, start, 0.01, 0.0, 1e-8)
+    assert left <= 1e-8
+    slope = H @ x + c
+    assert np.abs(slope).max() <= 0.01 + 1e-7
+    assert np.abs(slope[x != 0.0] + 0.01 * np.sign(x[x != 0.0])).max() <= 1e-7
+    assert np.count_nonzero(x) <= 30
 
 
 @pytest.mark.parametrize("name", NAMES)
