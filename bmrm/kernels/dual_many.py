@@ -137,18 +137,19 @@ def sweep(  # type: ignore[no-untyped-def]
     has_bias,
     moves,
     extra,
+    held,
     room,
     arguments,
 ):
     """Visit the rows of `order` once; returns how many of them stand in `kept`, those that may still move.
 
-    Parameters are those of `dual_sweep.sweep`, with `vectors` (3, K) for its `scalars`, and `room` (SPARE + 2, K). It
-    calls `prox_scores_row` and `value_scores_row` of a loss, `gather_row` and `spread_row`, and `weigh` and `fetch` of
-    `dual_rows`.
+    Parameters are those of `dual_sweep.sweep`, with `vectors` (3, K) for its `scalars`, `held` (rows, K) for the scores
+    g of every row, or (0, K) where they are not wanted, and `room` (SPARE + 2, K). It calls `prox_scores_row` and
+    `value_scores_row` of a loss, `gather_row` and `spread_row`, and `weigh` and `fetch` of `dual_rows`.
     """
     constant, bias, total = vectors[CONSTANT], vectors[BIAS], vectors[TOTAL]
     z, scores, away, change, spare = room[Z], room[SCORES], room[MOVES], room[CHANGE], room[SPARE:]
-    width, gap, drift, count, last = z.size, 0.0, 0.0, 0, order.size - 1
+    width, gap, drift, count, last, holds = z.size, 0.0, 0.0, 0, order.size - 1, held.shape[0] > 0
     for position in range(order.size):
         soon = U(order[min(position + STATE_AHEAD, last)])
         prefetch(state, soon * U(WIDTH))
@@ -188,6 +189,9 @@ def sweep(  # type: ignore[no-untyped-def]
         for c in range(width):
             product += u[c] * (z[c] - away[c])
         state[base + U(VALUE)], state[base + U(SEEN)] = weight * loss - product, z[looked] - away[looked]
+        if holds:
+            for c in range(width):
+                held[i, c] = z[c] - away[c]
         if not (still and free > margin):
             kept[count] = order[position]
             count += 1
@@ -195,12 +199,12 @@ def sweep(  # type: ignore[no-untyped-def]
     return count
 
 
-def near(state, slopes, scores, curves, room, arguments):  # type: ignore[no-untyped-def]
+def near(state, slopes, scores, curves, held, room, arguments):  # type: ignore[no-untyped-def]
     """Take the slopes that the proximal maps give at these scores for the present slopes. It calls `prox_scores_row`.
 
-    `curves` is the curvature that each row steps with.
+    `curves` is the curvature that each row steps with; `scores` may be `held`.
     """
-    z, away, spare = room[Z], room[MOVES], room[SPARE:]
+    z, away, spare, holds = room[Z], room[MOVES], room[SPARE:], held.shape[0] > 0
     for i in range(scores.shape[0]):
         base, k = U(i) * U(WIDTH), curves[i]
         weight = state[base + U(WEIGHT)]
@@ -216,3 +220,25 @@ def near(state, slopes, scores, curves, room, arguments):  # type: ignore[no-unt
             slopes[i, c] = away[c] / k
             product += slopes[i, c] * (z[c] - away[c])
         state[base + U(VALUE)], state[base + U(SEEN)] = weight * loss - product, z[looked] - away[looked]
+        if holds:
+            for c in range(z.size):
+                held[i, c] = z[c] - away[c]
+
+
+def shifted(state, slopes, held, shift, share, total, room, arguments):  # type: ignore[no-untyped-def]
+    """The sum of the slopes if all scores were higher by `shift` (K,), in `total`. It calls `prox_scores_row`.
+
+    The rows keep to their proximal maps, of `share` of their curvatures; a shift of 0 changes nothing.
+    """
+    z, away, spare = room[Z], room[MOVES], room[SPARE:]
+    total[:] = 0.0
+    for i in range(held.shape[0]):
+        base = U(i) * U(WIDTH)
+        weight, k = state[base + U(WEIGHT)], share * state[base + U(CURVE)]
+        if weight != 0.0:
+            for c in range(z.size):
+                away[c] = k * slopes[i, c]
+                z[c] = held[i, c] + away[c] + shift[c]
+            prox_scores_row(z, k * weight, int(state[base + U(TARGET)]), away, spare, *arguments)  # type: ignore[name-defined]  # noqa: F821
+            for c in range(z.size):
+                total[c] += away[c] / k

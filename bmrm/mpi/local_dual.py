@@ -24,11 +24,12 @@ Sent = NDArray[Any] | None
 
 def begin(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
     """Set up this rank's rows, each rank with an order of its own."""
-    number, l1, l2, seed, start, near = arguments
+    number, l1, l2, seed, start, near, intercept = arguments
     assert local.share.risk is not None
     steps: Any = ability(local.share.risk, DualSteps)
     rows = steps.make(l1, l2, int(seed) * local.group.size + local.group.rank, local.group.size)
-    rows.begin(*(local.store[int(slot)] if slot else None for slot in (start, near)))
+    given = [local.store[int(slot)] if slot else None for slot in (start, near)]
+    rows.begin(*given, bool(intercept))
     local.objects[int(number)] = rows
 
 
@@ -53,13 +54,15 @@ def reopen(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
 
 
 def totals(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
-    """Sums of slopes after shifts."""
-    return local.group.add_up(_rows(local, arguments[0]).totals(np.array(arguments[2:]), arguments[1]))
+    """Sums of slopes after a shift."""
+    number, share, *shift = arguments
+    return local.group.add_up(_rows(local, number).totals(np.array(shift), share))
 
 
 def settle(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     """Move the slopes; their product with the data."""
-    return local.group.add_up(_rows(local, arguments[0]).settle(*arguments[1:]))
+    number, share, *shift = arguments
+    return local.group.add_up(_rows(local, number).settle(np.array(shift), share))
 
 
 def sums(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bmrm.mpi.asker import Asker
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import RemoteScores
 from bmrm.problem import DualSteps, Vector, ability
 from bmrm.risk.dual_ascent import RowAscents
 from bmrm.risk.dual_rows import Visits
-
-Floats = NDArray[np.float64]
 
 
 def remote_steps(risk: Asker) -> RowAscents:
@@ -33,10 +28,10 @@ class RemoteAscentRows:
     def __init__(self, risk: Asker, l1: float, l2: float, seed: int) -> None:
         self._risk, self._slot, self._options = risk, risk.slot(), (l1, l2, seed)
 
-    def begin(self, start: RemoteScores | None, near: RemoteScores | None) -> None:
+    def begin(self, start: RemoteScores | None, near: RemoteScores | None, intercept: bool = False) -> None:
         """As of `AscentRows`."""
         numbers = [0 if scores is None else self._risk.number(scores) for scores in (start, near)]
-        self._ask(Operation.DUAL_BEGIN, *self._options, *numbers)
+        self._ask(Operation.DUAL_BEGIN, *self._options, *numbers, float(intercept))
 
     def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
         """As of `AscentRows`; the moves of all ranks from `v`, added up."""
@@ -48,13 +43,13 @@ class RemoteAscentRows:
         """As of `AscentRows`."""
         self._ask(Operation.DUAL_REOPEN)
 
-    def totals(self, shifts: Floats, share: float = 1.0) -> Floats:
+    def totals(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`."""
-        return cast("Floats", self._ask(Operation.DUAL_TOTALS, share, *shifts))
+        return cast("Vector", self._ask(Operation.DUAL_TOTALS, share, *shift))
 
-    def settle(self, shift: float, share: float = 1.0) -> Vector:
+    def settle(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`."""
-        return cast("Vector", self._ask(Operation.DUAL_SETTLE, shift, share))
+        return cast("Vector", self._ask(Operation.DUAL_SETTLE, share, *shift))
 
     def offset(self) -> float:
         """As of `AscentRows`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.problem import DualSweep, IncompatibleError, Scores, Vector
+from bmrm.risk.dual_balance import Balance
 from bmrm.risk.dual_rows import LITTLE, AscentRows
 
 MakeRows = Callable[[float, float, int, int], AscentRows]
@@ -19,8 +20,6 @@ FASTER, SLOWER, CREEPING, MOST_KEPT = 1.3, 0.7, 0.1, 0.9
 wrong exceeds a share of the gap, the sum of the slopes going on to fall as it did (at most so slowly)."""
 REFRESH = 64
 """Visits of every row after which running sums are not trusted any more."""
-TRIES, FARTHEST = 100, 1e15
-"""Steps at most to find the constant at which slopes sum to 0, and the largest that is looked for."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,8 @@ class RowAscents:
         intercept: bool = False,
     ) -> Ascent:
         """As of `DualSteps`."""
-        if intercept and self.scores_per_row != 1:
-            raise IncompatibleError(
-                "dual steps know a free intercept for one score per row only; use line_search_bundle or lbfgs"
-            )
+        if intercept and self.grouped:
+            raise IncompatibleError("dual steps of groups know no free intercept; use line_search_bundle or lbfgs")
         return Ascent(self, self.make(l1, l2, seed, 1), l1, l2, start, near, intercept)
 
 
@@ -83,37 +80,39 @@ class Ascent:
         self._threshold, self._l2 = l1 / l2, l2
         self._v = np.zeros(risk.dim)
         self._constant = np.zeros(risk.scores_per_row)
-        self._intercept = intercept
-        self._sum = 0.0
+        self._intercept, self._balance = intercept, Balance(risk.scores_per_row, risk.mass)
+        self._sum = np.zeros(risk.scores_per_row)
         """Of the slopes, in units in which the constant moves by `_spring` times as much."""
         self._visited = np.inf
         """Rows visited since v was last computed from the slopes; inf before the first sweep."""
-        rows.begin(start, near)
+        rows.begin(start, near, intercept)
         self._least_spring = self._spring = _spring(*rows.squares()) if intercept else 0.0
         if start is not None or near is not None:
             share = LITTLE if start is None else 1.0
-            shift = zero_of(lambda t: rows.totals(t, share)) if intercept else None
-            self._refresh(shift or 0.0, share)
+            shift = self._balance.find(lambda shift: rows.totals(shift, share)) if intercept else None
+            shift = self._constant if shift is None else shift
+            self._refresh(shift, share)
             if intercept:
-                self._constant += shift or 0.0
-                self._sum = -float(rows.totals(np.zeros(1))[0]) / (risk.mass * l2)
+                self._constant = self._constant + shift
+                self._sum = -rows.totals(np.zeros_like(shift)) / (risk.mass * l2)
 
     def sweep(self) -> DualSweep:
         """As of `DualAscent`."""
         self._v, visits = self._rows.sweep(self._v, self._constant, self._spring)
         self._visited = visits.visited + (self._visited if np.isfinite(self._visited) else 0.0)
         if self._intercept:
-            self._move_constant(float(visits.total[0]), visits.gap / self._risk.mass)
+            self._move_constant(visits.total, visits.gap / self._risk.mass)
         rows = max(1, self._risk.rows)
         return DualSweep(visits.gap / self._risk.mass, visits.visited / rows, visits.left / rows)
 
-    def _move_constant(self, total: float, gap: float) -> None:
+    def _move_constant(self, total: Vector, gap: float) -> None:
         """The centre moves to the constant, and with it the constant; then the spring is made to suit."""
         before, self._sum = self._sum, self._sum + total
         move = self._spring * (total + self._sum)
-        self._constant += move
-        kept = self._sum / before if before else 0.0
-        lost = self._l2 * abs(self._sum * move) / (1.0 - min(max(kept, 0.0), MOST_KEPT))
+        self._constant = self._constant + move
+        squares = float(before @ before)
+        kept = float(self._sum @ before) / squares if squares else 0.0
+        lost = self._l2 * abs(float(self._sum @ move)) / (1.0 - min(max(kept, 0.0), MOST_KEPT))
         change = FASTER if kept > 0.0 and lost > CREEPING * gap else SLOWER
         self._spring = max(change * self._spring, self._least_spring)
 
@@ -143,14 +142,14 @@ class Ascent:
         if not np.isfinite(self._visited):
             return self._floor()
         if self._intercept:
-            shift = zero_of(self._rows.totals)
+            shift = self._balance.find(self._rows.totals)
             if shift is None:
                 return self._floor()
             b = self._refresh(shift)
-            self._constant += shift
-            self._sum = 0.0
+            self._constant = self._constant + shift
+            self._sum = np.zeros_like(shift)
         elif self._visited > REFRESH * self._risk.rows:
-            b = self._refresh(0.0)
+            b = self._refresh(np.zeros_like(self._constant))
         else:
             b = self._rows.offset()
         return -self._l2 * self._v, b / self._risk.mass
@@ -158,7 +157,7 @@ class Ascent:
     def _floor(self) -> tuple[Vector, float]:
         return np.zeros(self._risk.dim), self._risk.infimum
 
-    def _refresh(self, shift: float, share: float = 1.0) -> float:
+    def _refresh(self, shift: Vector, share: float = 1.0) -> float:
         """v from the slopes, these first moved by their maps; returns minus the sum of their conjugates."""
         a = self._rows.settle(shift, share)
         self._v = a / (-self._l2 * self._risk.mass)
@@ -173,42 +172,3 @@ class Ascent:
 
 def _spring(squares: float, rows: float) -> float:
     return SPRING * (squares / rows if squares > 0.0 else 1.0)
-
-
-def zero_of(totals: Callable[[Vector], Vector]) -> float | None:
-    """Where the rising function `totals` is 0 (to rounding); None where it keeps its sign as far as one can see."""
-    here = float(totals(np.zeros(1))[0])
-    if here == 0.0:
-        return 0.0
-    outward = -np.copysign(1.0, here)
-    near, value, reach = 0.0, here, 1e-6
-    while True:
-        far = outward * reach
-        beyond = float(totals(np.array([far]))[0])
-        if beyond * here <= 0.0:
-            break
-        near, value, reach = far, beyond, 8.0 * reach
-        if reach > FARTHEST:
-            return None
-    return _between(totals, near, value, far, beyond)
-
-
-def _between(totals: Callable[[Vector], Vector], a: float, at_a: float, b: float, at_b: float) -> float:
-    """The zero between two points of opposite sign: secants, the older end halved (Illinois), safeguarded by halves."""
-    best = min((abs(at_a), a), (abs(at_b), b))
-    for step in range(TRIES):
-        if at_a == at_b or abs(b - a) <= 1e-16 * (abs(a) + abs(b)):
-            break
-        middle = 0.5 * (a + b) if step % 8 == 7 else b - at_b * (b - a) / (at_b - at_a)
-        value = float(totals(np.array([middle]))[0])
-        best = min(best, (abs(value), middle))
-        if value == 0.0:
-            break
-        if value * at_b < 0.0:
-            a, at_a = b, at_b
-        else:
-            at_a *= 0.5
-        if middle == b:
-            break
-        b, at_b = middle, value
-    return best[1]

@@ -44,8 +44,8 @@ class MixtureRows(SentenceRows):
         transitions = [np.empty((self._labels, self._labels)) for _ in range(2)]
         self._room = (*tables, *transitions, np.empty(most), np.empty(prepared.scores_per_row))
 
-    def begin(self, start: Scores | None, near: Scores | None) -> None:
-        """As of `AscentRows`; `near` is looked at without `start` only.
+    def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
+        """As of `AscentRows`; `near` is looked at without `start` only. `RowAscents` refuses an intercept.
 
         What `start` says of transitions is a sum over all sentences, and of no use.
         """

@@ -41,8 +41,8 @@ class ChanceRows(SentenceRows):
         tables = (*np.empty((2, labels, labels)), *np.empty((2, self._longest, labels)))
         self._room = (np.empty((7, self._longest * width + labels**2)), np.empty(width), tables)
 
-    def begin(self, start: Scores | None, near: Scores | None) -> None:
-        """As of `AscentRows`; `start` is looked at without `near` only.
+    def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
+        """As of `AscentRows`; `start` is looked at without `near` only. `RowAscents` refuses an intercept.
 
         What `start` says of transitions is a sum over all sentences, and of no use: labels are taken to be independent.
         """

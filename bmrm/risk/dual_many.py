@@ -31,6 +31,7 @@ class Kernels:
 
     rounds: Callable[..., tuple[int, int]]
     near: Callable[..., None]
+    shifted: Callable[..., None]
 
 
 WAYS = {
@@ -59,6 +60,7 @@ def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: 
     return Kernels(
         specialised(dual_sweep.rounds, visit=visit),
         specialised(dual_many.near, prox_scores_row=prox_row),
+        specialised(dual_many.shifted, prox_scores_row=prox_row),
     )
 
 
@@ -67,7 +69,7 @@ class ManyScoreRows(ShuffledRows):
 
     The losses do not change when all scores of a row do by the same amount, so the slopes of a row sum to 0.
 
-    Memory and parameters: see `ShuffledRows`; besides K slopes a row.
+    Memory and parameters: see `ShuffledRows`; besides K slopes a row, and K scores with a free intercept.
     """
 
     def __init__(
@@ -77,10 +79,13 @@ class ManyScoreRows(ShuffledRows):
         loss, width = prepared.loss, prepared.scores_per_row
         self._kernels = kernels_of(self._way, l1 > 0.0, loss.prox_scores_row, loss.value_scores_row)
         self._slopes = np.zeros((map.rows, width))
+        self._held = np.empty((0, width))
         self._room = np.empty((SPARE + 2, width))
 
-    def begin(self, start: Scores | None, near: Scores | None) -> None:
+    def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
         """As of `AscentRows`; without `near` the slopes are nearly the feasible ones next to `start`."""
+        if intercept:
+            self._held = np.zeros_like(self._slopes)
         if start is None and near is None:
             return
         table = self._state.reshape(-1, WIDTH)
@@ -92,8 +97,11 @@ class ManyScoreRows(ShuffledRows):
         else:
             scores = np.asarray(near)[self._places]
             curves = curves * (LITTLE if start is None else 1.0)
-        self._kernels.near(self._state, self._slopes, plain(scores), plain(curves), self._room, self._arguments)
+        self._take_near(plain(scores), plain(curves))
         self._known = True
+
+    def _take_near(self, scores: Array, curves: Array) -> None:
+        self._kernels.near(self._state, self._slopes, scores, curves, self._held, self._room, self._arguments)
 
     def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
         """As of `AscentRows`; v changes in place."""
@@ -129,6 +137,7 @@ class ManyScoreRows(ShuffledRows):
             float(bias),
             moves,
             step * spring,
+            self._held,
             self._room,
             self._arguments,
         )
@@ -140,12 +149,19 @@ class ManyScoreRows(ShuffledRows):
         gap = float(sums[dual_sweep.GAP]) if known else np.nan
         return v, Visits(vectors[dual_many.TOTAL] / self.shares, gap, visited, count)
 
-    def totals(self, shifts: Array, share: float = 1.0) -> Array:
-        """As of `AscentRows`: 0, whatever the shift."""
-        return np.zeros(len(shifts))
+    def totals(self, shift: Vector, share: float = 1.0) -> Vector:
+        """As of `AscentRows`; without a free intercept zeros."""
+        total = np.zeros(self._slopes.shape[1])
+        self._kernels.shifted(
+            self._state, self._slopes, self._held, plain(shift), share, total, self._room, self._arguments
+        )
+        return total
 
-    def settle(self, shift: float, share: float = 1.0) -> Vector:
-        """As of `AscentRows`; half a pass. A shift changes nothing."""
+    def settle(self, shift: Vector, share: float = 1.0) -> Vector:
+        """As of `AscentRows`; half a pass."""
+        if self._held.size and np.any(shift):
+            self._held += shift
+            self._take_near(self._held, share * plain(self._state.reshape(-1, WIDTH)[:, CURVE]))
         return self.map.pull_back(self._unshuffled())
 
     def offset(self) -> float:

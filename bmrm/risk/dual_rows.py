@@ -52,7 +52,7 @@ class AscentRows(Protocol):
     A point is v = -a / l2, of which soft thresholding makes w, and the constant added to all scores.
     """
 
-    def begin(self, start: Scores | None, near: Scores | None) -> None:
+    def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
         """Set up, with these slopes; see `DualSteps`. Comes first, once."""
         ...
 
@@ -64,15 +64,15 @@ class AscentRows(Protocol):
         """Make all rows open."""
         ...
 
-    def totals(self, shifts: Array, share: float = 1.0) -> Array:
-        """Sums of the slopes, (shifts,), if the scores of all rows were higher by each of `shifts`.
+    def totals(self, shift: Vector, share: float = 1.0) -> Vector:
+        """The sum of the slopes, (scores per row,), if the scores of all rows were higher by `shift`, as many numbers.
 
-        Rows answer as with `share` of their curvatures.
+        Rows answer as with `share` of their curvatures. Only with a free intercept.
         """
         ...
 
-    def settle(self, shift: float, share: float = 1.0) -> Vector:
-        """Take those slopes (0.0 to keep the present ones), and return A' slopes."""
+    def settle(self, shift: Vector, share: float = 1.0) -> Vector:
+        """Take those slopes (zeros keep the present ones), and return A' slopes."""
         ...
 
     def offset(self) -> float:
@@ -143,7 +143,7 @@ class OneScoreRows(ShuffledRows):
         self._smooth = bool(prepared.smooth)
         self._kernels = kernels_of(self._way, l1 > 0.0, prepared.loss.prox_row, prepared.loss.value_row)
 
-    def begin(self, start: Scores | None, near: Scores | None) -> None:
+    def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
         """As of `AscentRows`."""
         if start is None and near is None:
             return
@@ -199,17 +199,17 @@ class OneScoreRows(ShuffledRows):
         gap = float(sums[dual_sweep.GAP]) if known else np.nan
         return v, Visits(scalars[dual_sweep.TOTAL :] / self.shares, gap, visited, count)
 
-    def totals(self, shifts: Array, share: float = 1.0) -> Array:
+    def totals(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`."""
-        totals = np.empty(len(shifts))
-        self._kernels.shifted(self._state, plain(shifts), share, totals, self._arguments)
+        totals = np.empty(1)
+        self._kernels.shifted(self._state, plain(shift), share, totals, self._arguments)
         return totals
 
-    def settle(self, shift: float, share: float = 1.0) -> Vector:
+    def settle(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`; half a pass."""
-        if shift != 0.0:
+        if shift[0] != 0.0:
             table = self._state.reshape(-1, WIDTH)
-            self._kernels.near(self._state, table[:, SCORE] + shift, share, self._arguments)
+            self._kernels.near(self._state, table[:, SCORE] + shift[0], share, self._arguments)
         return self.map.pull_back(self._slopes())
 
     def offset(self) -> float:

@@ -100,8 +100,8 @@ class SentenceRows(ABC):
     """The compiled `visit`."""
 
     @abstractmethod
-    def begin(self, start: Scores | None, near: Scores | None) -> None:
-        """As of `AscentRows`."""
+    def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
+        """As of `AscentRows`; `RowAscents` refuses an intercept."""
 
     @abstractmethod
     def offset(self) -> float:
@@ -143,11 +143,11 @@ class SentenceRows(ABC):
         """As of `AscentRows`."""
         self._hopes[:] = np.inf
 
-    def totals(self, shifts: Array, share: float = 1.0) -> Array:
-        """As of `AscentRows`: 0, whatever the shift."""
-        return np.zeros(len(shifts))
+    def totals(self, shift: Vector, share: float = 1.0) -> Vector:
+        """As of `AscentRows`: zeros, whatever the shift; there is no free intercept."""
+        return np.zeros(len(shift))
 
-    def settle(self, shift: float, share: float = 1.0) -> Vector:
+    def settle(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`; half a pass. A shift changes nothing."""
         return TailedMap(self.map, self._layout).pull_back(self._slopes())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bmrm.problem import DualAscent, DualSteps, Risk, Scored, Scores, ability
+from bmrm.problem import DualAscent, DualSteps, Risk, Scores, ability
 from bmrm.risk.dual_ascent import RowAscents
 from bmrm.risk.dual_chains import MixtureRows
 from bmrm.risk.dual_chances import ChanceRows
@@ -50,9 +50,9 @@ def _kind(
 
 
 def free_steps(risk: Risk) -> FreeSteps | None:
-    """The dual steps of a risk whose intercept has become free; None where it has none, or several scores per row."""
-    inner, scored = ability(risk, DualSteps), ability(risk, Scored)
-    return FreeSteps(inner) if inner is not None and scored is not None and scored.phi.scores_per_row == 1 else None
+    """The dual steps of a risk whose intercept has become free; None where it has none, or steps of groups."""
+    inner = ability(risk, DualSteps)
+    return None if inner is None or getattr(inner, "grouped", False) else FreeSteps(inner)
 
 
 @dataclass(frozen=True)

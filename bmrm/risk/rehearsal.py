@@ -51,7 +51,7 @@ def rehearse(risk: LinearRisk, regularizer: Regularizer) -> None:
     if steps is not None and provides(regularizer, Elastic):
         l1, l2 = regularizer.l1, regularizer.l2 or STRENGTH
         for start, near in ((None, None), (f, None), (None, f)):
-            _rehearse_rows(steps.make(l1, l2, 0, 1), start, near, steps.scores_per_row)
+            _rehearse_rows(steps.make(l1, l2, 0, 1), start, near, steps)
 
 
 def _rehearse_phi(phi: ScoreFunction, f: Scores) -> None:
@@ -68,15 +68,16 @@ def _rehearse_phi(phi: ScoreFunction, f: Scores) -> None:
         phi.envelope_along(f, f, 1.0)(np.zeros(1))
 
 
-def _rehearse_rows(rows: AscentRows, start: Scores | None, near: Scores | None, scores_per_row: int) -> None:
+def _rehearse_rows(rows: AscentRows, start: Scores | None, near: Scores | None, steps: Any) -> None:
     """Every method of the rows of dual steps."""
-    rows.begin(start, near)
-    v = rows.settle(0.0)
+    shift = np.zeros(steps.scores_per_row)
+    rows.begin(start, near, not steps.grouped)
+    v = rows.settle(shift)
     for _ in range(SWEEPS):
-        v, _ = rows.sweep(v, np.zeros(scores_per_row), 0.0)
+        v, _ = rows.sweep(v, shift, 0.0)
     rows.reopen()
-    rows.totals(np.zeros(1))
-    rows.settle(1.0)
+    rows.totals(shift)
+    rows.settle(shift + np.arange(1.0, 1.0 + shift.size))
     rows.offset()
     rows.squares()
     rows.slope()

@@ -24,9 +24,11 @@ from bmrm.problem import (
     DualSweep,
     Elastic,
     IncompatibleError,
+    Profiled,
     Regularizer,
     Risk,
     Scored,
+    ScoreFunction,
     Scores,
     Solution,
     Status,
@@ -90,14 +92,15 @@ class DualCoordinate(IterativeSolver):
     less the true labelling), and s_i times the entropy of those chances is the sentence's part of S b. Potentials move
     towards scores - (s_i / (S l2)) X_i X_i' (change of chances), by steps along which the dual rises.
 
-    A free intercept b is an equality in the dual, sum u_i = 0: an augmented Lagrangian moves b after every sweep, and a
-    certificate comes from slopes moved along their proximal maps until they sum to 0.
+    A free intercept b is an equality in the dual, sum u_i = 0 (for each score of a row): an augmented Lagrangian moves
+    b after every sweep, and a certificate comes from slopes moved along their proximal maps until they sum to 0. With
+    several scores the objective on the way is that of the present b, in the end that of the best.
 
     `details` has `slope`, the slopes of phi at the end (Scores: only for a solver on the same risk), and `sweeps`, the
     visits in units of all rows.
 
     Memory: 32 dim + 112 rows + 12 nnz bytes, a copy of the data among them; with K scores per row 40 dim + (80 + 32 K)
-    rows + 12 nnz; for chains, T being the tokens of a sentence, 8 T^2 and up to (8 T + 64) (T + 8) more for each by
+    rows + 12 nnz, (112 + 64 K) rows where K intercepts are free; for chains, T being the tokens of a sentence, 8 T^2 and up to (8 T + 64) (T + 8) more for each by
     margin; by likelihood 40 dim + (80 + 32 K) rows + 12 nnz + (8 T + 16 K + 16 K^2 / T) rows bytes.
 
     Parameters
@@ -137,16 +140,27 @@ class DualCoordinate(IterativeSolver):
                     "dual_coordinate needs a risk with the ability DualSteps: a mean over rows of a loss"
                     " with compiled proximal maps; use line_search_bundle or lbfgs"
                 )
-            return _Run(self, run, steps, scored, regularizer).go(start is not None, slope)
+            profiled = run.risk.ability(Profiled)
+            several = profiled is not None and profiled.phi.scores_per_row > 1
+            free = profiled.phi if profiled is not None and several else None
+            return _Run(self, run, steps, scored, free, regularizer).go(start is not None, slope)
 
 
 class _Run:
     """What changes during a run."""
 
     def __init__(
-        self, options: DualCoordinate, run: Monitor, steps: DualSteps, scored: Scored, regularizer: Elastic
+        self,
+        options: DualCoordinate,
+        run: Monitor,
+        steps: DualSteps,
+        scored: Scored,
+        free: ScoreFunction | None,
+        regularizer: Elastic,
     ) -> None:
         self.options, self.run, self.steps, self.scored = options, run, steps, scored
+        self.free = free
+        """phi before the minimisation over several free constants, which takes longer than a sweep."""
         self.l1, self.l2 = regularizer.l1, regularizer.l2
         self.guess, self.caution = math.inf, 1.0
         """What the gap seems to be now, and the last true one over what it seemed to be."""
@@ -161,8 +175,7 @@ class _Run:
         run = self.run
         run.patience = self.options.max_iterations + 1  # evaluations are rare: `_evaluate` counts those in vain
         f = self.scored.map.scores(run.start) if warm else self.scored.phi.constant(self._zeros)
-        objective = self.scored.phi.value_and_slope(f)[0] + run.regularizer.value(run.start)
-        run.improve(run.start, objective)
+        run.improve(run.start, self._objective(run.start, f, None if warm else self._zeros))
         done = run.record()
         ascent = self._begin(f if warm else None, slope)
         while not done:
@@ -175,6 +188,8 @@ class _Run:
             done = run.record() or self._stalled()
             if done and not looked:
                 self._evaluate(ascent, found)
+        if self.free is not None:
+            run.objective = min(run.objective, self._objective(run.w, self.scored.map.scores(run.w)))
         if run.relative_gap <= self.options.tolerance:
             run.status = Status.CONVERGED
         details = {"slope": ascent.slope(), "sweeps": self.visits}
@@ -218,7 +233,7 @@ class _Run:
         run = self.run
         w = ascent.weights
         f = self.scored.map.scores(w)
-        objective = self.scored.phi.value_and_slope(f)[0] + run.regularizer.value(w)
+        objective = self._objective(w, f, ascent.constant)
         bound = self._bound(*ascent.plane())
         before, rounding = (run.objective, run.lower_bound), ROUNDING * abs(run.objective)
         run.improve(w, objective)
@@ -231,6 +246,14 @@ class _Run:
             ascent.reopen()
         else:
             self.caution = min(max(ratio, LEAST_CAUTION), MOST_CAUTION)
+
+    def _objective(self, w: Vector, f: Scores, constant: Vector | None = None) -> float:
+        """J(w), or J(w, b) for a free intercept b that need not be the best."""
+        if self.free is None or constant is None:
+            value = self.scored.phi.value_and_slope(f)[0]
+        else:
+            value = self.free.value_and_slope(f + self.free.constant(constant))[0]
+        return value + self.run.regularizer.value(w)
 
     def _stalled(self) -> bool:
         if self.idle >= NOTHING_GAINED and self.run.status is None:

@@ -32,6 +32,7 @@ CASES = {
     "bias, classes": ("multiclass_hinge", L2(0.003), SCALED, False),
     "bias, sentences": ("chain_margin", L2(0.02), None, False),
     "bias, sentences by chances": ("chain_crf", L2(0.02), None, False),
+    "free, classes": ("multiclass_hinge", L2(0.02), SCALED, True),
     "classes, elastic net": ("softmax", ElasticNet(0.02, 0.3), None, False),
 }
 

@@ -7,10 +7,11 @@ from sklearn.linear_model import LogisticRegression
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import DualSteps, IncompatibleError, Scored, Status, ability
+from bmrm.problem import DualSteps, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.columns import Columns
+from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.certificate import plane_bound
 from bmrm.solvers.dual_coordinate import DualCoordinate
@@ -146,10 +147,68 @@ def test_rows_are_set_aside_and_come_back():
     assert ascent.sweep().visits >= 1.0
 
 
-def test_a_free_intercept_is_refused_with_what_would_do():
+@pytest.mark.parametrize("regularizer", [L2(0.02), ElasticNet(0.02, 0.3)], ids=["l2", "elastic_net"])
+@pytest.mark.parametrize("loss", LOSSES_OF_MANY)
+def test_a_free_intercept(loss, regularizer):
+    X, y, weights = data()
+    risk = FreeIntercept(risk_of(loss, X, y, weights, columns=SCALED))
+    ours = DualCoordinate(tolerance=1e-6).minimize(risk, regularizer)
+    theirs = LineSearchBundle(tolerance=1e-7, max_iterations=3000).minimize(risk, regularizer)
+    assert ours.status is Status.CONVERGED
+    assert theirs.lower_bound * (1.0 - 1e-12) <= ours.objective <= theirs.objective * (1.0 + 2e-6)
+    for line in ours.history:
+        assert line.lower_bound <= theirs.objective * (1.0 + 1e-12)
+    np.testing.assert_allclose(ours.details["slope"].sum(axis=0), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES_OF_MANY)
+def test_every_state_with_a_free_intercept_is_a_plane_below_the_risk(loss):
+    X, y, weights = data()
+    risk = FreeIntercept(risk_of(loss, csr_array(X), y, weights))
+    random, scored = np.random.default_rng(2), ability(risk, Scored)
+    good = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.02))
+    scores = scored.map.scores(good.w)
+    for options in ({}, {"near": scores}, {"start": good.details["slope"]}, {"near": random.normal(size=scores.shape)}):
+        ascent = ability(risk, DualSteps).ascent(0.0, 0.02, seed=1, **options)
+        for _ in range(4):
+            a, b = ascent.plane()
+            for scale in (0.1, 1.0, 10.0):
+                w = scale * random.normal(size=risk.dim)
+                assert a @ w + b <= risk.value_and_subgradient(w)[0] + 1e-11
+            ascent.sweep()
+        assert plane_bound(L2(0.02), *ascent.plane(), 0.0) > 0.5 * good.objective
+
+
+def test_a_free_intercept_takes_slopes_over():
+    X, y, weights = data()
+    for loss in LOSSES_OF_MANY:
+        risk = FreeIntercept(risk_of(loss, X, y, weights))
+        first = DualCoordinate(tolerance=1e-5).minimize(risk, L2(1e-2))
+        second = DualCoordinate(tolerance=1e-5).minimize(risk, L2(1e-2), start=first.w, slope=first.details["slope"])
+        assert second.status is Status.CONVERGED
+        assert second.details["sweeps"] <= 0.6 * first.details["sweeps"]
+
+
+def test_softmax_with_a_free_intercept_as_by_scikit_learn():
+    X, y, _ = data(3)
+    lam = 0.02
+    theirs = LogisticRegression(C=1.0 / (lam * ROWS), tol=1e-10, max_iter=10000).fit(X, y)
+    risk = FreeIntercept(risk_of("softmax", X, y))
+    ours = DualCoordinate(tolerance=1e-10).minimize(risk, L2(lam))
+    np.testing.assert_allclose(ours.w.reshape(FEATURES, 3).T, theirs.coef_, atol=2e-4)
+    constants = risk.intercept(ours.w)
+    np.testing.assert_allclose(constants - constants.mean(), theirs.intercept_ - theirs.intercept_.mean(), atol=2e-4)
+
+
+def test_a_class_with_hardly_any_weight_has_a_free_intercept_too():
     X, y, _ = data()
-    with pytest.raises(IncompatibleError, match=r"one score per row.*line_search_bundle"):
-        ability(risk_of("softmax", X, y), DualSteps).ascent(0.0, 0.1, seed=0, intercept=True)
+    weights = np.where(y == 3.0, 1e-6, 1.0)
+    for loss in LOSSES_OF_MANY:
+        risk = FreeIntercept(risk_of(loss, X, y, weights))
+        ours = DualCoordinate(tolerance=1e-5).minimize(risk, L2(0.02))
+        theirs = LineSearchBundle(tolerance=1e-6, max_iterations=3000).minimize(risk, L2(0.02))
+        assert ours.lower_bound <= theirs.objective * (1.0 + 1e-12)
+        assert ours.objective == pytest.approx(theirs.objective, rel=2e-5)
 
 
 def test_losses_without_row_functions_have_no_dual_steps():
