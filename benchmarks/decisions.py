@@ -204,7 +204,6 @@ FAMILIES = (
     Family("hinge", "binary", "l2", (1e-3, 1e-5), free=True),
     Family("logistic", "binary", "l2", (1e-3, 1e-5), free=True),
     Family("softmax", "classes", "l2", (1e-3, 1e-5), free=True),
-    Family("multiclass_hinge", "clear classes", "l2", (1e-3, 1e-5), free=True),
     Family("roc_area", "binary", "l2", (1e-3, 1e-5)),
     Family("f_beta", "binary", "l2", (1e-3, 1e-5)),
     Family("f_beta", "rare", "l2", (1e-3, 1e-4, 1e-5)),
