@@ -14,6 +14,7 @@ from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk import dual_chains, dual_sentences
 from bmrm.risk.columns import Columns
+from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.auto import Auto
 from bmrm.solvers.certificate import plane_bound
@@ -175,6 +176,14 @@ def test_errors_as_factors_have_no_dual_steps():
     assert ability(risk, DualSteps) is None
     with pytest.raises(IncompatibleError, match="DualSteps"):
         DualCoordinate().minimize(risk, L2(0.1))
+
+
+@both
+def test_a_free_intercept_is_left_to_others(loss):
+    risk = risk_of(data(), loss=loss)
+    assert ability(FreeIntercept(risk), DualSteps) is None
+    with pytest.raises(IncompatibleError, match=r"groups.*line_search_bundle or lbfgs"):
+        ability(risk, DualSteps).ascent(0.0, 0.1, seed=0, intercept=True)
 
 
 def test_a_shift_that_would_make_sparse_rows_dense_and_too_long_sentences_leave_it_to_the_bundle(monkeypatch):
