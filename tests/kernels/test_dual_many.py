@@ -19,8 +19,8 @@ def arguments_of(loss, classes):
     return () if isinstance(loss, Softmax) else (1.0 - np.eye(classes), False)
 
 
-def naive_visit(loss, x, row, u, v, vectors, threshold, step, shares, bias, moves, extra, looked):
-    """One row in its turn, as the formulas say; `row` and `u` change."""
+def naive_visit(loss, x, row, u, held, v, vectors, threshold, step, shares, bias, moves, extra, looked):
+    """One row in its turn, as the formulas say; `row`, `u` and `held` change."""
     y, k = np.array([int(row[TARGET])]), shares * row[CURVE] + extra
     scores = x @ soft(v, threshold) + vectors[0] + soft(vectors[1], threshold) - vectors[2] * row[SHIFT]
     gap = row[WEIGHT] * loss.value(scores[None], y)[0] - u @ scores - row[VALUE]
@@ -31,7 +31,7 @@ def naive_visit(loss, x, row, u, v, vectors, threshold, step, shares, bias, move
     by = step * (u - new)
     v += np.outer(x, by)
     vectors += np.outer((moves - row[SHIFT], bias, 1.0), by)
-    u[:] = new
+    u[:], held[:] = new, f
     row[VALUE], row[SEEN] = row[WEIGHT] * loss.value(f[None], y)[0] - new @ f, f[looked]
     return gap, drift
 
@@ -66,21 +66,50 @@ def test_a_sweep_is_its_formulas(way, dtype, classes, threshold, loss):
     slopes -= slopes.mean(axis=1)[:, None]
     v, vectors = random.normal(size=(COLUMNS, classes)), random.normal(size=(3, classes))
     order = random.permutation(ROWS).astype(np.uint32)
-    naive = [array.copy() for array in (state, slopes, v, vectors)]
+    held = random.normal(size=(ROWS, classes))
+    naive = [array.copy() for array in (state, slopes, held, v, vectors)]
     steps = (threshold, 0.2, 2.0, 1.0, 0.7, 0.05)
     expected = np.zeros(2)
     for i in order:
-        row = (naive[0][i], naive[1][i], naive[2], naive[3])
+        row = (naive[0][i], naive[1][i], naive[2][i], naive[3], naive[4])
         expected += naive_visit(loss, X[i].astype(float), *row, *steps, looked=i % classes)
     sums, kept, room = np.empty(2), np.empty(ROWS, np.uint32), np.empty((SPARE + 2, classes))
     flat = state.reshape(-1)
     arguments = arguments_of(loss, classes)
     count = sweep(
-        order, kept, np.inf, True, sums, as_arguments(way, X), flat, slopes, v, vectors, *steps, room, arguments
+        order, kept, np.inf, True, sums, as_arguments(way, X), flat, slopes, v, vectors, *steps, held, room, arguments
     )
     assert count == ROWS
-    for ours, theirs in zip((state, slopes, v, vectors, sums), (*naive, expected), strict=True):
+    for ours, theirs in zip((state, slopes, held, v, vectors, sums), (*naive, expected), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", [MulticlassHinge(), Softmax()], ids=["multiclass_hinge", "softmax"])
+def test_slopes_after_a_shift_and_their_sums_are_those_of_proximal_maps(loss):
+    classes, random = 4, np.random.default_rng(3)
+    state = np.zeros((ROWS, WIDTH))
+    state[:, CURVE] = random.uniform(0.5, 2.0, ROWS)
+    state[:, TARGET] = random.integers(0, classes, ROWS)
+    state[:, WEIGHT] = random.uniform(0.5, 2.0, ROWS)
+    state[::5, WEIGHT] = 0.0
+    slopes, held = 0.1 * random.normal(size=(2, ROWS, classes))
+    slopes -= slopes.mean(axis=1)[:, None]
+    shift, share = random.normal(size=classes), 0.4
+    weights, y, k = state[:, WEIGHT], state[:, TARGET].astype(int), share * state[:, CURVE]
+    expected, scores = slopes.copy(), held.copy()
+    for i in np.flatnonzero(weights > 0.0):
+        z = held[i] + shift + k[i] * slopes[i]
+        scores[i] = loss.prox_scores(z[None], k[i] * weights[i], y[i : i + 1])[0]
+        expected[i] = (z - scores[i]) / k[i]
+    kernels = kernels_of("dense", False, loss.prox_scores_row, loss.value_scores_row)
+    flat, room, arguments = state.reshape(-1), np.empty((SPARE + 2, classes)), arguments_of(loss, classes)
+    total = np.full(classes, np.nan)
+    kernels.shifted(flat, slopes, held, shift, share, total, room, arguments)
+    np.testing.assert_allclose(total, expected[weights > 0.0].sum(axis=0), rtol=1e-9)
+    shifted = held + shift
+    kernels.near(flat, slopes, shifted, k, held, room, arguments)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(held, scores, rtol=1e-9, atol=1e-12)
 
 
 def test_rows_that_will_not_move_are_set_aside():
@@ -100,7 +129,7 @@ def test_rows_that_will_not_move_are_set_aside():
         np.array([1], np.uint64),
         (0.0, 1.0, 1.0, 0.0, 0.0, 0.0),
     )
-    shared = (state.reshape(-1), slopes, v, vectors, *steps, room, arguments_of(loss, classes))
+    shared = (state.reshape(-1), slopes, v, vectors, *steps, np.empty((0, classes)), room, arguments_of(loss, classes))
     count, visits = visit.rounds((X,), everything, order, kept, 1.0, True, random, 4.0, np.empty(2), margin, *shared)
     assert visits == ROWS
     np.testing.assert_array_equal(np.sort(kept[:count]), np.flatnonzero(0.5 * (ahead - 1.0) <= 0.25))

@@ -11,7 +11,7 @@ from bmrm.problem import DualSteps, Scored, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.columns import Columns
-from bmrm.risk.dual_ascent import zero_of
+from bmrm.risk.dual_balance import zero_of
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.certificate import plane_bound
