@@ -20,7 +20,7 @@ SWEEPS = 60
 ROUNDS = 200
 TINY = 1e-14
 """What is added to the diagonal of linear systems, relative to its largest entry."""
-SOLUTIONS = 4
+SOLUTIONS = 30
 """Systems solved one after another, each with a coordinate less, before coordinate descent looks at all again."""
 WORK = 1e10
 """Operations in linear systems after which the model is left as it is: a step that lowers it is a step."""
@@ -116,11 +116,13 @@ def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:
 
 
 def _bent(system: Matrix, slope: Vector, x: Vector, step: Vector, reach: Vector, crossings: Vector) -> Vector:
-    """The best of some steps along `step`, on which coordinates stop at 0; `system` counts from its diagonal up."""
+    """The best of some steps along `step`, on which coordinates stop at 0; `system` counts from its diagonal up.
+
+    The first is taken in any case: what it gains may be all rounding, but a coordinate less it is.
+    """
     from scipy.linalg.blas import dsymv
 
-    best, least = np.zeros_like(x), 0.0
-    k = 1
+    best, least, k = np.zeros_like(x), math.inf, 1
     while True:
         t = crossings[k - 1] if k <= crossings.size else 1.0
         moved = np.where(reach <= t, -x, t * step)
