@@ -30,8 +30,10 @@ from bmrm.problem import MasterSolution, Planes, Vector
 EPS = float(np.finfo(np.float64).eps)
 ROUNDS = 200
 """Newton steps at most."""
-PATIENCE = 4
+PATIENCE = 2
 """Rounds without gain after which rounding is taken to rule."""
+REFINEMENTS = 6
+"""Corrections of w at most, once rounding of the multipliers rules."""
 
 
 @dataclass
@@ -105,7 +107,29 @@ class ElasticQP:
             since = 0 if risen or point.upper < best.upper else since + 1
             best = min(best, point, key=lambda one: one.upper)
         multipliers = self._roster.multipliers(self._program.planes)
-        return MasterSolution(self._rows.spread(best.w), multipliers, point.lower if covered else -math.inf)
+        lower = point.lower if covered else -math.inf
+        if covered and best.upper - lower > accuracy * abs(lower):
+            best = self._refine(best, point, accuracy)
+        return MasterSolution(self._rows.spread(best.w), multipliers, lower)
+
+    def _refine(self, best: _Point, point: _Point, accuracy: float) -> _Point:
+        """Correct w from `point` alone, as long as the gap halves: multipliers say w to eps ||A|| / l2 only.
+
+        The corrections are below the last digit of the multipliers, but not of w.
+        """
+        lower, gap = point.lower, math.inf
+        for _ in range(REFINEMENTS):
+            step, t = self._newton(point, accuracy)
+            w = point.w - t / self._l2 * np.where(point.w != 0.0, step, 0.0)
+            w[w * point.w < 0.0] = 0.0
+            absolute, square = float(np.abs(w).sum()), float(w @ w)
+            point = self._at(point.pull, w, absolute, square, lower)
+            if point.upper < best.upper:
+                best = point
+            before, gap = gap, best.upper - lower
+            if gap <= accuracy * abs(lower) or gap > 0.5 * before:
+                break
+        return best
 
     def _evaluate(self) -> _Point:
         """The point that the multipliers stand for."""
@@ -115,16 +139,23 @@ class ElasticQP:
         combine(program.alpha[: program.n], rows, pull)
         w = np.empty_like(pull)
         absolute, square = weights_of(pull, self._l1, self._l2, w)
+        return self._at(pull, w, absolute, square, linear - 0.5 * self._l2 * square)
+
+    def _at(self, pull: Vector, w: Vector, absolute: float, square: float, lower: float) -> _Point:
+        """The point with these weights, whose norms are given: the planes' values and the objective."""
+        program = self._program
         values = np.empty(program.n)
-        products(rows, w, values)
+        products(self._rows.matrix[: program.n], w, values)
         values += program.b[: program.n]
         top = tops(values, program)
-        quadratic = 0.5 * self._l2 * square
-        upper = self._l1 * absolute + quadratic + float(top[np.isfinite(top)].sum())
-        return _Point(pull, w, values, upper, linear - quadratic)
+        upper = self._l1 * absolute + 0.5 * self._l2 * square + float(top[np.isfinite(top)].sum())
+        return _Point(pull, w, values, upper, lower)
 
-    def _newton(self, point: _Point, accuracy: float) -> None:
-        """Solve the quadratic program at `point`; the multipliers go there as long as the dual rises."""
+    def _newton(self, point: _Point, accuracy: float) -> tuple[Vector, float]:
+        """Solve the quadratic program at `point`; the multipliers go there as long as the dual rises.
+
+        Returns the step of A alpha to the solution and the part of it that was gone.
+        """
         program, n, l2 = self._program, self._program.n, self._l2
         self._follow(np.abs(point.pull) > self._l1)
         before = program.alpha[:n].copy()
@@ -142,6 +173,7 @@ class ElasticQP:
         t = longest_rise(point.pull, step, self._l1, l2 * float(moved @ program.b[:n]))
         if t < 1.0:
             program.alpha[:n] = (1.0 - t) * before + t * program.alpha[:n]
+        return step, min(t, 1.0)
 
     def _follow(self, used: NDArray[np.bool_]) -> None:
         """Bring the Gram matrix to the features `used`."""

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmrm.masters.elastic_qp import ElasticQP
@@ -42,6 +42,7 @@ def exact_bound(solution, model, known, regularizer):
     st.sampled_from([1e-8, 1.0, 1e8]),
     st.sampled_from(RATIOS),
 )
+@example(0, 5, [-1.0, 0.0], -3, 1.0, 0.999)  # w is 1e-6 of what its multipliers are sums of
 def test_any_sequence_of_planes_is_solved(seed, dim, floors, exponent, scale, ratio):
     rng = np.random.default_rng(seed)
     # lambda grows with the scale of the planes, so that both terms matter
