@@ -34,6 +34,7 @@ class Pace:
         is slow, too, when it would take twice as many; it is not when it would take fewer.
     early : passes within which the run is not judged; after 8 times as many it is judged more severely.
     unjudged : where it is less than `early`, the run is left where it is hopeless between the two.
+    doubt : so many times more patience while the gap is above 1/2: the bound may be far behind the objective.
     """
 
     def __init__(
@@ -43,11 +44,12 @@ class Pace:
         rival: float | None = 0.0,
         early: float = EARLY,
         unjudged: float | None = None,
+        doubt: float = 1.0,
     ) -> None:
         self.slow = False
         self.left = math.inf
         """Passes to the tolerance at the latest rate; inf before there was any progress, 0 where nothing is known."""
-        self._patience, self._rival, self._early = patience, rival, early
+        self._patience, self._rival, self._early, self._doubt = patience, rival, early, doubt
         self._unjudged = early if unjudged is None else unjudged
         self._goal = math.log(max(tolerance, 1e-14))
         self._whole, self._own = _Fall(self._goal, early), _Fall(self._goal, early)
@@ -62,6 +64,9 @@ class Pace:
             return False
         late = used > LATE * self._early
         patience = self._patience if used >= self._early else HOPELESS * self._patience
+        blind = falls[-1][0].gap > BLIND
+        if blind:
+            patience *= self._doubt
         shares = (RECENT,) if late else (0.5, RECENT)
         lefts = [left for fall, _ in falls if (left := fall.left(shares)) is not None]
         if lefts:
@@ -72,7 +77,7 @@ class Pace:
         if self._rival is not None:
             beaten = 0.0 < CLEARLY * self._rival < self.left < math.inf
             self.slow = beaten or (slow and (late or self.left > self._rival))
-        if self.slow and falls[-1][0].gap > BLIND:
+        if self.slow and blind:
             self.left = 0.0
         return self.slow
 

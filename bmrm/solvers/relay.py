@@ -36,6 +36,9 @@ at, and for another chain."""
 HASTE, SHORT, SHORTEST = 0.5, 8.0, 4.0
 """The same within a chain whose next solver gets faster and faster, and passes within which it is not judged then: the
 first number where it may come to an end soon, the second where that is out of sight."""
+DOUBT = 2.0
+"""The factor of patience, with a leg that would make room for another chain, while its gap is above 1/2: measured; 3
+keeps dual_coordinate where it is not to be kept."""
 TRUST = 3.0
 """So many times the patience with solvers that get faster and faster, the passes within which they are not judged, and
 those that others would take."""
@@ -198,7 +201,8 @@ class Chains(IterativeSolver):
         trust = TRUST if _superlinear(leg.name) else 1.0
         rival = None if rival is None else trust * rival
         longer *= trust
-        return Pace(self.tolerance, trust * leg.patience, rival, longer * leg.early, longer * leg.unjudged)
+        doubt = DOUBT if leg.patience >= PATIENT else 1.0
+        return Pace(self.tolerance, trust * leg.patience, rival, longer * leg.early, longer * leg.unjudged, doubt)
 
     def _legs(self, kinked: bool) -> list[Leg]:
         legs: dict[str, Leg] = {}  # each solver once, in its first place

@@ -146,6 +146,13 @@ def test_passes_do_not_count_while_the_objective_falls_and_nothing_is_proved(mov
     assert any(judged) is left
 
 
+@pytest.mark.parametrize(("doubt", "first", "left"), [(1.0, 0.9, True), (3.0, 0.9, False), (3.0, 0.4, True)])
+def test_there_is_more_patience_while_the_bound_is_far_behind(doubt, first, left):
+    pace = Pace(1e-3, patience=10.0, doubt=doubt)
+    judged = [pace.too_slow(line(float(t), first * math.exp(-0.02 * t))) for t in range(20)]
+    assert any(judged) is left
+
+
 def test_planes_outlive_a_leg_that_was_left(monkeypatch):
     monkeypatch.setattr(relay, "EARLY", 2.0)
     monkeypatch.setattr(relay, "PATIENT", 1e-3)
