@@ -346,20 +346,18 @@ def shape_of(line: dict[str, Any]) -> str:
 
 def read() -> list[dict[str, Any]]:
     """The lines of the table."""
-    found: list[dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))["measurements"]
-    return found
+    return [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]]
 
 
 def write(lines: list[dict[str, Any]], keep: bool) -> None:
-    """The table, a line a measurement; with `keep`, those of problems that are not among them stay."""
+    """The table, a line about it and a line a measurement; with `keep`, those of problems not among them stay."""
     if keep and TABLE.exists():
         mine = {line["problem"] for line in lines}
         lines = [line for line in read() if line["problem"] not in mine] + lines
     lines = [line for line in lines if line["seconds"]]
     about = "Processor seconds, one thread, to a certified gap on generated problems; written by"
     about += f" python -m benchmarks.decisions; {machine()}"
-    text = ",\n".join(json.dumps(line) for line in lines)
-    TABLE.write_text(f'{{"about": {json.dumps(about)},\n"measurements": [\n{text}\n]}}\n', encoding="utf-8")
+    TABLE.write_text("".join(json.dumps(line) + "\n" for line in [{"about": about}, *lines]), encoding="utf-8")
 
 
 def _rounded(seconds: float | None) -> float | None:

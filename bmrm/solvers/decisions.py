@@ -1,7 +1,8 @@
 """Which solver for which problem: a table of measured times, and the nearest measurements to a problem.
 
-The table, decisions.json beside this file, is written by `python -m benchmarks.decisions` and holds nothing but
-measurements: for problems of known size and strength the seconds that each solver took to a certified gap.
+The table, decisions.jsonl beside this file, is written by `python -m benchmarks.decisions` and holds nothing but
+measurements: for problems of known size and strength the seconds that each solver took to a certified gap. A
+measurement is a line of its own, so that a process parses those of its kind of problem only.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from bmrm.problem import (
 )
 from bmrm.solvers.relay import CHAINED
 
-TABLE = Path(__file__).with_name("decisions.json")
+TABLE = Path(__file__).with_name("decisions.jsonl")
 NEIGHBOURS = 16
 """Measurements that are asked."""
 APART = 4.0
@@ -190,7 +191,7 @@ def ranked(case: Case, table: Lines | None = None) -> list[str]:
 
     `table` has the lines of this kind, None for those of the file.
     """
-    lines = _measurements().get(case.kind) if table is None else table
+    lines = _measurements(case.kind) if table is None else table
     if lines is not None:
         lines = lines.over_ranks if case.shared else lines.of_one_process
     if lines is None:
@@ -205,10 +206,11 @@ def measured_of(line: Mapping[str, Any]) -> Measured:
 
 
 @cache
-def _measurements() -> dict[str, Lines]:
-    found: dict[str, list[Measured]] = {}
-    if TABLE.exists():
-        table: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
-        for line in table["measurements"]:
-            found.setdefault(line["kind"], []).append(measured_of(line))
-    return {kind: Lines(lines) for kind, lines in found.items()}
+def _measurements(kind: str) -> Lines | None:
+    """Those of a kind; None without any."""
+    if not TABLE.exists():
+        return None
+    mark = json.dumps({"kind": kind})[1:-1]  # parsing all would take longer than many a problem
+    with TABLE.open(encoding="utf-8") as file:
+        found = [measured_of(json.loads(line)) for line in file if mark in line]
+    return Lines(found) if found else None

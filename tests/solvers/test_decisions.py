@@ -76,8 +76,8 @@ def table(tmp_path, monkeypatch):
         {"kind": "k", "place": [6.0], "seconds": {"b": None, "c": 1.0}},
         {"kind": "k", "place": [6.0], "seconds": {"b": 1.0, "c": None}},
     ]
-    path = tmp_path / "decisions.json"
-    path.write_text(json.dumps({"measurements": lines}))
+    path = tmp_path / "decisions.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     monkeypatch.setattr(decisions, "TABLE", path)
     decisions._measurements.cache_clear()
     yield
@@ -93,8 +93,8 @@ def shared_table(tmp_path, monkeypatch):
         {"kind": "k", "place": [6.0], "seconds": alone},
         {"kind": "k", "place": [6.0], "ranks": 2, "seconds": {"dual_coordinate": 9.0, "a": 0.1, "b": 5.0}},
     ]
-    path = tmp_path / "decisions.json"
-    path.write_text(json.dumps({"measurements": lines}))
+    path = tmp_path / "decisions.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     monkeypatch.setattr(decisions, "TABLE", path)
     decisions._measurements.cache_clear()
     yield
@@ -123,11 +123,16 @@ def test_the_nearest_measurements_decide():
 
 def test_the_table_names_solvers_that_there_are():
     known = {entry.name for entry in SOLVERS.all()}
-    for lines in decisions._measurements().values():
+    _, *measured = map(json.loads, decisions.TABLE.read_text().splitlines())
+    kinds = {line["kind"]: 0 for line in measured}
+    for kind in kinds:
+        lines = decisions._measurements(kind)
+        kinds[kind] = len(lines.measured)
         for line in lines.measured:
             assert len(line.place) == 6
             assert {part for name in line.seconds for part in name.split(" > ")} <= known
             assert all(time is None or time > 0.0 for time in line.seconds.values())
+    assert sum(kinds.values()) == len(measured)
 
 
 def test_beyond_all_measurements_the_nearest_edge_counts():
