@@ -20,6 +20,10 @@ from bmrm.masters.roster import Roster
 from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
 TIGHTEST, LOOSEST = 1e-12, 1e-5
+SAFETY = 0.01
+"""Share of the accuracy that is asked of cvxopt: multipliers are put onto the simplices afterwards."""
+SCALES = (1.0, 1e2, 1e-2)
+"""Of the objective, one after another."""
 
 
 class CvxoptMaster:
@@ -140,23 +144,27 @@ class CvxoptLP(CvxoptMaster):
 
 
 def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
-    """One of cvxopt's solvers, with its options for this call only.
+    """One of cvxopt's solvers, with its options for this call only; its "x" and "z".
 
     Asked for more than rounding allows, an interior point runs on into nonsense; so the tolerance is loosened until
-    it is met. The LDL factorisation is slower than Cholesky's, and goes on where that one fails.
+    it is met. The LDL factorisation is slower than Cholesky's, and goes on where that one fails. Where both go round in
+    circles, they do not from the start that belongs to another multiple of the objective.
     """
-    tolerance = min(max(0.1 * accuracy, TIGHTEST), LOOSEST)
+    terms = 2 if program is solvers.qp else 1
+    tolerance = min(max(SAFETY * accuracy, TIGHTEST), LOOSEST)
     reason = "no point found"
     while tolerance <= LOOSEST:
-        options = {"show_progress": False, "abstol": 1e-3 * tolerance, "reltol": tolerance, "feastol": tolerance}
-        for factorisation in ("chol", "ldl"):
-            try:
-                found: dict[str, Any] = program(*data, kktsolver=factorisation, options=options)
-            except (ArithmeticError, ValueError) as error:
-                reason = str(error)
-                continue
-            if found["status"] == "optimal":
-                return found
-            reason = found["status"]
+        for scale in SCALES:
+            limits = {"abstol": 1e-3 * tolerance * scale, "reltol": tolerance, "feastol": tolerance}
+            problem = [scale * part for part in data[:terms]] + list(data[terms:])
+            for factorisation in ("chol", "ldl"):
+                try:
+                    found = program(*problem, kktsolver=factorisation, options={"show_progress": False, **limits})
+                except (ArithmeticError, ValueError) as error:
+                    reason = str(error)
+                    continue
+                if found["status"] == "optimal":
+                    return {"x": found["x"], "z": found["z"] / scale}
+                reason = found["status"]
         tolerance *= 10.0
     raise BmrmError(f"cvxopt could not solve the master problem: {reason}")
