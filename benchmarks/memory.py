@@ -24,8 +24,7 @@ TOKENS = 20
 WHOLE = 100e6
 """The same for a whole process, interpreter and libraries included, but for the pages of files that are mapped.
 
-How many of those count as ours depends on what else lies beside them in the page cache: 59 or 126 MB for the same
-libraries.
+How many of those count as ours depends on how the page cache holds the libraries, not on us.
 """
 
 

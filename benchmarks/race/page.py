@@ -33,7 +33,7 @@ target counts as met by the upper end.
 USAGE = """
 ## How to run it
 
-    make bench                                                  # about twenty minutes: the quick problems
+    make bench                                                  # the quick problems
     make bench-full                                             # hours: everything; writes this page
     python -m benchmarks.race --list                            # the problems and the peers
     python -m benchmarks.race --problems 'hinge a9a*' --repetitions 3
