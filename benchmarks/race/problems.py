@@ -42,63 +42,55 @@ def grid(
 
 
 def _two_classes() -> Iterator[Problem]:
-    quick = [("a9a", 1e-3), ("a9a", 1e-5), ("w8a", 1e-4), ("ijcnn1-cont", 1e-4), ("covtype-scaled", 1e-5)]
-    yield from grid("hinge-low", "hinge", LOW, LAMBDAS, [*quick, ("a9a", 1e-6), ("usps-binary", 1e-4)])
-    high = [("news20-binary", 1e-4), ("news20-binary", 1e-5), ("rcv1-like", 1e-4), ("rcv1-like", 1e-5)]
-    yield from grid("hinge-high", "hinge", HIGH, LAMBDAS, [*high, ("farm-ads", 1e-4)])
-    both = [("a9a", 1e-3), ("a9a", 1e-5), ("w8a", 1e-4), ("news20-binary", 1e-4), ("rcv1-like", 1e-5)]
+    yield from grid("hinge-low", "hinge", LOW, LAMBDAS, [("a9a", 1e-5), ("w8a", 1e-4)])
+    yield from grid("hinge-high", "hinge", HIGH, LAMBDAS, [("news20-binary", 1e-4), ("rcv1-like", 1e-5)])
+    both = [("a9a", 1e-5), ("news20-binary", 1e-4)]
     yield from grid("logistic", "logistic", (*LOW, *HIGH), LAMBDAS, both)
     yield from grid("squared-hinge", "squared_hinge", (*LOW, *HIGH), LAMBDAS, both)
 
 
 def _absolute() -> Iterator[Problem]:
     sets, lambdas = ("cpusmall", "fried", "abalone", "space_ga", "year-like", "rcv1-like-regression"), (1e-3, 1e-5)
-    yield from grid("absolute", "least_absolute_deviation", sets, lambdas, [("fried", 1e-3), ("cpusmall", 1e-5)])
-    tubes = [("fried", 1e-5), ("rcv1-like-regression", 1e-3)]
-    yield from grid("absolute", "epsilon_insensitive", sets, lambdas, tubes, epsilon=0.1)
+    yield from grid("absolute", "least_absolute_deviation", sets, lambdas, [("cpusmall", 1e-5)])
+    yield from grid("absolute", "epsilon_insensitive", sets, lambdas, [("fried", 1e-5)], epsilon=0.1)
     yield from grid("absolute", "quantile", sets, lambdas, tau=0.5)
     yield from grid("absolute", "quantile", ("fried", "year-like"), (1e-8,), [("fried", 1e-8)], tau=0.9)
     yield from grid("absolute", "quantile", ("million",), (1e-8,), tau=0.5)
-    cpu = ("cpusmall",)
-    yield from grid("absolute", "quantile", cpu, (1e-2, 1e-3), [("cpusmall", 1e-3)], penalty="l1", tau=0.5)
+    yield from grid("absolute", "quantile", ("cpusmall",), (1e-2, 1e-3), penalty="l1", tau=0.5)
 
 
 def _regression() -> Iterator[Problem]:
     sets = ("cpusmall", "fried", "abalone", "year-like")
-    yield from grid("regression", "huber", sets, (1e-3, 1e-5), [("fried", 1e-3), ("cpusmall", 1e-5)], delta=0.5)
+    yield from grid("regression", "huber", sets, (1e-3, 1e-5), [("cpusmall", 1e-5)], delta=0.5)
     yield from grid("regression", "poisson", ("bike",), (1e-3, 1e-5), [("bike", 1e-3)])
     more = (*sets, "rcv1-like-regression")
-    yield from grid(
-        "regression", "least_squares", more, (1e-3, 1e-5), [("fried", 1e-3), ("rcv1-like-regression", 1e-3)]
-    )
+    yield from grid("regression", "least_squares", more, (1e-3, 1e-5), [("rcv1-like-regression", 1e-3)])
     yield from grid("regression", "squared_epsilon_insensitive", ("fried", "year-like"), (1e-3, 1e-5), epsilon=0.1)
 
 
 def _sparse_weights() -> Iterator[Problem]:
     sets = ("a9a", "w8a", "news20-binary", "rcv1-like", "farm-ads")
-    quick = [("a9a", 1e-3), ("a9a", 1e-4), ("news20-binary", 1e-4)]
-    yield from grid("l1", "logistic", sets, (1e-3, 1e-4, 1e-5), quick, penalty="l1")
+    yield from grid("l1", "logistic", sets, (1e-3, 1e-4, 1e-5), [("a9a", 1e-4)], penalty="l1")
     regression = ("fried", "lasso-like", "rcv1-like-regression")
-    lasso = [("lasso-like", 1e-2), ("rcv1-like-regression", 1e-3)]
+    lasso = [("lasso-like", 1e-2)]
     yield from grid("l1", "least_squares", regression, (1e-2, 1e-3, 1e-4), lasso, penalty="l1")
-    net = [("lasso-like", 1e-2)]
-    yield from grid("l1", "least_squares", regression[1:], (1e-2, 1e-3), net, penalty="elastic_net")
+    yield from grid("l1", "least_squares", regression[1:], (1e-2, 1e-3), penalty="elastic_net")
     yield from grid("l1", "logistic", ("a9a", "rcv1-like"), (1e-3, 1e-4), penalty="elastic_net")
-    yield from grid("l1", "hinge", ("a9a", "w8a"), (1e-2, 1e-3, 1e-4), [("a9a", 1e-2)], penalty="l1")
+    yield from grid("l1", "hinge", ("a9a", "w8a"), (1e-2, 1e-3, 1e-4), penalty="l1")
     yield from grid("l1", "squared_hinge", sets, (1e-3, 1e-4), [("a9a", 1e-3)], penalty="l1")
 
 
 def _many_classes() -> Iterator[Problem]:
     sets = ("dna", "usps", "news20", "multiclass-like", "covtype")
-    quick = [("dna", 1e-3), ("news20", 1e-4)]
+    quick = [("dna", 1e-3)]
     yield from grid("multiclass", "multiclass_hinge", sets, (1e-3, 1e-4, 1e-5), quick)
-    yield from grid("multiclass", "softmax", sets, (1e-3, 1e-4, 1e-5), [("dna", 1e-3), ("multiclass-like", 1e-4)])
+    yield from grid("multiclass", "softmax", sets, (1e-3, 1e-4, 1e-5), quick)
 
 
 def _structured() -> Iterator[Problem]:
     yield from grid("ranking", "roc_area", ("a9a", "w8a", "dna-binary"), (1e-3, 1e-5), [("dna-binary", 1e-3)])
-    ranking = [("mq2008", 1e-3), ("mq2008-binary", 1e-2), ("mq2008-binary", 1e-3)]
-    yield from grid("ranking", "rank_hinge", ("mq2008", "mq2008-binary", "ranking-like"), (1e-2, 1e-3, 1e-4), ranking)
+    ranking = ("mq2008", "mq2008-binary", "ranking-like")
+    yield from grid("ranking", "rank_hinge", ranking, (1e-2, 1e-3, 1e-4), [("mq2008-binary", 1e-3)])
     yield from grid("f-beta", "f_beta", ("a9a", "w8a", "ijcnn1-cont"), (1e-3, 1e-4), [("a9a", 1e-3)], beta=1.0)
     yield from grid("chain", "chain_crf", ("conll2000-300",), (2.0 / 300,), [("conll2000-300", 2.0 / 300)])
     yield from grid("chain", "chain_crf", ("conll2000",), (2.0 / 8936,))
