@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
+from bmrm.kernels.blas_threads import one_thread
 from bmrm.loading import positive_last
 from bmrm.model import ROW_SCALES, Model, make_header
 from bmrm.mpi.group import Group, together
@@ -125,7 +126,8 @@ def solve(
             solution = problem.solver.minimize(minimised, problem.regularizer, start=start, callback=callback)
         return model_of(solution)
 
-    return lead(risk, group, work)
+    with one_thread(problem.threads or group.cores_per_rank):
+        return lead(risk, group, work)
 
 
 def _refuse_free_intercept(loss: Any) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from bmrm.kernels.blas_threads import one_thread
+
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -39,6 +41,7 @@ class Workers:
         if self._pool is None or self._process != os.getpid():
             self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="bmrm")
             self._process = os.getpid()
-        others = [self._pool.submit(task, piece) for piece in pieces[1:]]
-        first = task(pieces[0])
-        return [first, *(other.result() for other in others)]
+        with one_thread():
+            others = [self._pool.submit(task, piece) for piece in pieces[1:]]
+            first = task(pieces[0])
+            return [first, *(other.result() for other in others)]

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from bmrm.kernels.blas_threads import lapack_threads
 from bmrm.problem import (
     Elastic,
     Extent,
@@ -117,7 +118,8 @@ class Blocks:
         self.factors: list[Matrix | None] = []
         for gram in grams:
             gram.reshape(-1)[:: gram.shape[0] + 1] += self.l2
-            factor, info = dpotrf(gram.T, lower=0, overwrite_a=1)
+            with lapack_threads(gram.shape[0]):
+                factor, info = dpotrf(gram.T, lower=0, overwrite_a=1)
             self.factors.append(factor if info == 0 and np.all(np.isfinite(factor)) else None)
 
     def __call__(self, r: Vector) -> Vector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.blas_threads import lapack_threads
 from bmrm.problem import Vector
 
 Matrix = NDArray[np.float64]
@@ -23,7 +24,8 @@ def solve_positive(matrix: Matrix, right: Vector) -> Vector:
     diagonal, ridge = matrix.diagonal().copy(), 0.0
     while True:
         # the transpose of a symmetric matrix is itself, and in the order that LAPACK overwrites
-        _, x, info = dposv(matrix.T, right, lower=0, overwrite_a=1)
+        with lapack_threads(matrix.shape[0]):
+            _, x, info = dposv(matrix.T, right, lower=0, overwrite_a=1)
         if info == 0 and np.all(np.isfinite(x)):
             return np.asarray(x, np.float64)
         ridge = 100.0 * ridge if ridge else RIDGE * float(np.mean(np.abs(diagonal)))

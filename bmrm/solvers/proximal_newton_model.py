@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.blas_threads import lapack_threads
 from bmrm.kernels.soft_descent import gram_sweeps, violations
 from bmrm.problem import Scores, Vector
 from bmrm.solvers.newton_system import solve_positive
@@ -107,7 +108,8 @@ def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:
         reach = np.where(step * signs < 0.0, -old / step, np.inf)
     crossings = np.sort(reach[reach <= 1.0])
     if crossings.size:
-        step = _bent(system, slope, old, step, reach, crossings)
+        with lapack_threads(used.size):
+            step = _bent(system, slope, old, step, reach, crossings)
     whole = np.zeros_like(x)
     whole[used] = step
     x += whole

@@ -1,0 +1,95 @@
+"""How many threads BLAS and LAPACK start.
+
+Left alone they take every core, for matrices of a hundred columns already, and spin until the last one is ready: next
+to other processes, or to threads of our own, a small factor then takes many times as long. One thread is the rule
+here, several are for large factors only, and no count is raised above what it was outside.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+LARGE = 1000
+"""Rows of a matrix from which several threads pay for its factor."""
+SMALL = 64
+"""Rows up to which LAPACK takes one thread by itself."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What large factors may have: at most so many threads, and the counts from outside by library."""
+
+    most: int = sys.maxsize
+    outside: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, library: Any) -> int:
+        """The threads of one library."""
+        outside: int = self.outside.get(library.filepath, library.num_threads)
+        return min(self.most, outside)
+
+
+_allowance: ContextVar[Allowance | None] = ContextVar("threads of large factors", default=None)
+
+
+@contextmanager
+def one_thread(large: int | None = None) -> Iterator[None]:
+    """Within, BLAS computes in the calling thread.
+
+    Parameters
+    ----------
+    large : what `lapack_threads` may give to a large factor, at least 1; None for as many as outside.
+    """
+    before = _allowance.get() or Allowance()
+    outside = {library.filepath: before.of(library) for library in _libraries()}
+    token = _allowance.set(Allowance(min(before.most, large or before.most), outside))
+    try:
+        with _counts(lambda library: 1):
+            yield
+    finally:
+        _allowance.reset(token)
+
+
+@contextmanager
+def lapack_threads(rows: int) -> Iterator[None]:
+    """Within, LAPACK has the threads that a matrix of so many rows is worth; scipy.linalg must have been imported."""
+    if rows <= SMALL:
+        yield
+        return
+    allowance = _allowance.get() or Allowance()
+    with _counts(allowance.of if rows >= LARGE else lambda library: 1):
+        yield
+
+
+@contextmanager
+def _counts(wanted: Callable[[Any], int]) -> Iterator[None]:
+    changed = []
+    try:
+        for library in _libraries():
+            before, count = library.num_threads, wanted(library)
+            if count != before:
+                library.set_num_threads(count)
+                changed.append((library, before))
+        yield
+    finally:
+        for library, before in changed:
+            library.set_num_threads(before)
+
+
+def _libraries() -> list[Any]:
+    """Those that numpy has loaded, and scipy where its linear algebra has been imported."""
+    return _found("scipy.linalg" in sys.modules)
+
+
+@cache
+def _found(with_scipy: bool) -> list[Any]:
+    """A search among all libraries of the process: milliseconds, so once, and again when scipy's has come."""
+    from threadpoolctl import ThreadpoolController
+
+    found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return found
