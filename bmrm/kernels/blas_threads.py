@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 LARGE = 1000
-"""Rows of a matrix from which several threads pay for its factor."""
+"""Rows of a matrix whose factor may have several threads: some 10 ms on one, so that waiting for them is little."""
 SMALL = 64
 """Rows up to which LAPACK takes one thread by itself."""
 
