@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 LARGE = 1000
-"""Rows of a matrix whose factor may have several threads: some 10 ms on one, so that waiting for them is little."""
+"""Rows of a matrix whose factor may have several threads: chosen, not measured."""
 SMALL = 64
 """Rows up to which LAPACK takes one thread by itself."""
 
