@@ -31,6 +31,8 @@ from bmrm.solvers.truncated_cg import relative_change
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "certified": {
+        "update": "hestenes_stiefel_dai_yuan",
+        "slope_relative": None,
         "initalpha": None,
         "cgeps": 0.0,
         "cgwindow": None,
@@ -39,6 +41,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "returns": "objective",
     },
     "thesis": {
+        "update": "modified_polak_ribiere",
+        "slope_relative": 0.1,
         "initalpha": 1e-8,
         "cgeps": 5e-4,
         "cgwindow": 1,
@@ -48,6 +52,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """What an option is that the user leaves at null."""
+
+SLOPE_WITH_SCORES, SLOPE_BY_PASSES = 0.01, 0.1
+"""Share of the slope that a line search leaves, where trial steps are free of passes and where each costs one."""
 
 
 def _polak_ribiere(r: Vector, before: Vector, d: Vector) -> float:
@@ -67,7 +74,12 @@ def _fletcher_reeves(r: Vector, before: Vector, d: Vector) -> float:
     return float(r @ r) / float(before @ before)
 
 
+def _hestenes_stiefel_dai_yuan(r: Vector, before: Vector, d: Vector) -> float:
+    return max(0.0, min(_hestenes_stiefel(r, before, d), float(r @ r) / -float(d @ (r - before))))
+
+
 UPDATES: Mapping[str, Callable[[Vector, Vector, Vector], float]] = {
+    "hestenes_stiefel_dai_yuan": _hestenes_stiefel_dai_yuan,
     "modified_polak_ribiere": _modified_polak_ribiere,
     "polak_ribiere": _polak_ribiere,
     "hestenes_stiefel": _hestenes_stiefel,
@@ -105,13 +117,16 @@ class NonlinearCG(IterativeSolver):
 
     Parameters
     ----------
-    update : beta: `modified_polak_ribiere` (max(0, .), which restarts as Powell does), `polak_ribiere`,
-        `hestenes_stiefel`, `fletcher_reeves`. All agree on quadratics.
+    update : beta: `hestenes_stiefel_dai_yuan` (max(0, min of both), of Dai and Yuan, "An efficient hybrid
+        conjugate gradient method for unconstrained optimization", 2001; of `certified`), `modified_polak_ribiere`
+        (max(0, .), which restarts as Powell does; of `thesis`), `polak_ribiere`, `hestenes_stiefel`,
+        `fletcher_reeves`. All agree on quadratics.
     restart_every : iterations between restarts with d = r; null for dim.
     powell : restart where r'r_before / r_before'r_before exceeds this (eq. 2.20); null for never. For
         `modified_polak_ribiere` a restart where it exceeds ||r||^2 / ||r_before||^2 is built in.
     slope_relative, slope_absolute : the line search ends where the slope along d is at most this share of the first
-        one, or at most this.
+        one, or at most this. Null is 0.1 for `thesis` and where a trial step costs a pass, 0.01 where scores make it
+        free.
     initalpha : first step of every line search; `certified` takes the last one's step times the ratio of the slopes
         (a tiny step such as the thesis' 1e-8 carries its rounding, 1e-8, into the next).
     preset : `certified` or `thesis`.
@@ -127,10 +142,10 @@ class NonlinearCG(IterativeSolver):
         A loss or a regularizer with kinks.
     """
 
-    update: str = parameter("modified_polak_ribiere", doc="beta", choices=tuple(UPDATES), example="fletcher_reeves")
+    update: str | None = parameter(None, doc="beta", choices=tuple(UPDATES), example="fletcher_reeves")
     restart_every: int | None = parameter(None, least=1, doc="iterations between restarts; null for dim", example=1)
     powell: float | None = parameter(None, above=0.0, doc="lost orthogonality that restarts", example=1e-3)
-    slope_relative: float = parameter(0.1, above=0.0, below=1.0, doc="share of the slope left", example=1e-6)
+    slope_relative: float | None = parameter(None, above=0.0, below=1.0, doc="share of the slope left", example=1e-6)
     slope_absolute: float = parameter(0.0, least=0.0, doc="slope that is small enough", example=0.1)
     initalpha: float | None = parameter(None, above=0.0, doc="first step of a line search", example=1.0)
     preset: str = parameter("certified", doc="defaults of what is null", choices=tuple(PRESETS), example="thesis")
@@ -181,6 +196,8 @@ class _Run:
             )
         self.options, self.run = options, run
         self.point = Point(run, run.start) if scored is None else ScoredPoint(run, run.start, scored)
+        self.update = UPDATES[options.update or ""]
+        self.small = options.slope_relative or (SLOPE_BY_PASSES if scored is None else SLOPE_WITH_SCORES)
         self.certificate = Certificate(run.regularizer, run.risk.infimum)
         self.risks: list[float] = []
         self.trials = self.restarts = 0
@@ -199,7 +216,7 @@ class _Run:
                 run.finish_by_rule()
                 break
             fresh = self._restarts(r, before, since)
-            beta = 0.0 if fresh else UPDATES[self.options.update](r, before, d)
+            beta = 0.0 if fresh else self.update(r, before, d)
             d = r + beta * d if math.isfinite(beta) else r
             if not self._search(d, r):
                 d, fresh = r, True
@@ -257,7 +274,7 @@ class _Run:
             function,
             slope,
             first=options.initalpha or self._guess(slope, d),
-            relative=options.slope_relative,
+            relative=self.small,
             absolute=options.slope_absolute,
         )
         self.trials += trials

@@ -24,7 +24,7 @@ MEASURED = [
     ("logistic", "irls", 1e-4, 1e-6, 113),
     ("logistic", "irls", 1e-6, 1e-6, 784),
     ("logistic", "nonlinear_cg", 1e-4, 1e-6, 118),
-    ("logistic", "nonlinear_cg", 1e-6, 1e-6, 560),
+    ("logistic", "nonlinear_cg", 1e-6, 1e-6, 490),
     ("logistic", "proximal_gradient", 1e-3, 1e-6, 152),
     ("logistic", "lbfgs", 1e-4, 1e-6, 134),
 ]
