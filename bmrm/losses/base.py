@@ -19,7 +19,10 @@ A loss is a frozen dataclass of its parameters:
 `prox_scores(z, step, y)` : the same for several scores per row, (rows, K), without the derivative. Compiled for a row:
     `prox_scores_row(z, step, y, moves, work, *arguments) -> (value, room)` fills `moves` = z - f, on entry a guess of
     it, and returns the loss at f and the least change of scores that could change `moves` (0 where any does); `work` is
-    (2, K). `value_scores_row(f, y, *arguments)` is the loss.
+    (2, K). `value_scores_row(f, y, *arguments)` is the loss. For Newton's method on envelopes
+    `settle_scores_row(moves, step, y, free)` fills `free` with 1 for each score that takes part where the slope changes
+    with scores, else 0: the derivative of moves is diag(free) - free free' / sum(free). What rounding has added to
+    `moves` beyond the slopes of the loss it takes away.
 `curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers. With several scores per row they need
 `curvature_product`; a `curvature`, then the diagonal, (rows, K), is a preconditioner for it.
 `most_curvature` : a number that second derivatives never exceed, for rules that find weights of 0 before the end.
@@ -42,6 +45,7 @@ from numpy.typing import NDArray
 
 from bmrm.losses import domain
 from bmrm.losses.prepared import PREPARED, Array, PreparedRows
+from bmrm.losses.proximal_scores import ProximalScoresRows
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import check_parameters
 
@@ -92,6 +96,7 @@ class RowLoss(LossBase):
     value_row: ClassVar[Callable[..., float] | None] = None
     prox_scores_row: ClassVar[Callable[..., tuple[float, float]] | None] = None
     value_scores_row: ClassVar[Callable[..., float] | None] = None
+    settle_scores_row: ClassVar[Callable[..., None] | None] = None
 
     def value(self, f: Array, y: Any) -> Array:
         """The loss of each row, (rows,), at scores `f`."""
@@ -110,7 +115,7 @@ class RowLoss(LossBase):
         return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(self))  # type: ignore[arg-type]
 
     def _prepared(self, targets: Targets, y: NDArray[Any], scores_per_row: int, summary: Summary) -> PreparedRows:
-        kind = PREPARED[_abilities(self)]
+        kind = PREPARED[_abilities(self)] if self.settle_scores_row is None else ProximalScoresRows
         compiled = (self.kernel, self.along_kernel, self.prox_row)
         arguments = self.arguments(summary) if any(kernel is not None for kernel in compiled) else ()
         return kind(self, y, domain.checked_weights(targets, self.title), scores_per_row, arguments)

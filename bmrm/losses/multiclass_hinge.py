@@ -11,6 +11,9 @@ from bmrm.losses import register
 from bmrm.losses.cost_matrix import CostMatrixLoss
 from bmrm.losses.prepared import Array, Positions
 
+ALL = 1.0 - 1e-12
+"""Share of a step that is all of it but for rounding."""
+
 
 @jit
 def multiclass_hinge_value(f, y, cost, *rest):  # type: ignore[no-untyped-def]
@@ -78,6 +81,23 @@ def multiclass_hinge_prox(z, step, y, moves, work, cost, *rest):  # type: ignore
     return (0.0 if gained else level - step), 0.0
 
 
+@jit
+def multiclass_hinge_settle(moves, step, y, free):  # type: ignore[no-untyped-def]
+    """Classes that share the step between 0 and all of it; the true class has what the others leave."""
+    others, count = 0.0, 0
+    for k in range(moves.size):
+        others += moves[k] if k != y else 0.0
+    for k in range(moves.size):
+        taken = moves[k] > 0.0 if k != y else others < ALL * step
+        free[k] = 1.0 if taken else 0.0
+        count += taken
+    if others > step:
+        for k in range(moves.size):
+            moves[k] *= step / others
+    if count < 2:
+        free[:] = 0.0
+
+
 @register("multiclass_hinge", task="multiclass")
 @dataclass(frozen=True)
 class MulticlassHinge(CostMatrixLoss):
@@ -93,6 +113,7 @@ class MulticlassHinge(CostMatrixLoss):
     scaled = False
     value_scores_row = staticmethod(multiclass_hinge_value)
     prox_scores_row = staticmethod(multiclass_hinge_prox)
+    settle_scores_row = staticmethod(multiclass_hinge_settle)
 
     def prox_scores(self, z: Array, step: Array | float, y: Positions) -> Array:
         """The proximal point of each row, by sorting."""

@@ -161,6 +161,12 @@ class ProximalRows(PreparedRows):
 
         return curve
 
+    def bends(self, z: Array, sigma: float, reach: float) -> Array:
+        """Not 0 in rows where `envelope` bends, or would if their scores were others within `reach`; like `z`."""
+        wider = sigma / (1.0 + 2.0 * sigma * reach)
+        found: Array = self.envelope(z - reach, wider)[2] + self.envelope(z + reach, wider)[2]
+        return found
+
     def _careful_envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
         """As `envelope`, where scores are so large that z - f is all rounding: slopes are those of the loss at f.
 

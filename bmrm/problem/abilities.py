@@ -178,7 +178,14 @@ class RowParts(Protocol):
     """Number of rows."""
 
     def part(self, weights: Scores) -> RowPart:
-        """A copy of the rows of weight other than 0, for one score per row."""
+        """A copy of the rows of weight other than 0; with several scores per row, of any weight other than 0."""
+        ...
+
+    def bends(self, z: Scores, sigma: float, reach: float) -> Scores:
+        """Weights for `part`, of rows where the envelope at `z` bends or would if scores were others within `reach`.
+
+        Only where phi is `proximal`.
+        """
         ...
 
 

@@ -111,7 +111,7 @@ class ScoreFunction(Protocol):
 
     @property
     def proximal(self) -> bool:
-        """Whether `envelope` and `conjugate` are known: one score per row, a sum over rows."""
+        """Whether `envelope` is known: a sum over rows."""
         ...
 
     @property
@@ -167,7 +167,8 @@ class Envelope:
     ----------
     value : phi(f) + sigma/(2 mass) ||f - z||^2.
     slope : sigma/mass (z - f): the gradient in z, and a subgradient of phi at f.
-    curvature : the derivative of `slope` in z, an element of its generalised Jacobian: sigma/mass at kinks.
+    curvature : the derivative of `slope` in z, an element of its generalised Jacobian: sigma/mass at kinks. With
+        several scores per row a table c, for diag(c) - c c' / sum(c) in each row.
     conjugate : phi*(slope) = <slope, f> - phi(f), so that R(w) >= <A' slope, w> - conjugate.
     """
 

@@ -238,7 +238,7 @@ def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:
 
 
 def _row_parts(risk: LinearRisk) -> ChosenParts | None:
-    if risk.loss.decomposes != "rows" or risk.scores_per_row != 1 or risk.layout.extra:
+    if risk.loss.decomposes != "rows" or risk.layout.extra:
         return None
     return ChosenParts(risk.data.X, risk.bound, risk._map_of, risk.mass, risk._workers)
 

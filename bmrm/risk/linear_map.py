@@ -15,6 +15,7 @@ from bmrm.problem import IncompatibleError, InputError, Vector
 from bmrm.risk.columns import Columns
 from bmrm.risk.diagonal import diagonal
 from bmrm.risk.gram import gram_of
+from bmrm.risk.gram_scores import gram_of_scores
 from bmrm.risk.products import products_of
 
 Array = NDArray[np.float64]
@@ -127,13 +128,21 @@ class DataMap:
         return diagonal(self.X, self.columns, self.bias, plain(weights))
 
     def gram(self, weights: Array, columns: NDArray[np.int64] | None = None) -> Array:
-        """A' diag(weights) A, dense and symmetric, or its part for some increasing `columns`; one score per row."""
-        if self.scores_per_row != 1:
-            raise IncompatibleError("the Gram matrix is known for one score per row only; use irls or lbfgs")
+        """A' diag(weights) A, dense and symmetric, or its part for some increasing `columns`.
 
+        With several scores per row, weights c (rows, K) stand for diag(c) - c c' / sum(c) in each row, all columns.
+        """
         weights = plain(weights)
+        if self.scores_per_row != 1:
+            if columns is not None:
+                raise IncompatibleError("parts of Gram matrices are known for one score per row only; use lbfgs")
+            return gram_of_scores(weights, self.inputs, self._gram_of_one)
+        return self._gram_of_one(weights, columns)
+
+    def _gram_of_one(self, weights: Array, columns: NDArray[np.int64] | None = None) -> Array:
+        """The inputs' matrix, for weights of rows."""
         width = nnz_of(self.X) / max(1, self.rows)
-        work = self.active(weights) * width * (width + 1.0) / 2.0
+        work = np.count_nonzero(weights) * width * (width + 1.0) / 2.0
         count = min(self.workers.threads, int(work / (WORK_PER_THREAD + self.inputs**2)))
 
         def part(span: Span) -> Array:
@@ -159,7 +168,7 @@ class DataMap:
 
     def active(self, weights: Array) -> int:
         """How many rows have a weight other than 0."""
-        return int(np.count_nonzero(weights))
+        return int(np.count_nonzero(weights if weights.ndim == 1 else np.abs(weights).sum(axis=1)))
 
     def alike(self, X: Matrix) -> DataMap:
         """A map of other rows with the same scaling, bias and threads."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,13 @@ class ChosenParts:
 
     def part(self, weights: Array) -> RowPart:
         """The rows of weight other than 0, copied."""
-        rows = active_rows(plain(weights))
+        rows = active_rows(plain(weights if weights.ndim == 1 else np.abs(weights).sum(axis=1)))
         X = self.X.select(rows) if isinstance(self.X, Csr) else self.X[rows]
         phi = LossPhi(self.bound.some(rows), self.mass, self.workers)
         return RowPart(self.map_of(X), phi, lambda scores: scores[rows], int(rows.size))
+
+    def bends(self, z: Array, sigma: float, reach: float) -> Array:
+        """Of the loss."""
+        whole: Any = self.bound.whole
+        found: Array = whole.bends(z, sigma, reach)
+        return found

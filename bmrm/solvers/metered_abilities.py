@@ -106,6 +106,9 @@ class MeteredParts:
         half = 0.5 * part.rows / max(1, self.inner.rows)
         return replace(part, map=MeteredMap(part.map, self.count, half), phi=MeteredPhi(part.phi, self.count))
 
+    def bends(self, z: Scores, sigma: float, reach: float) -> Scores:
+        return self.count.timed(0.0, self.inner.bends, z, sigma, reach)
+
 
 @dataclass(frozen=True)
 class MeteredBlocks:

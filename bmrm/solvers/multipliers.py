@@ -224,10 +224,7 @@ class Multipliers:
         envelopes.
         """
         model = self.model
-        shift = model.constant(width / self.sigma)
-        wider = self.sigma / (1.0 + 2.0 * width)
-        bends = [model.phi.envelope(z, wider).curvature for z in (self.z - shift, self.z + shift)]
-        weights = bends[0] + bends[1]
+        weights = parts.bends(self.z, self.sigma, width / self.sigma)
         if not 0 < model.map.active(weights) <= most * parts.rows:
             return None
         return self._restricted(parts.part(weights))

@@ -60,7 +60,11 @@ class Run:
         part = scored if profiled is None else profiled
         if not part.phi.proximal:
             raise IncompatibleError(
-                "semismooth_newton needs a loss of one score with a proximal map; use line_search_bundle or lbfgs"
+                "semismooth_newton needs a loss with a proximal map and its derivative; use line_search_bundle or lbfgs"
+            )
+        if profiled is not None and part.phi.scores_per_row > 1:
+            raise IncompatibleError(
+                "semismooth_newton has a free intercept with one score per row only; use dual_coordinate or lbfgs"
             )
         if risk.dim > WIDEST:
             raise IncompatibleError(

@@ -182,3 +182,71 @@ def test_both_ways_to_a_softmax_point_agree():
                 value, _ = _by_one_number(z[i], step, whole.y[i], other)
                 np.testing.assert_allclose(other, moves[i], rtol=1e-10, atol=1e-14 * step)
                 assert value == pytest.approx(values[i], rel=1e-10, abs=1e-14)
+
+
+ENVELOPED = [loss for loss in PROXIMAL if loss.settle_scores_row is not None]
+SIGMAS = (0.1, 1.0, 30.0, 1e4)
+
+
+def enveloped(loss, classes, sigma=1.0):
+    """Rows some of which have weight 0, their masses, and scores of which every other row's are near a kink."""
+    y = np.arange(60) % classes
+    masses = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 3.0], size=60)
+    targets = Targets(y.astype(float), masses)
+    rng = np.random.default_rng(10)
+    z, whole = rng.normal(size=(60, classes)), loss.prepare(targets, loss.summarise(targets))
+    near, rivals = np.arange(0, 60, 2), (y[::2] + 1) % classes
+    z[near] -= 5.0  # the rival is ahead of the others
+    z[near, y[::2]] += 5.0
+    z[near, rivals] = z[near, y[::2]] - whole.arguments[0][y[::2], rivals] + 2.0 / sigma * rng.random(30)
+    return whole, masses, z
+
+
+@pytest.mark.parametrize("loss", ENVELOPED, ids=str)
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_envelopes_are_those_of_the_proximal_points(loss, sigma):
+    for classes in classes_of(loss):
+        whole, masses, z = enveloped(loss, classes, sigma)
+        (value, product, square), slope, _ = whole.envelope(z, sigma)
+        f = loss.prox_scores(z, masses / sigma, whole.y)
+        np.testing.assert_allclose(slope, sigma * (z - f), atol=1e-11 * sigma)
+        assert value == pytest.approx(masses @ loss.value(f, whole.y), rel=1e-9)
+        assert product == pytest.approx(np.sum(slope * f), abs=1e-9 * masses.sum())
+        assert square == pytest.approx(np.sum((z - f) ** 2), rel=1e-9)
+        assert not slope[masses == 0.0].any()
+        # as slopes of the loss are: a share of the mass for each class, taken from the true one
+        others = slope.copy()
+        others[np.arange(60), whole.y] = 0.0
+        assert np.all(others >= 0.0)
+        assert np.all(others.sum(axis=1) <= masses * (1.0 + 1e-15))
+
+
+@pytest.mark.parametrize("loss", ENVELOPED, ids=str)
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_the_table_of_a_row_is_the_derivative_of_its_slope(loss, sigma):
+    """diag(c) - c c' / sum(c), but for the few rows that a small step takes over a kink."""
+    for classes in classes_of(loss):
+        whole, _, z = enveloped(loss, classes, sigma)
+        _, slope, table = whole.envelope(z, sigma)
+        assert np.count_nonzero(table.any(axis=1)) > 5
+        direction = np.random.default_rng(11).normal(size=z.shape)
+        small = 1e-5 / sigma
+        change = (whole.envelope(z + small * direction, sigma)[1] - slope) / small
+        totals = np.maximum(table.sum(axis=1), 1e-300)[:, None]
+        expected = table * direction - table * np.sum(table * direction, axis=1)[:, None] / totals
+        apart = np.abs(change - expected).max(axis=1) > 1e-5 * sigma
+        assert np.count_nonzero(apart) <= 2
+
+
+@pytest.mark.parametrize("loss", ENVELOPED, ids=str)
+def test_envelopes_along_a_step(loss):
+    ts = np.array([0.0, 0.3, 2.0])
+    for classes in classes_of(loss):
+        whole, _, z = enveloped(loss, classes)
+        step = np.random.default_rng(12).normal(size=z.shape)
+        for sigma in SIGMAS:
+            values, derivatives = whole.envelope_along(z, step, sigma)(ts)
+            for t, value, derivative in zip(ts, values, derivatives, strict=True):
+                (loss_there, _, square), slope, _ = whole.envelope(z + t * step, sigma)
+                assert value == pytest.approx(loss_there + 0.5 * sigma * square, rel=1e-12)
+                assert derivative == pytest.approx(np.sum(slope * step), rel=1e-9, abs=1e-9)

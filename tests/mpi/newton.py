@@ -25,8 +25,10 @@ CASES = [
         ("newton", "softmax", {}),
         ("semismooth_newton", "hinge", {}),
         ("semismooth_newton", "quantile", {}),
+        ("semismooth_newton", "multiclass_hinge", {}),
     )
     for free in (False, True)
+    if not (free and loss == "multiclass_hinge")
 ]
 
 
@@ -36,7 +38,8 @@ def rows_of(loss):
     X = random.normal(size=(401, 12))
     X[random.random(X.shape) < 0.4] = 0.0
     f = X @ random.normal(size=12) + 0.3 * random.normal(size=401) + 0.5
-    y = {"quantile": f, "softmax": np.digitize(f, [-1.0, 1.0])}.get(loss, (f > 0.2).astype(int))
+    classes = np.digitize(f, [-1.0, 1.0])
+    y = {"quantile": f, "softmax": classes, "multiclass_hinge": classes}.get(loss, (f > 0.2).astype(int))
     return Dataset.from_arrays(X, y, random.integers(0, 3, 401))
 
 

@@ -46,11 +46,42 @@ def test_a_part_is_the_rows_with_a_weight(sparse):
     np.testing.assert_allclose(slope, slopes[::3])
 
 
-def test_parts_are_for_one_score_per_row_and_sums_over_rows():
+def test_parts_of_rows_with_several_scores():
     X, _, _, _ = data()
-    three = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % 3), LOSSES.make("softmax"))
+    risk = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % 3), LOSSES.make("multiclass_hinge"))
+    scored, parts = ability(risk, Scored), ability(risk, RowParts)
+    f = scored.map.scores(np.linspace(-1.0, 1.0, 15))
+    weights = np.zeros((ROWS, 3))
+    weights[4, 1], weights[9, 2] = 0.5, -1.0
+    part = parts.part(weights)
+    assert part.rows == 2
+    np.testing.assert_array_equal(part.restrict(f), f[[4, 9]])
+    np.testing.assert_allclose(part.phi.value_and_slope(f[[4, 9]])[1], scored.phi.value_and_slope(f)[1][[4, 9]])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multiclass_hinge"])
+def test_rows_that_do_not_bend_keep_their_slopes(loss):
+    """Within the reach; and among the others some do not keep them."""
+    X, _, _, _ = data()
+    risk = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % (2 if loss == "hinge" else 3)), LOSSES.make(loss))
+    phi, parts = ability(risk, Scored).phi, ability(risk, RowParts)
+    random = np.random.default_rng(8)
+    z = ability(risk, Scored).map.scores(3.0 * random.normal(size=risk.dim))
+    for sigma, reach in ((2.0, 0.1), (10.0, 0.3), (1.0, 0.0)):
+        bends = parts.bends(z, sigma, reach).reshape(ROWS, -1).any(axis=1)
+        assert 0 < np.count_nonzero(bends) < ROWS
+        slope, changed = phi.envelope(z, sigma).slope, np.zeros(ROWS, bool)
+        assert not phi.envelope(z, sigma).curvature[~bends].any()
+        for _ in range(50):
+            other = phi.envelope(z + reach * random.choice([-1.0, 1.0], z.shape), sigma).slope
+            changed |= (np.abs(other - slope) > 1e-12).reshape(ROWS, -1).any(axis=1)
+        assert not np.any(changed & ~bends)
+        assert np.any(changed) == (reach > 0.0)
+
+
+def test_parts_are_for_sums_over_rows():
+    X, _, _, _ = data()
     area = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % 2), LOSSES.make("roc_area"))
-    assert ability(three, RowParts) is None
     assert ability(area, RowParts) is None
     assert ability(area, RowSample) is None
 

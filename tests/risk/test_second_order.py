@@ -68,6 +68,24 @@ def test_gram_blocks_are_those_of_each_score(kind, threads):
     assert DataMap(X, scores_per_row=3).gram_blocks(weights).shape == (3, 6, 6)
 
 
+@pytest.mark.parametrize("kind", ["dense", "csr", "ones"])
+def test_gram_of_several_scores(kind):
+    """Of diag(c) - c c' / sum(c) in each row; w has the scores of an input side by side."""
+    X, table = features(kind)
+    rng = np.random.default_rng(8)
+    weights = rng.random((40, 3)) * (rng.random((40, 3)) < 0.6)
+    weights[::4] = 0.0
+    expected = np.zeros((7, 3, 7, 3))
+    for x, c in zip(np.column_stack([table, np.ones(40)]), weights, strict=True):
+        if c.any():
+            expected += np.einsum("i,jk,l->ijlk", x, np.diag(c) - np.outer(c, c) / c.sum(), x)
+    map = DataMap(X, scores_per_row=3, bias=True)
+    np.testing.assert_allclose(map.gram(weights), expected.reshape(21, 21), atol=1e-12)
+    assert map.active(weights) == np.count_nonzero(weights.any(axis=1))
+    with pytest.raises(IncompatibleError, match="one score per row"):
+        map.gram(weights, np.array([0, 1]))
+
+
 def test_softmax_knows_the_diagonal_of_its_hessian():
     rng = np.random.default_rng(7)
     risk = LinearRisk(Dataset.from_arrays(rng.normal(size=(30, 4)), rng.integers(0, 3, 30)), LOSSES.make("softmax"))

@@ -69,6 +69,58 @@ def test_every_loss_with_a_proximal_map_against_the_bundle(loss, options, free):
     assert solution.lower_bound <= other.objective * (1.0 + 1e-10)
 
 
+def several(rows=400, features=6, classes=4, weights=False, seed=2, **options):
+    """A risk of noisy classes."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, features)) * (random.random((rows, features)) < 0.7)
+    y = np.argmax(X @ random.normal(size=(features, classes)) + random.normal(size=(rows, classes)), axis=1)
+    counts = random.integers(0, 4, rows).astype(float) if weights else None
+    return LinearRisk(Dataset.from_arrays(csr_array(X), y, counts), LOSSES.make("multiclass_hinge", options), bias=True)
+
+
+@pytest.mark.parametrize("cost", [None, ((0, 2, 1), (1, 0, 1), (3, 1, 0))])
+@pytest.mark.parametrize("lam", [1.0, 1e-3, 1e-6])
+def test_several_scores_against_dual_ascent(cost, lam):
+    risk = several(classes=3 if cost else 4, weights=True, cost=cost)
+    solution = TIGHT.minimize(risk, L2(lam))
+    assert solution.status is Status.CONVERGED
+    other = SOLVERS.make("dual_coordinate", {"tolerance": 1e-5, "max_iterations": 100_000}).minimize(risk, L2(lam))
+    assert other.lower_bound <= solution.objective <= other.objective
+    assert all(line.lower_bound <= solution.objective for line in solution.history)
+
+
+def test_several_scores_against_cvxopt():
+    risk = several(rows=60, features=3, classes=3)
+    X = np.column_stack((risk.data.X.to_dense(), np.ones(60)))
+    y, lam, m, d = risk.data.targets.y.astype(int), 0.02, 60, 12
+    P = np.zeros((d + m, d + m))
+    P[:d, :d] = lam * np.eye(d)
+    q = np.concatenate((np.zeros(d), np.full(m, 1.0 / m)))
+    lines, limits = [], []
+    for i in range(m):
+        for k in range(3):  # cost(y_i, k) + <w_k - w_y, x_i> <= t_i
+            line = np.zeros((4, 3))
+            line[:, k] += X[i]
+            line[:, y[i]] -= X[i]
+            lines.append(np.concatenate((line.ravel(), -np.eye(m)[i])))
+            limits.append(-float(k != y[i]))
+    parts = map(cvxopt.matrix, (P, q, np.array(lines), np.array(limits)))
+    optimum = cvxopt.solvers.qp(*parts, options=problems.QUIET)["primal objective"]
+    assert TIGHT.minimize(risk, L2(lam)).objective == pytest.approx(optimum, rel=1e-8)
+
+
+def test_several_scores_from_a_sample_and_from_slopes():
+    risk = several(rows=6000, features=10)
+    found = [SemismoothNewton(tolerance=1e-9, sample=share).minimize(risk, L2(1e-5)) for share in (0.0, 0.1)]
+    assert found[0].objective == pytest.approx(found[1].objective, rel=1e-8)
+    assert all(each.status is Status.CONVERGED for each in found)
+    assert found[1].details["steps"] > found[1].iterations
+    sharp = SemismoothNewton(tolerance=1e-8, sigma=1e3)
+    again = sharp.minimize(risk, L2(1e-5), start=found[0].w, slope=found[0].details["slope"])
+    assert again.iterations <= 3
+    assert again.history[0].relative_gap < 1e-7
+
+
 def test_a_free_intercept_is_that_of_a_kernel_machine():
     risk = FreeIntercept(made(rows=150))
     lam = 1e-2
@@ -125,9 +177,11 @@ def test_what_is_missing_is_told():
     wide = LinearRisk(Dataset.from_arrays(csr_array((4, 9000)), np.arange(4) % 2), LOSSES.make("hinge"))
     with pytest.raises(IncompatibleError, match="dual_coordinate"):
         TIGHT.minimize(wide, L2(0.1))
-    three = LinearRisk(Dataset.from_arrays(np.eye(6), np.arange(6) % 3), LOSSES.make("multiclass_hinge"))
+    three = Dataset.from_arrays(np.eye(6), np.arange(6) % 3)
     with pytest.raises(IncompatibleError, match="line_search_bundle"):
-        TIGHT.minimize(three, L2(0.1))
+        TIGHT.minimize(LinearRisk(three, LOSSES.make("weston_watkins")), L2(0.1))
+    with pytest.raises(IncompatibleError, match="one score per row"):
+        TIGHT.minimize(FreeIntercept(LinearRisk(three, LOSSES.make("multiclass_hinge"))), L2(0.1))
 
 
 @pytest.mark.parametrize("free", [False, True])
