@@ -113,7 +113,9 @@ FORMULAS: Mapping[str, Formula] = {
         "96 dim + 72 scores + 16 dim^2 / K", lambda s: 96 * s.dim + 72 * s.scores + 16 * s.dim**2 / s.K
     ),
     "newton": Formula("96 dim + 72 scores", lambda s: 96 * s.dim + 72 * s.scores),
-    "semismooth_newton": Formula("10 dim^2 + 96 rows + 0.3 data", lambda s: 10 * s.dim**2 + 96 * s.rows + 0.3 * s.data),
+    "semismooth_newton": Formula(
+        "10 dim^2 + 96 scores + 0.3 data", lambda s: 10 * s.dim**2 + 96 * s.scores + 0.3 * s.data
+    ),
     "irls": Formula("96 dim + 48 scores", lambda s: 96 * s.dim + 48 * s.scores),
     "nonlinear_cg": Formula("72 dim + 40 scores", lambda s: 72 * s.dim + 40 * s.scores),
     "proximal_gradient": Formula("80 dim + 32 scores", lambda s: 80 * s.dim + 32 * s.scores),
@@ -143,6 +145,7 @@ CASES: tuple[Case, ...] = (
     Case("newton", 20_000, 700, loss="softmax", classes=20),
     square("semismooth_newton", loss="hinge", options={"max_iterations": 4}),
     tall("semismooth_newton", loss="hinge"),
+    Case("semismooth_newton", 1_000_000, 20, loss="multiclass_hinge", classes=4),
     *_both("irls"),
     *_both("nonlinear_cg"),
     *_both("proximal_gradient", regularizer="l1"),

@@ -163,19 +163,23 @@ class RowPart:
     map, phi : of these rows; with a free intercept before the minimisation over b, as in `Profiled`.
     restrict : from scores of all rows to those of these.
     rows : how many.
+    parts : to take some of them out in turn.
     """
 
     map: LinearMap
     phi: ScoreFunction
     restrict: Callable[[Scores], Scores]
     rows: int
+    parts: RowParts
 
 
 class RowParts(Protocol):
     """The ability to take some of the rows out, those that still matter to a solver; one process only."""
 
-    rows: int
-    """Number of rows."""
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        ...
 
     def part(self, weights: Scores) -> RowPart:
         """A copy of the rows of weight other than 0; with several scores per row, of any weight other than 0."""
@@ -186,6 +190,10 @@ class RowParts(Protocol):
 
         Only where phi is `proximal`.
         """
+        ...
+
+    def products(self) -> NDArray[np.float64]:
+        """A A' of one score: the inner products of what the rows' scores are made of, a new (rows, rows) matrix."""
         ...
 
 

@@ -240,7 +240,7 @@ def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:
 def _row_parts(risk: LinearRisk) -> ChosenParts | None:
     if risk.loss.decomposes != "rows" or risk.layout.extra:
         return None
-    return ChosenParts(risk.data.X, risk.bound, risk._map_of, risk.mass, risk._workers)
+    return ChosenParts(risk.data.X, risk.bound, risk.rows_map.alike, risk.mass, risk._workers)
 
 
 def _row_sample(risk: LinearRisk) -> DrawnRows | None:

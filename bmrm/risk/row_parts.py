@@ -13,7 +13,9 @@ from bmrm.data.matrix import Csr, Matrix
 from bmrm.kernels.csr import active_rows
 from bmrm.kernels.vectors import plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import LinearMap, RowPart
+from bmrm.problem import RowPart
+from bmrm.risk.linear_map import DataMap
+from bmrm.risk.row_products import row_products
 from bmrm.risk.score_function import BoundLoss, LossPhi
 
 Array = NDArray[np.float64]
@@ -33,7 +35,7 @@ class ChosenParts:
 
     X: Matrix
     bound: BoundLoss
-    map_of: Callable[[Matrix], LinearMap]
+    map_of: Callable[[Matrix], DataMap]
     mass: float
     workers: Workers
 
@@ -46,11 +48,17 @@ class ChosenParts:
         """The rows of weight other than 0, copied."""
         rows = active_rows(plain(weights if weights.ndim == 1 else np.abs(weights).sum(axis=1)))
         X = self.X.select(rows) if isinstance(self.X, Csr) else self.X[rows]
-        phi = LossPhi(self.bound.some(rows), self.mass, self.workers)
-        return RowPart(self.map_of(X), phi, lambda scores: scores[rows], int(rows.size))
+        part = ChosenParts(X, self.bound.some(rows), self.map_of, self.mass, self.workers)
+        phi = LossPhi(part.bound, self.mass, self.workers)
+        return RowPart(self.map_of(X), phi, lambda scores: scores[rows], int(rows.size), part)
 
     def bends(self, z: Array, sigma: float, reach: float) -> Array:
         """Of the loss."""
         whole: Any = self.bound.whole
         found: Array = whole.bends(z, sigma, reach)
         return found
+
+    def products(self) -> Array:
+        """Of the inputs."""
+        map = self.map_of(self.X)
+        return row_products(self.X, map.columns, map.bias)

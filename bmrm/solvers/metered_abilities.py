@@ -96,6 +96,8 @@ class MeteredParts:
 
     inner: RowParts
     count: Count
+    pass_: float = 1.0
+    """What a pass over these rows is of one over all."""
 
     @property
     def rows(self) -> int:
@@ -103,11 +105,15 @@ class MeteredParts:
 
     def part(self, weights: Scores) -> RowPart:
         part = self.count.timed(0.0, self.inner.part, weights)
-        half = 0.5 * part.rows / max(1, self.inner.rows)
-        return replace(part, map=MeteredMap(part.map, self.count, half), phi=MeteredPhi(part.phi, self.count))
+        half = 0.5 * self.pass_ * part.rows / max(1, self.inner.rows)
+        map, phi = MeteredMap(part.map, self.count, half), MeteredPhi(part.phi, self.count)
+        return replace(part, map=map, phi=phi, parts=MeteredParts(part.parts, self.count, 2.0 * half))
 
     def bends(self, z: Scores, sigma: float, reach: float) -> Scores:
         return self.count.timed(0.0, self.inner.bends, z, sigma, reach)
+
+    def products(self) -> NDArray[np.float64]:
+        return self.count.timed(0.5 * self.pass_, self.inner.products)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -10,10 +11,13 @@ from bmrm.problem import Envelope, LinearMap, RowPart, RowParts, ScoreFunction, 
 from bmrm.solvers.centring import Trial, centre
 from bmrm.solvers.curved_search import step_length
 from bmrm.solvers.line_search import Along
+from bmrm.solvers.newton_rows import rank_of, step_by_rows
 from bmrm.solvers.newton_system import add_to_diagonal, newton_step
 
 NOISE = 1e-14
 """Rounding of a sum of differences, relative to the largest of its values."""
+MANY, FEW = 400, 0.7
+"""Dimensions from which on it pays to look at the rows, and their rank, over dimensions, up to which it does."""
 FLAT = 0.2
 """Share of the derivative that the search along a step may leave."""
 
@@ -27,6 +31,7 @@ class Model:
     map, phi, l2 : R(w) = phi(A w), and lambda.
     free : whether there is a b, a free intercept.
     tilt, lean : the slopes of rows that are not looked at, pulled back and summed; None and 0 where all are.
+    parts : of these rows; None where they cannot be parted.
     """
 
     map: LinearMap
@@ -35,6 +40,7 @@ class Model:
     free: bool
     tilt: Vector | None = None
     lean: float = 0.0
+    parts: RowParts | None = None
 
     def constant(self, b: float) -> Scores:
         """Scores that are all b."""
@@ -134,9 +140,13 @@ class Multipliers:
     def step(self) -> float:
         """A Newton step; how far it went along the direction, 0.0 where rounding forbids any.
 
-        1 pass, and the Gram matrix of the rows at a kink.
+        1 pass, and the Gram matrix of the rows at a kink, or their inner products where these are few.
         """
         model, curvature, gradient = self.model, self.envelope.curvature, self.gradient
+        can = model.parts is not None and not model.free and self.w.size >= MANY
+        if can and 0 < rank_of(curvature) <= FEW * self.w.size:
+            part = cast(RowParts, model.parts).part(curvature)
+            return self.go(step_by_rows(part, part.restrict(curvature), gradient, model.l2), 0.0)
         hessian = model.map.gram(curvature)
         if not np.all(np.isfinite(hessian)):
             return 0.0
@@ -236,7 +246,7 @@ class Multipliers:
         envelope = part.phi.envelope(z, self.sigma)
         pulled = part.map.pull_back(envelope.slope)
         lean = -float(part.phi.total(envelope.slope)[0]) + self.rest if self.model.free else 0.0
-        model = Model(part.map, part.phi, self.model.l2, self.model.free, self.pulled - pulled, lean)
+        model = Model(part.map, part.phi, self.model.l2, self.model.free, self.pulled - pulled, lean, part.parts)
         return Multipliers(model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, pulled, self.rest)
 
 

@@ -83,7 +83,7 @@ class Run:
         if not done and fresh:
             found = start_from_sample(self.options, monitor, steady=True, exact=True)
             if found is not None:
-                sampled = goal.at(found[0], goal.map.scores(found[0]), point.b)
+                sampled = goal.at(found.w, goal.map.scores(found.w), point.b)
                 point = sampled if sampled.objective < point.objective else point
                 done = self._note(point)
         while not done:

@@ -88,7 +88,7 @@ class ProximalNewton(IterativeSolver):
                 else None
             )
             if found is not None:
-                run.start = found[0]
+                run.start = found.w
             return _GramRun(self, run, l1, l2).go()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,16 @@ SMALL = 150_000
 """Entries up to which there is no sample then: an iteration on all rows costs no more than its calls."""
 
 
-def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: bool = False) -> tuple[Vector, int] | None:
-    """Where a sample of the rows has its minimum, roughly, and their number; None without a sample worth taking.
+class Start(NamedTuple):
+    """Where a sample of so many rows has its minimum, roughly, and J of the sample there."""
+
+    w: Vector
+    rows: int
+    objective: float
+
+
+def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: bool = False) -> Start | None:
+    """The minimum of a sample of the rows; None without a sample worth taking.
 
     The minimum of n rows is about dim / n (relative) lower than their share in the minimum of all rows: what goes
     beyond is learned by heart. So the sample is left when its gap is less, or, where J falls steadily, what an
@@ -54,7 +62,7 @@ def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: boo
     except (InputError, IncompatibleError):  # one class only, or weights of 0
         return None
     monitor.risk.count.passes += found.passes * rows / offer.rows
-    return found.w, rows
+    return Start(found.w, rows, found.objective)
 
 
 def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:

@@ -14,13 +14,14 @@ from bmrm.solvers.semismooth_newton_run import Run
 
 @register(
     "semismooth_newton",
-    problem="losses of one score with a proximal map, kinked or smooth; l2; few features",
+    problem="losses of one score with a proximal map, kinked or smooth, and multiclass_hinge; l2; few features",
     needs="Scored with a proximal map; a dense Hessian",
     certificate="the multipliers, which are slopes of the loss: a plane, by eq. 15 of the KDD paper",
-    cost="1 pass and Newton steps: the Gram matrix of the rows at a kink, a Cholesky factor, 1 pass over rows near one",
+    cost="1 pass and Newton steps: the Gram matrix of the rows at a kink, or their inner products, a Cholesky factor,"
+    " 1 pass over rows near one",
     source="Li, Sun & Toh 2018",
     abilities=("Scored",),
-    refuses=("kinked regularizer", "not strongly convex"),
+    refuses=("kinked regularizer", "not strongly convex", "free intercept with several scores"),
 )
 @dataclass(frozen=True)
 class SemismoothNewton(IterativeSolver):
@@ -31,7 +32,9 @@ class SemismoothNewton(IterativeSolver):
         minimise over w:   lambda/2 ||w||^2 + env(z(w)),   env(z) = min over f of phi(f) + sigma/(2 mass) ||f - z||^2
 
     whose gradient is lambda w + A'u with u = env'(z), a subgradient of phi at the minimising f. Newton's matrix
-    lambda + A' env''(z) A counts only the rows at a kink of a piecewise linear loss, and shrinks to few. Then s
+    lambda + A' env''(z) A counts only the rows at a kink of a piecewise linear loss, and shrinks to few; where these
+    are fewer than dimensions, the system is solved in their inner products (Woodbury). With several scores per row
+    env'' is a matrix for each row, diag(c) - c c' / sum(c) over the classes at the kink. Then s
     becomes u, and sigma grows. At every step u proves the bound -phi*(u) - ||A'u||^2 / (2 lambda); the gap splits into
     what the subproblem lacks, ||gradient||^2 / (2 lambda), and what the multipliers lack, and a subproblem is left as
     soon as the first is the smaller.
@@ -43,9 +46,10 @@ class SemismoothNewton(IterativeSolver):
     `steps`.
 
     With `sample`, a sample of the rows gives the start. A free intercept is a variable of the subproblems that the
-    regularizer does not touch.
+    regularizer does not touch (one score per row).
 
-    Memory: 10 dim^2 + 96 rows + 0.3 data bytes, data those of the rows, of which it copies some.
+    Memory: 10 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data those of the rows,
+    of which it copies some.
 
     Parameters
     ----------
@@ -59,7 +63,8 @@ class SemismoothNewton(IterativeSolver):
     ------
     IncompatibleError
         Where the risk has no proximal map (`line_search_bundle` or `lbfgs` would do), more features than a dense matrix
-        can hold (`dual_coordinate`), or the regularizer is not `l2` (`bundle`).
+        can hold, or several scores per row and a free intercept (`dual_coordinate`), or the regularizer is not `l2`
+        (`bundle`).
     """
 
     superlinear: ClassVar[bool] = True

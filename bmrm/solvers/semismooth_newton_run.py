@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bmrm.problem import Elastic, IncompatibleError, Profiled, RowParts, Scored, Scores, Solution, Vector, provides
 from bmrm.solvers.monitor import ROUNDING, Monitor
 from bmrm.solvers.multipliers import Model, Multipliers
-from bmrm.solvers.row_start import start_from_sample
+from bmrm.solvers.row_start import Start, start_from_sample
 
 if TYPE_CHECKING:
     from bmrm.solvers.semismooth_newton import SemismoothNewton
@@ -20,7 +20,8 @@ NEAR = 4.0
 WIDEST = 8192
 """Features beyond which the dense matrix takes more than half a gigabyte."""
 SHARP = 2.0
-"""First penalty after a start from n rows, times sqrt(dim / n): their scores are about as far from the right ones."""
+"""First penalty after a start from n rows, times sqrt(dim / n): their scores are about as far from the right ones;
+the less, the lower their minimum is than J there, which tells of rows learned by heart."""
 EASY = 3
 """Newton steps up to which a subproblem was easy, so that the penalty may grow faster."""
 UNITS = 40
@@ -72,22 +73,21 @@ class Run:
                 f" {WIDEST} are allowed; use dual_coordinate or line_search_bundle"
             )
         self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
-        self.model = Model(part.map, part.phi, regularizer.l2, profiled is not None)
         self.parts = risk.ability(RowParts)
+        self.model = Model(part.map, part.phi, regularizer.l2, profiled is not None, parts=self.parts)
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
 
     def go(self, fresh: bool) -> Solution:
         """The whole run."""
         monitor, options = self.monitor, self.options
-        state = self._first(monitor.start, options.sigma, self.slope)
+        state = self._first(monitor.start)
         self._note(state)
         done = monitor.record()
         if not done and fresh:
             found = start_from_sample(options, monitor, steady=False)
             if found is not None:
-                w, rows = found
-                state = self._first(w, max(options.sigma, SHARP * math.sqrt(rows / monitor.risk.dim)))
+                state = self._sampled(found)
                 self._note(state)
                 done = monitor.record()
         lost, missing, before = False, math.inf, 0
@@ -114,12 +114,22 @@ class Run:
         details = {"slope": state.envelope.slope, "penalties": self.penalties, "steps": self.steps}
         return monitor.solution(options.name, details=details)  # type: ignore[attr-defined]
 
-    def _first(self, w: Vector, sigma: float, slope: Scores | None = None) -> Multipliers:
-        """The point w with the penalty `sigma` in units of the loss there.
+    def _first(self, w: Vector) -> Multipliers:
+        """The point w with the first penalty."""
+        f = self.model.map.scores(w)
+        return Multipliers.at(self.model, w, self.options.sigma * self._unit(f), self.slope, f=f)
 
-        The unit is the penalty with which the envelope has half the value of the loss: 1 for a hinge at score 0.
-        """
-        phi, f = self.model.phi, self.model.map.scores(w)
+    def _sampled(self, found: Start) -> Multipliers:
+        """The minimum of a sample, with the penalty that suits what it knows of all rows."""
+        f = self.model.map.scores(found.w)
+        sigma, unit = self.options.sigma, self._unit(f)
+        state = Multipliers.at(self.model, found.w, sigma * unit, f=f)
+        sharp = SHARP * math.sqrt(found.rows / self.monitor.risk.dim) * found.objective / state.objective()
+        return Multipliers.at(self.model, found.w, sharp * unit, f=f) if sharp > sigma else state
+
+    def _unit(self, f: Scores) -> float:
+        """The penalty with which the envelope has half the value of the loss: 1 for a hinge at score 0."""
+        phi = self.model.phi
         value = phi.value_and_slope(f)[0]
         unit, factor = 1.0, math.nan
         for _ in range(UNITS if 0.0 < value < math.inf else 0):
@@ -129,7 +139,7 @@ class Run:
                 break
             factor = wanted
             unit *= factor
-        return Multipliers.at(self.model, w, sigma * unit, slope, f=f)
+        return unit
 
     def _improved(self, state: Multipliers) -> tuple[bool, Multipliers]:
         """A Newton step, or as many on the rows near a kink as solve the subproblem for these; whether it moved."""

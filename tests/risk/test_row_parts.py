@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Profiled, RowParts, RowSample, Scored, ability
+from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 
@@ -84,6 +85,24 @@ def test_parts_are_for_sums_over_rows():
     area = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % 2), LOSSES.make("roc_area"))
     assert ability(area, RowParts) is None
     assert ability(area, RowSample) is None
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "csr", "thin", "ones"])
+def test_products_are_those_of_the_scaled_inputs(kind, scaled):
+    random = np.random.default_rng(9)
+    table = random.normal(size=(ROWS, 30)) * (random.random((ROWS, 30)) < (0.05 if kind == "thin" else 0.5))
+    table = (table != 0.0).astype(float) if kind == "ones" else table
+    columns = Columns(scale=random.random(30) + 0.5, shift=random.normal(size=30)) if scaled else Columns()
+    X = table if kind == "dense" else csr_array(table)
+    risk = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % 2), LOSSES.make("hinge"), bias=True, columns=columns)
+    inputs = (table - columns.shift) * columns.scale if scaled else table
+    inputs = np.column_stack([inputs, np.ones(ROWS)])
+    parts = ability(risk, RowParts)
+    np.testing.assert_allclose(parts.products(), inputs @ inputs.T, atol=1e-12)
+    some = parts.part((np.arange(ROWS) % 3 == 1).astype(float))
+    np.testing.assert_allclose(some.parts.products(), inputs[1::3] @ inputs[1::3].T, atol=1e-12)
+    assert some.parts.rows == some.rows
 
 
 def test_a_free_intercept_gives_the_parts_before_it_is_minimised_over():

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, Profiled, Scored, Status, ability
+from bmrm.problem import IncompatibleError, Profiled, RowParts, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
@@ -20,6 +20,7 @@ from bmrm.solvers import SOLVERS
 from bmrm.solvers.centring import Trial, centre
 from bmrm.solvers.curved_search import step_length
 from bmrm.solvers.multipliers import Model, Multipliers
+from bmrm.solvers.newton_rows import rank_of, step_by_rows, vectors_of
 from bmrm.solvers.newton_system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton
 from tests import problems
@@ -195,6 +196,38 @@ def test_the_step_is_newtons(free):
     assert np.abs(state.gradient).max() < 1e-14
     assert abs(state.rest) < 1e-14
     assert state.objective() - state.bound >= -1e-15
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multiclass_hinge"])
+def test_the_step_by_rows_is_that_of_the_dense_matrix(loss):
+    risk = several(rows=40) if loss == "multiclass_hinge" else made(rows=40)
+    scored, parts = ability(risk, Scored), ability(risk, RowParts)
+    random = np.random.default_rng(3)
+    f = scored.map.scores(random.normal(size=risk.dim))
+    # with several scores as a smooth loss would have them: unequal, and not all classes
+    curvature = random.random(f.shape) * (random.random(f.shape) < 0.6)
+    rows, vectors = vectors_of(curvature)
+    assert len(rows) == rank_of(curvature)
+    if curvature.ndim == 2:
+        for i, c in enumerate(curvature):
+            whole = np.diag(c) - np.outer(c, c) / max(c.sum(), 1e-300)
+            np.testing.assert_allclose(vectors[rows == i].T @ vectors[rows == i], whole, atol=1e-15)
+    part, gradient = parts.part(curvature), random.normal(size=risk.dim)
+    step = step_by_rows(part, part.restrict(curvature), gradient, 0.01)
+    hessian = scored.map.gram(curvature) + 0.01 * np.eye(risk.dim)
+    np.testing.assert_allclose(step, -np.linalg.solve(hessian, gradient), rtol=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multiclass_hinge"])
+def test_few_rows_in_many_dimensions(loss):
+    """Where steps go by rows."""
+    random = np.random.default_rng(5)
+    X, y = random.normal(size=(120, 700)), np.arange(120) % (2 if loss == "hinge" else 3)
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(loss))
+    solution = SemismoothNewton(tolerance=1e-9).minimize(risk, L2(1e-3))
+    assert solution.status is Status.CONVERGED
+    other = SOLVERS.make("dual_coordinate", {"tolerance": 1e-8}).minimize(risk, L2(1e-3))
+    assert solution.objective == pytest.approx(other.objective, rel=1e-7)
 
 
 def test_centre_finds_the_zero_or_the_jump():

@@ -1,0 +1,41 @@
+"""A A' of a few rows: their inner products, for Newton's systems of fewer rows than dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr, Matrix
+from bmrm.risk.columns import Columns
+
+Array = NDArray[np.float64]
+OPEN = 0.1
+"""Share of the columns in a row from which BLAS on full rows beats a product of sparse matrices."""
+
+
+def row_products(X: Matrix, columns: Columns, bias: bool) -> Array:
+    """The inner products of the rows' inputs, scaled features and the bias, (rows, rows)."""
+    if isinstance(X, Csr) and X.nnz <= OPEN * X.rows * X.columns:
+        found = _of_sparse(X, columns)
+    else:
+        table = np.array(X.to_dense() if isinstance(X, Csr) else X, np.float64)
+        if columns.shift is not None:
+            table -= columns.shift
+        if columns.scale is not None:
+            table *= columns.scale
+        found = table @ table.T
+    return found + 1.0 if bias else found
+
+
+def _of_sparse(X: Csr, columns: Columns) -> Array:
+    """With (x - s)(y - s) = xy - xs - ys + ss, the shift being scaled, too."""
+    scaled = X.to_scipy().astype(np.float64)
+    scale = np.ones(X.columns) if columns.scale is None else columns.scale
+    if columns.scale is not None:
+        scaled = scaled.multiply(scale[None, :]).tocsr()
+    found: Array = (scaled @ scaled.T).toarray()
+    if columns.shift is not None:
+        shift = columns.shift * scale
+        along = scaled @ shift
+        found += float(shift @ shift) - along[:, None] - along[None, :]
+    return found
