@@ -56,7 +56,8 @@ class LinearMap(Protocol):
     def gram(self, weights: Scores, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """A' diag(weights) A, dense (dim, dim) and symmetric, or its part for some increasing `columns`.
 
-        Half a pass and the products of the entries of each row; rows of weight 0 are skipped. For one score per row.
+        Half a pass and the products of the entries of each row; rows of weight 0 are skipped. With several scores per
+        row weights c stand for diag(c) - c c' / sum(c), and all columns are taken: a Gram matrix for each two scores.
         """
         ...
 
@@ -69,7 +70,7 @@ class LinearMap(Protocol):
         ...
 
     def active(self, weights: Scores) -> int:
-        """How many rows have a weight other than 0; for one score per row. No product with the data."""
+        """How many rows have a weight other than 0, or several of which one is. No product with the data."""
         ...
 
 
