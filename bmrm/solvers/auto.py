@@ -26,7 +26,7 @@ from bmrm.solvers.monitor import IterativeSolver
 from bmrm.solvers.relay import CHAINED, Chains
 
 FASTEST = 2
-"""So many of the presumably fastest are tried before what fits any problem."""
+"""So many of the presumably fastest, with different ends, are tried before what fits any problem."""
 
 
 @register(
@@ -61,7 +61,7 @@ class Auto(IterativeSolver):
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""
         case = case_of(risk, regularizer, max(self.tolerance, 1e-9))
-        measured = [] if case is None else ranked(case)[:FASTEST]
+        measured = [] if case is None else _apart(ranked(case))[:FASTEST]
         order = tuple(dict.fromkeys(measured + self._by_rule(risk, regularizer)))
         if not order:
             raise IncompatibleError(
@@ -88,6 +88,14 @@ class Auto(IterativeSolver):
         if provides(regularizer, HasMaster):
             names.append("bundle" if scored is None else "line_search_bundle")
         return names
+
+
+def _apart(names: list[str]) -> list[str]:
+    """The first name of those that end with the same solver: what was too slow at the end of one is so in another."""
+    ends: dict[str, str] = {}
+    for name in names:
+        ends.setdefault(name.split(CHAINED)[-1], name)
+    return list(ends.values())
 
 
 RULES = {

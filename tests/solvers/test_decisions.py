@@ -15,8 +15,9 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers import SOLVERS, decisions
+from bmrm.solvers import SOLVERS, auto, decisions
 from bmrm.solvers.decisions import Case, Measured, case_of, kind_of, ranked
+from bmrm.solvers.relay import Chains
 
 
 def risk_of(loss: str, rows: int = 50) -> LinearRisk:
@@ -142,3 +143,20 @@ def test_beyond_all_measurements_the_nearest_edge_counts():
     assert ranked(Case("k", (0.0, 4.0 + 100.0)), table)[0] == ranked(Case("k", (0.0, 4.0)), table)[0]
     assert ranked(Case("k", (-50.0, 0.0)), table)[0] == "a"
     assert ranked(Case("k", (3.0, 50.0)), table)[0] == "b"
+
+
+def test_auto_tries_solvers_that_end_differently(tmp_path, monkeypatch):
+    """The first of those that end with the bundle, the fastest of the others, then what fits any hinge."""
+    risk, regularizer = risk_of("hinge"), L2(0.1)
+    case = case_of(risk, regularizer, 1e-3)
+    assert case is not None
+    seconds = {"line_search_bundle": 1.0, "lbfgs > line_search_bundle": 1.1, "semismooth_newton": 1.2, "bundle": 9.0}
+    path = tmp_path / "decisions.jsonl"
+    path.write_text(json.dumps({"kind": case.kind, "place": case.place, "seconds": seconds}) + "\n")
+    monkeypatch.setattr(decisions, "TABLE", path)
+    decisions._measurements.cache_clear()
+    made = []
+    monkeypatch.setattr(auto, "Chains", lambda **options: made.append(options["names"]) or Chains(**options))
+    auto.Auto(tolerance=1e-3).minimize(risk, regularizer)
+    decisions._measurements.cache_clear()
+    assert made == [("line_search_bundle", "semismooth_newton", "dual_coordinate")]
