@@ -96,7 +96,7 @@ class MeteredParts:
 
     inner: RowParts
     count: Count
-    pass_: float = 1.0
+    share: float = 1.0
     """What a pass over these rows is of one over all."""
 
     @property
@@ -105,7 +105,7 @@ class MeteredParts:
 
     def part(self, weights: Scores) -> RowPart:
         part = self.count.timed(0.0, self.inner.part, weights)
-        half = 0.5 * self.pass_ * part.rows / max(1, self.inner.rows)
+        half = 0.5 * self.share * part.rows / max(1, self.inner.rows)
         map, phi = MeteredMap(part.map, self.count, half), MeteredPhi(part.phi, self.count)
         return replace(part, map=map, phi=phi, parts=MeteredParts(part.parts, self.count, 2.0 * half))
 
@@ -113,7 +113,7 @@ class MeteredParts:
         return self.count.timed(0.0, self.inner.bends, z, sigma, reach)
 
     def products(self) -> NDArray[np.float64]:
-        return self.count.timed(0.5 * self.pass_, self.inner.products)
+        return self.count.timed(0.5 * self.share, self.inner.products)
 
 
 @dataclass(frozen=True)

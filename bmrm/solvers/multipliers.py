@@ -17,7 +17,8 @@ from bmrm.solvers.newton_system import add_to_diagonal, newton_step
 NOISE = 1e-14
 """Rounding of a sum of differences, relative to the largest of its values."""
 MANY, FEW = 400, 0.7
-"""Dimensions from which on it pays to look at the rows, and their rank, over dimensions, up to which it does."""
+"""Steps by rows: dimensions below which the dense matrix is cheap in any case, and the largest rank of the rows over
+dimensions."""
 FLAT = 0.2
 """Share of the derivative that the search along a step may leave."""
 

@@ -250,3 +250,18 @@ def test_envelopes_along_a_step(loss):
                 (loss_there, _, square), slope, _ = whole.envelope(z + t * step, sigma)
                 assert value == pytest.approx(loss_there + 0.5 * sigma * square, rel=1e-12)
                 assert derivative == pytest.approx(np.sum(slope * step), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ENVELOPED, ids=str)
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_slopes_prove_planes_below_the_loss(loss, sigma):
+    """<slope, g> - conjugate <= loss(g) for every g, with equality at f (Fenchel)."""
+    rng = np.random.default_rng(13)
+    for classes in classes_of(loss):
+        whole, _, z = enveloped(loss, classes, sigma)
+        (value, product, _), slope, _ = whole.envelope(z, sigma)
+        f = z - slope / sigma
+        assert np.sum(slope * f) - (product - value) == pytest.approx(whole.value_and_slope(f)[0], rel=1e-9)
+        for far in (1e-3 / sigma, 1.0, 100.0):
+            g = f + far * rng.normal(size=f.shape)
+            assert np.sum(slope * g) - (product - value) <= whole.value_and_slope(g)[0] * (1.0 + 1e-12) + 1e-10

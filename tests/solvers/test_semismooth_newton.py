@@ -110,18 +110,6 @@ def test_several_scores_against_cvxopt():
     assert TIGHT.minimize(risk, L2(lam)).objective == pytest.approx(optimum, rel=1e-8)
 
 
-def test_several_scores_from_a_sample_and_from_slopes():
-    risk = several(rows=6000, features=10)
-    found = [SemismoothNewton(tolerance=1e-9, sample=share).minimize(risk, L2(1e-5)) for share in (0.0, 0.1)]
-    assert found[0].objective == pytest.approx(found[1].objective, rel=1e-8)
-    assert all(each.status is Status.CONVERGED for each in found)
-    assert found[1].details["steps"] > found[1].iterations
-    sharp = SemismoothNewton(tolerance=1e-8, sigma=1e3)
-    again = sharp.minimize(risk, L2(1e-5), start=found[0].w, slope=found[0].details["slope"])
-    assert again.iterations <= 3
-    assert again.history[0].relative_gap < 1e-7
-
-
 def test_a_free_intercept_is_that_of_a_kernel_machine():
     risk = FreeIntercept(made(rows=150))
     lam = 1e-2
@@ -152,17 +140,19 @@ def test_unscaled_features_reach_a_tight_gap():
     assert solution.status is Status.CONVERGED
 
 
-def test_starts_from_a_sample_and_follows_rows_near_kinks():
+@pytest.mark.parametrize(("make", "features", "lam"), [(made, 20, 1e-4), (several, 10, 1e-5)])
+def test_starts_from_a_sample_and_follows_rows_near_kinks(make, features, lam):
     """The same optimum from a sample or not, and mostly steps on few rows, so that passes are fewer than steps."""
-    risk = made(rows=6000, features=20)
-    found = [SemismoothNewton(tolerance=1e-9, sample=share).minimize(risk, L2(1e-4)) for share in (0.0, 0.05)]
+    risk = make(rows=6000, features=features)
+    found = [SemismoothNewton(tolerance=1e-9, sample=share).minimize(risk, L2(lam)) for share in (0.0, 0.05)]
     assert found[0].objective == pytest.approx(found[1].objective, rel=1e-8)
     assert all(each.status is Status.CONVERGED for each in found)
     assert found[1].details["steps"] > found[1].iterations
 
 
-def test_slopes_of_a_solution_are_a_start():
-    risk = made(rows=2000)
+@pytest.mark.parametrize("make", [made, several])
+def test_slopes_of_a_solution_are_a_start(make):
+    risk = make(rows=2000)
     first = TIGHT.minimize(risk, L2(1e-4))
     sharp = SemismoothNewton(tolerance=1e-8, sigma=1e3)
     again = sharp.minimize(risk, L2(1e-4), start=first.w, slope=first.details["slope"])
