@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +26,7 @@ from bmrm.problem import (
     relative_gap,
 )
 from bmrm.registry import check_parameters, parameter
+from bmrm.solvers.interrupt import Interrupt
 from bmrm.solvers.metered import MeteredRisk
 
 PATIENCE = 60
@@ -91,7 +90,7 @@ class Monitor:
     patience: int = PATIENCE
     _begin: float = field(default_factory=time.perf_counter)
     _idle: int = 0
-    _interrupt: _Interrupt = field(default_factory=lambda: _Interrupt())
+    _interrupt: Interrupt = field(default_factory=Interrupt)
 
     def __post_init__(self) -> None:
         self.w = self.start
@@ -224,31 +223,3 @@ def _moved(before: Iteration, now: Iteration) -> bool:
     down = before.objective - now.objective > scale if math.isfinite(before.objective) else True
     up = now.lower_bound - before.lower_bound > scale if math.isfinite(now.lower_bound) else False
     return bool(down or up)
-
-
-class _Interrupt:
-    """Ctrl-C as a flag while a solver runs; a second Ctrl-C is a KeyboardInterrupt as ever.
-
-    Only in the main thread, and only where Ctrl-C has Python's own meaning: a host's handler is left alone.
-    """
-
-    def __init__(self) -> None:
-        self.raised = False
-        self._ours = False
-
-    def __enter__(self) -> _Interrupt:
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._handle)
-            self._ours = True
-        return self
-
-    def __exit__(self) -> None:
-        if self._ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            self._ours = False
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.raised:
-            raise KeyboardInterrupt
-        self.raised = True

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from bmrm.problem import BmrmError, Scored, Status, Traffic, ability, relative_gap
 from bmrm.regularizers.l2 import L2
 from bmrm.solvers.bundle import Bundle
+from bmrm.solvers.interrupt import Interrupt
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 from bmrm.solvers.metered import MeteredRisk
 from tests import problems
@@ -99,3 +101,38 @@ def test_relative_gap():
     assert relative_gap(1.0, -np.inf) == np.inf
     assert relative_gap(np.inf, 0.0) == np.inf
     assert relative_gap(0.0, 0.0) == 0.0
+
+
+def press_again():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(1e-3)  # the handler runs between two instructions
+
+
+def test_what_is_around_solvers_shares_their_flag_and_never_loses_a_point():
+    with Interrupt(around=True) as outer:
+        solution = Bundle(tolerance=1e-9).minimize(risk(), L2(1e-3), callback=press_ctrl_c)
+        assert solution.status is Status.INTERRUPTED
+        press_again()
+        press_again()
+        assert outer.raised
+        assert Bundle().minimize(risk(), L2(1e-3)).iterations == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_ends_a_solver_inside_at_once():
+    def impatient(line):
+        press_again()
+        press_again()
+
+    with Interrupt(around=True), pytest.raises(KeyboardInterrupt):
+        Bundle().minimize(risk(), L2(1e-3), callback=impatient)
+
+
+def test_a_solver_inside_another_does_not_end_the_patience_with_the_outer_one():
+    def inner(line):
+        Bundle().minimize(risk(), L2(1e-3))
+        press_again()
+        press_again()
+
+    with Interrupt(around=True), pytest.raises(KeyboardInterrupt):
+        Bundle().minimize(risk(), L2(1e-3), callback=inner)
