@@ -70,7 +70,7 @@ def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool) -> 
     fit = fit_once if plain["search"] is None else _search(plain).fit
     outcome = train(plain, group, quiet=quiet, fit=fit)
     status = None if outcome is None else outcome.status.name
-    return {"CONVERGED": OK, "NON_FINITE": FAILED}.get(group.broadcast(status), STOPPED)
+    return {"CONVERGED": OK, "NON_FINITE": FAILED, "NOT_CONVEX": FAILED}.get(group.broadcast(status), STOPPED)
 
 
 def _search(plain: dict[str, Any]) -> Search:

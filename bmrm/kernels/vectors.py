@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +40,39 @@ def column_sums(table: Array) -> Array:
 def dot(a: Array, b: Array) -> float:
     """The sum of products of two float64 arrays of one shape."""
     return float(inner(a.ravel(), b.ravel()))
+
+
+@fast_jit
+def _tangents(v, a, w, c):  # type: ignore[no-untyped-def]
+    old, new = 0.0, 0.0
+    for i in range(v.size):
+        step = w[i] - v[i]
+        old += a[i] * step
+        new += c[i] * step
+    return old, new
+
+
+def tangents(v: Array, a: Array, w: Array, c: Array) -> tuple[float, float]:
+    """<a, w - v> and <c, w - v>, for vectors: what the slopes a at v and c at w say of the way between them."""
+    old, new = _tangents(v, a, w, c)
+    return float(old), float(new)
+
+
+@fast_jit
+def _sizes(a, w):  # type: ignore[no-untyped-def]
+    product, size, square = 0.0, 0.0, 0.0
+    for i in range(a.size):
+        term = a[i] * w[i]
+        product += term
+        size += abs(term)
+        square += w[i] * w[i]
+    return product, size, square
+
+
+def dot_and_sizes(a: Array, w: Array) -> tuple[float, float, float]:
+    """<a, w>, the sum of its absolute terms, and the norm of w, for vectors."""
+    product, size, square = _sizes(a, w)
+    return float(product), float(size), math.sqrt(square)
 
 
 def plain(array: Array) -> Array:

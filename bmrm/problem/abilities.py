@@ -125,6 +125,33 @@ class Extent:
         return max(1.0, self.square**2 / max(self.overlap, 1e-300))
 
 
+@dataclass(frozen=True, eq=False)
+class Magnitudes:
+    """What is added, in absolute values, where a risk is evaluated: times the unit roundoff it bounds the rounding.
+
+    Attributes
+    ----------
+    sizes : |A|'|s|, (dim,), with s the slopes of the scores at this point, or so near to it that scores cannot tell.
+    terms : what makes the value besides <sizes, |w|>.
+    length : the number of terms of the longest sum.
+    """
+
+    sizes: Vector
+    terms: float
+    length: float
+
+
+class Rounding(Protocol):
+    """The ability to say what is added, terms that cancel included, where R is evaluated."""
+
+    subject: str
+    """What is evaluated, for messages: `loss NAME`."""
+
+    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
+        """The magnitudes at `w`, with a `constant`, (scores per row,), added to all scores; about 3 passes."""
+        ...
+
+
 class Traffic(Protocol):
     """The ability of a distributed risk to say how long it has waited for the network."""
 

@@ -141,6 +141,8 @@ class SavedPlanes:
     slopes : (planes, dim).
     offsets, blocks : (planes,).
     fingerprint : of the risk (`Identity`).
+    sizes, norms : (planes,), the absolute values of what was added to make the offsets, and the norms of the points
+        where the planes were taken; None where that is not known.
     """
 
     slopes: NDArray[np.float64]
@@ -148,6 +150,8 @@ class SavedPlanes:
     blocks: NDArray[np.int64]
     floors: tuple[float, ...]
     fingerprint: str
+    sizes: Vector | None = None
+    norms: Vector | None = None
 
 
 class Master(Protocol):

@@ -24,6 +24,7 @@ class Status(Enum):
     TIME_LIMIT = "time_limit reached; raise it, or accept the gap reported"
     STALLED = "rounding or a kink stops further progress; the tolerance is out of reach for this solver"
     NON_FINITE = "the objective is not finite at any point tried; scale the features or enlarge lambda"
+    NOT_CONVEX = "values and slopes contradict one another, so that nothing is proved; correct the loss or the risk"
     INTERRUPTED = "stopped from outside; the best point so far is returned"
 
     @property
@@ -33,7 +34,10 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Iteration:
-    """One line of the history; objective is that of the best point so far, seconds since the start."""
+    """One line of the history; objective is that of the best point so far, seconds since the start.
+
+    A bound above the objective by more than rounding explains is left as it is: the run then ends with NOT_CONVEX.
+    """
 
     iteration: int
     objective: float
@@ -56,10 +60,13 @@ class Iteration:
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
-    """(objective - lower_bound) / |objective|, 0 where rounding has put the bound above; inf without a bound."""
-    if not (math.isfinite(objective) and math.isfinite(lower_bound)):
+    """(objective - lower_bound) / |objective|; inf without a bound, or with one above the objective.
+
+    A bound that rounding has put above the objective is to be cut before: any other such bound proves nothing.
+    """
+    if not (math.isfinite(objective) and -math.inf < lower_bound <= objective):
         return math.inf
-    return max(0.0, objective - lower_bound) / max(abs(objective), float(np.finfo(np.float64).tiny))
+    return (objective - lower_bound) / max(abs(objective), float(np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +77,7 @@ class Solution:
     objective: float
     """J(w), evaluated in float64."""
     lower_bound: float
-    """A true lower bound of min J; -inf where there is none."""
+    """A true lower bound of min J, at most the objective; -inf where there is none, as with NOT_CONVEX."""
     status: Status
     iterations: int
     passes: float
@@ -82,7 +89,12 @@ class Solution:
     planes: SavedPlanes | None = field(default=None, repr=False)
     """The planes of a bundle method that was told to keep them."""
     details: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """What a solver records beyond the history, by name; its docstring says what."""
+    """What a solver records beyond the history, by name; its docstring says what.
+
+    With NOT_CONVEX `points` (those of the message), `amount`, what `rounding` explains of it, and `raw_bound`.
+    """
+    message: str = ""
+    """What has contradicted what, where the status is NOT_CONVEX: the loss or risk, the points, the amount."""
 
     @property
     def gap(self) -> float:

@@ -72,11 +72,12 @@ class Bundle(PlaneSolver):
             model, proposal = self.model(run, infima, planes, kept)
             w = run.start
             if proposal is not None:
-                run.raise_bound(proposal.lower_bound)
+                run.raise_bound(*model.proof(proposal))
                 w = run.start if start is not None else proposal.w
             while True:
                 values, slopes = oracle(w)
                 value = float(values.sum())
+                run.fits(w, value, slopes[0] if len(slopes) == 1 else slopes.sum(axis=0))
                 run.improve(w, value + regularizer.value(w))
                 if run.record():
                     return self.finished(run, model, self.name)  # type: ignore[attr-defined]
@@ -87,7 +88,7 @@ class Bundle(PlaneSolver):
                     for block, (a, part) in enumerate(zip(slopes, values, strict=True)):
                         model.add(a, float(part), w, block)
                     proposal = model.solve(master_accuracy(run.relative_gap))
-                run.raise_bound(proposal.lower_bound)
+                run.raise_bound(*model.proof(proposal))
                 w = proposal.w
 
     def _oracle(self, risk: MeteredRisk) -> tuple[Oracle, tuple[float, ...]]:

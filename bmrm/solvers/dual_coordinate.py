@@ -191,7 +191,7 @@ class _Run:
                 self._evaluate(ascent, found)
         if self.free is not None:
             run.objective = min(run.objective, self._objective(run.w, self.scored.map.scores(run.w)))
-        if run.relative_gap <= self.options.tolerance:
+        if run.contradiction is None and run.relative_gap <= self.options.tolerance:
             run.status = Status.CONVERGED
         details = {"slope": ascent.slope(), "sweeps": self.visits}
         return run.solution(self.options.name, details=details)  # type: ignore[attr-defined]
@@ -235,10 +235,11 @@ class _Run:
         w = ascent.weights
         f = self.scored.map.scores(w)
         objective = self._objective(w, f, ascent.constant)
-        bound = self._bound(*ascent.plane())
+        a, b = ascent.plane()
+        bound = self._bound(a, b)
         before, rounding = (run.objective, run.lower_bound), ROUNDING * abs(run.objective)
         run.improve(w, objective)
-        run.raise_bound(bound)
+        run.raise_bound(bound, 2.0 * abs(b) + abs(bound), float(np.linalg.norm(w)))
         gained = before[0] - run.objective > rounding or run.lower_bound - before[1] > rounding
         self.idle = 0 if gained else self.idle + 1
         ratio = (objective - bound) / self.guess if self.guess > 0.0 else math.inf

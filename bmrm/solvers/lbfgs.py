@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from bmrm.kernels.vectors import dot
 from bmrm.problem import Callback, Extent, Regularizer, Risk, Scored, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.certificate import Certificate, plane_bound
+from bmrm.solvers.certificate import Certificate, SinglePlane
 from bmrm.solvers.line_search import Trial, total
 from bmrm.solvers.monitor import IterativeSolver, Monitor
 from bmrm.solvers.points import FusedPoint, Place, Point, ScoredPoint
@@ -79,7 +78,7 @@ class _Run:
         self.run, self.regularizer = run, run.regularizer
         self.point, self.left = _point(run)
         self.inverse = InverseHessian(len(run.start), memory)
-        self.prove = _prover(run)
+        self.certificate = _certificate(run)
         self.objective, self.gradient = self._joined(self.point.place)
 
     def go(self) -> None:
@@ -96,8 +95,7 @@ class _Run:
         run, (w, value, a, _) = self.run, place
         objective = value + self.regularizer.value(w)
         run.improve(w, objective)
-        if math.isfinite(value):
-            run.raise_bound(self.prove(a, value - dot(a, w)))
+        run.take_plane(self.certificate, w, value, a)
         return objective, a + self.regularizer.subgradient(w)
 
     def _search(self) -> bool:
@@ -124,14 +122,14 @@ class _Run:
         return True
 
 
-def _prover(run: Monitor) -> Callable[[Vector, float], float]:
-    """What a plane proves: mixed with others at kinks, where alone it proves little, and where that is cheap."""
+def _certificate(run: Monitor) -> Certificate:
+    """What planes prove: mixed with one another at kinks, where alone they prove little, and where that is cheap."""
     regularizer, infimum = run.regularizer, run.risk.infimum
     scored, extent = run.risk.ability(Scored), run.risk.ability(Extent)
     kinked = scored is not None and not scored.phi.smooth
     if kinked or (extent is not None and extent.entries >= MANY * run.risk.dim):
-        return Certificate(regularizer, infimum).add
-    return lambda a, b: plane_bound(regularizer, a, b, infimum)
+        return Certificate(regularizer, infimum)
+    return SinglePlane(regularizer, infimum)
 
 
 def _point(run: Monitor) -> tuple[Point, float]:

@@ -95,7 +95,7 @@ class LineSearchBundle(PlaneSolver):
                 )
             model, proposal = self.model(run, (risk.infimum,), planes, kept)
             if proposal is not None:
-                run.raise_bound(proposal.lower_bound)
+                run.raise_bound(*model.proof(proposal))
                 run.start = run.start if start is not None else proposal.w
             self._loop(run, scored, model)
             return self.finished(run, model, self.name)  # type: ignore[attr-defined]
@@ -108,10 +108,11 @@ class LineSearchBundle(PlaneSolver):
         done, first = run.record(), 1.0
         while not done:
             a = scored.map.pull_back(slope)
+            run.fits(w, value, a)
             with run.master():
                 model.add(a, value, w)
                 proposal = model.solve(master_accuracy(run.relative_gap))
-            run.raise_bound(proposal.lower_bound)
+            run.raise_bound(*model.proof(proposal))
             step_f = scored.map.scores(proposal.w) - best.f
             t = self._search(run, scored, best, proposal.w - best.w, step_f, first)
             done = run.record() and self._holds(run, scored, best)

@@ -26,8 +26,11 @@ from bmrm.problem import (
     relative_gap,
 )
 from bmrm.registry import check_parameters, parameter
+from bmrm.solvers.certificate import Certificate
+from bmrm.solvers.contradiction import Consistency, Contradiction, Planes, Proof
 from bmrm.solvers.interrupt import Interrupt
 from bmrm.solvers.metered import MeteredRisk
+from bmrm.solvers.rounding import cautious
 
 PATIENCE = 60
 """Iterations in which neither bound nor objective moves beyond rounding before a run counts as stalled."""
@@ -83,7 +86,7 @@ class Monitor:
     callback: Callback | None
     w: Vector = field(init=False)
     objective: float = math.inf
-    lower_bound: float = -math.inf
+    proof: Proof = field(default_factory=Proof)
     status: Status | None = None
     history: list[Iteration] = field(default_factory=list)
     seconds_master: float = 0.0
@@ -91,12 +94,14 @@ class Monitor:
     _begin: float = field(default_factory=time.perf_counter)
     _idle: int = 0
     _interrupt: Interrupt = field(default_factory=Interrupt)
+    _consistency: Consistency = field(init=False)
 
     def __post_init__(self) -> None:
         self.w = self.start
         if math.isfinite(self.risk.infimum):
             # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
-            self.lower_bound = self.risk.infimum
+            self.proof = Proof(self.risk.infimum, abs(self.risk.infimum))
+        self._consistency = Consistency(self.risk, self.regularizer)
 
     def __enter__(self) -> Monitor:
         self._interrupt.__enter__()
@@ -109,8 +114,18 @@ class Monitor:
 
     @property
     def relative_gap(self) -> float:
-        """Of the best point and the best bound so far."""
-        return relative_gap(self.objective, self.lower_bound)
+        """Of the best point and the best bound so far; inf once they contradict one another."""
+        return relative_gap(self.objective, self._cut)
+
+    @property
+    def lower_bound(self) -> float:
+        """The best bound so far, raw: rounding may have put it above the objective."""
+        return self.proof.bound
+
+    @property
+    def contradiction(self) -> Contradiction | None:
+        """The first that was found: the run is to end, with NOT_CONVEX."""
+        return self._consistency.found
 
     @property
     def seconds(self) -> float:
@@ -132,15 +147,47 @@ class Monitor:
             raise BmrmError("the objective is nan; a risk must return finite values or +inf")
         if objective < self.objective:
             self.w, self.objective = w, objective
+            self._compare()
             return True
         return False
 
-    def raise_bound(self, lower_bound: float) -> None:
-        """Take a lower bound into account; bounds above the objective are rounding, and cut there."""
-        self.lower_bound = max(self.lower_bound, lower_bound)
+    def raise_bound(
+        self, lower_bound: float, size: float = 0.0, reach: float = 0.0, planes: Planes | None = None
+    ) -> None:
+        """Take a lower bound into account; above the objective by more than rounding explains, it ends the run.
+
+        Parameters
+        ----------
+        size : the absolute values of what was added to make it; what they lose by cancelling is taken off.
+        reach, planes : as of `Proof`.
+        """
+        bound = cautious(lower_bound, size)
+        if bound > self.proof.bound:
+            self.proof = Proof(bound, size, reach, planes)
+            self._compare()
+
+    def take_plane(
+        self, certificate: Certificate, w: Vector, value: float, a: Vector, offset: float | None = None
+    ) -> None:
+        """Raise the bound by what R(w), the subgradient `a` there and the planes before prove.
+
+        A plane that contradicts what was seen is left out, and ends the run unless rounding explains it.
+
+        Parameters
+        ----------
+        offset : of the plane R(v) >= <a, v> + offset, where it is known better than by value - <a, w>.
+        """
+        if math.isfinite(value) and self.fits(w, value, a) and certificate.holds(self._consistency, w, value, a):
+            certificate.take(w, value, a, offset)
+            self.raise_bound(*certificate.proof)
+
+    def fits(self, w: Vector, value: float, a: Vector) -> bool:
+        """Whether R(w) and the subgradient there contradict neither the infimum nor the last point that was told."""
+        return self._consistency.holds(w, value, a)
 
     def record(self, *, iteration: int | None = None) -> bool:
         """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why."""
+        self._compare()
         previous = self.history[-1] if self.history else None
         self.history.append(self._line(len(self.history) if iteration is None else iteration))
         stop = bool(self.callback(replace(self.history[-1], w=self.w))) if self.callback is not None else False
@@ -160,35 +207,49 @@ class Monitor:
         self.w, self.objective = w, objective
         if self.status is Status.CONVERGED and self.relative_gap > self.options.tolerance:
             self.status = Status.OWN_RULE
+        self._compare()
 
     def solution(
         self, solver: str, planes: SavedPlanes | None = None, details: Mapping[str, Any] | None = None
     ) -> Solution:
         """The result; the last line of the history is brought up to date."""
-        assert self.status is not None
+        self._compare()
+        found = self.contradiction
+        assert self.status is not None or found is not None
         if self.history:
             self.history[-1] = self._line(self.history[-1].iteration)
         iterations = self.history[-1].iteration if self.history else 0
         return Solution(
             w=self.w,
             objective=self.objective,
-            lower_bound=min(self.lower_bound, self.objective),
-            status=self.status,
+            lower_bound=-math.inf if found is not None else self._cut,
+            status=Status.NOT_CONVEX if found is not None or self.status is None else self.status,
             iterations=iterations,
             passes=self.risk.count.passes,
             seconds=self.seconds,
             history=tuple(self.history),
             solver=solver,
-            planes=planes,
-            details=dict(details or {}),
+            planes=planes if found is None else None,
+            details=dict(details or {}) | ({} if found is None else {**found.details, "raw_bound": self.lower_bound}),
+            message="" if found is None else found.message,
         )
+
+    @property
+    def _cut(self) -> float:
+        """The bound, cut to the objective where rounding explains that it is above."""
+        return self.lower_bound if self.contradiction is not None else min(self.lower_bound, self.objective)
+
+    def _compare(self) -> None:
+        """Bound and objective: they may contradict one another."""
+        if self.proof.bound > self.objective and self.contradiction is None:
+            self.objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
 
     def _line(self, iteration: int) -> Iteration:
         network = self.risk.network_seconds
         return Iteration(
             iteration=iteration,
             objective=self.objective,
-            lower_bound=min(self.lower_bound, self.objective),
+            lower_bound=self._cut,
             passes=self.risk.count.passes,
             seconds=self.seconds,
             seconds_risk=max(0.0, self.risk.count.seconds - network),
@@ -202,6 +263,8 @@ class Monitor:
             self._idle = 0
         else:
             self._idle += 1
+        if self.contradiction is not None:
+            return Status.NOT_CONVEX
         if not math.isfinite(line.objective):
             return Status.NON_FINITE if self._idle >= self.patience or previous is None else None
         if line.relative_gap <= self.options.tolerance:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,8 +100,8 @@ class Run:
     def _note(self, point: SmoothPoint) -> bool:
         """Bound and objective of a point; whether to stop."""
         self.monitor.improve(point.w, point.objective)
-        if math.isfinite(point.value) and abs(point.rest) <= SKEWED:
-            self.monitor.raise_bound(self.certificate.add(point.pulled, point.value - float(point.pulled @ point.w)))
+        if abs(point.rest) <= SKEWED:
+            self.monitor.take_plane(self.certificate, point.w, point.value, point.pulled)
         return self.monitor.record()
 
     def _moved(self, point: SmoothPoint) -> SmoothPoint | None:

@@ -235,8 +235,7 @@ class _Run:
         """Take stock of the point; returns minus the gradient of J."""
         run, point = self.run, self.point
         run.improve(point.w, point.value + run.regularizer.value(point.w))
-        if math.isfinite(point.value):
-            run.raise_bound(self.certificate.add(point.a, point.value - float(point.a @ point.w)))
+        run.take_plane(self.certificate, point.w, point.value, point.a)
         self.risks.append(point.value)
         if point.value <= self.best[0]:
             self.best = (point.value, point.w)

@@ -224,8 +224,7 @@ class _Run:
         """R(w), its plane for the bound, and J at `w`, or at `mean` (planes at the mean hardly differ)."""
         run = self.run
         value, a = run.risk.value_and_subgradient(w)
-        if math.isfinite(value):
-            run.raise_bound(self.certificate.add(a, value - float(a @ w)))
+        run.take_plane(self.certificate, w, value, a)
         if mean is None:
             run.improve(w, value + run.regularizer.value(w))
         else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bmrm.kernels.vectors import dot_and_sizes
 from bmrm.masters.planes import MemoryPlanes
 from bmrm.problem import (
     HasMaster,
@@ -23,10 +25,13 @@ from bmrm.problem import (
     provides,
 )
 from bmrm.registry import parameter
+from bmrm.solvers.contradiction import Proof
 from bmrm.solvers.monitor import IterativeSolver, Monitor
 
 CLEANING = 10
 """Solutions between two clearings of idle planes: each costs a compaction."""
+POINTS = 1 << 22
+"""Bytes of points that are kept beside their planes, so that a message can name them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class PlaneSolver(IterativeSolver):
     def finished(self, run: Monitor, model: PlaneModel, name: str) -> Solution:
         """The solution, with the planes if they are to be kept."""
         identity = run.risk.ability(Identity) if self.keep_planes else None
-        saved = model.planes.saved(identity.fingerprint() if identity is not None else "") if self.keep_planes else None
+        saved = model.saved(identity.fingerprint() if identity is not None else "") if self.keep_planes else None
         return run.solution(name, saved)
 
 
@@ -113,6 +118,9 @@ class PlaneModel:
         self.idle_limit = idle_limit
         self.max_planes = max_planes
         self._solved = 0
+        self._sizes: dict[int, tuple[float, float]] = {}
+        """What was added to make each plane, in absolute values, and the norm of the point where it was taken."""
+        self._points: dict[int, Vector] = {}
         self._last_used: dict[int, int] = {}
         self._multipliers: dict[int, float] = {}
 
@@ -120,12 +128,19 @@ class PlaneModel:
         """The tangent plane with slope `a` that passes through `value` at `w`."""
         if self.max_planes is not None and len(self._last_used) >= self.max_planes:
             self._make_room(self.max_planes)
-        self._take(a, value - float(a @ w), block)
+        product, size, norm = dot_and_sizes(a, w)
+        plane = self._take(a, value - product, block, abs(value) + size, norm)
+        self._points[plane] = w
+        while len(self._points) * w.nbytes > POINTS:
+            del self._points[next(iter(self._points))]
 
     def take(self, planes: SavedPlanes) -> None:
         """All planes of another run."""
-        for a, b, block in zip(planes.slopes, planes.offsets, planes.blocks, strict=True):
-            self._take(a, float(b), int(block))
+        sizes = np.abs(planes.offsets) if planes.sizes is None else planes.sizes
+        norms = np.zeros_like(sizes) if planes.norms is None else planes.norms
+        columns = planes.slopes, planes.offsets, planes.blocks, sizes, norms
+        for a, b, block, size, norm in zip(*columns, strict=True):
+            self._take(a, float(b), int(block), float(size), float(norm))
 
     def solve(self, accuracy: float) -> MasterSolution:
         """The minimiser of the regularized model; planes that are long idle leave afterwards."""
@@ -140,17 +155,51 @@ class PlaneModel:
             self._drop([plane for plane, used in self._last_used.items() if used <= limit])
         return solution
 
-    def _take(self, a: Vector, b: float, block: int) -> None:
+    def proof(self, solution: MasterSolution) -> Proof:
+        """What the minimiser of the model proves."""
+        size = reach = 0.0
+        for plane, multiplier in solution.multipliers.items():
+            sizes = self._sizes[plane]
+            size, reach = size + multiplier * sizes[0], reach + multiplier * sizes[1]
+        floors = sum(abs(floor) for floor in self.planes.floors if math.isfinite(floor))
+        return Proof(solution.lower_bound, 2.0 * size + floors + abs(solution.lower_bound), reach, self)
+
+    def highest(self, w: Vector) -> tuple[float, Vector | None]:
+        """The model at `w`, and where the plane was taken that is highest there, if that is known."""
+        planes = self.planes
+        heights, blocks = planes.products(w) + planes.offsets, np.array([planes.plane(id)[2] for id in planes.ids])
+        value, where = 0.0, None
+        for block, floor in enumerate(planes.floors):
+            mine = np.flatnonzero(blocks == block)
+            top = int(mine[np.argmax(heights[mine])]) if mine.size else -1
+            if top >= 0 and heights[top] > floor:
+                value, where = value + float(heights[top]), self._points.get(planes.ids[top], where)
+            else:
+                value += floor
+        return value, where
+
+    def saved(self, fingerprint: str) -> SavedPlanes:
+        """All planes, for another run."""
+        sizes = np.array([self._sizes[plane] for plane in self.planes.ids]).reshape(-1, 2)
+        return replace(self.planes.saved(fingerprint), sizes=sizes[:, 0], norms=sizes[:, 1])
+
+    def _take(self, a: Vector, b: float, block: int, size: float, norm: float) -> int:
         plane = self.planes.add(a, b, block)
         self.master.add(plane)
         self._last_used[plane] = self._solved
+        self._sizes[plane] = size, norm
+        return plane
 
     def _drop(self, gone: Sequence[int]) -> None:
         if gone:
             self.master.remove(gone)
             self.planes.drop(gone)
         for plane in gone:
-            del self._last_used[plane]
+            self._forget(plane)
+
+    def _forget(self, plane: int) -> None:
+        del self._last_used[plane], self._sizes[plane]
+        self._points.pop(plane, None)
 
     def _make_room(self, limit: int) -> None:
         """Down to three quarters of `limit`: unused planes leave, then small multipliers are folded."""
@@ -175,8 +224,10 @@ class PlaneModel:
             self.master.remove(members)
             folded = self.planes.fold(members, alpha)
             self.master.add(folded)
+            sizes = np.array([self._sizes[plane] for plane in members])
+            self._sizes[folded] = tuple((alpha @ sizes / alpha.sum()).tolist()) if alpha.sum() > 0.0 else sizes.max(0)
             for plane in members:
-                del self._last_used[plane]
+                self._forget(plane)
             self._last_used[folded] = self._solved
             self._multipliers = {**self._multipliers, folded: float(alpha.sum())}
 

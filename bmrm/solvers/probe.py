@@ -174,8 +174,7 @@ class _Run:
                 risk, a, awake = risk + rest, a + more, 1.0
         if awake == 1.0:
             run.improve(w, risk + penalty)
-            if math.isfinite(risk):
-                run.raise_bound(self.certificate.add(a, risk - float(a @ w)))
+            run.take_plane(self.certificate, w, risk, a)
         return risk + penalty, a + run.regularizer.subgradient(w), awake
 
     def _note(self, value: float, cycles: Cycles, awake: float, w: Vector) -> None:

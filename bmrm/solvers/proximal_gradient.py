@@ -191,8 +191,7 @@ class _Run:
         return run.solution(name, details={"restarts": self.restarts, "curvature": self.curvature})
 
     def _note(self, v: _At, value: float, a: Vector) -> None:
-        if math.isfinite(value):
-            self.run.raise_bound(self.certificate.add(a, value - float(a @ v.w)))
+        self.run.take_plane(self.certificate, v.w, value, a)
 
     def _improve(self, at: _At, value: float) -> None:
         self.run.improve(at.w, value + self.run.regularizer.value(at.w))

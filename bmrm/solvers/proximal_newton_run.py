@@ -118,7 +118,7 @@ class Run(ABC):
         while True:
             a = self.rows.map.pull_back(at.slope)
             run.improve(w, at.value + run.regularizer.value(w))
-            run.raise_bound(self.certificate.add(a, at.height - float(a @ w)))
+            run.take_plane(self.certificate, w, at.height, a)
             if run.record():
                 break
             self.zeros.update(self.certificate)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import signature
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from bmrm.problem import (
     Callback,
@@ -24,6 +27,8 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.solvers import SOLVERS
+from bmrm.solvers.contradiction import Consistency, Proof
+from bmrm.solvers.metered import MeteredRisk
 from bmrm.solvers.monitor import IterativeSolver
 from bmrm.solvers.pace import EARLY, LATE, Pace
 from bmrm.solvers.plane_model import KeptModel
@@ -42,6 +47,10 @@ keeps dual_coordinate where it is not to be kept."""
 TRUST = 3.0
 """So many times the patience with solvers that get faster and faster, the passes within which they are not judged, and
 those that others would take."""
+
+
+ENDS = Status.CONVERGED, Status.NOT_CONVEX, Status.TIME_LIMIT, Status.ITERATION_LIMIT
+"""After which no other solver takes over."""
 
 
 class Relay:
@@ -76,7 +85,7 @@ class Relay:
         if self.total is None:
             return False
         status = self.total.status
-        return self._stopped or status in (Status.CONVERGED, Status.TIME_LIMIT, Status.ITERATION_LIMIT)
+        return self._stopped or status in ENDS
 
     def run(self, solver: Any, pace: Pace) -> Solution:
         """One leg from the best point so far, ended where its pace says so.
@@ -102,7 +111,8 @@ class Relay:
         elif found.status is Status.INTERRUPTED:
             self._stopped = True
         self.total = found if before is None else self._joined(before, found)
-        if self.total.status is not Status.CONVERGED and self.total.relative_gap <= self.options.tolerance:
+        open_still = self.total.status not in (Status.CONVERGED, Status.NOT_CONVEX)
+        if open_still and self.total.relative_gap <= self.options.tolerance:
             self.total = dataclasses.replace(self.total, status=Status.CONVERGED)
         return found
 
@@ -134,17 +144,32 @@ class Relay:
     def _joined(self, before: Solution, leg: Solution) -> Solution:
         better = leg if leg.objective <= before.objective else before
         bound = max(before.lower_bound, leg.lower_bound)
+        if leg.status is Status.NOT_CONVEX:
+            bound = -math.inf
+        elif bound > better.objective:
+            leg, bound = self._judged(leg, better, bound)
         return dataclasses.replace(
             leg,
             w=better.w,
             objective=better.objective,
-            lower_bound=min(bound, better.objective),
+            lower_bound=bound,
             iterations=before.iterations + 1 + leg.iterations,
             passes=before.passes + leg.passes,
             seconds=before.seconds + leg.seconds,
             history=before.history + tuple(_shifted(before, line) for line in leg.history),
             planes=leg.planes or before.planes,
         )
+
+    def _judged(self, leg: Solution, better: Solution, bound: float) -> tuple[Solution, float]:
+        """What it means that the bound of one leg is above the objective of another: rounding, or a contradiction."""
+        seen = Consistency(MeteredRisk(self.risk), self.regularizer)
+        norm = float(np.linalg.norm(leg.w))
+        seen.bound_holds(Proof(bound, 4.0 * abs(bound), norm), better.w, better.objective)
+        if seen.found is None:
+            return leg, better.objective
+        details = {**leg.details, **seen.found.details, "raw_bound": bound}
+        ended = dataclasses.replace(leg, status=Status.NOT_CONVEX, message=seen.found.message, details=details)
+        return ended, -math.inf
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,7 @@ class Reweighting:
             a = self.map.pull_back(slope)
             objective = value + run.regularizer.value(w)
             run.improve(w, objective)
-            if math.isfinite(value):
-                run.raise_bound(self.certificate.add(a, value - float(a @ w)))
+            run.take_plane(self.certificate, w, value, a)
             self._note(w, f, value, objective)
             if run.record():
                 break

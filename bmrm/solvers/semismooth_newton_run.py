@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bmrm.problem import Elastic, IncompatibleError, Profiled, RowParts, Scored, Scores, Solution, Vector, provides
 from bmrm.solvers.monitor import ROUNDING, Monitor
 from bmrm.solvers.multipliers import Model, Multipliers
@@ -167,7 +169,8 @@ class Run:
         objective = state.objective()
         bound = state.bound
         if math.isfinite(bound) and math.isfinite(objective):
-            monitor.raise_bound(bound - ROUNDING * abs(objective))  # at wild points sums of large numbers cancel
+            size = 2.0 * abs(state.envelope.conjugate) + abs(bound) + abs(objective)
+            monitor.raise_bound(bound - ROUNDING * abs(objective), size, float(np.linalg.norm(state.w)))
         if self.model.free and objective < monitor.objective:
             objective = self.scored.phi.value_and_slope(state.f)[0] + monitor.regularizer.value(state.w)
         monitor.improve(state.w, objective)

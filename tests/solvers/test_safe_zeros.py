@@ -131,7 +131,7 @@ def test_a_bound_that_meets_the_objective_leaves_rounding_only():
     solution = SOLVERS.make("proximal_newton", {"tolerance": 1e-13}).minimize(risk, regularizer)
     value, a = risk.value_and_subgradient(solution.w)
     certificate = Certificate(regularizer, risk.infimum)
-    certificate.add(a, value - float(a @ solution.w))
+    certificate.take(solution.w, value, a)
     zeros = SafeZeros(_Line(risk, solution.objective), RowScores.of("any", MeteredRisk(risk)), regularizer.l1)
     zeros.update(certificate)
     np.testing.assert_array_equal(zeros.found, solution.w == 0.0)
