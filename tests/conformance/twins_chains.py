@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 
-def _sentences(loss, targets, scores):
+def sentences(loss, targets, scores):
     """For each sentence: for every labelling how far its score is above the true one's, and its errors."""
     y = [int(label) for _, label in targets]
     labels = max(y) + 1
@@ -29,7 +29,7 @@ def _sentences(loss, targets, scores):
 
 def _over_sentences(formula):
     def total(loss, targets, scores):
-        return sum(formula(*sentence) for sentence in _sentences(loss, targets, scores))
+        return sum(formula(*sentence) for sentence in sentences(loss, targets, scores))
 
     return total
 
@@ -38,8 +38,10 @@ def _likelihood(excess, errors):
     return excess.max() + np.log(np.exp(excess - excess.max()).sum())
 
 
-TWINS = {
-    "chain_crf": _over_sentences(_likelihood),
-    "chain_margin": _over_sentences(lambda excess, errors: (excess + errors).max()),
-    "chain_scaled_margin": _over_sentences(lambda excess, errors: (errors * (1.0 + excess)).max()),
+FORMULAS = {
+    "chain_crf": _likelihood,
+    "chain_margin": lambda excess, errors: (excess + errors).max(),
+    "chain_scaled_margin": lambda excess, errors: (errors * (1.0 + excess)).max(),
 }
+"""For one sentence."""
+TWINS = {name: _over_sentences(formula) for name, formula in FORMULAS.items()}

@@ -12,7 +12,7 @@ def _pairs(y, f):
     return math.fsum(hinges), len(hinges)
 
 
-def _queries(y, f):
+def queries(y, f):
     """The grades and the scores of each query; `y` are pairs of group and grade."""
     for group in dict.fromkeys(name for name, _ in y):
         rows = [k for k, (name, _) in enumerate(y) if name == group]
@@ -20,7 +20,7 @@ def _queries(y, f):
 
 
 def _rank_hinge(loss, y, f):
-    sums = [_pairs(grades, scores) for grades, scores in _queries(y, f)]
+    sums = [_pairs(grades, scores) for grades, scores in queries(y, f)]
     if loss.average == "pairs":
         return math.fsum(total for total, _ in sums)
     return math.fsum(total / pairs for total, pairs in sums if pairs)
@@ -85,7 +85,7 @@ def _rankings(measure):
 
     def total(loss, y, f):
         values = []
-        for grades, scores in _queries(y, f):
+        for grades, scores in queries(y, f):
             levels, weights, lost = measure(loss, grades)
             if len(set(levels.tolist())) < 2:
                 continue
@@ -102,7 +102,7 @@ def _rankings(measure):
     return total
 
 
-def _assignment(loss, grades):
+def assignment(loss, grades):
     gains = np.exp2(grades) - 1.0 if loss.name == "ndcg" else np.maximum(0.0, grades - loss.neutral)
     ranks = np.arange(1, len(grades) + 1)
     if loss.name == "ndcg":
@@ -128,6 +128,14 @@ def _winner(loss, grades):
     return best, np.eye(1, len(grades))[0], lambda order: 1.0 - best[np.argmin(order)]
 
 
+def levels_of(loss, grades):
+    """The numbers by which a query's rows differ for the loss: rows of one level are of equal worth."""
+    measures = {"mean_reciprocal_rank": _reciprocal, "winner_takes_all": _winner}
+    if loss.name in ("ndcg", "expected_rank_utility"):
+        return assignment(loss, grades)[0]
+    return measures[loss.name](loss, grades)[0] if loss.name in measures else grades
+
+
 TWINS = {
     "ordinal": lambda loss, y, f: _pairs(y, f)[0],
     "rank_hinge": _rank_hinge,
@@ -137,8 +145,8 @@ TWINS = {
     "recall_at_k": _at_k(lambda k, positives: positives),
     "break_even": _at_k(lambda k, positives: positives),
     "ordinal_thresholds": _ordinal_thresholds,
-    "ndcg": _rankings(_assignment),
-    "expected_rank_utility": _rankings(_assignment),
+    "ndcg": _rankings(assignment),
+    "expected_rank_utility": _rankings(assignment),
     "mean_reciprocal_rank": _rankings(_reciprocal),
     "winner_takes_all": _rankings(_winner),
 }

@@ -1,0 +1,220 @@
+"""What is claimed of a run, and whether it is true."""
+
+import math
+import os
+import tempfile
+import warnings
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from unittest import mock
+
+import numpy as np
+
+import bmrm
+from bmrm.mpi.group import Alone
+from bmrm.problem import BmrmError, IncompatibleError, Status
+from bmrm.risk import linear_map, score_function
+from bmrm.risk.scaling import SCALINGS
+from bmrm.solvers import SOLVERS
+from bmrm.solving import Problem as Setting
+from bmrm.solving import solve
+from tests.certificates import reference
+from tests.certificates.twin import Twin, wrong_scales
+
+HONEST = ("CONVERGED", "OWN_RULE", "ITERATION_LIMIT", "STALLED", "TIME_LIMIT")
+"""Statuses that a convex problem may end with; NON_FINITE and NOT_CONVEX say something false of it."""
+CHOOSES = ("judge", "returns", "preset")
+"""Options by which a solver may return another point than the best."""
+
+
+@dataclass
+class Outcome:
+    """A run and what was found wrong with it.
+
+    `excesses` are in units of rounding, and may be as large as the number of roundings: of the reported objective over
+    J of the model, of the bound over the least J known, of J over J at the start, of the true gap over the tolerance.
+    """
+
+    solver: str
+    status: str = ""
+    faults: list[str] = field(default_factory=list)
+    excesses: dict[str, float] = field(default_factory=dict)
+
+
+def check(problem, announce=lambda text: None):
+    """Every run of a problem, judged; a list of outcomes. `announce` hears of each run before it starts."""
+    twin = Twin(problem)
+    plain = reference.plain_form(problem, twin)
+    tasks = [(plain, reference.CAREFUL, Twin(plain)), *((problem, run, twin) for run in problem.runs)]
+    outcomes, judged, truths = [], [], []
+    for what, run, its_twin in tasks:
+        announce(f"{what.name} {run.solver} {run.options}")
+        outcome = Outcome(run.solver + ("*" if what is plain else ""))
+        outcomes.append(outcome)
+        model = _run(what, run, outcome)
+        if model is None:
+            continue
+        value = its_twin.of_model(model)
+        _judge_point(what, run, its_twin, model, value, outcome)
+        if what is plain:
+            truths.append(twin.at(*reference.as_point(problem, twin, model)))
+        else:
+            truths.append(value)
+            judged.append((model, run, outcome))
+    for model, run, outcome in judged:
+        _judge_bound(truths, model, run, outcome, twin)
+    wrong = wrong_scales(twin)
+    if wrong:
+        outcomes.append(Outcome("scaling", "error", [f"wrong {wrong}"]))
+    return outcomes
+
+
+def _run(problem, run, outcome):
+    """The model, or None with the outcome's status or fault."""
+    with warnings.catch_warnings(), ExitStack() as stack:
+        warnings.simplefilter("error")
+        if problem.scattered:
+            for module, name, few in SCATTERED:
+                stack.enter_context(mock.patch.object(module, name, few))
+        try:
+            return fitted(problem, run)
+        except IncompatibleError as error:
+            outcome.status = "refused"
+            if not _may_refuse(problem, run, str(error)):
+                outcome.faults.append(f"refused: {error}")
+        except BmrmError as error:
+            outcome.status = "error"
+            outcome.faults.append(f"{type(error).__name__}: {error}")
+        except Warning as warning:
+            outcome.status = "warning"
+            outcome.faults.append(f"{type(warning).__name__}: {warning} {_place(warning)}")
+        except Exception as error:
+            outcome.status = "error"
+            outcome.faults.append(f"{type(error).__name__}: {error} {_place(error)}")
+    return None
+
+
+SCATTERED = (
+    (linear_map, "CHUNK_ROWS", 5),
+    (linear_map, "CHUNK_BYTES", 1),
+    (linear_map, "WORK_PER_THREAD", 1),
+    (score_function, "ROWS_PER_THREAD", 4),
+)
+"""Constants that would leave a few rows in one piece."""
+
+
+def fitted(problem, run):
+    """The model of one run."""
+    if not run.start:
+        return bmrm.fit(
+            problem.X,
+            problem.y,
+            loss=problem.loss,
+            regularizer=problem.regularizer,
+            solver=run.solver,
+            sample_weight=problem.weights,
+            groups=problem.groups,
+            bias=problem.bias,
+            scale=problem.scale,
+            threads=run.threads,
+            **run.options,
+        )
+    data = bmrm.Dataset.from_arrays(problem.X, problem.y, problem.weights, problem.groups)
+    data = SCALINGS[problem.scale].rows(data)
+    solver = SOLVERS.make(run.solver, run.options)
+    setting = Setting(problem.loss, problem.regularizer, solver, problem.bias, problem.scale, threads=run.threads)
+    return solve(data, setting, Alone(), start=start_of(problem))
+
+
+def start_of(problem):
+    """A random point in the solver's units: scaled features, a constant one last where it is regularized."""
+    data = bmrm.Dataset.from_arrays(problem.X, problem.y, problem.weights, problem.groups)
+    dim = bmrm.LinearRisk(data, problem.loss, bias=problem.bias == "regularized").dim
+    return np.random.default_rng(int(problem.name.split("/")[1])).normal(size=dim)
+
+
+def _may_refuse(problem, run, said):
+    """Refusals that the documentation announces: a free intercept without meaning, a solver's own limits."""
+    if problem.bias == "free" and "intercept" in said:
+        return True
+    facts = SOLVERS.get(run.solver).facts
+    return bool(facts.get("refuses") or facts.get("abilities"))
+
+
+def _place(error):
+    """The innermost lines of the package that an error went through."""
+    found, trace = [], error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if f"{os.sep}bmrm{os.sep}" in file:
+            found.append(f"{os.path.basename(file)}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return f"[{' < '.join(found[-3:][::-1])}]"
+
+
+def _judge_point(problem, run, twin, model, value, outcome):
+    """All that concerns one run alone: status, objective, start, file, scores."""
+    solution, faults = model.solution, outcome.faults
+    outcome.status = solution.status.name
+    start = twin.of_vector(start_of(problem), model) if run.start else twin.of_zero(model)
+    if outcome.status not in HONEST and math.isfinite(start.value):
+        faults.append(f"status {outcome.status}")
+    if not math.isfinite(value.value) or not math.isfinite(solution.objective):
+        if math.isfinite(start.value):
+            faults.append(f"objective {solution.objective}, J(model) {value.value}, J(start) {start.value:.6g}")
+        return
+    _exceeds(outcome, "objective", abs(solution.objective - value.value), value.unit, twin.roundings)
+    if outcome.faults and outcome.faults[-1].startswith("objective"):
+        faults[-1] += f"; reported {solution.objective!r}, J(model) {value.value!r}"
+    if not any(option in run.options for option in CHOOSES):
+        _exceeds(outcome, "worse than the start", value.value - start.value, value.unit + start.unit, twin.roundings)
+    if solution.lower_bound > solution.objective:
+        faults.append(f"bound {solution.lower_bound!r} above the objective {solution.objective!r}")
+    if (
+        solution.status is Status.CONVERGED
+        and not solution.relative_gap <= SOLVERS.make(run.solver, run.options).tolerance
+    ):
+        faults.append(f"CONVERGED at a gap of {solution.relative_gap}")
+    faults.extend(_wrong_copies(problem, twin, model))
+
+
+def _exceeds(outcome, what, amount, unit, roundings):
+    """Note an amount in units of rounding; a fault where it is more than that many roundings explain."""
+    ratio = amount / unit if unit > 0.0 else (math.inf if amount > 0.0 else 0.0)
+    outcome.excesses[what] = max(ratio, outcome.excesses.get(what, 0.0))
+    if ratio > roundings:
+        outcome.faults.append(f"{what}: {amount:.3g} is {ratio:.3g} units of rounding, expected {roundings} at most")
+
+
+def _judge_bound(truths, model, run, outcome, twin):
+    """The bound, and the gap where it is claimed to be small, against J at every point seen."""
+    solution = model.solution
+    finite = [value for value in truths if math.isfinite(value.value)]
+    if not finite or not math.isfinite(solution.objective):
+        return
+    best = min(finite, key=lambda value: value.value)
+    for value in finite:
+        _exceeds(outcome, "bound", solution.lower_bound - value.value, value.steep, 2 * twin.roundings)
+    if outcome.faults and outcome.faults[-1].startswith("bound:"):
+        outcome.faults[-1] += f"; bound {solution.lower_bound!r}, least J {best.value!r}, J {solution.objective!r}"
+    if solution.status is Status.CONVERGED:
+        beyond = solution.objective - best.value - run.options["tolerance"] * abs(solution.objective)
+        _exceeds(outcome, "gap", beyond, best.steep, 2 * twin.roundings)
+
+
+def _wrong_copies(problem, twin, model):
+    """What the file and the scores of a model have wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.npz")
+        model.save(path)
+        again = bmrm.load_model(path)
+    pairs = [(model.weights, again.weights), (model.intercept, again.intercept), (model.labels, again.labels)]
+    if not all(np.array_equal(a, b) for a, b in pairs) or list(model.arrays) != list(again.arrays):
+        yield "the loaded model is another"
+    if any(not np.array_equal(model.arrays[name], again.arrays[name]) for name in model.arrays):
+        yield "the loaded model has other arrays"
+    f, sizes = twin.scores(again.weights, again.intercept)
+    with np.errstate(over="ignore"):
+        found = again.decision_function(problem.X)
+        if not np.all(np.abs(found - f) <= twin.roundings * 2.0**-53 * sizes):
+            yield f"scores of the model are off by {np.max(np.abs(found - f)):.3g}"

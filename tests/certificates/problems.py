@@ -1,0 +1,157 @@
+"""A random problem by seed and number: data, loss, regularizer, intercept, scaling, and the solvers to be run on it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tests.certificates import features, plugins, targets
+
+REPEATED = ("roc_area", "partial_roc_area", "ordinal", "ordinal_thresholds", "rank_hinge")
+"""Losses whose weights are numbers of copies, which the slow twins take as such."""
+SINGLE = ("regression", "novelty", "multivariate", "multilabel")
+"""Tasks for which one row is a problem."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A solver and how it is started."""
+
+    solver: str
+    options: dict[str, Any]
+    start: bool = False
+    """From a random point, not from 0."""
+    threads: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is minimised, and by whom.
+
+    `exact` are the features as float64 numbers, `plain` the targets as the slow twins take them, `traits` words that
+    say what is odd.
+    """
+
+    name: str
+    loss: Any
+    regularizer: Any
+    bias: str
+    scale: str
+    X: Any
+    exact: np.ndarray
+    y: Any
+    plain: list
+    weights: np.ndarray | None
+    groups: np.ndarray | None
+    traits: list[str]
+    runs: list[Run] = field(default_factory=list)
+    scattered: bool = False
+    """Whether the rows are cut into chunks of a few, and shared out among threads."""
+
+    @property
+    def title(self):
+        """A line that says what it is."""
+        rows, columns = self.exact.shape
+        said = f"{self.loss} + {self.regularizer}, bias {self.bias}, scale {self.scale}, {rows} x {columns}"
+        return said + "".join(f", {trait}" for trait in self.traits)
+
+
+def loss_of(seed, index):
+    """The loss of a problem, drawn before all else."""
+    return plugins.draw_loss(np.random.default_rng([seed, index]))
+
+
+def draw(seed, index):
+    """Problem `index` of `seed`: always the same."""
+    loss = loss_of(seed, index)
+    rng = np.random.default_rng([seed, index, 1])
+    groups = _groups(rng, loss)
+    rows = _rows(rng, loss) if groups is None else len(groups)
+    weights = _weights(rng, loss, rows, groups)
+    columns = features.shape_of(rng, rows, wide=rng.random() < 0.06)
+    columns = min(columns, 4) if loss.task == "sequence" else columns
+    X, kind = features.plain_features(rng, rows, columns)
+    X, odd = features.made_odd(rng, X)
+    spread = np.maximum(np.abs(X).max(axis=0), 1e-300)
+    hidden = (X / spread) @ rng.normal(size=columns) * 2.0
+    present = np.ones(rows) if weights is None else weights
+    y, plain = targets.DRAWS[loss.task](rng, hidden, loss, present, groups)
+    X, units = features.scaled(rng, X)
+    X, exact, storage = features.stored(rng, X)
+    traits = [kind, *odd, *units, *storage, *(["weights"] if weights is not None else [])]
+    bias = str(rng.choice(["none", "regularized", "free"], p=[0.3, 0.3, 0.4]))
+    if getattr(loss, "no_free_intercept", "") and rng.random() < 0.9:
+        bias = "regularized" if rng.random() < 0.5 else "none"
+    scale = str(rng.choice(["none", "standardize", "max_abs", "unit_norm"], p=[0.55, 0.2, 0.15, 0.1]))
+    regularizer = plugins.draw_regularizer(rng)
+    return Problem(
+        name=f"{seed}/{index}",
+        loss=loss,
+        regularizer=regularizer,
+        bias=bias,
+        scale=scale,
+        X=X,
+        exact=exact,
+        y=y,
+        plain=plain,
+        weights=weights,
+        groups=groups,
+        traits=traits,
+        runs=_runs(rng, loss, regularizer),
+        scattered=bool(rng.random() < 0.1),
+    )
+
+
+def _runs(rng, loss, regularizer):
+    names = [None] * int(rng.integers(1, 4)) + ["auto"] * int(rng.random() < 0.4)
+    drawn = [plugins.draw_solver(rng, loss, regularizer, name) for name in names]
+    return [
+        Run(name, options, start=bool(rng.random() < 0.1), threads=2 if rng.random() < 0.1 else 1)
+        for name, options in drawn
+    ]
+
+
+def _rows(rng, loss):
+    if loss.task in SINGLE and rng.random() < 0.04:
+        return 1
+    least = max(6, getattr(loss, "k", 0))
+    if loss.task == "ontology":
+        least = 9
+    return int(rng.integers(least, 41))
+
+
+def _groups(rng, loss):
+    """Sentences of up to 4 tokens that follow one another, or queries of up to 5 rows, anywhere; else None."""
+    if loss.decomposes != "groups":
+        return None
+    longest = 4 if loss.task == "sequence" else 5
+    sizes = [int(rng.integers(2, longest + 1)), *rng.integers(1, longest + 1, size=int(rng.integers(2, 7)))]
+    names = rng.permutation(50)[: len(sizes)]
+    groups = np.repeat(names, sizes)
+    return rng.permutation(groups) if loss.scattered_groups and rng.random() < 0.3 else groups
+
+
+def _weights(rng, loss, rows, groups):
+    """Sample weights that the loss takes, some 0, or None."""
+    if not loss.weighted or rng.random() < 0.6 or rows < 6:
+        return None
+    if loss.name in REPEATED:
+        weights = rng.integers(0, 3, size=rows).astype(float)
+        first = np.flatnonzero(groups == groups[0])[:2] if groups is not None else np.arange(5)
+        if groups is not None:
+            first = np.flatnonzero(groups == np.unique(groups)[np.argmax(np.unique(groups, return_counts=True)[1])])[:2]
+        weights[first] = 1.0
+        return weights
+    kind = rng.choice(["whole", "real", "extreme"])
+    weights = {
+        "whole": rng.integers(0, 4, size=rows).astype(float),
+        "real": rng.exponential(size=rows) * (rng.random(rows) < 0.8),
+        "extreme": 10.0 ** rng.uniform(-6, 6, size=rows) * (rng.random(rows) < 0.8),
+    }[str(kind)]
+    least = {"ontology": 7}.get(loss.task, 5)
+    weights[:least] = np.maximum(weights[:least], 1e-3)
+    if loss.task == "sequence":
+        weights = np.maximum(weights, 1e-3)[np.searchsorted(np.unique(groups), groups)]
+        if rng.random() < 0.5 and len(np.unique(groups)) > 3:
+            weights[groups == groups[-1]] = 0.0
+    return weights

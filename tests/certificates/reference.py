@@ -1,0 +1,38 @@
+"""The same problem in the plainest form: dense float64 rows, scaled beforehand, the intercept an ordinary weight.
+
+Its minimiser is the truth from another side: no scaling, no sparse rows, no search for a free intercept has a part in
+it. A free intercept is the weight of a large constant feature, which costs next to nothing.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from bmrm.losses.chain import ChainLoss
+from tests.certificates.problems import Run
+
+LARGE = 1e3
+"""The constant feature of a free intercept: its weight is so much smaller."""
+CAREFUL = Run("line_search_bundle", {"tolerance": 1e-8, "max_iterations": 300})
+
+
+def plain_form(problem, twin):
+    """The problem without scaling, intercept, sparse rows."""
+    X = (twin.rows - twin.shift) * twin.factor
+    constant = {"none": 0.0, "regularized": 1.0, "free": LARGE * max(1.0, float(np.abs(X).max(initial=0.0)))}
+    if problem.bias != "none":
+        X = np.column_stack((X, np.full(len(X), constant[problem.bias])))
+    return dataclasses.replace(
+        problem, name=problem.name + "/plain", bias="none", scale="none", X=X, exact=X, runs=[CAREFUL], scattered=False
+    )
+
+
+def as_point(problem, twin, model):
+    """Weights for raw features, intercept and transitions, from a model of the plain form."""
+    weights, intercept = model.weights, 0.0 * np.atleast_1d(model.intercept)
+    if problem.bias != "none":
+        constant = plain_form(problem, twin).exact[0, -1]
+        weights, intercept = weights[:-1], np.atleast_1d(weights[-1] * constant)
+    raw = (weights.T * twin.factor).T
+    transitions = model.arrays["transitions"] if isinstance(problem.loss, ChainLoss) else None
+    return raw, intercept - twin.shift @ raw, transitions

@@ -1,0 +1,135 @@
+"""The harness itself: it finds what is false."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import bmrm
+from bmrm.problem import Status
+from tests.certificates import judge, problems, reference, watch
+from tests.certificates.twin import Twin
+
+
+def a_problem(**changes):
+    """A logistic problem with all that can be odd about an intercept and scales."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3)) + 5.0
+    y = np.where(X @ [1.0, -1.0, 0.5] + rng.normal(size=20) > 2.5, 1.0, -1.0)
+    parts = {
+        "name": "0/0",
+        "loss": bmrm.losses.LOSSES.make("logistic"),
+        "regularizer": bmrm.L2(1e-2),
+        "bias": "free",
+        "scale": "standardize",
+        "X": X,
+        "exact": X,
+        "y": y,
+        "plain": y.tolist(),
+        "weights": None,
+        "groups": None,
+        "traits": [],
+        "runs": [problems.Run("newton", {"tolerance": 1e-6, "max_iterations": 100})],
+    }
+    return problems.Problem(**{**parts, **changes})
+
+
+def claimed(monkeypatch, problem=None, **changes):
+    """The faults found where the solution says something else than the solver did."""
+    fit = bmrm.fit
+
+    def lying(*arguments, **options):
+        model = fit(*arguments, **options)
+        if options["solver"] == "newton":
+            altered = {name: change(model.solution) for name, change in changes.items()}
+            model = dataclasses.replace(model, solution=dataclasses.replace(model.solution, **altered))
+        return model
+
+    monkeypatch.setattr(bmrm, "fit", lying)
+    return " ".join(judge.check(problem or a_problem())[1].faults)
+
+
+def test_truth_is_found_true():
+    outcomes = judge.check(a_problem())
+    assert [(each.status, each.faults) for each in outcomes] == [("CONVERGED", [])] * 2
+    assert all(outcome.excesses["objective"] < 5.0 for outcome in outcomes)
+
+
+def test_objective_of_another_point_is_found(monkeypatch):
+    assert "objective:" in claimed(monkeypatch, objective=lambda s: s.objective * (1.0 - 1e-11))
+
+
+def test_bound_above_the_truth_is_found(monkeypatch):
+    assert "bound:" in claimed(monkeypatch, lower_bound=lambda s: s.objective * (1.0 + 1e-11))
+
+
+def test_bound_above_what_another_solver_saw_is_found(monkeypatch):
+    """Below its own objective, that of a run that ended early, and above the minimum."""
+    problem = a_problem(runs=[problems.Run("newton", {"tolerance": 1e-6, "max_iterations": 1})])
+    faults = claimed(monkeypatch, problem, lower_bound=lambda s: s.objective * (1.0 - 1e-9))
+    assert "bound:" in faults
+
+
+def test_false_status_is_found(monkeypatch):
+    assert "NON_FINITE" in claimed(monkeypatch, status=lambda s: Status.NON_FINITE)
+
+
+def test_model_worse_than_the_start_is_found(monkeypatch):
+    fit = bmrm.fit
+
+    def worse(*arguments, **options):
+        model = fit(*arguments, **options)
+        return dataclasses.replace(model, intercept=model.intercept + 50.0)
+
+    monkeypatch.setattr(bmrm, "fit", worse)
+    assert "worse than the start" in " ".join(judge.check(a_problem())[1].faults)
+
+
+@pytest.mark.parametrize("bias", ["none", "regularized", "free"])
+@pytest.mark.parametrize("scale", ["none", "standardize", "max_abs", "unit_norm"])
+def test_plain_form_is_the_same_problem(bias, scale):
+    problem = a_problem(bias=bias, scale=scale)
+    twin = Twin(problem)
+    run = problems.Run("newton", {"tolerance": 1e-12, "max_iterations": 100})
+    plain = judge.fitted(reference.plain_form(problem, twin), run)
+    value = twin.at(*reference.as_point(problem, twin, plain))
+    assert value.value == pytest.approx(twin.of_model(judge.fitted(problem, run)).value, rel=1e-6)
+
+
+def test_a_problem_is_always_the_same():
+    first, again = problems.draw(3, 17), problems.draw(3, 17)
+    assert first.title == again.title
+    np.testing.assert_array_equal(first.exact, again.exact)
+    assert first.runs == again.runs
+
+
+def test_every_plug_in_is_drawn():
+    from bmrm.losses import LOSSES
+    from bmrm.regularizers import REGULARIZERS
+    from bmrm.solvers import SOLVERS
+
+    drawn = [problems.draw(1, k) for k in range(400)]
+    assert {each.loss.name for each in drawn} == {entry.name for entry in LOSSES.all()}
+    assert {each.regularizer.name for each in drawn} == {entry.name for entry in REGULARIZERS.all()}
+    assert {run.solver for each in drawn for run in each.runs} == {entry.name for entry in SOLVERS.all()}
+
+
+def hang(problem, announce):
+    announce("a loop without end")
+    while True:
+        pass
+
+
+def die(problem, announce):
+    import os
+
+    os._exit(9)
+
+
+@pytest.mark.parametrize(("trouble", "said"), [(hang, "no end after"), (die, "exit status 9")])
+def test_what_hangs_or_dies_is_a_fault_and_the_rest_goes_on(monkeypatch, trouble, said):
+    monkeypatch.setattr(watch, "LIMIT", 0.5)
+    monkeypatch.setattr(watch, "CHECK", f"{__name__}:{trouble.__name__}")
+    found = list(watch.results(1, [0, 1], 1))
+    assert [result.index for result in found] == [0, 1]
+    assert all(said in result.outcomes[0][2][0] for result in found)
