@@ -68,12 +68,14 @@ def _train(group: Group, arguments: argparse.Namespace) -> int:
     return run(group, arguments.config, arguments.set, quiet=arguments.quiet)
 
 
-def _read(arguments: argparse.Namespace, model: Model | None = None) -> Dataset:
+def _read(arguments: argparse.Namespace, model: Model | None = None, labelled: bool = False) -> Dataset:
     from bmrm.config import format_section
     from bmrm.data.reading import read
 
     format = format_section(arguments.format)
-    return read(arguments.data, format=format) if model is None else model.read(arguments.data, format)
+    return (
+        read(arguments.data, format=format) if model is None else model.read(arguments.data, format, labelled=labelled)
+    )
 
 
 def _predict(group: Group, arguments: argparse.Namespace) -> int:
@@ -117,7 +119,7 @@ def _evaluate(group: Group, arguments: argparse.Namespace) -> int:
     from bmrm.training import evaluate_model
 
     model = load_model(arguments.model)
-    values = evaluate_model(model, _read(arguments, model))
+    values = evaluate_model(model, _read(arguments, model, getattr(model.loss, "needs_targets", True)))
     _print_pairs(
         f"{arguments.model} on {arguments.data}", {k: "-" if v is None else f"{v:.6g}" for k, v in values.items()}
     )

@@ -161,7 +161,7 @@ def format_section(text: str) -> str | dict[str, Any]:
         return AUTO
     section = _plug_in((), FORMATS, document.value, problems)
     _refuse(document, problems)
-    return section
+    return document.value if isinstance(document.value, str) else section
 
 
 def _refuse(document: Document, problems: Problems) -> None:

@@ -14,6 +14,7 @@ from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Vect
 from bmrm.registry import Range, Registry, nearest
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
+from bmrm.scoring import name_of_targets
 from bmrm.solvers import SOLVERS
 from bmrm.solving import BIASES, Problem, solve
 
@@ -38,7 +39,8 @@ def fit(
 
     Parameters
     ----------
-    X : array, scipy.sparse matrix or `Csr`, (rows, features), finite; float32 stays float32. Not changed.
+    X : array, scipy.sparse matrix, `Csr` or data frame of pandas or polars, (rows, features), finite; float32 stays
+        float32. Not changed. The names of a frame's columns stay with the model, which finds them in other frames.
     y : (rows,) labels (numbers or text) or numbers, as the loss wants them.
     loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance.
     regularizer : likewise, `bmrm.L2(1e-4)` say.
@@ -78,6 +80,8 @@ def fit(
         positive_label=positive_label,
         threads=threads,
     )
+    if y is None and getattr(problem.loss, "needs_targets", True):
+        raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
     data = SCALINGS[scale].rows(Dataset.from_arrays(X, y, sample_weight, groups))
     model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback))
     assert model is not None

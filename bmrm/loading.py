@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Csr
-from bmrm.data.raw import Raw
+from bmrm.data.raw import Raw, nothing
 from bmrm.data.reading import from_one, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of
@@ -32,10 +33,6 @@ class Loaded:
     """Of the training data, over all ranks."""
     nnz: int
     """Likewise."""
-    reader: TextReader | None = None
-    """Where features are text: how to read other files alike."""
-    one_based: bool | None = None
-    """Where the training data number their features: whether from 1."""
 
     @property
     def train(self) -> Dataset:
@@ -51,35 +48,71 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
     InputError
         On rank 0, with the first failing rank's message (`OtherRankError` on the others).
     """
-    raws: dict[str, Raw] = {}
     if group.size > 1:
         group.first_per_node(lambda: _compile_reader(section["format"]))
+
+    def scanned(part: str, alike: Alike | None = None) -> Raw:
+        sources = [seeded(source, seed) for source in section[part]]
+        source = sources[0] if len(sources) == 1 else sources
+        return scan(source, format=section["format"], part=group.rank, parts=group.size, alike=alike)
+
+    raws: dict[str, Raw] = {}
+    failed: InputError | None = None
+    try:
+        raws["train"] = scanned("train")
+    except InputError as error:
+        failed, raws["train"] = error, nothing("")
+    layout = agreed_layout(raws["train"], group)
     with together(group):
-        for part in PARTS:
+        if failed is not None and layout.labels is None:
+            raise failed
+        found = raws["train"].layout
+        if failed is not None or (found is not None and found.labels != layout.labels):
+            raws["train"] = scanned("train", Alike(layout))  # with the labels where another rank's files have them
+        raws["train"] = raws["train"].aligned(layout.names)
+        for part in PARTS[1:]:
             if section[part] is not None:
-                sources = [seeded(source, seed) for source in section[part]]
-                source = sources[0] if len(sources) == 1 else sources
-                raws[part] = scan(source, format=section["format"], part=group.rank, parts=group.size)
+                raws[part] = _of_part(part, lambda part=part: scanned(part, Alike(layout)))  # type: ignore[misc]
     reader = agreed_reader(raws["train"], group)
     with together(group):
         raws = {part: _indexed(part, raw, reader) for part, raw in raws.items()}
     extents = {part: group.max(raw.extent) for part, raw in raws.items()}
     parts: dict[str, Dataset] = {}
+    numbered = group.max(np.array([float(raws["train"].first is not None)]))[0]
+    one_based = from_one(extents["train"]) if numbered else None
     with together(group):
-        train = raws["train"]
-        check_width(train, extents["train"])
-        parts["train"] = train.dataset(extents["train"], features=section["dimension"])
+        check_width(raws["train"], extents["train"])
+        parts["train"] = raws["train"].dataset(extents["train"], features=section["dimension"])
         for part, raw in raws.items():
             if part != "train":
-                parts[part] = _like_training(part, raw, extents[part], parts["train"], from_one(extents["train"]))
+                parts[part] = _like_training(part, raw, extents[part], parts["train"], one_based)
     if reader is not None:
         parts = {part: _own_groups(data, group) for part, data in parts.items()}
     if section["weights"] is not None:
         parts["train"] = weighted(parts["train"], section["weights"], group)
     sizes = group.sum(np.array([parts["train"].rows, parts["train"].nnz], np.float64))
-    numbered = float(raws["train"].first is not None)
-    one_based = from_one(extents["train"]) if group.max(np.array([numbered]))[0] else None
-    return Loaded(parts, int(sizes[0]), int(sizes[1]), reader, one_based)
+    train = parts["train"]
+    layout = replace(layout, features=train.features, one_based=one_based, text=reader)
+    parts["train"] = replace(train, layout=layout)
+    return Loaded(parts, int(sizes[0]), int(sizes[1]))
+
+
+def agreed_layout(raw: Raw, group: Group) -> Layout:
+    """Collective: how the files of the first rank with rows are laid out; empty where nothing is known of that."""
+    mine = raw.layout if raw.data.rows else None
+    said = None if mine is None else [mine.described(), mine.names]
+    told = group.broadcast(next((one for one in group.gather(said) or [] if one is not None), None))
+    if told is None:
+        return Layout()
+    layout = Layout.from_described(told[0], names=None if told[1] is None else tuple(told[1]))
+    return replace(layout, format=None if told[0] is None else told[0]["format"])
+
+
+def _of_part(part: str, read: Callable[[], Raw]) -> Raw:
+    try:
+        return read()
+    except InputError as error:
+        raise InputError(f"data.{part}: {error}") from error
 
 
 def agreed_reader(raw: Raw, group: Group) -> TextReader | None:
@@ -126,7 +159,7 @@ def _compile_reader(format: Any) -> None:
         scan(sample, format="svmlight" if format == "auto" else format)
 
 
-def _like_training(part: str, raw: Raw, extent: Vector, train: Dataset, one_based: bool) -> Dataset:
+def _like_training(part: str, raw: Raw, extent: Vector, train: Dataset, one_based: bool | None) -> Dataset:
     check_width(raw, extent)
     try:
         return raw.dataset(extent, features=train.features, one_based=one_based if raw.first is not None else None)

@@ -6,7 +6,7 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
@@ -14,11 +14,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.dataset import Dataset, check_groups, check_matrix
+from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
 from bmrm.data.files import whole_file
+from bmrm.data.layout import Alike, Layout, aligned
 from bmrm.data.matrix import Csr, with_columns
 from bmrm.data.reading import Source, scan
 from bmrm.data.text_reader import TextReader
+from bmrm.data.vocabulary import packed, unpacked
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, Regularizer, Solution, Targets
 from bmrm.registry import Registry
@@ -26,10 +28,15 @@ from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import predictions, scores_of
 
-FORMAT = 1
+FORMAT = 2
 """Version of the model file."""
+READ = (1, 2)
+"""Versions that are read; files of 1 know no names of features and no input format."""
 OWN = "loss_"
 """Stands before the names of a loss's own arrays in the file."""
+
+NAMES = ("name_bytes", "name_ends")
+"""The names of the features: their UTF-8 bytes, and where each ends."""
 
 ROW_SCALES = ("none", "unit_norm")
 """What is done to a row before it meets the weights; scaling of features is folded into the weights."""
@@ -48,7 +55,7 @@ class Model:
     row_scale : "none", or "unit_norm": rows are divided by their Euclidean norm first (rows of zeros stay).
     solution : how it was found; None for a model read from a file.
     arrays : what the loss has learned besides (cut points, transitions), float64; `header["arrays"]` names them.
-    reader : where features are text, how files become rows; None where they have numbers.
+    layout : the names of the features and how the training files were read; None where nothing is known of that.
     """
 
     weights: NDArray[np.float64]
@@ -59,12 +66,22 @@ class Model:
     solution: Solution | None = field(default=None, repr=False)
     _loss: Any = field(default=None, repr=False)
     arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
-    reader: TextReader | None = field(default=None, repr=False)
+    layout: Layout | None = field(default=None, repr=False)
 
     @property
     def dim(self) -> int:
         """Number of features."""
         return int(self.weights.shape[0])
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the features, in the order of the weights; None where they have none."""
+        return None if self.layout is None else self.layout.names
+
+    @property
+    def reader(self) -> TextReader | None:
+        """Where features are text, how files become rows; None where they have numbers."""
+        return None if self.layout is None else self.layout.text
 
     @property
     def loss(self) -> Loss:
@@ -85,10 +102,17 @@ class Model:
 
         Parameters
         ----------
-        X : Dataset, `Csr`, scipy.sparse or array, (rows, features). Sparse rows may have fewer features than the
-            model (the rest are 0), never more.
+        X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features). Sparse rows may have fewer features
+            than the model (the rest are 0), never more. Columns with names, where the model has names too, may stand
+            in any order.
+
+        Raises
+        ------
+        InputError
+            For columns that are missing or unknown, naming some, and for another number of them.
         """
-        matrix = check_matrix(X.X if isinstance(X, Dataset) else X)
+        matrix, names = (X.X, X.feature_names) if isinstance(X, Dataset) else named_matrix(X)
+        matrix = aligned(check_matrix(matrix), names, self.feature_names, "X")
         if matrix.shape[1] > self.dim or (not isinstance(matrix, Csr) and matrix.shape[1] != self.dim):
             raise InputError(f"the data have {matrix.shape[1]} features, the model has {self.dim}")
         data = SCALINGS[self.row_scale].rows(
@@ -113,18 +137,33 @@ class Model:
         checked = None if groups is None else check_groups(groups, scores.shape[0])
         return predictions(self.loss, scores, self.labels, self.arrays, checked)
 
-    def read(self, source: Source, format: str | Mapping[str, Any] = "auto") -> Dataset:
-        """The rows of a file as this model wants them: numbered features from 0 or 1 as in the training, text by its
-        templates and dictionary.
+    def read(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Dataset:
+        """The rows of a file as this model wants them: columns by their names, or numbered from 0 or 1 as in the
+        training; text by its templates and dictionary.
 
         Parameters
         ----------
-        source, format : as of `bmrm.data.reading.read`.
+        source : as of `bmrm.data.reading.read`, with the labels of the rows or without.
+        format : likewise; "auto" is the format of the training files, unless the name of the file says another.
+        labelled : whether there must be labels.
+
+        Raises
+        ------
+        InputError
+            Naming the file, and the line or the columns.
         """
-        if self.reader is not None and format == "auto":
-            return self.reader.read(source)
-        raw = scan(source, format=format)
-        return raw.dataset(one_based=self.header.get("one_based") if raw.first is not None else None)
+        layout = self.layout or Layout()
+        if layout.text is not None:
+            data: Dataset = layout.text.read(source, None if format == "auto" else format, labelled=labelled)
+            return data
+        if isinstance(format, Mapping):  # its label column is the user's word
+            layout = replace(layout, format=None, labels=None, places=None)
+        elif layout.format is not None and format == layout.format["name"]:
+            format = layout.format
+        raw = scan(source, format=format, alike=Alike(replace(layout, features=self.dim), labelled))
+        if labelled and not raw.data.labelled:
+            raise InputError(f"{raw.origin}: no labels")
+        return raw.dataset(one_based=layout.one_based if raw.first is not None else None)
 
     def save(self, path: Path | str) -> None:
         """Write `model.npz`: the whole file, or none where writing fails."""
@@ -133,9 +172,12 @@ class Model:
 
     def write(self, stream: IO[bytes]) -> None:
         """The content of `model.npz`."""
-        header = dict(self.header) | {"row_scale": self.row_scale, "arrays": list(self.arrays)}
-        if self.reader is not None:
-            header["text"] = self.reader.header()
+        layout = self.layout or Layout()
+        header = dict(self.header) | {"format": FORMAT, "row_scale": self.row_scale, "arrays": list(self.arrays)}
+        known = {"one_based": layout.one_based, "input": layout.described()}
+        header |= {key: value for key, value in known.items() if value is not None}
+        if layout.text is not None:
+            header["text"] = layout.text.header()
         members: dict[str, Any] = {
             "weights": self.weights,
             "intercept": self.intercept,
@@ -143,8 +185,10 @@ class Model:
             "header": np.array(json.dumps(header, allow_nan=False)),
         }
         members |= {OWN + name: array for name, array in self.arrays.items()}
-        if self.reader is not None:
-            members |= self.reader.arrays()
+        if layout.names is not None:
+            members |= dict(zip(NAMES, packed(layout.names), strict=True))
+        if layout.text is not None:
+            members |= layout.text.arrays()
         np.savez(stream, **members)
 
 
@@ -214,13 +258,23 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
     for right, complaint in checks:
         if not right:
             raise InputError(f"{path}: not a model file: {complaint}")
-    reader = None
-    if "text" in header:
-        try:
-            reader = TextReader.from_file(header["text"], members)
-        except (InputError, KeyError) as error:
-            raise InputError(f"{path}: not a model file: {error}") from error
-    return Model(weights, intercept, labels, header, header.get("row_scale", "none"), None, loss, arrays, reader)
+    row_scale = header.get("row_scale", "none")
+    return Model(weights, intercept, labels, header, row_scale, None, loss, arrays, _layout(path, header, members))
+
+
+def _layout(path: Path | str, header: Mapping[str, Any], members: Mapping[str, NDArray[Any]]) -> Layout:
+    try:
+        text = TextReader.from_file(header["text"], members) if "text" in header else None
+        names = unpacked(*(members[name] for name in NAMES)) if NAMES[0] in members else None
+        if names is not None and len(names) != header["dimension"]:
+            raise InputError(f"{len(names)} names of features, expected {header['dimension']}")
+        one_based = header.get("one_based")
+        if type(one_based) not in (bool, type(None)):
+            raise InputError(f"one_based is {one_based!r:.40}")
+        known = {"features": header["dimension"], "names": names, "one_based": one_based, "text": text}
+        return Layout.from_described(header.get("input"), **known)
+    except (InputError, KeyError) as error:
+        raise InputError(f"{path}: not a model file: {error}") from error
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -256,8 +310,8 @@ def _header(path: Path | str, array: NDArray[Any]) -> dict[str, Any]:
         header = None
     if not isinstance(header, dict) or not {"format", "loss", "dimension"} <= header.keys():
         raise InputError(f"{path}: not a model file: its header is not ours")
-    if header["format"] != FORMAT:
-        raise InputError(f"{path}: model format {header['format']!r}, this version reads {FORMAT}")
+    if header["format"] not in READ:
+        raise InputError(f"{path}: model format {header['format']!r:.40}, this version reads {FORMAT} and older ones")
     if not isinstance(header["loss"], dict) or not isinstance(header["loss"].get("name"), str):
         raise InputError(f"{path}: not a model file: its header names no loss")
     return header

@@ -19,6 +19,18 @@ from bmrm.risk.linear_map import DataMap
 Labels = Sequence[float | str]
 
 
+def check_labelled(loss: Any, data: Dataset, part: str) -> None:
+    """Raise InputError for rows without the labels or numbers that the loss needs."""
+    if not data.labelled and data.rows and getattr(loss, "needs_targets", True):
+        name = getattr(loss, "title", "") or type(loss).__name__
+        raise InputError(f"{part}: no labels (y), expected {name_of_targets(loss)} per row for {name}")
+
+
+def name_of_targets(loss: Any) -> str:
+    """What a loss wants of each row, for messages."""
+    return {"regression": "a number", "multilabel": "a set of labels"}.get(getattr(loss, "task", ""), "a label")
+
+
 def codes(targets: Targets, labels: Labels, part: str) -> NDArray[np.float64]:
     """Position of each row's label in `labels`; one more than the last for a label that is not there.
 

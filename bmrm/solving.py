@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.layout import Layout
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.loading import positive_last
 from bmrm.model import ROW_SCALES, Model, make_header
@@ -36,7 +37,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.rehearsal import rehearse, rehearse_map
 from bmrm.risk.scaling import SCALINGS
-from bmrm.scoring import prepared_targets
+from bmrm.scoring import check_labelled, prepared_targets
 
 Table = NDArray[np.float64]
 """Weights (features,) or (features, scores per row)."""
@@ -85,6 +86,9 @@ def solve(
     others : rows whose targets are checked before the work begins.
     start : where the solver starts, in its own units (scaled features, a constant feature last); rank 0's counts.
     """
+    with together(group):
+        for part, rows in {"train": data, **(others or {})}.items():
+            check_labelled(problem.loss, rows, f"data.{part}")
     summary = merged_summary(data.targets, problem.loss, group)
     with together(group):
         if problem.bias == "free":
@@ -120,7 +124,7 @@ def solve(
             arrays = _learned(minimised, w)
             if own:
                 arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
-            return _model(problem, summary, columns, solution, table, intercept, arrays)
+            return _model(problem, summary, columns, solution, table, intercept, arrays, data.layout)
 
         with watch(model_of) as callback:
             solution = problem.solver.minimize(minimised, problem.regularizer, start=start, callback=callback)
@@ -162,6 +166,7 @@ def _model(
     table: Table,
     intercept: Vector,
     arrays: Mapping[str, NDArray[np.float64]],
+    layout: Layout | None,
 ) -> Model:
     """The model for raw features: the scaling is folded into weights and intercept."""
     weights, shifted = columns.raw_weights(table, intercept if table.ndim == 2 else intercept[0])
@@ -170,7 +175,9 @@ def _model(
     )
     row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
     labels: NDArray[Any] = np.array(summary.labels) if summary.labels else np.empty(0)
-    return Model(weights.copy(), np.atleast_1d(shifted), labels, header, row_scale, solution, problem.loss, arrays)
+    return Model(
+        weights.copy(), np.atleast_1d(shifted), labels, header, row_scale, solution, problem.loss, arrays, layout
+    )
 
 
 def _rehearse(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:

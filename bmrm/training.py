@@ -5,7 +5,6 @@ Everything here is collective over a `Group`: every rank calls it, rank 0 solves
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from bmrm.mpi.group import Group, together
 from bmrm.problem import Callback, Iteration, Status
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
-from bmrm.scoring import measure, prepared_targets, scores_of
+from bmrm.scoring import check_labelled, measure, prepared_targets, scores_of
 from bmrm.solvers import SOLVERS
 from bmrm.solving import ModelOf, Problem, Watch, solve
 
@@ -79,8 +78,6 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False, fit
     metrics = measure_parts(model, loss, parts, group)
     if model is None:
         return None
-    numbering = {} if loaded.one_based is None else {"one_based": loaded.one_based}
-    model = dataclasses.replace(model, reader=loaded.reader, header={**model.header, **numbering})
     solution = model.solution
     assert solution is not None
     from bmrm.artifacts import write_run
@@ -160,6 +157,7 @@ def measure_parts(
 def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
     """The measures of the model's loss on rows with targets."""
     loss = model.loss
+    check_labelled(loss, data, "data")
     y = prepared_targets(loss, data.targets, model.labels.tolist(), "data")
     scores, t = model.decision_function(data), data.targets
     labels = model.labels.tolist()

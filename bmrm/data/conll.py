@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.attributes import refuse_attributes
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import open_text
+from bmrm.data.files import open_bytes, open_text
 from bmrm.data.formats import formats
+from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
 from bmrm.data.raw import Raw
 from bmrm.data.shares import row_share
@@ -23,6 +25,7 @@ from bmrm.problem import InputError, Targets
 from bmrm.registry import check_parameters, nearest, parameter
 
 Ids = NDArray[np.int64]
+_HEAD = 1 << 16
 
 
 @formats.register("conll")
@@ -63,9 +66,12 @@ class Conll:
         """Never: any text could be it."""
         return False
 
-    def scan(self, path: Path, part: int = 0, parts: int = 1) -> Raw:
+    def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the sentences; every part reads the whole file, which is little work beside the features."""
         templates = parse(self._template_text())
+        if self.separator is None:
+            with open_bytes(path) as file:
+                refuse_attributes(file.read(_HEAD), path)
         table = _Table.read(path, self.separator)
         label = self._label_column(table, path)
         groups = np.repeat(np.arange(table.starts.size - 1), np.diff(table.starts))
@@ -74,7 +80,7 @@ class Conll:
         y = np.zeros(stop - start) if label is None else np.array(table.columns[label], np.str_)
         inputs = [intern(column) for k, column in enumerate(table.columns) if k != label]
         names, X = self._features(templates, inputs, table.starts, path)
-        data = Dataset(X, Targets(y, None, groups[start:stop]))
+        data = Dataset(X, Targets(y, None, groups[start:stop]), None, label is not None)
         named = NamedColumns(tuple(names), self.min_count, self.hash_bits, self._described(len(inputs)))
         return Raw(data, str(path), names=named)
 

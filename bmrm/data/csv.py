@@ -15,6 +15,7 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_text
 from bmrm.data.formats import formats
+from bmrm.data.layout import Alike, Layout, shown_names
 from bmrm.data.raw import Raw
 from bmrm.data.shares import row_share
 from bmrm.problem import InputError, Targets
@@ -57,10 +58,10 @@ class Csv:
         line = head.split(b"\n", 1)[0].strip()
         return any(mark in line for mark in (b",", b";", b"\t")) and b":" not in line and b"\0" not in line
 
-    def scan(self, path: Path, part: int = 0, parts: int = 1) -> Raw:
+    def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows; every part reads the whole file, because a quoted field may hold a newline."""
         with open_text(path) as text:
-            table = _Table(path, self, text)
+            table = _Table(path, self, text, alike)
         start, stop = row_share(table.rows, part, parts)
         return Raw(table.dataset(), str(path)).kept(start, stop)
 
@@ -68,8 +69,8 @@ class Csv:
 class _Table:
     """The fields of a file: numbers row by row, labels apart."""
 
-    def __init__(self, path: Path, options: Csv, text: Any) -> None:
-        self.path = path
+    def __init__(self, path: Path, options: Csv, text: Any, alike: Alike | None = None) -> None:
+        self.path, self.options = path, options
         self.numbers = array("d")
         self.labels: list[list[str]] = []
         self.lines = array("q")
@@ -79,9 +80,13 @@ class _Table:
             raise InputError(f"{path}: the file has no rows")
         self.width = len(first)
         headed = not any(_is_number(field) for field in first) if options.header is None else options.header
+        self.headed = headed
         self.names = [field.strip() for field in first] if headed else [str(k) for k in range(self.width)]
         wanted = options.label if isinstance(options.label, tuple) else (options.label,)
-        self.label = [self._label_column(label, headed) for label in wanted if label is not None]
+        known = None if alike is None else self._labels_alike(alike, headed)
+        self.label = (
+            known if known is not None else [self._label_column(label, headed) for label in wanted if label is not None]
+        )
         if len(set(self.label)) < len(self.label):
             raise InputError(f"{path}: a label column is named twice in {options.label}")
         self.features = [k for k in range(self.width) if k not in self.label]
@@ -100,7 +105,31 @@ class _Table:
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
             self._refuse(self.lines[int(row)], self.features[int(column)], str(X[row, column]))
-        return Dataset(X.copy(), Targets(self._targets()))
+        return Dataset(X.copy(), Targets(self._targets()), self._layout(), bool(self.label))
+
+    def _layout(self) -> Layout:
+        """What reads other files alike."""
+        names, labels = (
+            (tuple(self.names[k] for k in columns) if self.headed else None) for columns in (self.features, self.label)
+        )
+        return Layout(formats.describe(self.options), len(self.features), names, labels, tuple(self.label))
+
+    def _labels_alike(self, alike: Alike, headed: bool) -> list[int] | None:
+        """The columns of labels by what is known of other files; None where their names and places tell nothing."""
+        layout, there = alike.layout, set(self.names) if headed else set()
+        if headed and layout.labels is not None:
+            missing = [label for label in layout.labels if label not in there]
+            if missing and (alike.labelled or len(missing) < len(layout.labels)):
+                close = nearest(missing[0], [name for name in self.names if name not in (layout.names or ())])
+                raise InputError(f"{self.path}: no {shown_names(missing, 'column')} with the labels{close}")
+            return [] if missing else [self._label_column(label, True) for label in layout.labels]
+        if headed and layout.names is not None and there.issuperset(layout.names):
+            others = [k for k, name in enumerate(self.names) if name not in layout.names]
+            if len(others) == 1 or (not others and not alike.labelled):
+                return others
+        if self.width == layout.features and not alike.labelled:
+            return []
+        return None if layout.places is None else [self._label_column(place, headed) for place in layout.places]
 
     def _records(self, text: Any, delimiter: str | None) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every record that is not blank."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.frames import is_frame, names_of, values_of
 from bmrm.data.labels import LabelSets
+from bmrm.data.layout import Layout, shown
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of, with_columns
 from bmrm.problem import InputError, Targets, Vector
 
@@ -21,10 +24,14 @@ class Dataset:
     ----------
     X : `Csr` (with values or valueless), or a dense C-contiguous float32 or float64 array.
     targets : labels or numbers `y`, sample weights and groups, one of each per row.
+    layout : how the rows came about, names of the columns among it; None where nothing is known of that.
+    labelled : whether `targets.y` was given; where not, it is 0.
     """
 
     X: Matrix
     targets: Targets
+    layout: Layout | None = None
+    labelled: bool = True
 
     def __post_init__(self) -> None:
         if self.X.shape[0] != self.targets.rows:
@@ -41,13 +48,18 @@ class Dataset:
         return int(self.X.shape[1])
 
     @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the columns of `X`; None where they have none."""
+        return None if self.layout is None else self.layout.names
+
+    @property
     def nnz(self) -> int:
         """Stored entries of `X`; rows times features where it is dense."""
         return nnz_of(self.X)
 
     def part(self, start: int, stop: int) -> Dataset:
         """The rows [start, stop), as views."""
-        return Dataset(part_of(self.X, start, stop), self.targets.part(start, stop))
+        return replace(self, X=part_of(self.X, start, stop), targets=self.targets.part(start, stop))
 
     def select(self, rows: NDArray[np.integer[Any]]) -> Dataset:
         """A copy of the chosen rows, in the order given."""
@@ -55,7 +67,8 @@ class Dataset:
         y = t.y.select(rows) if isinstance(t.y, LabelSets) else t.y[rows]
         weights = None if t.weights is None else t.weights[rows]
         groups = None if t.groups is None else t.groups[rows]
-        return Dataset(X.select(rows) if isinstance(X, Csr) else X[rows], Targets(y, weights, groups))
+        chosen = X.select(rows) if isinstance(X, Csr) else X[rows]
+        return replace(self, X=chosen, targets=Targets(y, weights, groups))
 
     def with_features(self, features: int) -> Dataset:
         """The same rows with columns of zeros added; fewer columns than there are is an InputError."""
@@ -72,8 +85,8 @@ class Dataset:
 
         Parameters
         ----------
-        X : (rows, features): array-like of numbers (float32 stays, all else becomes float64) or any scipy.sparse
-            matrix (duplicates are summed). All finite.
+        X : (rows, features): array-like of numbers (float32 stays, all else becomes float64), any scipy.sparse matrix
+            (duplicates are summed), or a data frame of pandas or polars, whose names of columns are kept. All finite.
         y : (rows,) numbers or strings, (rows, outputs) numbers, or `LabelSets`; None means 0 for every row.
         weights : (rows,) finite, >= 0, not all 0; None means 1 for every row.
         groups : (rows,) integers; None means no groups.
@@ -83,7 +96,7 @@ class Dataset:
         InputError
             Naming the array, and the row and column where there is one.
         """
-        matrix = check_matrix(X)
+        matrix, names = named_matrix(X)
         rows = int(matrix.shape[0])
         labels = np.zeros(rows) if y is None else check_labels(y, rows)
         return cls(
@@ -93,10 +106,20 @@ class Dataset:
                 None if weights is None else check_weights(weights, rows),
                 None if groups is None else check_groups(groups, rows),
             ),
+            None if names is None else Layout(features=matrix.shape[1], names=names),
+            y is not None,
         )
 
 
-def check_matrix(X: Any) -> Matrix:
+def named_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:
+    """As `check_matrix`, and the names of the columns of a data frame."""
+    if not is_frame(X):
+        return check_matrix(X), None
+    names = names_of(X)
+    return check_matrix(values_of(X), names), names
+
+
+def check_matrix(X: Any, names: Sequence[str] | None = None) -> Matrix:
     """`X` as a `Csr` or a dense array of finite numbers; InputError names the first bad row and column."""
     if isinstance(X, Csr):
         return _finite_csr(X)
@@ -113,7 +136,8 @@ def check_matrix(X: Any) -> Matrix:
         dense = _to_float64(dense, "X")
     if not _all_finite(dense):
         row, column = np.argwhere(~np.isfinite(dense))[0]
-        raise InputError(f"X: row {row}, column {column} is {dense[row, column]}, expected a finite number")
+        which = column if names is None else shown(names[column])
+        raise InputError(f"X: row {row}, column {which} is {dense[row, column]}, expected a finite number")
     return np.ascontiguousarray(dense)
 
 

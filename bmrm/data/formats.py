@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from bmrm.data.attributes import refuse_attributes
 from bmrm.data.files import bare_suffix, open_bytes
+from bmrm.data.layout import Alike
 from bmrm.data.raw import Raw
 from bmrm.problem import InputError
 from bmrm.registry import Registry
@@ -24,24 +26,29 @@ class Format(Protocol):
         """Whether a file whose first bytes are `head` looks like this format."""
         ...
 
-    def scan(self, path: Path, part: int, parts: int) -> Raw:
-        """The share `part` of `parts` of the rows of a file."""
+    def scan(self, path: Path, part: int, parts: int, alike: Alike | None = None) -> Raw:
+        """The share `part` of `parts` of the rows of a file; `alike` where others like it have been read."""
         ...
 
 
 formats: Registry[Format] = Registry("data format", "bmrm.data")
 
 
+def by_suffix(path: Path) -> str | None:
+    """The name of the format that the suffix of a file belongs to."""
+    suffix = bare_suffix(path)
+    return next((entry.name for entry in formats.all() if suffix in entry.cls.suffixes), None)
+
+
 def recognised(path: Path) -> Format:
     """A format with its default options, chosen by the suffix of the name, else by the content."""
-    known = [entry.cls for entry in formats.all()]
-    suffix = bare_suffix(path)
-    for cls in known:
-        if suffix in cls.suffixes:
-            return cls()
+    named = by_suffix(path)
+    if named is not None:
+        return formats.make(named)
     with open_bytes(path) as file:
         head = file.read(_HEAD)
-    for cls in known:
+    refuse_attributes(head, path)
+    for cls in (entry.cls for entry in formats.all()):
         if cls.recognises(head):
             return cls()
     names = ", ".join(entry.name for entry in formats.all())

@@ -2,13 +2,13 @@
 
 Keys: `X` (rows, features), or `indptr` (rows + 1,), `indices`, `values` (absent: all 1) and `shape` (rows, features)
 of sparse rows; `y` (rows,) or (rows, outputs), numbers or text, or `label_indptr` and `labels` of label sets; and,
-where there are any, `weights` and `groups` (rows,). Nothing is unpickled.
+where there are any, `weights` and `groups` (rows,), and `names` (features,) of the columns. Nothing is unpickled.
 """
 
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,12 +20,13 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes
 from bmrm.data.formats import formats
 from bmrm.data.labels import LabelSets
+from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import MOST_COLUMNS, Csr
 from bmrm.data.raw import Raw
 from bmrm.data.shares import row_share
 from bmrm.problem import InputError
 
-_KEYS = ("X", "indptr", "indices", "values", "shape", "y", "label_indptr", "labels", "weights", "groups")
+_KEYS = ("X", "indptr", "indices", "values", "shape", "names", "y", "label_indptr", "labels", "weights", "groups")
 
 
 @formats.register("npz")
@@ -40,7 +41,7 @@ class Npz:
         """Whether the content is a zip archive."""
         return head.startswith(b"PK")
 
-    def scan(self, path: Path, part: int = 0, parts: int = 1) -> Raw:
+    def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows; every part reads the whole file."""
         data = read_npz(path)
         return Raw(data, str(path)).kept(*row_share(data.rows, part, parts, data.targets.groups))
@@ -58,11 +59,12 @@ def read_npz(path: str | Path) -> Dataset:
         if "labels" in arrays:
             y = _label_sets(arrays)
         data = Dataset.from_arrays(X, y, arrays.get("weights"), arrays.get("groups"))
+        layout = Layout(formats.describe(Npz()), data.features, _names(arrays, data.features))
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     if data.rows == 0:
         raise InputError(f"{path}: the file has no rows")
-    return data
+    return replace(data, layout=layout)
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
@@ -110,6 +112,15 @@ def _sparse(arrays: dict[str, NDArray[Any]]) -> Csr:
             raise InputError(f"values are {values.dtype} of shape {values.shape}, expected {indices.size} numbers")
         values = np.ascontiguousarray(values, np.float32 if values.dtype == np.float32 else np.float64)
     return Csr(indptr, indices.astype(np.int32), values, columns)
+
+
+def _names(arrays: dict[str, NDArray[Any]], columns: int) -> tuple[str, ...] | None:
+    if "names" not in arrays:
+        return None
+    names = arrays["names"]
+    if names.dtype.kind != "U" or names.shape != (columns,):
+        raise InputError(f"names are {names.dtype} of shape {names.shape}, expected {columns} texts")
+    return tuple(names.tolist())
 
 
 def _label_sets(arrays: dict[str, NDArray[Any]]) -> LabelSets:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
+from bmrm.data.layout import Layout, aligned
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of, renumbered
 from bmrm.problem import InputError, Targets, Vector
@@ -35,6 +36,18 @@ class Raw:
     smallest: int | None = 0
     first: int | None = None
     names: NamedColumns | None = None
+
+    @property
+    def layout(self) -> Layout | None:
+        """How the rows came about."""
+        return self.data.layout
+
+    def aligned(self, names: Sequence[str] | None) -> Raw:
+        """The columns in the order of these names; as they are where either side has none."""
+        X = aligned(self.data.X, self.data.feature_names, names, self.origin)
+        if X is self.data.X or names is None or self.layout is None:
+            return self
+        return replace(self, data=replace(self.data, X=X, layout=replace(self.layout, names=tuple(names))))
 
     @property
     def extent(self) -> Vector:
@@ -106,7 +119,7 @@ class Raw:
             X = X[start:stop].copy()
         y = LabelSets.from_rows(t.y) if isinstance(t.y, LabelSets) else t.y.copy()
         targets = Targets(y, _copy(t.weights), _copy(t.groups))
-        return replace(self, data=Dataset(X, targets))
+        return replace(self, data=replace(self.data, X=X, targets=targets))
 
 
 def from_one(extent: Vector) -> bool:
@@ -128,9 +141,15 @@ def join(raws: Sequence[Raw], origin: str) -> Raw:
         raise InputError(f"{origin}: some files number their columns and some do not, expected files of one format")
     if any(raw.names is not None for raw in raws):
         return _join_named(raws, origin)
+    named = next((raw.layout for raw in raws if raw.data.feature_names is not None), raws[0].layout)
+    raws = [raw.aligned(None if named is None else named.names) for raw in raws]
+    if len({raw.data.labelled for raw in raws}) > 1:
+        without = next(raw.origin for raw in raws if not raw.data.labelled)
+        raise InputError(f"{without}: no labels, but other files of {origin} have some")
     found = [raw.smallest for raw in raws if raw.smallest is not None]
     X = _join_matrices([raw.data.X for raw in raws], origin, raws[0].first is not None)
-    return Raw(Dataset(X, _join_targets(raws, origin)), origin, min(found, default=None), raws[0].first)
+    data = Dataset(X, _join_targets(raws, origin), named, raws[0].data.labelled)
+    return Raw(data, origin, min(found, default=None), raws[0].first)
 
 
 def _join_named(raws: Sequence[Raw], origin: str) -> Raw:
@@ -146,7 +165,7 @@ def _join_named(raws: Sequence[Raw], origin: str) -> Raw:
         before += int(groups.max(initial=0)) + 1
         pieces.append((raw, np.array(columns, np.int64), targets))
     moved = [
-        Raw(Dataset(renumbered(raw.data.X, columns, len(table)), targets), raw.origin)  # type: ignore[arg-type]
+        replace(raw, data=replace(raw.data, X=renumbered(raw.data.X, columns, len(table)), targets=targets), names=None)  # type: ignore[arg-type]
         for raw, columns, targets in pieces
     ]
     whole = join(moved, origin)

@@ -27,12 +27,14 @@ import glob
 import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.formats import Format, formats, recognised
+from bmrm.data.formats import Format, by_suffix, formats, recognised
+from bmrm.data.layout import Alike
 from bmrm.data.raw import Raw, from_one, join, nothing
 from bmrm.data.shares import even_share, row_share
 from bmrm.problem import InputError
@@ -46,7 +48,14 @@ _MAKERS = {"sklearn": "bmrm.data.bundled:load", "synthetic": "bmrm.data.syntheti
 _RANK = re.compile(r"\{rank(?::(0?\d+)d)?\}")
 
 
-def scan(source: Source, *, format: str | Mapping[str, Any] | Format = "auto", part: int = 0, parts: int = 1) -> Raw:
+def scan(
+    source: Source,
+    *,
+    format: str | Mapping[str, Any] | Format = "auto",
+    part: int = 0,
+    parts: int = 1,
+    alike: Alike | None = None,
+) -> Raw:
     """The share of the rows of a source, before the parts have agreed; see the head of this file.
 
     Parameters
@@ -54,6 +63,8 @@ def scan(source: Source, *, format: str | Mapping[str, Any] | Format = "auto", p
     source : path, glob, list of these, `sklearn:NAME` or `synthetic:NAME?option=value`.
     format : "auto", the name of a format, `{"name": name, option: value}`, or an instance, `Svmlight(one_based=True)`.
     part, parts : this share, from 0, and how many there are.
+    alike : read as other files were read, the test data as the training data: in their format, unless the name or
+        `format` says otherwise, labels in the columns of the same names, features in the order of their names.
 
     Raises
     ------
@@ -70,17 +81,17 @@ def scan(source: Source, *, format: str | Mapping[str, Any] | Format = "auto", p
         if len(names) > 1:
             raise InputError(f"{names[0]}: cannot be one of a list")
         data = _maker(prefix)(rest)
-        return Raw(data, origin).kept(*row_share(data.rows, part, parts, data.targets.groups))
+        return _in_order(Raw(data, origin).kept(*row_share(data.rows, part, parts, data.targets.groups)), alike)
     if any(_RANK.search(name) for name in names):
         files = [path for name in names for path in _files(_RANK.sub(lambda match: _padded(part, match), name))]
-        return join([_scan_file(path, format, 0, 1) for path in files], origin)
+        return _scan_files(files, format, origin, alike)
     files = [path for name in names for path in _files(name)]
     if len(files) == 1:
-        return _scan_file(files[0], format, part, parts)
+        return _scan_file(files[0], format, part, parts, alike)
     start, stop = even_share(len(files), part, parts)
     if start == stop:
         return nothing(origin)
-    return join([_scan_file(path, format, 0, 1) for path in files[start:stop]], origin)
+    return _scan_files(files[start:stop], format, origin, alike)
 
 
 def read(
@@ -94,8 +105,34 @@ def read(
     return scan(source, format=format).dataset(features=features, one_based=one_based)
 
 
-def _scan_file(path: Path, format: str | Mapping[str, Any] | Format, part: int, parts: int) -> Raw:
-    return _chosen(path, format).scan(path, part, parts)
+def _scan_files(
+    files: Sequence[Path], format: str | Mapping[str, Any] | Format, origin: str, alike: Alike | None
+) -> Raw:
+    """The rows of whole files, all read as the first."""
+    raws: list[Raw] = []
+    for path in files:
+        raws.append(_scan_file(path, format, 0, 1, alike))
+        layout = raws[0].layout
+        if alike is None and layout is not None:
+            alike = Alike(layout)
+    return join(raws, origin)
+
+
+def _scan_file(
+    path: Path, format: str | Mapping[str, Any] | Format, part: int, parts: int, alike: Alike | None = None
+) -> Raw:
+    if alike is None:
+        return _chosen(path, format).scan(path, part, parts)
+    known = alike.layout.format
+    if format == "auto" and known is not None and by_suffix(path) in (None, known["name"]):
+        format = known
+    chosen = _chosen(path, format)
+    alike = replace(alike, layout=alike.layout.of_format(getattr(chosen, "name", "")))
+    return _in_order(chosen.scan(path, part, parts, alike), alike)
+
+
+def _in_order(raw: Raw, alike: Alike | None) -> Raw:
+    return raw if alike is None else raw.aligned(alike.layout.names)
 
 
 def _chosen(path: Path, format: str | Mapping[str, Any] | Format) -> Format:

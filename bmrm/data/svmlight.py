@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -22,6 +22,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.files import compression, open_bytes
 from bmrm.data.formats import formats
 from bmrm.data.labels import LabelSets
+from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Csr
 from bmrm.data.raw import Raw
 from bmrm.data.shares import byte_share, row_share
@@ -61,11 +62,14 @@ class Svmlight:
                 return b":" in tokens[0] or all(map(_is_number, tokens[0].split(b",")))
         return False
 
-    def scan(self, path: Path, part: int = 0, parts: int = 1) -> Raw:
+    def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows, columns numbered as in the file: by bytes of a plain file, else by rows."""
         packed = compression(path) is not None
         start, stop = (0, None) if packed else byte_share(path, part, parts)
-        raw = _scan(path, self, start, stop)
+        if alike is not None and not alike.labelled and not _starts_with_label(path):
+            raw = _without_labels(path, self, start, stop)
+        else:
+            raw = _scan(path, self, start, stop)
         if raw.data.rows == 0 and not _has_rows(path):
             raise InputError(f"{path}: the file has no rows")
         if packed:
@@ -163,7 +167,35 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
     )
     groups = columns.groups if rows and int(state[kernel.GROUPED]) == rows else None
     smallest = int(state[kernel.SMALLEST]) if entries else None
-    return Raw(Dataset(X, Targets(y, None, groups)), str(path), smallest, first)
+    layout = Layout(formats.describe(options))
+    return Raw(Dataset(X, Targets(y, None, groups), layout), str(path), smallest, first)
+
+
+def _without_labels(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
+    """Rows that have no labels, every one of them."""
+    raw = _scan(path, replace(options, multilabel=True), start, stop)
+    sets: Any = raw.data.targets.y
+    ends = sets.indptr
+    if ends[-1]:
+        line = next(number for number, token in _first_tokens(path) if b":" not in token)
+        raise InputError(f"{path}, line {line}: a label, but the first row has none")
+    targets = replace(raw.data.targets, y=np.zeros(raw.data.rows))
+    layout = Layout(formats.describe(options))
+    return replace(raw, data=replace(raw.data, targets=targets, layout=layout, labelled=False))
+
+
+def _starts_with_label(path: Path) -> bool:
+    """Whether the first row begins with something else than `qid:` or `index:value`."""
+    return b":" not in next((token for _, token in _first_tokens(path)), b"")
+
+
+def _first_tokens(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The first token of each row, and the number of its line from 1."""
+    with open_bytes(path) as file:
+        for number, line in enumerate(file, 1):
+            tokens = line.split(b"#", 1)[0].split(None, 1)
+            if tokens:
+                yield number, tokens[0]
 
 
 class _Columns:

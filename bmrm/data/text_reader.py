@@ -29,9 +29,18 @@ class TextReader:
     format: Mapping[str, Any]
     vocabulary: Vocabulary
 
-    def read(self, source: Source | PathLike[str]) -> Dataset:
-        """The rows of other files; features that training has not met are left out."""
-        raw = scan(source, format=self.format)
+    def read(
+        self,
+        source: Source | PathLike[str],
+        format: str | Mapping[str, Any] | None = None,
+        *,
+        labelled: bool = False,
+    ) -> Dataset:
+        """The rows of other files, in this format unless another is given; features that training has not met are
+        left out."""
+        raw = scan(source, format=self.format if format is None else format)
+        if labelled and not raw.data.labelled:
+            raise InputError(f"{raw.origin}: no column of labels")
         if raw.names is None:
             raise InputError(f"{raw.origin}: the features have no names, expected {self.format['name']} text")
         return raw.indexed(self.vocabulary).dataset()

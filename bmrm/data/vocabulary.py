@@ -45,24 +45,34 @@ class Vocabulary:
 
     def arrays(self) -> dict[str, NDArray]:
         """The dictionary as plain arrays for a model file: UTF-8 bytes of all names, and where each ends."""
-        pieces = [name.encode() for name in self.names]
-        ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
-        return {"feature_bytes": np.frombuffer(b"".join(pieces), np.uint8), "feature_ends": ends}
+        text, ends = packed(self.names)
+        return {"feature_bytes": text, "feature_ends": ends}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray], hash_bits: int | None) -> Vocabulary:
         """The inverse of `arrays`; InputError for arrays that no vocabulary has."""
-        text, ends = arrays["feature_bytes"], arrays["feature_ends"]
-        fits = text.dtype == np.uint8 and ends.dtype == np.int64 and text.ndim == ends.ndim == 1
-        borders = [0, *ends.tolist()] if fits else [0]
-        if not fits or borders[-1] != text.size or any(b < a for a, b in pairwise(borders)):
-            raise InputError("the dictionary of features is damaged")
-        content = text.tobytes()
-        try:
-            names = tuple(content[a:b].decode() for a, b in pairwise(borders))
-        except UnicodeDecodeError as error:
-            raise InputError("the dictionary of features is damaged") from error
+        names = unpacked(arrays["feature_bytes"], arrays["feature_ends"])
         return cls(names, hash_bits)
+
+
+def packed(names: Sequence[str]) -> tuple[NDArray[np.uint8], Ids]:
+    """The UTF-8 bytes of all names, and where each ends."""
+    pieces = [name.encode() for name in names]
+    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+    return np.frombuffer(b"".join(pieces), np.uint8), ends
+
+
+def unpacked(text: NDArray[Any], ends: NDArray[Any]) -> tuple[str, ...]:
+    """The inverse of `packed`; InputError for arrays that are none of its."""
+    fits = text.dtype == np.uint8 and ends.dtype == np.int64 and text.ndim == ends.ndim == 1
+    borders = [0, *ends.tolist()] if fits else [0]
+    if not fits or borders[-1] != text.size or any(b < a for a, b in pairwise(borders)):
+        raise InputError("the dictionary of features is damaged")
+    content = text.tobytes()
+    try:
+        return tuple(content[a:b].decode() for a, b in pairwise(borders))
+    except UnicodeDecodeError as error:
+        raise InputError("the dictionary of features is damaged") from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,12 +88,14 @@ def write_npz(path: str | PathLike[str], data: Dataset) -> None:
             arrays["values"] = X.values[span]
     else:
         arrays["X"] = X
+    if data.feature_names is not None:
+        arrays["names"] = np.array(data.feature_names, np.str_)
     if isinstance(targets.y, LabelSets):
         y = targets.y
         arrays["label_indptr"] = y.indptr - y.indptr[0]
         arrays["labels"] = y.labels[int(y.indptr[0]) : int(y.indptr[-1])]
     else:
-        arrays["y"] = targets.y
+        arrays |= {"y": targets.y} if data.labelled else {}
     arrays |= {key: array for key in ("weights", "groups") if (array := getattr(targets, key)) is not None}
     with whole_file(path) as file:
         np.savez(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]

@@ -73,6 +73,8 @@ class LossBase:
     """A weight means so many copies of the row; where False, weights other than 1 are refused."""
     by_group: ClassVar[bool] = False
     """`predict` takes `groups=`: the predictions of a group's rows depend on one another."""
+    needs_targets: ClassVar[bool] = True
+    """Whether rows must have labels or numbers; where False they are not looked at."""
     no_free_intercept: ClassVar[str] = ""
     """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
 

@@ -34,6 +34,7 @@ class Novelty(LinearMargin):
     source = "Schoelkopf, Platt, Shawe-Taylor, Smola & Williamson 2001"
     metrics = ("novel_share",)
     shown_target = 1.0
+    needs_targets = False
     no_free_intercept = "an intercept of rho alone brings it to 0, whatever the rows"
 
     def summarise(self, targets: Targets) -> Summary:

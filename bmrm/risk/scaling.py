@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,13 +62,13 @@ def unit_norm(data: Dataset) -> Dataset:
     X = data.X
     if not isinstance(X, Csr):
         norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-        return Dataset((X / np.where(norms > 0.0, norms, 1.0)[:, None]).astype(X.dtype), data.targets)
+        return replace(data, X=(X / np.where(norms > 0.0, norms, 1.0)[:, None]).astype(X.dtype))
     values = _values(X)
     rows = _rows_of_entries(X)
     norms = np.sqrt(np.bincount(rows, weights=values.astype(np.float64) ** 2, minlength=X.rows))
     scaled = (values / np.where(norms > 0.0, norms, 1.0)[rows]).astype(X.dtype)
     indptr, indices = X.indptr - X.indptr[0], X.indices[X.indptr[0] : X.indptr[-1]]
-    return Dataset(Csr(indptr, indices, scaled, X.columns), data.targets)
+    return replace(data, X=Csr(indptr, indices, scaled, X.columns))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,148 @@
+"""What is known of the files that a model was trained from, so that others are read alike: columns by their names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr, Matrix
+from bmrm.problem import InputError
+from bmrm.registry import nearest
+
+SHOWN = 3
+"""Names in a message before it goes on with their number."""
+LONGEST = 40
+"""Characters of a name in a message."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How the rows of some files came about; None where that is not known.
+
+    Attributes
+    ----------
+    format : `{name: ..., option: value}`.
+    features : the number of columns, labels apart.
+    names : of these columns.
+    labels : the names of the columns of labels; () where there are none.
+    places : their numbers from 0.
+    one_based : where features have numbers: whether they count from 1.
+    text : where features are text: the `TextReader`.
+    """
+
+    format: Mapping[str, Any] | None = None
+    features: int | None = None
+    names: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    places: tuple[int, ...] | None = None
+    one_based: bool | None = None
+    text: Any = None
+
+    def described(self) -> dict[str, Any] | None:
+        """Format and place of the labels as JSON, as ranks exchange them and a model file keeps them."""
+        if self.format is None:
+            return None
+        labels = None if self.labels is None else list(self.labels)
+        return {
+            "format": dict(self.format),
+            "labels": labels,
+            "places": None if self.places is None else list(self.places),
+        }
+
+    @classmethod
+    def from_described(cls, plain: Any, **known: Any) -> Layout:
+        """The inverse of `described`; InputError where it is damaged. A format outside the package is left out."""
+        if plain is None:
+            return cls(**known)
+        format, labels, places = (plain.get(key) if isinstance(plain, dict) else None for key in DESCRIBED)
+        fits = isinstance(format, dict) and isinstance(format.get("name"), str)
+        for values, kind in ((labels, str), (places, int)):
+            fits = fits and (values is None or (isinstance(values, list) and all(type(v) is kind for v in values)))
+        if not fits or format is None:
+            raise InputError("the description of its input format is damaged")
+        return cls(
+            None if ":" in format["name"] else format,
+            labels=None if labels is None else tuple(labels),
+            places=None if places is None else tuple(places),
+            **known,
+        )
+
+    def of_format(self, name: str) -> Layout:
+        """What of this holds for files of that format."""
+        if self.format is not None and self.format["name"] == name:
+            return self
+        return replace(self, format=None, labels=None, places=None)
+
+
+DESCRIBED = ("format", "labels", "places")
+
+
+@dataclass(frozen=True)
+class Alike:
+    """A wish to read a file as others were read.
+
+    Attributes
+    ----------
+    layout : theirs.
+    labelled : whether there must be labels.
+    """
+
+    layout: Layout
+    labelled: bool = True
+
+
+def aligned(X: Matrix, names: Sequence[str] | None, wanted: Sequence[str] | None, origin: str) -> Matrix:
+    """The columns of `X` in the order of the names `wanted`; as they are where either has no names.
+
+    Raises
+    ------
+    InputError
+        Where names are missing or unknown, naming some, or are not different and so tell no order.
+    """
+    if names is None or wanted is None or tuple(names) == tuple(wanted):
+        return X
+    place = {name: k for k, name in enumerate(names)}
+    expected = dict.fromkeys(wanted)
+    missing = [name for name in expected if name not in place]
+    unknown = [name for name in place if name not in expected]
+    if missing or unknown:
+        complaints = []
+        if missing:
+            close = nearest(missing[0], unknown) if unknown else ""
+            complaints.append(f"no {shown_names(missing, 'column')}{close}")
+        if unknown:
+            complaints.append(f"{'' if missing else 'has '}unknown {shown_names(unknown, 'column')}")
+        raise InputError(f"{origin}: {'; '.join(complaints)}; expected the {len(expected)} columns of the training")
+    if len(place) != len(names) or len(expected) != len(wanted):
+        counts = Counter(names) | Counter(wanted)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise InputError(f"{origin}: several columns are named {shown(twice)}, so names do not tell their order")
+    return reordered(X, np.array([place[name] for name in wanted], np.intp))
+
+
+def reordered(X: Matrix, order: NDArray[np.intp]) -> Matrix:
+    """The matrix whose column j is column `order[j]` of `X`, a permutation."""
+    if not isinstance(X, Csr):
+        return np.ascontiguousarray(X[:, order])
+    entries = slice(int(X.indptr[0]), int(X.indptr[-1]))
+    new = np.argsort(order)[X.indices[entries]].astype(np.int32)
+    by_row = np.lexsort((new, np.repeat(np.arange(X.rows), np.diff(X.indptr))))
+    values = None if X.values is None else X.values[entries][by_row]
+    return Csr(X.indptr - X.indptr[0], new[by_row], values, X.columns)
+
+
+def shown(name: str) -> str:
+    """A name in quotes, cut where it is long."""
+    return repr(name if len(name) <= LONGEST else name[: LONGEST - 3] + "...")
+
+
+def shown_names(names: Sequence[str], what: str) -> str:
+    """`columns 'a', 'b', 'c' and 4 more`."""
+    first = ", ".join(map(shown, names[:SHOWN]))
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{what}{'s' if len(names) > 1 else ''} {first}{more}"
