@@ -22,7 +22,8 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.plane_model import KeptModel, PlaneSolver, master_accuracy
+from bmrm.solvers.monitor import Monitor
+from bmrm.solvers.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 
 Oracle = Callable[[Vector], tuple[Vector, NDArray[np.float64]]]
 """w -> the values (blocks,) and the subgradients (blocks, dim) of the terms of the risk."""
@@ -74,22 +75,27 @@ class Bundle(PlaneSolver):
             if proposal is not None:
                 run.raise_bound(*model.proof(proposal))
                 w = run.start if start is not None else proposal.w
-            while True:
-                values, slopes = oracle(w)
-                value = float(values.sum())
-                run.fits(w, value, slopes[0] if len(slopes) == 1 else slopes.sum(axis=0))
-                run.improve(w, value + regularizer.value(w))
-                if run.record():
-                    return self.finished(run, model, self.name)  # type: ignore[attr-defined]
-                if not math.isfinite(value):
-                    w = 0.5 * (run.w + w)
-                    continue
-                with run.master():
-                    for block, (a, part) in enumerate(zip(slopes, values, strict=True)):
-                        model.add(a, float(part), w, block)
-                    proposal = model.solve(master_accuracy(run.relative_gap))
-                run.raise_bound(*model.proof(proposal))
-                w = proposal.w
+            with run.iterating():
+                self._loop(run, oracle, model, w)
+            return self.finished(run, model, self.name)  # type: ignore[attr-defined]
+
+    def _loop(self, run: Monitor, oracle: Oracle, model: PlaneModel, w: Vector) -> None:
+        while True:
+            values, slopes = oracle(w)
+            value = float(values.sum())
+            run.fits(w, value, slopes[0] if len(slopes) == 1 else slopes.sum(axis=0))
+            run.improve(w, value + run.regularizer.value(w))
+            if run.record():
+                return
+            if not math.isfinite(value):
+                w = 0.5 * (run.w + w)
+                continue
+            with run.master():
+                for block, (a, part) in enumerate(zip(slopes, values, strict=True)):
+                    model.add(a, float(part), w, block)
+                proposal = model.solve(master_accuracy(run.relative_gap))
+            run.raise_bound(*model.proof(proposal))
+            w = proposal.w
 
     def _oracle(self, risk: MeteredRisk) -> tuple[Oracle, tuple[float, ...]]:
         if self.cuts_per_pass == 1:

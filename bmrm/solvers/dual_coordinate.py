@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -170,15 +171,27 @@ class _Run:
         self.next_look = FIRST_LOOK
         self.idle = 0
         self.visits = 0.0
+        self.ascent: DualAscent | None = None
 
     def go(self, warm: bool, slope: Scores | None) -> Solution:
         """The whole run."""
         run = self.run
         run.patience = self.options.max_iterations + 1  # evaluations are rare: `_evaluate` counts those in vain
+        with run.iterating():
+            self._sweep_on(warm, slope)
+        if run.contradiction is None and run.relative_gap <= self.options.tolerance:
+            run.status = Status.CONVERGED
+        details: dict[str, Any] = {"sweeps": self.visits}
+        if self.ascent is not None:
+            details["slope"] = self.ascent.slope()
+        return run.solution(self.options.name, details=details)  # type: ignore[attr-defined]
+
+    def _sweep_on(self, warm: bool, slope: Scores | None) -> None:
+        run = self.run
         f = self.scored.map.scores(run.start) if warm else self.scored.phi.constant(self._zeros)
         run.improve(run.start, self._objective(run.start, f, None if warm else self._zeros))
         done = run.record()
-        ascent = self._begin(f if warm else None, slope)
+        ascent = self.ascent = self._begin(f if warm else None, slope)
         while not done:
             found = ascent.sweep()
             self.visits += found.visits
@@ -191,10 +204,6 @@ class _Run:
                 self._evaluate(ascent, found)
         if self.free is not None:
             run.objective = min(run.objective, self._objective(run.w, self.scored.map.scores(run.w)))
-        if run.contradiction is None and run.relative_gap <= self.options.tolerance:
-            run.status = Status.CONVERGED
-        details = {"slope": ascent.slope(), "sweeps": self.visits}
-        return run.solution(self.options.name, details=details)  # type: ignore[attr-defined]
 
     @property
     def _zeros(self) -> Vector:

@@ -67,7 +67,8 @@ class LBFGS(IterativeSolver):
     ) -> Solution:
         """As of `Solver`."""
         with self.monitor(risk, regularizer, start, callback) as run:
-            _Run(self.memory, run).go()
+            with run.iterating():
+                _Run(self.memory, run).go()
             return run.solution(self.name)  # type: ignore[attr-defined, no-any-return]
 
 

@@ -97,7 +97,8 @@ class LineSearchBundle(PlaneSolver):
             if proposal is not None:
                 run.raise_bound(*model.proof(proposal))
                 run.start = run.start if start is not None else proposal.w
-            self._loop(run, scored, model)
+            with run.iterating():
+                self._loop(run, scored, model)
             return self.finished(run, model, self.name)  # type: ignore[attr-defined]
 
     def _loop(self, run: Monitor, scored: Scored, model: PlaneModel) -> None:
@@ -165,4 +166,5 @@ class LineSearchBundle(PlaneSolver):
         run.objective = best.objective
         if run.status is Status.CONVERGED and run.relative_gap > self.tolerance:
             run.status = None
+            run.budget.go_on()
         return run.status is not None

@@ -19,6 +19,7 @@ from bmrm.problem import (
     Vector,
     ability,
 )
+from bmrm.solvers.budget import Budget
 from bmrm.solvers.metered_abilities import (
     MeteredBlocks,
     MeteredColumns,
@@ -33,13 +34,13 @@ T = TypeVar("T")
 
 
 class MeteredRisk:
-    """`risk` with a `Count`; offers what `risk` offers."""
+    """`risk` with a `Count`; offers what `risk` offers. Every call checks the `budget` before it begins."""
 
-    def __init__(self, risk: Risk) -> None:
+    def __init__(self, risk: Risk, budget: Budget | None = None) -> None:
         self.inner = risk
         self.dim = risk.dim
         self.infimum = risk.infimum
-        self.count = Count()
+        self.count = Count(Budget() if budget is None else budget)
         self._traffic = ability(risk, Traffic)
         self._traffic_start = self._traffic.seconds() if self._traffic is not None else 0.0
 

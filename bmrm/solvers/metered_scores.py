@@ -17,19 +17,22 @@ from bmrm.problem import (
     Scores,
     Vector,
 )
+from bmrm.solvers.budget import Budget
 
 R = TypeVar("R")
 
 
 @dataclass
 class Count:
-    """What one run has used so far."""
+    """What one run has used so far, and its budget."""
 
+    budget: Budget
     passes: float = 0.0
     seconds: float = 0.0
 
     def timed(self, passes: float, function: Callable[..., R], *arguments: Any) -> R:
-        """Call and charge."""
+        """Call and charge, unless the budget is spent."""
+        self.budget.check()
         begin = time.perf_counter()
         try:
             return function(*arguments)

@@ -23,12 +23,13 @@ from bmrm.problem import (
     Solution,
     Status,
     Vector,
+    ability,
     relative_gap,
 )
 from bmrm.registry import check_parameters, parameter
-from bmrm.solvers.certificate import Certificate
+from bmrm.solvers.budget import Budget
+from bmrm.solvers.certificate import Certificate, SinglePlane
 from bmrm.solvers.contradiction import Consistency, Contradiction, Planes, Proof
-from bmrm.solvers.interrupt import Interrupt
 from bmrm.solvers.metered import MeteredRisk
 from bmrm.solvers.rounding import cautious
 
@@ -60,7 +61,8 @@ class IterativeSolver:
 
     def monitor(self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None) -> Monitor:
         """The bookkeeping of one run, to be used as a context manager."""
-        return Monitor(self, MeteredRisk(risk), regularizer, starting_point(risk, start), callback)
+        budget = Budget(self.time_limit, ability(risk, Budget))
+        return Monitor(self, MeteredRisk(risk, budget), regularizer, starting_point(risk, start), callback, budget)
 
 
 def starting_point(risk: Risk, start: Vector | None) -> Vector:
@@ -84,6 +86,7 @@ class Monitor:
     regularizer: Regularizer
     start: Vector
     callback: Callback | None
+    budget: Budget
     w: Vector = field(init=False)
     objective: float = math.inf
     proof: Proof = field(default_factory=Proof)
@@ -91,9 +94,9 @@ class Monitor:
     history: list[Iteration] = field(default_factory=list)
     seconds_master: float = 0.0
     patience: int = PATIENCE
-    _begin: float = field(default_factory=time.perf_counter)
+    untried: Vector | None = None
+    """A point that is presumably good, but not evaluated yet; taken into account where a run ends before it is."""
     _idle: int = 0
-    _interrupt: Interrupt = field(default_factory=Interrupt)
     _consistency: Consistency = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,13 +107,13 @@ class Monitor:
         self._consistency = Consistency(self.risk, self.regularizer)
 
     def __enter__(self) -> Monitor:
-        self._interrupt.__enter__()
+        self.budget.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._interrupt.__exit__()
+        self.budget.__exit__()
 
     @property
     def relative_gap(self) -> float:
@@ -130,7 +133,18 @@ class Monitor:
     @property
     def seconds(self) -> float:
         """Since the start of the run."""
-        return time.perf_counter() - self._begin
+        return self.budget.seconds
+
+    @contextmanager
+    def iterating(self) -> Iterator[None]:
+        """The block may end anywhere, once time is up or Ctrl-C was pressed; `status` then says so.
+
+        Every call of the risk looks at the clock, and so does `budget.check`. What the iteration had begun is lost.
+        """
+        with self.budget.spending() as reasons:
+            yield
+        if reasons:
+            self._cut_short(reasons[0])
 
     @contextmanager
     def master(self) -> Iterator[None]:
@@ -191,7 +205,9 @@ class Monitor:
         previous = self.history[-1] if self.history else None
         self.history.append(self._line(len(self.history) if iteration is None else iteration))
         stop = bool(self.callback(replace(self.history[-1], w=self.w))) if self.callback is not None else False
-        self.status = self._judge(previous, stop)
+        self.status, self.untried = self._judge(previous, stop), None
+        if self.status is not None:
+            self.budget.rest()
         return self.status is not None
 
     def stall(self) -> None:
@@ -244,6 +260,21 @@ class Monitor:
         if self.proof.bound > self.objective and self.contradiction is None:
             self.objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
 
+    def _cut_short(self, status: Status) -> None:
+        """End within an iteration: with J of the best point evaluated from its weights, one pass."""
+        if self.untried is None or not self._look_at(self.untried):
+            self.objective = math.inf
+            self._look_at(self.w)
+        self.status = status if math.isfinite(self.objective) else Status.NON_FINITE
+        if not self.history:
+            self.history.append(self._line(0))
+
+    def _look_at(self, w: Vector) -> bool:
+        """J at w and what its plane proves; whether it is better than the best point."""
+        value, a = self.risk.value_and_subgradient(w)
+        self.take_plane(SinglePlane(self.regularizer, self.risk.infimum), w, value, a)
+        return self.improve(w, value + self.regularizer.value(w))
+
     def _line(self, iteration: int) -> Iteration:
         network = self.risk.network_seconds
         return Iteration(
@@ -269,15 +300,14 @@ class Monitor:
             return Status.NON_FINITE if self._idle >= self.patience or previous is None else None
         if line.relative_gap <= self.options.tolerance:
             return Status.CONVERGED
-        if stop or self._interrupt.raised:
+        spent = self.budget.spent
+        if stop or spent is Status.INTERRUPTED:
             return Status.INTERRUPTED
         if self._idle >= self.patience:
             return Status.STALLED
         if line.iteration >= self.options.max_iterations:
             return Status.ITERATION_LIMIT
-        if self.options.time_limit is not None and line.seconds >= self.options.time_limit:
-            return Status.TIME_LIMIT
-        return None
+        return spent
 
 
 def _moved(before: Iteration, now: Iteration) -> bool:

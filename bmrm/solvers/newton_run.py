@@ -77,21 +77,22 @@ class Run:
     def go(self, fresh: bool) -> Solution:
         """The whole run."""
         monitor, goal = self.monitor, self.objective
-        point = goal.at(monitor.start, goal.map.scores(monitor.start))
-        done = self._note(point)
-        if not done and fresh:
-            found = start_from_sample(self.options, monitor, steady=True, exact=True)
-            if found is not None:
-                sampled = goal.at(found.w, goal.map.scores(found.w), point.b)
-                point = sampled if sampled.objective < point.objective else point
-                done = self._note(point)
-        while not done:
-            moved = self._moved(point)
-            if moved is None:
-                monitor.stall()
-                break
-            point = moved
+        with monitor.iterating():
+            point = goal.at(monitor.start, goal.map.scores(monitor.start))
             done = self._note(point)
+            if not done and fresh:
+                found = start_from_sample(self.options, monitor, steady=True, exact=True)
+                if found is not None:
+                    sampled = goal.at(found.w, goal.map.scores(found.w), point.b)
+                    point = sampled if sampled.objective < point.objective else point
+                    done = self._note(point)
+            while not done:
+                moved = self._moved(point)
+                if moved is None:
+                    monitor.stall()
+                    break
+                point = moved
+                done = self._note(point)
         name, details = self.options.name, {}  # type: ignore[attr-defined]
         if isinstance(self.model, CgModel):
             details["cg_iterations"] = np.array(self.model.iterations)

@@ -208,24 +208,25 @@ class _Run:
     def go(self, name: str) -> Solution:
         """Algorithm 8."""
         run, rule = self.run, ""
-        r, d = self._note(), np.zeros_like(run.start)
-        before, since = r, 0
-        while not (run.record() and self._holds()):
-            rule = self._own_rule()
-            if rule:
-                run.finish_by_rule()
-                break
-            fresh = self._restarts(r, before, since)
-            beta = 0.0 if fresh else self.update(r, before, d)
-            d = r + beta * d if math.isfinite(beta) else r
-            if not self._search(d, r):
-                d, fresh = r, True
-                if not self._search(r, r):
-                    run.stall()
+        with run.iterating():
+            r, d = self._note(), np.zeros_like(run.start)
+            before, since = r, 0
+            while not (run.record() and self._holds()):
+                rule = self._own_rule()
+                if rule:
+                    run.finish_by_rule()
                     break
-            self.restarts += fresh
-            since = 1 if fresh else since + 1
-            before, r = r, self._note()
+                fresh = self._restarts(r, before, since)
+                beta = 0.0 if fresh else self.update(r, before, d)
+                d = r + beta * d if math.isfinite(beta) else r
+                if not self._search(d, r):
+                    d, fresh = r, True
+                    if not self._search(r, r):
+                        run.stall()
+                        break
+                self.restarts += fresh
+                since = 1 if fresh else since + 1
+                before, r = r, self._note()
         if self.options.returns == "deviance":
             run.settle(self.best[1], self._objective(self.best[1]))
         details = {"risk": np.array(self.risks), "restarts": self.restarts, "trials": self.trials}
@@ -300,4 +301,5 @@ class _Run:
             run.objective = self._objective(run.w)
             if run.status is Status.CONVERGED and run.relative_gap > self.options.tolerance:
                 run.status = None
+                run.budget.go_on()
         return run.status is not None

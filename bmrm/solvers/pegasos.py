@@ -152,8 +152,17 @@ class _Run:
 
     def go(self, name: str) -> Solution:
         """Rounds of steps until a rule or a limit is met."""
-        run, options, epochs, rule = self.run, self.options, 0, ""
+        run, rule = self.run, ""
         run.patience = PATIENCE
+        with run.iterating():
+            rule = self._rounds()
+        details = {"steps": self.steps, "bad_steps": self.bad_steps, **self.sampler.details()}
+        named = f"{name}: {rule}" if run.status is Status.OWN_RULE else name
+        return run.solution(named, details=details)
+
+    def _rounds(self) -> str:
+        """Returns the rule."""
+        run, options, epochs, rule = self.run, self.options, 0, ""
         w = run.start
         mean = w
         value = self._evaluate(w)
@@ -177,9 +186,7 @@ class _Run:
             if not done and rule:
                 run.finish_by_rule()
                 done = True
-        details = {"steps": self.steps, "bad_steps": self.bad_steps, **self.sampler.details()}
-        named = f"{name}: {rule}" if run.status is Status.OWN_RULE else name
-        return run.solution(named, details=details)
+        return rule
 
     def _step(self, w: Vector, rows: NDArray[np.int64]) -> Vector:
         run = self.run

@@ -135,30 +135,31 @@ class _Run:
         cycles = Cycles(self.options.gamma, self.options.ccf)
         w, before, rule = run.start, UNSEEN, ""
         start = w
-        while True:
-            value, g, awake = self._evaluate(w)
-            least = run.objective - floor if math.isfinite(run.objective) else UNSEEN
-            rose = value > before
-            cycles.step(rose, least)
-            self._note(value, cycles, awake, w)
-            if run.record(iteration=len(run.history)):
-                break
-            if cycles.phi < self.options.epsilon:
-                rule = "phi is below epsilon"
-                run.finish_by_rule()
-                break
-            before = value
-            square = float(g @ g)
-            if not math.isfinite(value):
-                w = 0.5 * (run.w + w)
-            elif square == 0.0:
-                run.stall()
-                break
-            else:
-                w = w - (value - floor - (1.0 - cycles.phi) * least) / square * g
+        with run.iterating():
+            while True:
+                value, g, awake = self._evaluate(w)
+                least = run.objective - floor if math.isfinite(run.objective) else UNSEEN
+                rose = value > before
+                cycles.step(rose, least)
+                self._note(value, cycles, awake, w)
+                if run.record(iteration=len(run.history)):
+                    break
+                if cycles.phi < self.options.epsilon:
+                    rule = "phi is below epsilon"
+                    run.finish_by_rule()
+                    break
+                before = value
+                square = float(g @ g)
+                if not math.isfinite(value):
+                    w = 0.5 * (run.w + w)
+                elif square == 0.0:
+                    run.stall()
+                    break
+                else:
+                    w = w - (value - floor - (1.0 - cycles.phi) * least) / square * g
         details: dict[str, Any] = {key: np.array(values) for key, values in self.trace.items()}
         if self.reference is not None:
-            details |= self._idealised(start, self.reference, len(self.trace["value"]))
+            details |= self._idealised(start, self.reference, len(self.trace.get("value", [])))
         return run.solution(f"{name}: {rule}" if run.status is Status.OWN_RULE else name, details=details)
 
     def _evaluate(self, w: Vector) -> tuple[float, Vector, float]:

@@ -160,34 +160,35 @@ class _Run:
     def go(self, name: str) -> Solution:
         """Iterate until the gap or a limit is met."""
         run, oracle = self.run, self.oracle
-        w = v = oracle.point(run.start)
-        value, a = oracle.gradient(v)
-        self._note(v, value, a)
-        self._improve(w, value)
-        if not run.record():
-            self.curvature = self.options.initial_curvature or self._estimate(v, a)
-            momentum = 1.0
-            while True:
-                after, after_value = self._step(v, value, a)
-                if after is None:
-                    run.stall()
-                    break
-                self._improve(after, after_value)
-                if run.record():
-                    break
-                uphill = float((v.w - after.w) @ (after.w - w.w)) > 0.0
-                if self.options.restart and uphill:
-                    momentum = 1.0
-                    self.restarts += 1
-                following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
-                share = (momentum - 1.0) / following if self.options.momentum else 0.0
-                v, w, momentum = oracle.between(after, w, share) if share else after, after, following
-                value, a = oracle.gradient(v)
-                if not math.isfinite(value):
-                    v, momentum = after, 1.0
+        with run.iterating():
+            w = v = oracle.point(run.start)
+            value, a = oracle.gradient(v)
+            self._note(v, value, a)
+            self._improve(w, value)
+            if not run.record():
+                self.curvature = self.options.initial_curvature or self._estimate(v, a)
+                momentum = 1.0
+                while True:
+                    after, after_value = self._step(v, value, a)
+                    if after is None:
+                        run.stall()
+                        break
+                    self._improve(after, after_value)
+                    if run.record():
+                        break
+                    uphill = float((v.w - after.w) @ (after.w - w.w)) > 0.0
+                    if self.options.restart and uphill:
+                        momentum = 1.0
+                        self.restarts += 1
+                    following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+                    share = (momentum - 1.0) / following if self.options.momentum else 0.0
+                    v, w, momentum = oracle.between(after, w, share) if share else after, after, following
                     value, a = oracle.gradient(v)
-                self._note(v, value, a)
-                self.curvature *= SHRINK
+                    if not math.isfinite(value):
+                        v, momentum = after, 1.0
+                        value, a = oracle.gradient(v)
+                    self._note(v, value, a)
+                    self.curvature *= SHRINK
         return run.solution(name, details={"restarts": self.restarts, "curvature": self.curvature})
 
     def _note(self, v: _At, value: float, a: Vector) -> None:

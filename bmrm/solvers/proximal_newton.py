@@ -82,13 +82,9 @@ class ProximalNewton(IterativeSolver):
         """As of `Solver`."""
         l1, l2 = strengths("proximal_newton", regularizer)
         with self.monitor(risk, regularizer, start, callback) as run:
-            found = (
-                start_from_sample(self, run, steady=True, exact=run.risk.dim <= self.first_columns)
-                if start is None
-                else None
-            )
-            if found is not None:
-                run.start = found.w
+            if start is None:
+                found = start_from_sample(self, run, steady=True, exact=run.risk.dim <= self.first_columns)
+                run.start = run.start if found is None else found.w
             return _GramRun(self, run, l1, l2).go()
 
 

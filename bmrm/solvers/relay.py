@@ -27,8 +27,12 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.solvers import SOLVERS
+<<<<<<< HEAD
 from bmrm.solvers.contradiction import Consistency, Proof
 from bmrm.solvers.metered import MeteredRisk
+=======
+from bmrm.solvers.budget import Budget, Budgeted
+>>>>>>> 1e863cf (Solvers end within an iteration when time is up or Ctrl-C was pressed)
 from bmrm.solvers.monitor import IterativeSolver
 from bmrm.solvers.pace import EARLY, LATE, Pace
 from bmrm.solvers.plane_model import KeptModel
@@ -197,7 +201,11 @@ class Chains(IterativeSolver):
         callback: Callback | None = None,
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""
-        relay = Relay(self, risk, regularizer, start, callback)
+        with Budget(self.time_limit, ability(risk, Budget)) as budget:
+            return self._run(Relay(self, Budgeted(risk, budget), regularizer, start, callback))
+
+    def _run(self, relay: Relay) -> Solution:
+        risk = relay.risk
         story: list[str] = []
         refusal = IncompatibleError("no solver to choose from")
         scored = ability(risk, Scored)

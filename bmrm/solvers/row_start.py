@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bmrm.problem import Extent, IncompatibleError, InputError, Iteration, RowSample, Scored, Vector
+from bmrm.solvers.budget import Budgeted
 from bmrm.solvers.monitor import Monitor
 
 WELL_POSED = 2
@@ -57,11 +58,12 @@ def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: boo
         return steady and 0.0 < gained <= enough * abs(line.objective)
 
     try:
-        drawn = offer.sample(rows, solver.seed or 0)
+        drawn = Budgeted(offer.sample(rows, solver.seed or 0), monitor.budget)
         found = rough.minimize(drawn, monitor.regularizer, callback=gains_little)
     except (InputError, IncompatibleError):  # one class only, or weights of 0
         return None
     monitor.risk.count.passes += found.passes * rows / offer.rows
+    monitor.untried = found.w
     return Start(found.w, rows, found.objective)
 
 

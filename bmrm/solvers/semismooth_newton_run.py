@@ -79,9 +79,20 @@ class Run:
         self.model = Model(part.map, part.phi, regularizer.l2, profiled is not None, parts=self.parts)
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
+        self.state: Multipliers | None = None
+        """Where the run is."""
 
     def go(self, fresh: bool) -> Solution:
         """The whole run."""
+        monitor, options = self.monitor, self.options
+        with monitor.iterating():
+            self._iterate(fresh)
+        details = {"penalties": self.penalties, "steps": self.steps}
+        if self.state is not None:
+            details["slope"] = self.state.envelope.slope
+        return monitor.solution(options.name, details=details)  # type: ignore[attr-defined]
+
+    def _iterate(self, fresh: bool) -> None:
         monitor, options = self.monitor, self.options
         state = self._first(monitor.start)
         self._note(state)
@@ -113,8 +124,6 @@ class Run:
             lost = in_vain or not moved
             self._note(state)
             done = monitor.record()
-        details = {"slope": state.envelope.slope, "penalties": self.penalties, "steps": self.steps}
-        return monitor.solution(options.name, details=details)  # type: ignore[attr-defined]
 
     def _first(self, w: Vector) -> Multipliers:
         """The point w with the first penalty."""
@@ -165,7 +174,7 @@ class Run:
 
     def _note(self, state: Multipliers) -> None:
         """Bound and objective of the present point."""
-        monitor = self.monitor
+        monitor, self.state = self.monitor, state
         objective = state.objective()
         bound = state.bound
         if math.isfinite(bound) and math.isfinite(objective):
