@@ -142,7 +142,9 @@ column_dot, column_add = sparse_dot, sparse_add
 """What the templates below call; `specialised` puts the dense ones in their place."""
 
 
-def descend(starts, rows, values, sums, bends, shifts, bent, gradient, l1, l2, free, goal, share, most, w, r, state):  # type: ignore[no-untyped-def]
+def descend(  # type: ignore[no-untyped-def]
+    starts, rows, values, sums, bends, shifts, bent, gradient, l1, l2, free, goal, share, most, w, r, state, order
+):
     """Minimise <gradient, d> + 1/2 <A d, A d> + l1 ||w + d||_1 + l2/2 ||w + d||^2 over d, coordinate by coordinate.
 
     A holds the columns, each less its shift times the roots; with `free` instead a multiple of the roots is added to
@@ -161,16 +163,17 @@ def descend(starts, rows, values, sums, bends, shifts, bent, gradient, l1, l2, f
     w : w + d, kept up to date.
     r : the columns times d, without the shifts, kept up to date.
     state : kept up to date: the multiple of the roots that is to be added to r; the sum of root times r; how much the
-        objective has fallen, kinks apart, in all sweeps and in the last one.
+        objective has fallen, kinks apart, in all sweeps and in the last one; how many coordinates do not sit out (all
+        at first), and the distance met before (inf at first).
+    order : of the coordinates, those that sit out last; kept up to date.
 
     Returns
     -------
-    The distance last met, and the number of coordinates visited.
+    The distance last met, the number of coordinates visited, and whether `goal` or `share` has ended it.
     """
-    count = gradient.size
-    order, open_ = np.arange(count), count
+    count, open_ = gradient.size, int(state[4])
     offset, level, total, fallen = state[0], state[1], state[2], state[3]
-    visited, worst, before = 0, 0.0, np.inf
+    visited, worst, before, ended = 0, 0.0, state[5], False
     for _ in range(most):
         worst, kept, fallen = 0.0, 0, 0.0
         for at in range(open_):
@@ -205,12 +208,14 @@ def descend(starts, rows, values, sums, bends, shifts, bent, gradient, l1, l2, f
         open_, before = kept, worst
         if worst <= goal:
             if all_open:
+                ended = True
                 break
             open_ = count
         elif fallen <= share * total:
+            ended = True
             break
-    state[0], state[1], state[2], state[3] = offset, level, total, fallen
-    return worst, visited
+    state[0], state[1], state[2], state[3], state[4], state[5] = offset, level, total, fallen, open_, before
+    return worst, visited, ended
 
 
 descend_sparse = specialised(descend, jit, column_dot=sparse_dot, column_add=sparse_add)

@@ -44,13 +44,25 @@ from bmrm.problem.regularizer import (
     SavedPlanes,
     StronglyConvex,
 )
-from bmrm.problem.risk import Envelope, LinearMap, Risk, Scored, ScoreFunction, ability
+from bmrm.problem.risk import (
+    Check,
+    Envelope,
+    Interruptible,
+    LinearMap,
+    Risk,
+    Scored,
+    ScoreFunction,
+    ability,
+    interruptible,
+    unchecked,
+)
 from bmrm.problem.solution import Callback, Iteration, Solution, Solver, Status, relative_gap
 
 __all__ = [
     "Blocks",
     "BmrmError",
     "Callback",
+    "Check",
     "ColumnModel",
     "CurvatureBound",
     "DualAscent",
@@ -66,6 +78,7 @@ __all__ = [
     "Identity",
     "IncompatibleError",
     "InputError",
+    "Interruptible",
     "Iteration",
     "LinearMap",
     "Loss",
@@ -98,6 +111,8 @@ __all__ = [
     "Vector",
     "Watch",
     "ability",
+    "interruptible",
     "provides",
     "relative_gap",
+    "unchecked",
 ]

@@ -38,6 +38,28 @@ def ability(risk: object, kind: type[T]) -> T | None:
     return method(kind) if method is not None else None
 
 
+Check = Callable[[], None]
+"""What long work calls now and then, some ten times a second; raises where the work is to be given up."""
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A map, an ability or the like with single calls that may take longer than a pass over the data."""
+
+    def interruptible(self: T, check: Check) -> T:
+        """The same, whose long calls call `check`; one that raises leaves nothing behind."""
+        ...
+
+
+def interruptible(offered: T, check: Check) -> T:
+    """`offered`, whose long calls call `check` if they know how to."""
+    return offered.interruptible(check) if isinstance(offered, Interruptible) else offered
+
+
+def unchecked() -> None:
+    """The `Check` that lets everything go on."""
+
+
 class LinearMap(Protocol):
     """A: data times weights; the only place where passes over the data happen."""
 

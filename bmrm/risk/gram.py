@@ -8,22 +8,26 @@ from numpy.typing import NDArray
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.kernels import csr, gram, gram_dense
 from bmrm.kernels.vectors import plain
-from bmrm.problem import Vector
+from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.columns import Columns
 from bmrm.risk.products import products_of
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
-ONE = np.ones(1)
+ONE, NO_ROWS = np.ones(1), np.empty(0, np.int64)
 ENTRIES = 1 << 17
 """Entries of a dense block, which is held twice, once with weights."""
+LONGEST, PRODUCTS = 1_000_000, 1e8
+"""Narrow rows, and products of two entries of sparse ones, between two calls of `check`: about a tenth of a second."""
 NARROW = 24
 """Dense features up to which our kernel beats BLAS: measured."""
 NEARLY_FULL = 0.6
 """Share of the columns in a row from which BLAS on all of them beats the kernel on its entries: measured."""
 
 
-def gram_of(X: Matrix, columns: Columns, bias: bool, weights: Vector, chosen: Rows | None = None) -> Array:
+def gram_of(
+    X: Matrix, columns: Columns, bias: bool, weights: Vector, chosen: Rows | None = None, check: Check = unchecked
+) -> Array:
     """For each two inputs the sum over rows of weight times both; inputs are scaled features, then the bias.
 
     Parameters
@@ -33,6 +37,7 @@ def gram_of(X: Matrix, columns: Columns, bias: bool, weights: Vector, chosen: Ro
     bias : whether a constant feature 1 follows.
     weights : (rows,), of any sign; rows of weight 0 are skipped.
     chosen : increasing inputs to which the result is restricted; None for all.
+    check : called now and then, some ten times a second.
     """
     features = X.shape[1]
     weights = plain(weights)
@@ -43,13 +48,16 @@ def gram_of(X: Matrix, columns: Columns, bias: bool, weights: Vector, chosen: Ro
     sums = np.zeros(features)
     narrow = not isinstance(X, Csr) and kept is None and features <= NARROW
     if narrow:
-        gram_dense.add_gram(X, weights, csr.active_rows(weights), raw, sums)
+        active = csr.active_rows(weights)
+        for first in range(0, active.size, LONGEST):
+            check()
+            gram_dense.add_gram(X, weights, active[first : first + LONGEST], raw, sums)
     elif not isinstance(X, Csr):
-        _add_dense(X, weights, kept, raw)
+        _add_dense(X, weights, kept, raw, check)
     elif kept is None and X.nnz > NEARLY_FULL * X.rows * max(1, features):
-        _add_nearly_full(X, weights, raw)
+        _add_nearly_full(X, weights, raw, check)
     else:
-        _add_sparse(X, weights, kept, raw)
+        _add_sparse(X, weights, kept, raw, check)
     gram.mirror(raw)
     if not narrow and (with_bias or columns.shift is not None):
         products_of(X, 1).add_pull_back(0, X.shape[0], weights, sums)
@@ -59,29 +67,38 @@ def gram_of(X: Matrix, columns: Columns, bias: bool, weights: Vector, chosen: Ro
 # Each of these fills the lower triangle; what is above it is of no account.
 
 
-def _add_sparse(X: Csr, weights: Vector, kept: Rows | None, out: Array) -> None:
-    indices = X.indices.view(np.uint32)
+def _add_sparse(X: Csr, weights: Vector, kept: Rows | None, out: Array, check: Check) -> None:
+    indices, position = X.indices.view(np.uint32), NO_ROWS
     if kept is not None:
         position = np.full(X.columns, -1, np.int64)
         position[kept] = np.arange(kept.size)
-        values = ONE if X.values is None else X.values
-        gram.add_gram_of_columns(X.indptr, indices, values, X.values is None, weights, position, out)
-    elif X.values is None:
-        gram.add_gram_valueless(X.indptr, indices, weights, out)
-    else:
-        gram.add_gram(X.indptr, indices, X.values, weights, out)
+    each = X.nnz / max(1, X.rows)
+    size = max(1, int(PRODUCTS / max(1.0, each * each)))
+    for first in range(0, X.rows, size):
+        check()
+        # row starts count from the first entry of all, so that some of them do
+        indptr, some = X.indptr[first : first + size + 1], weights[first : first + size]
+        if kept is not None:
+            values = ONE if X.values is None else X.values
+            gram.add_gram_of_columns(indptr, indices, values, X.values is None, some, position, out)
+        elif X.values is None:
+            gram.add_gram_valueless(indptr, indices, some, out)
+        else:
+            gram.add_gram(indptr, indices, X.values, some, out)
 
 
-def _add_nearly_full(X: Csr, weights: Vector, out: Array) -> None:
+def _add_nearly_full(X: Csr, weights: Vector, out: Array, check: Check) -> None:
     indices, values = X.indices.view(np.uint32), ONE if X.values is None else X.values
     for rows in _blocks(weights, X.columns):
+        check()
         block = np.empty((rows.size, X.columns))
         gram.densify(X.indptr, indices, values, X.values is None, rows, block)
         out += _weighted(block, weights[rows])
 
 
-def _add_dense(X: NDArray[np.float64], weights: Vector, kept: Rows | None, out: Array) -> None:
+def _add_dense(X: NDArray[np.float64], weights: Vector, kept: Rows | None, out: Array, check: Check) -> None:
     for rows in _blocks(weights, X.shape[1]):
+        check()
         # A slice of the rows is a view, a list of them a copy.
         near = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] + 1 == rows.size else rows
         chosen = X[near] if kept is None else X[near][:, kept]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of
 from bmrm.kernels.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import IncompatibleError, InputError, Vector
+from bmrm.problem import Check, IncompatibleError, InputError, Vector, unchecked
 from bmrm.risk.columns import Columns
 from bmrm.risk.diagonal import diagonal
 from bmrm.risk.gram import gram_of
@@ -70,6 +71,13 @@ class DataMap:
         self.products = products_of(X, scores_per_row)
         self.needs_total = bias or self.columns.shift is not None
         self._spans: list[Span] | None = None
+        self._check: Check = unchecked
+
+    def interruptible(self, check: Check) -> DataMap:
+        """The same map, whose Gram matrices look up now and then."""
+        found = copy(self)
+        found._check = check
+        return found
 
     def scores(self, w: Vector) -> Array:
         """A w, a new array (rows,) or (rows, K)."""
@@ -147,7 +155,7 @@ class DataMap:
 
         def part(span: Span) -> Array:
             rows = part_of(self.X, *span)
-            return gram_of(rows, self.columns, self.bias, weights[span[0] : span[1]], columns)
+            return gram_of(rows, self.columns, self.bias, weights[span[0] : span[1]], columns, self._check)
 
         return added(self.workers.map(part, self._split(0, self.rows, max(1, count))))
 
@@ -161,7 +169,9 @@ class DataMap:
         count = min(self.workers.threads, self.scores_per_row)
 
         def some(classes: range) -> Array:
-            return np.array([gram_of(self.X, self.columns, self.bias, plain(table[:, k])) for k in classes])
+            return np.array(
+                [gram_of(self.X, self.columns, self.bias, plain(table[:, k]), None, self._check) for k in classes]
+            )
 
         edges = borders(self.scores_per_row, count)
         return np.concatenate(self.workers.map(some, [range(a, b) for a, b in pairwise([0, *edges])]))

@@ -12,12 +12,14 @@ from bmrm.data.matrix import Csr
 from bmrm.kernels import columns as kernels
 from bmrm.kernels.soft_descent import violations
 from bmrm.kernels.vectors import dot
-from bmrm.problem import Vector
+from bmrm.problem import Check, Vector, unchecked
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 RIDGE = 1e-12
 """What a second derivative is at least, relative to their mean: columns may be empty, or flat where the loss is."""
+PRODUCTS = 5e7
+"""Entries visited between two looks at the clock."""
 SWEEPS = 8
 """Between two rounds of conjugate gradients."""
 CG_STEPS, CG_GAIN = 40, 0.2
@@ -54,10 +56,12 @@ class Rooted(Protocol):
     """Of root times entry, per column."""
     squares: Vector
     """Sums of squares, per column."""
+    size: float
+    """Entries in them."""
     share: float
     """Of the data that is in these columns."""
 
-    def descend(self, *arguments: Any) -> tuple[float, int]:
+    def descend(self, *arguments: Any) -> tuple[float, int, bool]:
         """The kernel `descend`, after its first three arguments."""
         ...
 
@@ -93,9 +97,9 @@ class RootedEntries:
         self._arrays = np.empty(count + 1, np.int64), np.empty(entries + 1, np.uint32), np.empty(entries + 1, ENTRY)
         given = (starts, copies.rows, copies.values, places, roots, scale)
         kernels.weigh_entries(*given, *self._arrays, self.sums, self.squares)
-        self.share = entries / max(1, copies.X.nnz)
+        self.size, self.share = float(entries), entries / max(1, copies.X.nnz)
 
-    def descend(self, *arguments: Any) -> tuple[float, int]:
+    def descend(self, *arguments: Any) -> tuple[float, int, bool]:
         """As of `Rooted`."""
         return kernels.descend_sparse(*self._arrays, *arguments)  # type: ignore[no-any-return]
 
@@ -127,9 +131,9 @@ class RootedDense:
         table = np.zeros((count, roots.size), ENTRY)
         kernels.weigh_dense(self._X, self._places, roots, scale, table, self.sums, self.squares)
         self._arrays = NO_STARTS, NO_ROWS, table
-        self.share = self._places.size / max(1, self._X.shape[1])
+        self.size, self.share = float(table.size), self._places.size / max(1, self._X.shape[1])
 
-    def descend(self, *arguments: Any) -> tuple[float, int]:
+    def descend(self, *arguments: Any) -> tuple[float, int, bool]:
         """As of `Rooted`."""
         return kernels.descend_dense(*self._arrays, *arguments)  # type: ignore[no-any-return]
 
@@ -172,10 +176,16 @@ class RootedColumns:
             bends = entries.squares + shifts * (shifts * self._bent - 2.0 * sums)
         mean = float(bends.mean()) if bends.size else 0.0
         self._bends = np.maximum(bends, RIDGE * mean if mean > 0.0 else 1.0)
-        self._state = np.zeros(4)
+        self._state = np.zeros(6)
         self._steps = np.zeros(sums.size)
         self._last: tuple[Vector, Vector, Vector, float, float] | None = None
         self.passes = 0.5 * entries.share
+        self._check: Check = unchecked
+
+    def interruptible(self, check: Check) -> RootedColumns:
+        """The same model: what one that is given up had begun is never asked for."""
+        self._check = check
+        return self
 
     def minimise(
         self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, share: float, most: int
@@ -188,7 +198,7 @@ class RootedColumns:
         left = most
         while True:
             now = min(SWEEPS, left)
-            worst, visited = self._entries.descend(*arrays, now, x, r, state)
+            worst, visited = self._descend(arrays, now, x, r)
             self.passes += 0.5 * self._entries.share * visited / max(1, w.size)
             left -= now
             if worst <= goal or state[3] <= share * state[2] or left <= 0:
@@ -198,6 +208,19 @@ class RootedColumns:
                 break
         self._steps, self._last = x - w, (gradient, x, r, l1, l2)
         return x, float(worst)
+
+    def _descend(self, arrays: tuple[Any, ...], most: int, x: Vector, r: Vector) -> tuple[float, int]:
+        """The kernel, so many sweeps at a time as take some tenths of a second."""
+        state, order, visited = self._state, np.arange(x.size), 0
+        state[4], state[5] = x.size, math.inf
+        step = max(1, int(PRODUCTS / max(1.0, self._entries.size)))
+        while True:
+            self._check()
+            now = min(step, most)
+            worst, more, ended = self._entries.descend(*arrays, now, x, r, state, order)
+            visited, most = visited + more, most - now
+            if ended or most <= 0:
+                return worst, visited
 
     def distance(self) -> float:
         """As of `ColumnModel`."""
@@ -264,6 +287,7 @@ class RootedColumns:
         direction, size = z, float(residual @ z)
         count = 0
         while count < CG_STEPS:
+            self._check()
             count += 1
             ahead, offset = self._apply(used, shifts, direction)
             product = self._pull(used, shifts, ahead + offset * self._roots) + l2 * direction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from bmrm.data.matrix import Csr, Matrix
 from bmrm.kernels.csr import active_rows
 from bmrm.kernels.vectors import plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import RowPart
+from bmrm.problem import Check, RowPart, unchecked
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.row_products import row_products
 from bmrm.risk.score_function import BoundLoss, LossPhi
@@ -38,6 +38,11 @@ class ChosenParts:
     map_of: Callable[[Matrix], DataMap]
     mass: float
     workers: Workers
+    check: Check = unchecked
+
+    def interruptible(self, check: Check) -> ChosenParts:
+        """The same, whose products look up now and then."""
+        return replace(self, check=check)
 
     @property
     def rows(self) -> int:
@@ -48,7 +53,7 @@ class ChosenParts:
         """The rows of weight other than 0, copied."""
         rows = active_rows(plain(weights if weights.ndim == 1 else np.abs(weights).sum(axis=1)))
         X = self.X.select(rows) if isinstance(self.X, Csr) else self.X[rows]
-        part = ChosenParts(X, self.bound.some(rows), self.map_of, self.mass, self.workers)
+        part = ChosenParts(X, self.bound.some(rows), self.map_of, self.mass, self.workers, self.check)
         phi = LossPhi(part.bound, self.mass, self.workers)
         return RowPart(self.map_of(X), phi, lambda scores: scores[rows], int(rows.size), part)
 
@@ -61,4 +66,4 @@ class ChosenParts:
     def products(self) -> Array:
         """Of the inputs."""
         map = self.map_of(self.X)
-        return row_products(self.X, map.columns, map.bias)
+        return row_products(self.X, map.columns, map.bias, self.check)

@@ -60,9 +60,8 @@ class Budget:
         return Status.TIME_LIMIT if perf_counter() >= self._end else None
 
     def check(self) -> None:
-        """Raise Stop where the budget is spent, within `spending`; else nothing. Cheap."""
+        """Raise Stop where the budget is spent, within `spending`; else nothing. Cheap; in any thread."""
         if self._armed and (self._interrupt.raised or perf_counter() >= self._end):
-            self._armed = False
             raise Stop(self, self.spent or Status.TIME_LIMIT)
 
     def rest(self) -> None:

@@ -18,6 +18,7 @@ from bmrm.problem import (
     Variants,
     Vector,
     ability,
+    interruptible,
 )
 from bmrm.solvers.budget import Budget
 from bmrm.solvers.metered_abilities import (
@@ -56,13 +57,15 @@ class MeteredRisk:
     def ability(self, kind: type[T]) -> T | None:
         """The ability of the risk inside, metered."""
         offered = ability(self.inner, kind)
+        if offered is not None:
+            offered = interruptible(offered, self.count.budget.check)
         wrap = _WRAPPERS.get(kind)
         return offered if offered is None or wrap is None else cast(T, wrap(offered, self.count))
 
 
 _WRAPPERS: dict[type, Callable[[Any, Count], Any]] = {
-    Scored: lambda scored, count: Scored(MeteredMap(scored.map, count), MeteredPhi(scored.phi, count)),
-    Profiled: lambda scored, count: Profiled(MeteredMap(scored.map, count), MeteredPhi(scored.phi, count)),
+    Scored: lambda scored, count: Scored(MeteredMap.of(scored.map, count), MeteredPhi(scored.phi, count)),
+    Profiled: lambda scored, count: Profiled(MeteredMap.of(scored.map, count), MeteredPhi(scored.phi, count)),
     RowParts: MeteredParts,
     RowSubsets: MeteredRows,
     Blocks: MeteredBlocks,

@@ -23,6 +23,7 @@ from bmrm.problem import (
     Variants,
     Vector,
     Watch,
+    interruptible,
 )
 from bmrm.solvers.metered_scores import Count, MeteredMap, MeteredPhi
 
@@ -106,7 +107,7 @@ class MeteredParts:
     def part(self, weights: Scores) -> RowPart:
         part = self.count.timed(0.0, self.inner.part, weights)
         half = 0.5 * self.share * part.rows / max(1, self.inner.rows)
-        map, phi = MeteredMap(part.map, self.count, half), MeteredPhi(part.phi, self.count)
+        map, phi = MeteredMap.of(part.map, self.count, half), MeteredPhi(part.phi, self.count)
         return replace(part, map=map, phi=phi, parts=MeteredParts(part.parts, self.count, 2.0 * half))
 
     def bends(self, z: Scores, sigma: float, reach: float) -> Scores:
@@ -203,7 +204,9 @@ class MeteredColumns:
     count: Count
 
     def model(self, columns: NDArray[np.int64], curvature: Scores, intercept: bool = False) -> ColumnModel:
-        model = self.count.timed(0.0, self.inner.model, columns, curvature, intercept)
+        model = interruptible(
+            self.count.timed(0.0, self.inner.model, columns, curvature, intercept), self.count.budget.check
+        )
         self.count.passes += model.passes
         return MeteredModel(model, self.count)
 

@@ -16,6 +16,7 @@ from bmrm.problem import (
     ScoreFunction,
     Scores,
     Vector,
+    interruptible,
 )
 from bmrm.solvers.budget import Budget
 
@@ -49,6 +50,11 @@ class MeteredMap:
     count: Count
     half: float = 0.5
     """Of a pass over all rows."""
+
+    @classmethod
+    def of(cls, map: LinearMap, count: Count, half: float = 0.5) -> MeteredMap:
+        """The map, looking at the budget in long work, too."""
+        return cls(interruptible(map, count.budget.check), count, half)
 
     def scores(self, w: Vector) -> Scores:
         return self.count.timed(self.half, self.inner.scores, w)

@@ -117,7 +117,7 @@ class _GramRun(Run):
         with self.run.master():
             after = w.copy()
             goal = max(self.judged(away, model.columns) * worst, self.least_goal(aim))
-            after[model.columns], constant, self.left = model.minimum(a, w, aim, self.l2, goal)
+            after[model.columns], constant, self.left = model.minimum(a, w, aim, self.l2, goal, self.run.budget.check)
         step = self.rows.map.scores(after - w)
         return after, step + self.rows.ones * constant if self.rows.free else step
 

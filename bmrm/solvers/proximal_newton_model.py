@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.blas_threads import lapack_threads
 from bmrm.kernels.soft_descent import gram_sweeps, violations
-from bmrm.problem import Scores, Vector
+from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.solvers.newton_system import solve_positive
 from bmrm.solvers.row_scores import RowScores
 
@@ -18,6 +18,8 @@ Columns = NDArray[np.int64]
 
 SWEEPS = 60
 """Of coordinate descent between two attempts at solving for the coordinates in use at once."""
+PRODUCTS = 1e8
+"""Entries of the matrix between two looks at the clock."""
 ROUNDS = 200
 TINY = 1e-14
 """What is added to the diagonal of linear systems, relative to its largest entry."""
@@ -54,14 +56,18 @@ class GramModel:
         ridge = RIDGE * float(diagonal.mean()) if diagonal.size else 0.0
         self.H.flat[:: columns.size + 1] += ridge if ridge > 0.0 else 1.0
 
-    def minimum(self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float) -> tuple[Vector, float, float]:
+    def minimum(
+        self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, check: Check
+    ) -> tuple[Vector, float, float]:
         """The new weights of the columns, the step of the free intercept with them, and what is left to do."""
         old = w[self.columns]
-        new, left = minimum(self.H, gradient[self.columns], old, l1, l2, goal)
+        new, left = minimum(self.H, gradient[self.columns], old, l1, l2, goal, check)
         return new, -float(self._border @ (new - old)) / self._bend if self._bend else 0.0, left
 
 
-def minimum(H: Matrix, q: Vector, w: Vector, l1: float, l2: float, goal: float) -> tuple[Vector, float]:
+def minimum(
+    H: Matrix, q: Vector, w: Vector, l1: float, l2: float, goal: float, check: Check = unchecked
+) -> tuple[Vector, float]:
     """argmin over x of <q, x - w> + 1/2 <x - w, H (x - w)> + l1 ||x||_1 + l2/2 ||x||^2, and what is left to do.
 
     Coordinate descent finds which coordinates are in use, and with what signs; where it is slow, linear systems solve
@@ -71,15 +77,17 @@ def minimum(H: Matrix, q: Vector, w: Vector, l1: float, l2: float, goal: float) 
     ----------
     H : (n, n), positive semidefinite with a positive diagonal.
     goal : the distance from optimality, coordinate by coordinate, that is good enough.
+    check : called between sweeps and linear systems, some ten times a second.
     """
     x: Vector = w.copy()
     q = q.copy()
     left, work = math.inf, 0.0
     for _ in range(ROUNDS):
-        left = gram_sweeps(H, q, x, l1, l2, goal, SWEEPS)
+        left = _swept(H, q, x, l1, l2, goal, check)
         if left <= goal or work > WORK:
             break
         for _ in range(SOLUTIONS):
+            check()
             work += float(np.count_nonzero(x)) ** 3 / 3.0
             if _solved(H, q, x, l1, l2) or work > WORK:
                 break
@@ -87,6 +95,16 @@ def minimum(H: Matrix, q: Vector, w: Vector, l1: float, l2: float, goal: float) 
         if left <= goal:
             break
     return x, left
+
+
+def _swept(H: Matrix, q: Vector, x: Vector, l1: float, l2: float, goal: float, check: Check) -> float:
+    """Coordinate descent, so many sweeps at a time as take some tenths of a second."""
+    step, left, most = max(1, int(PRODUCTS / H.size)) if H.size else SWEEPS, math.inf, SWEEPS
+    while most > 0 and left > goal:
+        check()
+        left = gram_sweeps(H, q, x, l1, l2, goal, min(step, most))
+        most -= step
+    return left
 
 
 def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:

@@ -1,0 +1,106 @@
+"""Time limits and Ctrl-C within iterations."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import RowSample, Status, ability
+from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS, budget
+
+EVERY = {
+    "bundle": ("hinge", "l2"),
+    "line_search_bundle": ("hinge", "l1"),
+    "lbfgs": ("logistic", "l2"),
+    "newton": ("logistic", "l2"),
+    "semismooth_newton": ("hinge", "l2"),
+    "dual_coordinate": ("hinge", "l2"),
+    "proximal_newton": ("logistic", "l1"),
+    "coordinate_descent": ("logistic", "l1"),
+    "proximal_gradient": ("logistic", "l1"),
+    "probe": ("hinge", "l2"),
+    "pegasos": ("hinge", "l2"),
+    "irls": ("logistic", "l2"),
+    "nonlinear_cg": ("logistic", "l2"),
+    "auto": ("hinge", "l2"),
+}
+
+
+class Clock:
+    """A second for every time that it is looked at; at `press`, Ctrl-C."""
+
+    def __init__(self, press=None):
+        self.now, self.press = 0.0, press
+
+    def __call__(self):
+        self.now += 1.0
+        if self.now == self.press:
+            os.kill(os.getpid(), signal.SIGINT)
+        return self.now
+
+
+def problem(loss, rows=400, features=12):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((rows, features)) * np.logspace(0, 2, features)
+    y = np.where(X @ rng.standard_normal(features) + 20.0 * rng.standard_normal(rows) > 0.0, 1.0, -1.0)
+    return LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(loss))
+
+
+def objective(risk, regularizer, w):
+    return risk.value_and_subgradient(w)[0] + regularizer.value(w)
+
+
+def test_every_solver_is_here():
+    assert set(EVERY) == {entry.name for entry in SOLVERS.all()}
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("how", ["limit", "ctrl-c"])
+def test_every_solver_ends_soon_after_it_is_told(name, how, monkeypatch):
+    """The clock moves on whenever it is looked at: what is counted are looks, not seconds."""
+    loss, regularizer = EVERY[name]
+    risk, regularizer = problem(loss), REGULARIZERS.make(regularizer, {"lambda": 1e-4})
+    best = SOLVERS.make("auto", {"tolerance": 1e-6}).minimize(risk, regularizer)
+    for told in (3, 10, 40, 80):
+        clock = Clock(told if how == "ctrl-c" else None)
+        monkeypatch.setattr(budget, "perf_counter", clock)
+        limit = {"time_limit": float(told)} if how == "limit" else {}
+        solution = SOLVERS.make(name, {"tolerance": 1e-12, **limit}).minimize(risk, regularizer)
+        assert clock.now <= told + 12
+        if clock.now > told:
+            assert solution.status is (Status.TIME_LIMIT if how == "limit" else Status.INTERRUPTED)
+        monkeypatch.undo()
+        assert solution.objective == pytest.approx(objective(risk, regularizer, solution.w), rel=1e-12)
+        assert solution.lower_bound <= best.objective * (1.0 + 1e-9)
+        assert solution.objective >= best.lower_bound * (1.0 - 1e-9)
+        assert solution.history[-1].objective == solution.objective
+
+
+@pytest.mark.parametrize("name", ["newton", "semismooth_newton", "proximal_newton"])
+def test_a_sample_is_left_in_time_and_what_it_found_is_not_lost(name, monkeypatch):
+    loss, regularizer = EVERY[name]
+    risk, regularizer = problem(loss), REGULARIZERS.make(regularizer, {"lambda": 1e-4})
+    assert ability(risk, RowSample) is not None
+    told = 30
+    monkeypatch.setattr(budget, "perf_counter", clock := Clock())
+    solver = SOLVERS.make(name, {"tolerance": 1e-12, "sample": 0.5, "time_limit": float(told)})
+    solution = solver.minimize(risk, regularizer)
+    assert solution.status is Status.TIME_LIMIT
+    assert clock.now <= told + 30  # two runs come to their ends
+    assert solution.objective < objective(risk, regularizer, np.zeros(risk.dim))
+
+
+def test_a_chain_of_solvers_shares_one_limit(monkeypatch):
+    """Nor does Ctrl-C between two of them end the run with nothing."""
+    risk, regularizer = FreeIntercept(problem("hinge")), REGULARIZERS.make("l2", {"lambda": 1e-6})
+    monkeypatch.setattr(budget, "perf_counter", clock := Clock(press=200))
+    solution = SOLVERS.make("auto", {"tolerance": 1e-13}).minimize(risk, regularizer)
+    assert solution.status in {Status.INTERRUPTED, Status.CONVERGED, Status.STALLED}
+    if solution.status is Status.INTERRUPTED:
+        assert clock.now <= 212
