@@ -114,30 +114,12 @@ class Run(ABC):
     def go(self) -> Solution:
         """Iterate until the gap or a limit is met."""
         run = self.run
-<<<<<<< HEAD
-        w, at = run.start, self.rows.settled(self.rows.map.scores(run.start))
-        while True:
-            a = self.rows.map.pull_back(at.slope)
-            run.improve(w, at.value + run.regularizer.value(w))
-            run.take_plane(self.certificate, w, at.height, a)
-            if run.record():
-                break
-            self.zeros.update(self.certificate)
-            aim = self._aim(w)
-            away, worst = violation(a, w, aim, self.l2)
-            after, step = self.propose(w, at, a, aim, away, worst)
-            moved = self._moved(w, at, a, Aimed(aim, self.l2), after, step)
-            if moved is None:
-                run.stall()
-                break
-            w, at = moved
-=======
         with run.iterating():
             w, at = run.start, self.rows.settled(self.rows.map.scores(run.start))
             while True:
                 a = self.rows.map.pull_back(at.slope)
                 run.improve(w, at.value + run.regularizer.value(w))
-                run.raise_bound(self.certificate.add(a, at.height - float(a @ w)))
+                run.take_plane(self.certificate, w, at.height, a)
                 if run.record():
                     break
                 self.zeros.update(self.certificate)
@@ -149,7 +131,6 @@ class Run(ABC):
                     run.stall()
                     break
                 w, at = moved
->>>>>>> 1e863cf (Solvers end within an iteration when time is up or Ctrl-C was pressed)
         return run.solution(self.name, details=self.details())
 
     def least_goal(self, aim: float) -> float:

@@ -27,12 +27,9 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.solvers import SOLVERS
-<<<<<<< HEAD
+from bmrm.solvers.budget import Budget, Budgeted
 from bmrm.solvers.contradiction import Consistency, Proof
 from bmrm.solvers.metered import MeteredRisk
-=======
-from bmrm.solvers.budget import Budget, Budgeted
->>>>>>> 1e863cf (Solvers end within an iteration when time is up or Ctrl-C was pressed)
 from bmrm.solvers.monitor import IterativeSolver
 from bmrm.solvers.pace import EARLY, LATE, Pace
 from bmrm.solvers.plane_model import KeptModel

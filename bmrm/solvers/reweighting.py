@@ -70,33 +70,6 @@ class Reweighting:
 
     def go(self, name: str) -> Solution:
         """Iterate until a rule or a limit is met."""
-<<<<<<< HEAD
-        run, w = self.run, self.run.start
-        f, rule = self.map.scores(w), ""
-        while True:
-            value, slope = self.phi.value_and_slope(f)
-            a = self.map.pull_back(slope)
-            objective = value + run.regularizer.value(w)
-            run.improve(w, objective)
-            run.take_plane(self.certificate, w, value, a)
-            self._note(w, f, value, objective)
-            if run.record():
-                break
-            rule = self._own_rule()
-            if rule:
-                run.finish_by_rule()
-                break
-            system = self._system(w, f, value, a)
-            if not (math.isfinite(objective) and system.finite):
-                w = 0.5 * (run.w + w)
-                f = self.map.scores(w)
-                continue
-            moved = self._step(system)
-            if moved is None:
-                run.stall()
-                break
-            w, f = moved
-=======
         run, rule = self.run, ""
         with run.iterating():
             w = run.start
@@ -106,8 +79,7 @@ class Reweighting:
                 a = self.map.pull_back(slope)
                 objective = value + run.regularizer.value(w)
                 run.improve(w, objective)
-                if math.isfinite(value):
-                    run.raise_bound(self.certificate.add(a, value - float(a @ w)))
+                run.take_plane(self.certificate, w, value, a)
                 self._note(w, f, value, objective)
                 if run.record():
                     break
@@ -125,7 +97,6 @@ class Reweighting:
                     run.stall()
                     break
                 w, f = moved
->>>>>>> 1e863cf (Solvers end within an iteration when time is up or Ctrl-C was pressed)
         if self.options.returns == "deviance" and math.isfinite(self.best[2]):
             run.settle(self.best[1], self.best[2])
         details = {"deviance": np.array(self.deviances), "cg_iterations": np.array(self.cg_iterations)}

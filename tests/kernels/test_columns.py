@@ -112,9 +112,10 @@ def test_a_sweep_is_exact_in_every_coordinate(dense, free):
     table_ = np.ascontiguousarray((X * roots[:, None]).T)
     arrays = (np.zeros(1, np.int64), np.zeros(1, np.uint32), table_) if dense else (starts, rows, values)
     descend = kernel.descend_dense if dense else kernel.descend_sparse
-    x, r, state = w.copy(), np.zeros(60), np.zeros(4)
+    x, r, state, order = w.copy(), np.zeros(60), np.array([0.0, 0.0, 0.0, 0.0, 7.0, np.inf]), np.arange(7)
     fixed = (sums, bends, shifts, float(roots @ roots), gradient, l1, l2, free)
-    worst, visited = descend(*arrays, *fixed, 0.0, 0.0, 1, x, r, state)
+    worst, visited, ended = descend(*arrays, *fixed, 0.0, 0.0, 1, x, r, state, order)
+    assert not ended
 
     def objective(x):
         return gradient @ (x - w) + 0.5 * np.sum((A @ (x - w)) ** 2) + l1 * np.abs(x).sum() + 0.5 * l2 * x @ x
@@ -132,7 +133,9 @@ def test_a_sweep_is_exact_in_every_coordinate(dense, free):
     np.testing.assert_allclose(r + state[0] * roots, A @ (x - w), atol=1e-12)
     assert state[1] == pytest.approx(roots @ r)
     assert 0.0 < state[2] <= objective(w) - objective(x) + 1e-12
-    descend(*arrays, *fixed, 1e-10, 0.0, 10000, x, r, state)
+    while not ended:  # a few sweeps at a time, as if it were at once
+        worst, _, ended = descend(*arrays, *fixed, 1e-10, 0.0, 3, x, r, state, order)
+        assert state[5] == worst
     z = gradient + A.T @ (A @ (x - w)) + l2 * x
     distance = np.where(x != 0.0, np.abs(z + l1 * np.sign(x)), np.maximum(np.abs(z) - l1, 0.0))
     assert distance.max() < 1e-8

@@ -87,7 +87,7 @@ def test_a_sample_is_left_in_time_and_what_it_found_is_not_lost(name, monkeypatc
     loss, regularizer = EVERY[name]
     risk, regularizer = problem(loss), REGULARIZERS.make(regularizer, {"lambda": 1e-4})
     assert ability(risk, RowSample) is not None
-    told = 30
+    told = 60
     monkeypatch.setattr(budget, "perf_counter", clock := Clock())
     solver = SOLVERS.make(name, {"tolerance": 1e-12, "sample": 0.5, "time_limit": float(told)})
     solution = solver.minimize(risk, regularizer)
