@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.mpi import local_dual, local_rows, local_second
+from bmrm.mpi import local_dual, local_rounding, local_rows, local_second
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.questions import Operation, Question
 from bmrm.problem import (
@@ -19,6 +19,7 @@ from bmrm.problem import (
     Identity,
     LinearMap,
     Risk,
+    Rounding,
     RowSubsets,
     Scored,
     ScoreFunction,
@@ -58,9 +59,9 @@ class Share:
     @property
     def abilities(self) -> set[str]:
         """Names of the kinds that every rank must have for the whole to have them."""
-        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks, Variants, Identity, DualSteps)
+        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks, Variants, Identity, DualSteps, Rounding)
         if self.risk is None:
-            return {Scored.__name__, Identity.__name__}
+            return {Scored.__name__, Identity.__name__, Rounding.__name__}
         return {kind.__name__ for kind in kinds if ability(self.risk, kind) is not None}
 
 
@@ -280,4 +281,7 @@ _ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | No
     Operation.OUTCOMES: local_rows.outcomes,
     Operation.MASS: local_rows.mass,
     Operation.VARIANT: local_rows.variant,
+    Operation.ROUNDING: local_rounding.rounding,
+    Operation.ABSOLUTE_SCORES: local_rounding.scores,
+    Operation.ABSOLUTE_PULL_BACK: local_rounding.pull_back,
 }

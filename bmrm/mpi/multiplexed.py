@@ -20,6 +20,7 @@ from bmrm.mpi.local import LocalRisk, Share
 from bmrm.mpi.questions import Operation, Question, Terms, receive, send
 from bmrm.mpi.remote_dual import remote_steps
 from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap, RemotePhi
+from bmrm.mpi.remote_rounding import GatheredRounding, RemoteRounding
 from bmrm.mpi.remote_rows import RemoteRows, RemoteVariants
 from bmrm.mpi.remote_scores import RemoteScores, Slot
 from bmrm.problem import (
@@ -28,6 +29,7 @@ from bmrm.problem import (
     Extent,
     Identity,
     Risk,
+    Rounding,
     RowSubsets,
     Scored,
     ScoreFunction,
@@ -35,6 +37,7 @@ from bmrm.problem import (
     Variants,
     Vector,
 )
+from bmrm.risk.score_function import LossPhi
 
 T = TypeVar("T")
 
@@ -114,12 +117,16 @@ class MultiplexedRisk:
             DualSteps: lambda: remote_steps(self),
             Variants: lambda: RemoteVariants(self, lambda slot: RemotePhi(self, slot)),
             Identity: lambda: _Fingerprints(self),
+            Rounding: self._rounding,
         }
         return cast(T, offers[kind]())
 
     def _scored(self) -> Scored:
         phi: ScoreFunction = RemotePhi(self) if self._whole is None else GatheredPhi(self, self._whole)
         return Scored(RemoteMap(self), phi)
+
+    def _rounding(self) -> Rounding:
+        return RemoteRounding(self) if self._whole is None else GatheredRounding(self, cast(LossPhi, self._whole))
 
     def slot(self) -> Slot:
         """A fresh number."""

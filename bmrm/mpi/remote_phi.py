@@ -190,42 +190,44 @@ class GatheredPhi:
     def scores_per_row(self) -> int:
         return self.whole.scores_per_row
 
-    def _collect(self, scores: RemoteScores) -> NDArray[np.float64]:
+    def collect(self, scores: RemoteScores) -> NDArray[np.float64]:
+        """The scores of all rows."""
         return self.risk.ask(Operation.COLLECT, self.risk.number(scores))
 
-    def _hand_out(self, whole: NDArray[np.float64]) -> RemoteScores:
+    def hand_out(self, whole: NDArray[np.float64]) -> RemoteScores:
+        """To each rank what is of its rows."""
         scores, number = self.risk.new()
         self.risk.ask(Operation.HAND_OUT, number, sent=whole)
         return scores
 
     def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
-        value, slope = self.whole.value_and_slope(self._collect(f))
-        return value, self._hand_out(slope)
+        value, slope = self.whole.value_and_slope(self.collect(f))
+        return value, self.hand_out(slope)
 
     def along(self, f: RemoteScores, step: RemoteScores) -> Callable[[Vector], tuple[Vector, Vector]]:
-        return self.whole.along(self._collect(f), self._collect(step))
+        return self.whole.along(self.collect(f), self.collect(step))
 
     def curvature_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
-        return self._hand_out(self.whole.curvature_product(self._collect(f), self._collect(step)))
+        return self.hand_out(self.whole.curvature_product(self.collect(f), self.collect(step)))
 
     def curvature(self, f: RemoteScores) -> RemoteScores:
-        return self._hand_out(self.whole.curvature(self._collect(f)))
+        return self.hand_out(self.whole.curvature(self.collect(f)))
 
     def envelope(self, z: RemoteScores, sigma: float) -> Envelope:
-        return self.whole.envelope(self._collect(z), sigma)  # raises: see `proximal`
+        return self.whole.envelope(self.collect(z), sigma)  # raises: see `proximal`
 
     def envelope_along(
         self, z: RemoteScores, step: RemoteScores, sigma: float
     ) -> Callable[[Vector], tuple[Vector, Vector]]:
-        return self.whole.envelope_along(self._collect(z), self._collect(step), sigma)  # raises, too
+        return self.whole.envelope_along(self.collect(z), self.collect(step), sigma)  # raises, too
 
     def constant(self, b: Vector) -> RemoteScores:
-        return self._hand_out(self.whole.constant(b))
+        return self.hand_out(self.whole.constant(b))
 
     def total(self, scores: RemoteScores) -> Vector:
-        return self.whole.total(self._collect(scores))
+        return self.whole.total(self.collect(scores))
 
     def learned(self, scores: Callable[[], RemoteScores]) -> dict[str, NDArray[np.float64]]:
         whole: Any = self.whole
-        found: dict[str, NDArray[np.float64]] = whole.learned(lambda: self._collect(scores()))
+        found: dict[str, NDArray[np.float64]] = whole.learned(lambda: self.collect(scores()))
         return found

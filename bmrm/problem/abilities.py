@@ -144,8 +144,10 @@ class Magnitudes:
 class Rounding(Protocol):
     """The ability to say what is added, terms that cancel included, where R is evaluated."""
 
-    subject: str
-    """What is evaluated, for messages: `loss NAME`."""
+    @property
+    def subject(self) -> str:
+        """What is evaluated, for messages: `loss NAME`."""
+        ...
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """The magnitudes at `w`, with a `constant`, (scores per row,), added to all scores; about 3 passes."""

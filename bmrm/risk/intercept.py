@@ -18,9 +18,11 @@ from bmrm.problem import (
     Extent,
     Identity,
     IncompatibleError,
+    Magnitudes,
     Profiled,
     QuadraticColumns,
     Risk,
+    Rounding,
     RowParts,
     RowSample,
     Scored,
@@ -91,7 +93,26 @@ class FreeIntercept:
         elif kind is Identity:
             inner = ability(self.risk, Identity)
             offered = None if inner is None else Prefixed("free intercept", inner)
+        elif kind is Rounding:
+            measure = ability(self.risk, Rounding)
+            offered = None if measure is None else _Rounding(self, measure)
         return offered  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """What is added at the best intercept."""
+
+    risk: FreeIntercept
+    inner: Rounding
+
+    @property
+    def subject(self) -> str:
+        return self.inner.subject
+
+    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
+        b = self.risk.intercept(w)
+        return self.inner.at(w, b if constant is None else b + constant)
 
 
 @dataclass(frozen=True)

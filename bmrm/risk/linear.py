@@ -25,6 +25,7 @@ from bmrm.problem import (
     Loss,
     PreparedLoss,
     QuadraticColumns,
+    Rounding,
     RowParts,
     RowSample,
     RowSubsets,
@@ -42,6 +43,7 @@ from bmrm.risk.identity import DataIdentity
 from bmrm.risk.layout import TailedMap, followed
 from bmrm.risk.linear_map import DataMap, Span, added
 from bmrm.risk.quadratic_columns import ColumnCopies
+from bmrm.risk.rounding import RowRounding
 from bmrm.risk.row_parts import ChosenParts
 from bmrm.risk.row_sample import DrawnRows
 from bmrm.risk.score_function import BoundLoss, LossPhi
@@ -265,6 +267,7 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     RowSample: _row_sample,
     DualSteps: _dual_steps,
     QuadraticColumns: _column_copies,
+    Rounding: lambda risk: RowRounding(risk.loss, risk.map, risk.phi, risk.layout),
     CurvatureBound: _curvature_bound,
     Variants: lambda risk: LossVariants(risk.bound, risk.rows_map.offset) if risk.loss.decomposes == "rows" else None,
 }

@@ -11,6 +11,7 @@ from bmrm.problem import (
     Profiled,
     QuadraticColumns,
     Risk,
+    Rounding,
     RowParts,
     RowSubsets,
     Scored,
@@ -25,6 +26,7 @@ from bmrm.solvers.metered_abilities import (
     MeteredBlocks,
     MeteredColumns,
     MeteredParts,
+    MeteredRounding,
     MeteredRows,
     MeteredSteps,
     MeteredVariants,
@@ -72,4 +74,5 @@ _WRAPPERS: dict[type, Callable[[Any, Count], Any]] = {
     DualSteps: MeteredSteps,
     Variants: MeteredVariants,
     QuadraticColumns: MeteredColumns,
+    Rounding: MeteredRounding,
 }

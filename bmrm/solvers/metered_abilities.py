@@ -14,7 +14,9 @@ from bmrm.problem import (
     DualAscent,
     DualSteps,
     DualSweep,
+    Magnitudes,
     QuadraticColumns,
+    Rounding,
     RowPart,
     RowParts,
     RowSubsets,
@@ -115,6 +117,21 @@ class MeteredParts:
 
     def products(self) -> NDArray[np.float64]:
         return self.count.timed(0.5 * self.share, self.inner.products)
+
+
+@dataclass(frozen=True)
+class MeteredRounding:
+    """As of `Rounding`, counted."""
+
+    inner: Rounding
+    count: Count
+
+    @property
+    def subject(self) -> str:
+        return self.inner.subject
+
+    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
+        return self.count.timed(1.5, self.inner.at, w, constant)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,58 @@
+"""The rounding of a risk on many ranks, as rank 0 has it (`Rounding`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.mpi.asker import Asker
+from bmrm.mpi.questions import Operation
+from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap
+from bmrm.problem import Magnitudes, Rounding, Vector, ability
+from bmrm.risk.layout import Layout
+from bmrm.risk.rounding import measured, subject_of
+from bmrm.risk.score_function import LossPhi
+
+
+@dataclass(frozen=True)
+class RemoteRounding:
+    """What the ranks add, each for its rows, and all of them together."""
+
+    risk: Asker
+
+    @property
+    def subject(self) -> str:
+        own = ability(self.risk.local.share.risk, Rounding)
+        assert own is not None
+        return own.subject
+
+    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
+        packed = self.risk.ask(Operation.ROUNDING, *([] if constant is None else constant.tolist()), sent=w)
+        return Magnitudes(packed[2:], float(packed[0]), float(packed[1]))
+
+
+@dataclass(frozen=True)
+class GatheredRounding:
+    """The same for a loss of all rows at once: their scores come in, its slopes go out."""
+
+    risk: Asker
+    whole: LossPhi
+
+    @property
+    def subject(self) -> str:
+        return subject_of(self.whole.bound.loss)
+
+    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
+        risk, gathered = self.risk, GatheredPhi(self.risk, self.whole)
+        f = gathered.collect(RemoteMap(risk).scores(w))
+        kept, number = risk.new()
+        longest = int(risk.ask(Operation.ABSOLUTE_SCORES, number, sent=np.abs(w))[0])
+        free = gathered.collect(kept)
+        b = np.zeros(self.whole.scores_per_row) if constant is None else np.abs(constant)
+        if constant is not None:
+            f, free = f + self.whole.constant(constant), free + self.whole.constant(b)
+        layout = Layout(self.whole.scores_per_row)
+        sizes, terms, length = measured(self.whole, layout, f, free, longest, b)
+        slope = gathered.hand_out(sizes)
+        return Magnitudes(risk.ask(Operation.ABSOLUTE_PULL_BACK, risk.number(slope)), terms, length)

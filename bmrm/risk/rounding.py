@@ -1,0 +1,160 @@
+"""What is added where the risk of rows is evaluated, in absolute values: the measure of its rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr, Matrix, part_of
+from bmrm.kernels.vectors import plain
+from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector
+from bmrm.risk.layout import Layout, TailedMap
+from bmrm.risk.linear_map import DataMap
+from bmrm.risk.products import products_of
+
+Array = NDArray[np.float64]
+EPS = float(np.finfo(np.float64).eps)
+TINY = 1e-300
+"""A change of scores that crosses a kink at 0 and nothing else."""
+ROWS = 8192
+"""Rows whose absolute values are held at once."""
+
+
+class AbsoluteMap:
+    """|A| v and |A|' s for v, s >= 0: the scores and the gradient that there would be if nothing cancelled.
+
+    Parameters
+    ----------
+    map : A.
+    """
+
+    def __init__(self, map: DataMap | TailedMap) -> None:
+        self.map = map
+        self.rows_map = map.rows_map if isinstance(map, TailedMap) else map
+
+    @property
+    def longest(self) -> int:
+        """Terms of the longest row, with those that scaling adds."""
+        X = self.rows_map.X
+        if not X.shape[0]:
+            return 0
+        entries = int(np.diff(X.indptr).max()) if isinstance(X, Csr) else int(X.shape[1])
+        return entries + (self.rows_map.features if self.rows_map.columns.shift is not None else 0) + 1
+
+    def scores(self, v: Vector) -> Array:
+        """|A| v, like scores."""
+        rows_map, columns = self.rows_map, self.rows_map.columns
+        table = v[: rows_map.dim].reshape(rows_map.inputs, rows_map.scores_per_row)
+        inner = table[: rows_map.features]
+        if columns.scale is not None:
+            inner = inner * np.abs(columns.scale)[:, None]
+        offset = table[rows_map.features] if rows_map.bias else np.zeros(rows_map.scores_per_row)
+        if columns.shift is not None:
+            offset = offset + np.abs(columns.shift) @ inner
+        one = rows_map.scores_per_row == 1
+        inner, out = plain(inner[:, 0] if one else inner), np.empty(self._shape(rows_map.rows))
+        for start, stop, part in self._parts():
+            products_of(part, rows_map.scores_per_row).scores(
+                0, stop - start, inner, float(offset[0]) if one else offset, out[start:stop]
+            )
+        return np.concatenate((out.ravel(), v[rows_map.dim :])) if isinstance(self.map, TailedMap) else out
+
+    def pull_back(self, slope: Array) -> Vector:
+        """|A|' slope, (dim,); parameters of a loss may add up all slopes there are."""
+        rows_map, columns = self.rows_map, self.rows_map.columns
+        tail = self.map.layout.extra if isinstance(self.map, TailedMap) else 0
+        table = np.ascontiguousarray(slope.ravel()[: slope.size - tail]).reshape(self._shape(rows_map.rows))
+        gradient, total = rows_map.zeros(), np.atleast_1d(table.sum(axis=0))
+        for start, stop, part in self._parts():
+            rows = np.ascontiguousarray(table[start:stop])
+            products_of(part, rows_map.scores_per_row).add_pull_back(0, stop - start, rows, gradient)
+        matrix = gradient.reshape(rows_map.features, rows_map.scores_per_row)
+        if columns.shift is not None:
+            matrix = matrix + np.multiply.outer(np.abs(columns.shift), total)
+        if columns.scale is not None:
+            matrix = matrix * np.abs(columns.scale)[:, None]
+        parts = [matrix.ravel(), total] if rows_map.bias else [matrix.ravel()]
+        return np.concatenate([*parts, np.full(tail, float(slope.sum()))])
+
+    def _parts(self) -> Any:
+        X = self.rows_map.X
+        for start in range(0, X.shape[0], ROWS):
+            stop = min(start + ROWS, X.shape[0])
+            yield start, stop, absolute(part_of(X, start, stop))
+
+    def _shape(self, rows: int) -> tuple[int, ...]:
+        return (rows,) if self.rows_map.scores_per_row == 1 else (rows, self.rows_map.scores_per_row)
+
+
+def absolute(X: Matrix) -> Matrix:
+    """The absolute values of some rows; of sparse ones only those of their own entries are made."""
+    if not isinstance(X, Csr):
+        return np.abs(X)
+    if X.values is None:
+        return X
+    mine = slice(int(X.indptr[0]), int(X.indptr[-1]))
+    return Csr(X.indptr - X.indptr[0], X.indices[mine], np.abs(X.values[mine]), X.columns)
+
+
+def measured(
+    phi: ScoreFunction, layout: Layout, f: Array, free: Array, longest: int, constant: Array
+) -> tuple[Array, float, float]:
+    """Slopes in absolute values, what makes the value besides, and the length of sums.
+
+    Parameters
+    ----------
+    phi, layout : of the scores.
+    f : scores.
+    free : the scores that there would be if nothing cancelled.
+    longest : terms of one score.
+    constant : added to all scores, its absolute value; (scores per row,).
+    """
+    value, slope = phi.value_and_slope(f)
+    at_zero = np.abs(phi.value_and_slope(0.0 * f)[1])
+    beside = (longest + 4.0) * EPS * (free + np.abs(f)) + TINY
+    beside = beside * np.random.default_rng(0).choice([-1.0, 1.0], f.shape)
+    sizes = np.abs(slope)
+    for near in (f + beside, f - beside):  # the other side of kinks that rounding cannot tell
+        np.maximum(sizes, np.abs(phi.value_and_slope(near)[1]), out=sizes)
+    table = layout.table(sizes)
+    if table.ndim > 1:  # of scores that are equal within rounding any may have the slope
+        table[:] = table.sum(axis=1, keepdims=True)
+    added = (sizes + at_zero) * np.abs(f)
+    total = abs(value) + float(added[sizes > 0.0].sum()) + float((table * constant).sum())
+    return sizes, total, float(np.count_nonzero(table) + longest)
+
+
+def subject_of(loss: Loss) -> str:
+    """The loss in a message."""
+    return f"loss {getattr(loss, 'title', '') or type(loss).__name__}"
+
+
+class RowRounding:
+    """The ability `Rounding` of a loss over the rows of one process.
+
+    Parameters
+    ----------
+    loss : for its name.
+    map, phi, layout : R(w) = phi(A w).
+    """
+
+    def __init__(self, loss: Loss, map: DataMap | TailedMap, phi: ScoreFunction, layout: Layout) -> None:
+        self._loss = loss
+        self._map, self._phi, self._layout = map, phi, layout
+
+    @property
+    def subject(self) -> str:
+        """The name of the loss."""
+        return subject_of(self._loss)
+
+    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
+        """As of `Rounding`."""
+        b = np.zeros(self._phi.scores_per_row) if constant is None else np.abs(constant)
+        without = AbsoluteMap(self._map)
+        f, free = self._map.scores(w), without.scores(np.abs(w))
+        if constant is not None:
+            f, free = f + self._phi.constant(constant), free + self._phi.constant(b)
+        sizes, terms, length = measured(self._phi, self._layout, f, free, without.longest, b)
+        return Magnitudes(without.pull_back(sizes), terms, length)
