@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.vectors import dot
 from bmrm.mpi import local_dual, local_rounding, local_rows, local_second
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.questions import Operation, Question
@@ -169,6 +170,10 @@ class LocalRisk:
         assert self.share.phi is not None
         return self.group.add_up(np.atleast_1d(self.share.phi.total(self.store[int(arguments[0])])))
 
+    def _product(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+        one, other = (self.store[int(number)] for number in arguments)
+        return self.group.add_up(np.array([dot(one, other)]))
+
     def _rows(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
         """The chosen rows' part of R(w) and its subgradient; `sent` is the weights, then the rows."""
         count, dim = int(arguments[0]), self.share.dim
@@ -255,6 +260,7 @@ _ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | No
     Operation.CURVATURE: LocalRisk._curvature,
     Operation.CONSTANT: LocalRisk._constant,
     Operation.TOTAL: LocalRisk._total,
+    Operation.PRODUCT: LocalRisk._product,
     Operation.ROWS: LocalRisk._rows,
     Operation.BLOCKS: LocalRisk._blocks,
     Operation.INFIMA: LocalRisk._infima,

@@ -52,6 +52,7 @@ class Operation(IntEnum):
     DUAL_SLOPE = 32  # rows, new
     ACTIVE = 33  # weights
     GRAM_BLOCKS = 34  # weights, the least that count
+    PRODUCT = 35  # slope, scores
     ROUNDING = 36  # the constant, if there is one
     ABSOLUTE_SCORES = 37  # new
     ABSOLUTE_PULL_BACK = 38  # slope

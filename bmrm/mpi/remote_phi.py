@@ -146,6 +146,9 @@ class RemotePhi:
     def total(self, scores: RemoteScores) -> Vector:
         return self.risk.ask(Operation.TOTAL, self.risk.number(scores))
 
+    def product(self, slope: RemoteScores, f: RemoteScores) -> float:
+        return _product(self.risk, slope, f)
+
 
 @dataclass(frozen=True)
 class GatheredPhi:
@@ -227,7 +230,14 @@ class GatheredPhi:
     def total(self, scores: RemoteScores) -> Vector:
         return self.whole.total(self.collect(scores))
 
+    def product(self, slope: RemoteScores, f: RemoteScores) -> float:
+        return _product(self.risk, slope, f)  # by the ranks: nothing need be gathered
+
     def learned(self, scores: Callable[[], RemoteScores]) -> dict[str, NDArray[np.float64]]:
         whole: Any = self.whole
         found: dict[str, NDArray[np.float64]] = whole.learned(lambda: self.collect(scores()))
         return found
+
+
+def _product(risk: Asker, slope: RemoteScores, f: RemoteScores) -> float:
+    return float(risk.ask(Operation.PRODUCT, risk.number(slope), risk.number(f))[0])

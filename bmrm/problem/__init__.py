@@ -54,6 +54,7 @@ from bmrm.problem.risk import (
     ScoreFunction,
     ability,
     interruptible,
+    product_of,
     unchecked,
 )
 from bmrm.problem.solution import Callback, Iteration, Solution, Solver, Status, relative_gap
@@ -112,6 +113,7 @@ __all__ = [
     "Watch",
     "ability",
     "interruptible",
+    "product_of",
     "provides",
     "relative_gap",
     "unchecked",

@@ -181,6 +181,20 @@ class ScoreFunction(Protocol):
         """The sum over all rows, shape (scores per row,): what `constant` is to a slope, transposed."""
         ...
 
+    def product(self, slope: Scores, f: Scores) -> float:
+        """<slope, f>, the sum over all rows and their scores; no product with the data.
+
+        With it a plane needs no weights: for a slope s of phi at f, R(w) >= <A's, w> + phi(f) - <s, f> for all w,
+        however f came about. If not said, `total(slope * f)` is taken.
+        """
+        ...
+
+
+def product_of(phi: ScoreFunction, slope: Scores, f: Scores) -> float:
+    """<slope, f>, by `product` where a score function from outside has it."""
+    own = getattr(phi, "product", None)
+    return float(np.sum(phi.total(slope * f))) if own is None else float(own(slope, f))
+
 
 @dataclass(frozen=True)
 class Envelope:

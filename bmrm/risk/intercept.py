@@ -31,6 +31,7 @@ from bmrm.problem import (
     Traffic,
     Vector,
     ability,
+    product_of,
 )
 from bmrm.risk.dual_steps import free_steps
 from bmrm.risk.identity import Prefixed
@@ -206,3 +207,7 @@ class ProfiledPhi:
     def total(self, scores: Scores) -> Vector:
         """The sum over all rows, (scores per row,)."""
         return self.phi.total(scores)
+
+    def product(self, slope: Scores, f: Scores) -> float:
+        """<slope, f>."""
+        return product_of(self.phi, slope, f)

@@ -225,6 +225,10 @@ class LossPhi:
         """The sum over all rows, (scores per row,)."""
         return np.atleast_1d(column_sums(self._layout.table(scores)))
 
+    def product(self, slope: Array, f: Array) -> float:
+        """<slope, f>, parameters of the loss among them."""
+        return dot(slope, f)
+
     def _piece(self, f: Array, rows: slice) -> Array:
         return f if len(self._parts) == 1 else self._layout.part(f, rows)
 

@@ -93,10 +93,10 @@ class _Run:
 
     def _joined(self, place: Place) -> tuple[float, Vector]:
         """J and its gradient; what they prove is kept."""
-        run, (w, value, a, _) = self.run, place
+        run, (w, value, a, offset, _) = self.run, place
         objective = value + self.regularizer.value(w)
         run.improve(w, objective)
-        run.take_plane(self.certificate, w, value, a)
+        run.take_plane(self.certificate, w, value, a, offset)
         return objective, a + self.regularizer.subgradient(w)
 
     def _search(self) -> bool:

@@ -111,7 +111,7 @@ class LineSearchBundle(PlaneSolver):
             a = scored.map.pull_back(slope)
             run.fits(w, value, a)
             with run.master():
-                model.add(a, value, w)
+                model.add(a, value, w, offset=value - scored.phi.product(slope, f))
                 proposal = model.solve(master_accuracy(run.relative_gap))
             run.raise_bound(*model.proof(proposal))
             step_f = scored.map.scores(proposal.w) - best.f

@@ -17,6 +17,7 @@ from bmrm.problem import (
     Scores,
     Vector,
     interruptible,
+    product_of,
 )
 from bmrm.solvers.budget import Budget
 
@@ -120,6 +121,9 @@ class MeteredPhi:
 
     def total(self, scores: Scores) -> Vector:
         return self.count.timed(0.0, self.inner.total, scores)
+
+    def product(self, slope: Scores, f: Scores) -> float:
+        return self.count.timed(0.0, product_of, self.inner, slope, f)
 
     def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
         return self.count.timed(0.0, self.inner.value_and_slope, f)

@@ -102,7 +102,7 @@ class Run:
         """Bound and objective of a point; whether to stop."""
         self.monitor.improve(point.w, point.objective)
         if abs(point.rest) <= SKEWED:
-            self.monitor.take_plane(self.certificate, point.w, point.value, point.pulled)
+            self.monitor.take_plane(self.certificate, point.w, point.value, point.pulled, point.offset)
         return self.monitor.record()
 
     def _moved(self, point: SmoothPoint) -> SmoothPoint | None:

@@ -236,7 +236,7 @@ class _Run:
         """Take stock of the point; returns minus the gradient of J."""
         run, point = self.run, self.point
         run.improve(point.w, point.value + run.regularizer.value(point.w))
-        run.take_plane(self.certificate, point.w, point.value, point.a)
+        run.take_plane(self.certificate, point.w, point.value, point.a, point.place.offset)
         self.risks.append(point.value)
         if point.value <= self.best[0]:
             self.best = (point.value, point.w)

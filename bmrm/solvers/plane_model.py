@@ -124,12 +124,16 @@ class PlaneModel:
         self._last_used: dict[int, int] = {}
         self._multipliers: dict[int, float] = {}
 
-    def add(self, a: Vector, value: float, w: Vector, block: int = 0) -> None:
-        """The tangent plane with slope `a` that passes through `value` at `w`."""
+    def add(self, a: Vector, value: float, w: Vector, block: int = 0, offset: float | None = None) -> None:
+        """The tangent plane with slope `a` that passes through `value` at `w`.
+
+        Its value at 0 is `offset` where that is known better than by value - <a, w>.
+        """
         if self.max_planes is not None and len(self._last_used) >= self.max_planes:
             self._make_room(self.max_planes)
         product, size, norm = dot_and_sizes(a, w)
-        plane = self._take(a, value - product, block, abs(value) + size, norm)
+        b = value - product if offset is None else offset
+        plane = self._take(a, b, block, abs(value) + size, norm)
         self._points[plane] = w
         while len(self._points) * w.nbytes > POINTS:
             del self._points[next(iter(self._points))]

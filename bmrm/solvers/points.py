@@ -22,12 +22,14 @@ class Place(NamedTuple):
     Attributes
     ----------
     w, value, a : weights, R(w) and its gradient.
+    offset : of the plane R(w') >= <a, w'> + offset.
     f : scores, where they are kept.
     """
 
     w: Vector
     value: float
     a: Vector
+    offset: float
     f: Scores | None
 
 
@@ -87,7 +89,8 @@ class Point:
         self.place = place
 
     def _evaluated(self, w: Vector) -> Place:
-        return Place(w, *self.run.risk.value_and_subgradient(w), None)
+        value, a = self.run.risk.value_and_subgradient(w)
+        return Place(w, value, a, value - dot(a, w), None)
 
 
 class FusedPoint(Point):
@@ -135,4 +138,4 @@ class ScoredPoint(FusedPoint):
 
     def _placed(self, w: Vector, f: Scores) -> Place:
         value, slope = self.phi.value_and_slope(f)
-        return Place(w, value, self.map.pull_back(slope), f)
+        return Place(w, value, self.map.pull_back(slope), value - self.phi.product(slope, f), f)

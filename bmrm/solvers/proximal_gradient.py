@@ -117,9 +117,10 @@ class _Plain:
         """R."""
         return self.risk.value_and_subgradient(at.w)[0]
 
-    def gradient(self, at: _At) -> tuple[float, Vector]:
-        """R and its gradient."""
-        return self.risk.value_and_subgradient(at.w)
+    def gradient(self, at: _At) -> tuple[float, Vector, float]:
+        """R, its gradient and the offset of the plane that they make."""
+        value, a = self.risk.value_and_subgradient(at.w)
+        return value, a, value - float(a @ at.w)
 
 
 class _WithScores(_Plain):
@@ -141,10 +142,10 @@ class _WithScores(_Plain):
         """R."""
         return self.phi.value_and_slope(at.f)[0]
 
-    def gradient(self, at: _At) -> tuple[float, Vector]:
-        """R and its gradient."""
+    def gradient(self, at: _At) -> tuple[float, Vector, float]:
+        """As of `_Plain`."""
         value, slope = self.phi.value_and_slope(at.f)
-        return value, self.map.pull_back(slope)
+        return value, self.map.pull_back(slope), value - self.phi.product(slope, at.f)
 
 
 class _Run:
@@ -162,8 +163,8 @@ class _Run:
         run, oracle = self.run, self.oracle
         with run.iterating():
             w = v = oracle.point(run.start)
-            value, a = oracle.gradient(v)
-            self._note(v, value, a)
+            value, a, offset = oracle.gradient(v)
+            self._note(v, value, a, offset)
             self._improve(w, value)
             if not run.record():
                 self.curvature = self.options.initial_curvature or self._estimate(v, a)
@@ -183,16 +184,16 @@ class _Run:
                     following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
                     share = (momentum - 1.0) / following if self.options.momentum else 0.0
                     v, w, momentum = oracle.between(after, w, share) if share else after, after, following
-                    value, a = oracle.gradient(v)
+                    value, a, offset = oracle.gradient(v)
                     if not math.isfinite(value):
                         v, momentum = after, 1.0
-                        value, a = oracle.gradient(v)
-                    self._note(v, value, a)
+                        value, a, offset = oracle.gradient(v)
+                    self._note(v, value, a, offset)
                     self.curvature *= SHRINK
         return run.solution(name, details={"restarts": self.restarts, "curvature": self.curvature})
 
-    def _note(self, v: _At, value: float, a: Vector) -> None:
-        self.run.take_plane(self.certificate, v.w, value, a)
+    def _note(self, v: _At, value: float, a: Vector, offset: float) -> None:
+        self.run.take_plane(self.certificate, v.w, value, a, offset)
 
     def _improve(self, at: _At, value: float) -> None:
         self.run.improve(at.w, value + self.run.regularizer.value(at.w))
@@ -219,6 +220,6 @@ class _Run:
         if norm == 0.0 or not math.isfinite(norm):
             return 1.0
         short = 1e-3 * max(1.0, float(np.linalg.norm(v.w))) / norm
-        nearby, there = self.oracle.gradient(self.oracle.point(v.w - short * a))
+        nearby, there, _ = self.oracle.gradient(self.oracle.point(v.w - short * a))
         bend = float(np.linalg.norm(there - a)) / (short * norm)
         return bend if math.isfinite(nearby) and 1e-12 < bend < LARGEST else 1.0

@@ -119,7 +119,8 @@ class Run(ABC):
             while True:
                 a = self.rows.map.pull_back(at.slope)
                 run.improve(w, at.value + run.regularizer.value(w))
-                run.take_plane(self.certificate, w, at.height, a)
+                if at.offset > -math.inf:
+                    run.take_plane(self.certificate, w, at.value, a, at.offset)
                 if run.record():
                     break
                 self.zeros.update(self.certificate)

@@ -79,7 +79,7 @@ class Reweighting:
                 a = self.map.pull_back(slope)
                 objective = value + run.regularizer.value(w)
                 run.improve(w, objective)
-                run.take_plane(self.certificate, w, value, a)
+                run.take_plane(self.certificate, w, value, a, value - self.phi.product(slope, f))
                 self._note(w, f, value, objective)
                 if run.record():
                     break

@@ -24,7 +24,8 @@ from bmrm.solvers.monitor import ROUNDING
 
 ROUNDS = 100
 """Steps at most to the best constant: far more than bisection to the last bit needs."""
-FARTHEST = 1e100
+WIDER = 10.0
+"""The factor by which steps to a bracket grow at most, the first from the way to the last minimum."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,13 @@ class Settled:
     f : scores, the constant of a free intercept inside.
     value : phi(f).
     slope : of phi; with a free intercept mixed of two so that it sums to 0.
-    height : the plane that `slope` makes has this value at the weights of `f`: `value` but for rounding.
+    offset : R(w) >= <A' slope, w> + offset for all w; -inf where slopes were not brought to sum to 0.
     """
 
     f: Scores
     value: float
     slope: Scores
-    height: float
+    offset: float
 
     @property
     def finite(self) -> bool:
@@ -65,7 +66,7 @@ class RowScores:
         self.ones: Scores = phi.constant(np.ones(1))
         """The scores whose every row is 1."""
         self._rows = float(phi.total(self.ones)[0])
-        self._bend = 0.0
+        self._bend, self._reach = 0.0, 1.0
 
     @classmethod
     def of(cls, solver: str, risk: MeteredRisk) -> RowScores:
@@ -86,15 +87,18 @@ class RowScores:
         """The loss at `f`; with a free intercept at the best constant added to `f`."""
         value, slope = self.phi.value_and_slope(f)
         if not self.free or not math.isfinite(value):
-            return Settled(f, value, slope, value)
+            return Settled(f, value, slope, value - self.phi.product(slope, f))
         here = _Constant(0.0, value, slope, self._total(slope))
         low, high = self._bracket(f, here)
-        share = 1.0 if low is high else high.sum / (high.sum - low.sum)
         best = low if low.value <= high.value else high
+        self._reach = max(1.0, abs(best.b))
+        at = f if best.b == 0.0 else f + self.ones * best.b
+        if (low is high and not low.flat) or not math.isfinite(high.sum - low.sum):  # no bracket was found
+            return Settled(at, best.value, best.slope, -math.inf)
+        share = 1.0 if low is high else high.sum / (high.sum - low.sum)
         mixed = low.slope if low is high else low.slope * share + high.slope * (1.0 - share)
         height = share * (low.value - low.b * low.sum) + (1.0 - share) * (high.value - high.b * high.sum)
-        at = f if best.b == 0.0 else f + self.ones * best.b
-        return Settled(at, best.value, mixed, min(height, best.value))
+        return Settled(at, best.value, mixed, min(height, best.value) - self.phi.product(mixed, at))
 
     def curvature(self, f: Scores, damping: float) -> Scores:
         """The second derivatives at `f`, every row's raised by `damping` times their mean.
@@ -119,10 +123,10 @@ class RowScores:
         low, high, last = None, None, None
         for _ in range(ROUNDS):
             low, high = (here, high) if here.sum <= 0.0 else (low, here)
-            if here.sum == 0.0:
+            if here.flat:
                 return here, here
             if low is not None and high is not None:
-                if _loss(low, high) <= ROUNDING * abs(here.value):
+                if _loss(low, high) <= ROUNDING * min(abs(low.value), abs(high.value)):
                     return low, high
                 b = _between(low, high)
                 if b is None:
@@ -141,7 +145,7 @@ class RowScores:
         elif self._bend <= 0.0 or last is not None:
             self._bend = max(0.1 * self._bend, abs(here.sum))
         step = -1.01 * here.sum / max(self._bend, 1e-300)
-        widest = 10.0 * abs(here.b - last.b) if last is not None else math.inf
+        widest = WIDER * (self._reach if last is None else abs(here.b - last.b))  # a secant may be all rounding
         return here.b + min(max(step, -widest), widest)
 
 
@@ -154,13 +158,19 @@ class _Constant:
     slope: Scores
     sum: float
 
+    @property
+    def flat(self) -> bool:
+        """Whether the derivative is 0, up to the rounding of a sum over rows."""
+        return abs(self.sum) * max(1.0, abs(self.b)) <= ROUNDING * abs(self.value)
+
 
 def _loss(low: _Constant, high: _Constant) -> float:
-    """How far the better end is above where the tangents meet."""
-    width = high.b - low.b
-    cut = ((high.value - low.value) - high.sum * width) / (low.sum - high.sum)
-    cut = min(max(cut, 0.0), width)
-    return max(0.0, -low.sum * cut if low.value < high.value else high.sum * (width - cut))
+    """How far the better end is above where the tangents meet, rounding of the difference included."""
+    width, falls, rises = high.b - low.b, -low.sum, high.sum
+    better, other, here, there = (low, high, falls, rises) if low.value < high.value else (high, low, rises, falls)
+    below = there * width - (other.value - better.value)
+    rounding = 0.25 * ROUNDING * (there * width + abs(other.value) + abs(better.value))
+    return here / (here + there) * (max(below, 0.0) + rounding)
 
 
 def _between(low: _Constant, high: _Constant) -> float | None:

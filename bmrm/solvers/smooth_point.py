@@ -21,6 +21,7 @@ class SmoothPoint:
     f : scores of w.
     full : scores of w and b.
     value : R at w, minimised over b.
+    offset : of the plane R(w') >= <pulled, w'> + offset that the slopes make.
     pulled : A' slope; the slopes sum to 0 where b is free.
     rest : what they sum to.
     gradient : of J in w.
@@ -32,6 +33,7 @@ class SmoothPoint:
     f: Scores
     full: Scores
     value: float
+    offset: float
     pulled: Vector
     rest: float
     gradient: Vector
@@ -73,7 +75,8 @@ class Objective:
             value, slope = self.phi.value_and_slope(f)
         pulled = self.map.pull_back(slope)
         gradient = pulled + self.regularizer.subgradient(w)
-        return SmoothPoint(w, b, f, full, value, pulled, rest, gradient, value + self.regularizer.value(w))
+        offset = value - self.phi.product(slope, full)  # by scores: those of w they may be but for rounding
+        return SmoothPoint(w, b, f, full, value, offset, pulled, rest, gradient, value + self.regularizer.value(w))
 
     def _trial(self, f: Scores, b: float) -> Trial[tuple[Scores, float, Scores]]:
         full = self.shifted(f, b)
