@@ -22,7 +22,7 @@ from bmrm.solvers.line_search import Along
 from bmrm.solvers.metered import MeteredRisk
 from bmrm.solvers.monitor import ROUNDING
 
-ROUNDS = 100
+ROUNDS = 200
 """Steps at most to the best constant: far more than bisection to the last bit needs."""
 WIDER = 10.0
 """The factor by which steps to a bracket grow at most, the first from the way to the last minimum."""
@@ -121,6 +121,7 @@ class RowScores:
     def _bracket(self, f: Scores, here: _Constant) -> tuple[_Constant, _Constant]:
         """Constants around the best one whose tangents meet at its value up to rounding."""
         low, high, last = None, None, None
+        slow, width = 0, math.inf
         for _ in range(ROUNDS):
             low, high = (here, high) if here.sum <= 0.0 else (low, here)
             if here.flat:
@@ -128,7 +129,8 @@ class RowScores:
             if low is not None and high is not None:
                 if _loss(low, high) <= ROUNDING * min(abs(low.value), abs(high.value)):
                     return low, high
-                b = _between(low, high)
+                slow, width = (slow + 1 if high.b - low.b > 0.5 * width else 0), high.b - low.b
+                b = _between(low, high, slow)
                 if b is None:
                     return low, high
             else:
@@ -140,10 +142,10 @@ class RowScores:
 
     def _farther(self, here: _Constant, last: _Constant | None) -> float:
         """Where the slope should have changed its sign, a little beyond Newton's step."""
-        if last is not None and last.sum != here.sum:
+        if last is not None:
             self._bend = (here.sum - last.sum) / (here.b - last.b)
-        elif self._bend <= 0.0 or last is not None:
-            self._bend = max(0.1 * self._bend, abs(here.sum))
+        elif self._bend <= 0.0:
+            self._bend = abs(here.sum)
         step = -1.01 * here.sum / max(self._bend, 1e-300)
         widest = WIDER * (self._reach if last is None else abs(here.b - last.b))  # a secant may be all rounding
         return here.b + min(max(step, -widest), widest)
@@ -173,14 +175,18 @@ def _loss(low: _Constant, high: _Constant) -> float:
     return here / (here + there) * (max(below, 0.0) + rounding)
 
 
-def _between(low: _Constant, high: _Constant) -> float | None:
-    """The next constant to try; None where none is left."""
+def _between(low: _Constant, high: _Constant, slow: int) -> float | None:
+    """The next constant to try, `slow` rounds after the bracket was last halved; None where none is left.
+
+    The secant of the slopes is right for a parabola, the crossing of the tangents for one kink.
+    """
     width = high.b - low.b
-    secant = low.b - low.sum * width / (high.sum - low.sum)
     steep = max(-low.sum, high.sum) > 1e3 * min(-low.sum, high.sum)
-    b = low.b + 0.5 * width if steep and width > 1e-3 * (abs(low.b) + abs(high.b)) else secant
-    if low.b < b < high.b:
-        return b
+    if not (steep and width > 1e-3 * (abs(low.b) + abs(high.b))) and slow % 4 < 3:
+        share = -low.sum * width if slow % 4 < 2 else high.sum * width - (high.value - low.value)
+        b = low.b + share / (high.sum - low.sum)
+        if low.b < b < high.b:
+            return b
     b = low.b + 0.5 * width
     return b if low.b < b < high.b else None
 
