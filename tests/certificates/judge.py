@@ -23,6 +23,7 @@ from tests.certificates.twin import Twin, wrong_scales
 
 HONEST = ("CONVERGED", "OWN_RULE", "ITERATION_LIMIT", "STALLED", "TIME_LIMIT")
 """Statuses that a convex problem may end with; NON_FINITE and NOT_CONVEX say something false of it."""
+TINY = 1e-300
 CHOOSES = ("judge", "returns", "preset")
 """Options by which a solver may return another point than the best."""
 
@@ -138,7 +139,7 @@ def _may_refuse(problem, run, said):
     if problem.bias == "free" and "intercept" in said:
         return True
     facts = SOLVERS.get(run.solver).facts
-    return bool(facts.get("refuses") or facts.get("abilities"))
+    return bool(facts.get("refuses") or facts.get("abilities")) or "cuts_per_pass" in run.options
 
 
 def _place(error):
@@ -193,10 +194,11 @@ def _judge_bound(truths, model, run, outcome, twin):
     if not finite or not math.isfinite(solution.objective):
         return
     best = min(finite, key=lambda value: value.value)
-    for value in finite:
-        _exceeds(outcome, "bound", solution.lower_bound - value.value, value.steep, 2 * twin.roundings)
+    bound = solution.lower_bound
+    hardest = max(finite, key=lambda value: (bound - value.value) / max(value.steep, TINY))
+    _exceeds(outcome, "bound", bound - hardest.value, hardest.steep, 2 * twin.roundings)
     if outcome.faults and outcome.faults[-1].startswith("bound:"):
-        outcome.faults[-1] += f"; bound {solution.lower_bound!r}, least J {best.value!r}, J {solution.objective!r}"
+        outcome.faults[-1] += f"; bound {bound!r}, least J {best.value!r}, J {solution.objective!r}"
     if solution.status is Status.CONVERGED:
         beyond = solution.objective - best.value - run.options["tolerance"] * abs(solution.objective)
         _exceeds(outcome, "gap", beyond, best.steep, 2 * twin.roundings)

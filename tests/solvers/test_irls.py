@@ -285,6 +285,23 @@ def test_the_diagonal_is_that_of_the_matrix():
             np.testing.assert_allclose(risk.map.diagonal(weights), weights @ table**2, rtol=1e-6)
 
 
+def test_the_diagonal_of_shifted_features_does_not_cancel():
+    from scipy.sparse import csr_array
+
+    from bmrm.risk.columns import Columns
+
+    random = np.random.default_rng(1)
+    X = 1e7 + random.normal(size=(50, 3)) * [1e-3, 1.0, 0.0]
+    weights = random.random(50)
+    columns = Columns(shift=X.mean(axis=0))
+    expected = weights @ (X - columns.shift) ** 2
+    for data in (X, csr_array(X)):
+        found = LinearRisk(Dataset.from_arrays(data, np.arange(50) % 2), LOSSES.make("logistic"), columns=columns)
+        diagonal = found.map.diagonal(weights)
+        assert np.all(diagonal >= 0.0)
+        np.testing.assert_allclose(diagonal, expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "least_squares", "softmax", "huber_hinge", "poisson"])
 def test_any_smooth_loss_with_curvature_works(loss):
     random = np.random.default_rng(2)
