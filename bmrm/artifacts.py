@@ -1,27 +1,34 @@
-"""The files of a run: all of them appear in the output folder, or none."""
+"""The files of a run: results and checkpoints, and whose results may be replaced."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from bmrm.data.files import whole_file
+from bmrm.fingerprint import Facts, difference
 from bmrm.model import Model
-from bmrm.problem import InputError, Iteration, Solution, Status
+from bmrm.problem import InputError, Iteration, OutputError, Solution, Status
+from bmrm.run_folder import (
+    CHECKPOINT,
+    CONFIG,
+    HISTORY,
+    MODEL,
+    PICTURE,
+    SUMMARY,
+    Writer,
+    present,
+    write_file,
+    write_set,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-CHECKPOINT = "checkpoint.npz"
-"""The best model so far of a run that has not ended; gone when it has."""
 
 
 class Checkpoints:
@@ -58,67 +65,84 @@ class Checkpoints:
         self._last = time.monotonic()
 
 
-def check_writable(directory: Path) -> None:
-    """Raise InputError unless files can be made in the folder, or the folder itself can; leaves no trace."""
-    nearest = directory
-    while not nearest.exists() and nearest != nearest.parent:
-        nearest = nearest.parent
+def refuse_others(directory: Path, problem: Facts) -> None:
+    """InputError where the folder holds results of another problem than this, or files that no run has left."""
+    there = present(directory)
+    if not there:
+        return
+    way_out = "choose another folder, or replace them with --overwrite (output.overwrite: true)"
+    if SUMMARY not in there:
+        raise InputError(f"output.directory {directory}: it holds {', '.join(there)}, but no {SUMMARY}; {way_out}")
     try:
-        if not nearest.is_dir():
-            raise NotADirectoryError(0, f"{nearest} is not a folder")
-        with tempfile.TemporaryFile(dir=nearest):
-            pass
-    except OSError as error:
-        raise InputError(f"output.directory {directory}: cannot be written: {error.strerror}") from error
+        summary = json.loads((directory / SUMMARY).read_text())
+    except (OSError, ValueError):
+        summary = None
+    why = difference(summary.get("problem") if isinstance(summary, dict) else None, problem)
+    if why is not None:
+        raise InputError(f"output.directory {directory} holds the results of another problem: {why}; {way_out}")
 
 
-def write_run(
-    directory: Path, model: Model, summary: Mapping[str, Any], settings: Mapping[str, Any], title: str
-) -> None:
-    """Write model.npz, summary.json, history.csv, config.yaml and convergence.png.
+def write_run(directory: Path, model: Model, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+    """Write model.npz, summary.json, history.csv and config.yaml in the place of those of an older run, all at once.
 
-    They are first written in a hidden folder beside their places and moved only when all are complete.
+    Returns why history.csv or config.yaml could not be written.
 
     Raises
     ------
-    InputError
-        When writing fails; older files in the folder then stay as they are.
+    OutputError
+        When model or summary cannot be written: older files in the folder then stay as they are, and the message says
+        where else the model is.
     """
     from bmrm.config import resolved_yaml
-    from bmrm.plots import convergence, save_convergence
     from bmrm.report import history_csv
 
-    solution = model.solution
-    assert solution is not None
+    assert model.solution is not None
+    needed = {MODEL: model.write, SUMMARY: _text(json.dumps(summary, indent=2, allow_nan=False) + "\n")}
+    more = {CONFIG: _text(resolved_yaml(settings)), HISTORY: _text(history_csv(model.solution))}
+    try:
+        complaints = write_set(directory, needed, more)
+    except OutputError as error:
+        raise OutputError(f"{error}; {_elsewhere(model)}") from error
+    with suppress(OSError):
+        (directory / CHECKPOINT).unlink(missing_ok=True)
+    return complaints
+
+
+def _elsewhere(model: Model) -> str:
+    """Save the model in a temporary folder; in words."""
+    try:
+        path = Path(tempfile.mkdtemp(prefix="bmrm-")) / MODEL
+        model.save(path)
+    except (InputError, OSError):
+        return "nor can the model be written in a temporary folder"
+    return f"the model is in {path}"
+
+
+def draw_run(directory: Path, model: Model, summary: Mapping[str, Any], tolerance: float | None, title: str) -> None:
+    """Add convergence.png to the files of a run.
+
+    Raises
+    ------
+    OutputError
+        When it cannot be drawn or written; a picture is not worth more than a sentence.
+    """
+    assert model.solution is not None
     gap = summary["relative_gap"]
     caption = f"{title}: {summary['status']}" + ("" if gap is None else f", relative gap {gap:.1e}")
-    figure = convergence(solution.history, title=caption, tolerance=settings["solver"].get("tolerance"))
-    contents: dict[str, Callable[[IO[bytes]], Any]] = {
-        "model.npz": model.write,
-        "summary.json": _text(json.dumps(summary, indent=2, allow_nan=False) + "\n"),
-        "history.csv": _text(history_csv(solution)),
-        "config.yaml": _text(resolved_yaml(settings)),
-        "convergence.png": lambda stream: save_convergence(figure, stream),
-    }
+    history = model.solution.history
+
+    def draw(stream: IO[bytes]) -> None:
+        from bmrm.plots import convergence, save_convergence
+
+        save_convergence(convergence(history, title=caption, tolerance=tolerance), stream)
+
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=directory))
-    except OSError as error:
-        raise InputError(f"output.directory {directory}: cannot be written: {error.strerror}") from error
-    try:
-        for name, write in contents.items():
-            with whole_file(staging / name) as stream:
-                write(stream)
-        for name in contents:
-            os.replace(staging / name, directory / name)
-        (directory / CHECKPOINT).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"output.directory {directory}: cannot be written: {error.strerror}") from error
-    except InputError as error:
-        raise InputError(str(error).replace(str(staging), str(directory))) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        write_file(directory, PICTURE, draw)
+    except OutputError:
+        raise
+    except Exception as error:  # of matplotlib, which needs fonts, caches and more
+        raise OutputError(f"{directory / PICTURE}: cannot be drawn: {error}") from error
 
 
-def _text(text: str) -> Callable[[IO[bytes]], Any]:
+def _text(text: str) -> Writer:
     return lambda stream: stream.write(text.encode())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bmrm.mpi.group import Group
 from bmrm.problem import InputError
 from bmrm.registry import Entry, Registry, option_name
-from bmrm.run import add_arguments, guarded, run
+from bmrm.run import add_arguments, guarded, overrides_of, run
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,7 +65,7 @@ def _add_model_and_data(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(group: Group, arguments: argparse.Namespace) -> int:
-    return run(group, arguments.config, arguments.set, quiet=arguments.quiet)
+    return run(group, arguments.config, overrides_of(arguments), quiet=arguments.quiet)
 
 
 def _read(arguments: argparse.Namespace, model: Model | None = None, labelled: bool = False) -> Dataset:

@@ -91,6 +91,9 @@ class OutputSection(BaseModel):
     checkpoint_every: Annotated[Number, Field(gt=0)] | None = Field(
         60.0, description="seconds between two savings of the best model so far, `checkpoint.npz`; null = never"
     )
+    overwrite: bool = Field(
+        False, description="whether files in the folder that are of another problem or other data are replaced"
+    )
 
 
 class Settings(BaseModel):

@@ -1,7 +1,7 @@
 """`python -m bmrm.run config.yaml`: one training, alone or under mpirun.
 
 Exit status: 0 converged; 3 stopped before that, with a usable point and all files; 2 bad config or data, nothing
-written; 1 anything else.
+written; 4 results could not be written; 1 anything else.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bmrm.mpi.group import Group, OtherRankError, open_group
-from bmrm.problem import IncompatibleError, InputError
+from bmrm.problem import IncompatibleError, InputError, OutputError
 
 if TYPE_CHECKING:
     from bmrm.search import Search
+    from bmrm.training import Outcome
 
-OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 3
+OK, FAILED, BAD_INPUT, STOPPED, UNWRITTEN = 0, 1, 2, 3, 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD=VALUE",
         help="overrides a field of the config, such as solver.tolerance=1e-4; the value in YAML; may be repeated",
     )
+    parser.add_argument(
+        "--overwrite",
+        action="store_const",
+        const="output.overwrite=true",
+        help="replace the results of another problem in the output folder",
+    )
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
@@ -46,12 +53,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return guarded(lambda group: _start(group, parser, arguments))
 
 
+def overrides_of(parsed: argparse.Namespace) -> list[str]:
+    """FIELD=VALUE of all that the command line says of the config."""
+    return [*parsed.set, *filter(None, [parsed.overwrite])]
+
+
 def _start(group: Group, parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
     message: dict[str, Any] = {}
     if group.rank == 0:
         try:
             parsed = parser.parse_args(arguments)
-            message = {"config": parsed.config, "set": parsed.set, "quiet": parsed.quiet}
+            message = {"config": parsed.config, "set": overrides_of(parsed), "quiet": parsed.quiet}
         except SystemExit as leave:  # argparse has printed the usage
             message = {"exit": leave.code}
     message = group.broadcast(message)
@@ -69,8 +81,16 @@ def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool) -> 
         raise OtherRankError(f"{config}: rank 0 has refused it")
     fit = fit_once if plain["search"] is None else _search(plain).fit
     outcome = train(plain, group, quiet=quiet, fit=fit)
-    status = None if outcome is None else outcome.status.name
-    return {"CONVERGED": OK, "NON_FINITE": FAILED, "NOT_CONVEX": FAILED}.get(group.broadcast(status), STOPPED)
+    return int(group.broadcast(None if outcome is None else _ended(outcome)))
+
+
+def _ended(outcome: Outcome) -> int:
+    """Say what could not be written; the exit status."""
+    for complaint in outcome.complaints:
+        print(f"bmrm: {complaint}", file=sys.stderr)
+    if not outcome.written:
+        return UNWRITTEN
+    return {"CONVERGED": OK, "NON_FINITE": FAILED, "NOT_CONVEX": FAILED}.get(outcome.status.name, STOPPED)
 
 
 def _search(plain: dict[str, Any]) -> Search:
@@ -105,6 +125,9 @@ def guarded(work: Callable[[Group], int]) -> int:
             return work(group)
     except OtherRankError:
         return BAD_INPUT
+    except OutputError as error:
+        print(f"bmrm: {error}", file=sys.stderr)
+        return UNWRITTEN
     except (InputError, IncompatibleError) as error:
         print(f"bmrm: {error}", file=sys.stderr)
         return BAD_INPUT

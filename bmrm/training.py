@@ -6,32 +6,42 @@ Everything here is collective over a `Group`: every rank calls it, rank 0 solves
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bmrm import fingerprint
 from bmrm.data.dataset import Dataset
-from bmrm.loading import load
+from bmrm.loading import Loaded, load
 from bmrm.losses import LOSSES
 from bmrm.model import Model, from_plain
 from bmrm.mpi.group import Group, together
-from bmrm.problem import Callback, Iteration, Status
+from bmrm.problem import Callback, Iteration, OutputError, Status
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import check_labelled, measure, prepared_targets, scores_of
 from bmrm.solvers import SOLVERS
+from bmrm.solvers.interrupt import Interrupt
 from bmrm.solving import ModelOf, Problem, Watch, solve
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run leaves on rank 0."""
+    """What a run leaves on rank 0.
+
+    Attributes
+    ----------
+    status, summary, directory : as named.
+    written : whether all results were; `complaints` say what was not, and why. A picture is no result.
+    """
 
     status: Status
     summary: Mapping[str, Any]
     directory: Path
+    written: bool = True
+    complaints: Sequence[str] = ()
 
 
 Fit = Callable[[Mapping[str, Dataset], Problem, Group, Watch], tuple[Model | None, dict[str, Any]]]
@@ -61,48 +71,92 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False, fit
         Before anything is written; on rank 0 with the message, `OtherRankError` elsewhere.
     """
     begin = time.perf_counter()
-    directory = Path(settings["output"]["directory"])
+    facts = fingerprint.of_settings(settings)
     with together(group):
-        if group.rank == 0:
-            from bmrm.artifacts import check_writable
-
-            check_writable(directory)
+        _look_into_folder(settings["output"], facts, group, opening=True)
         problem = problem_of(settings)
     loaded = load(settings["data"], settings["seed"], group)
+    facts["data"] = fingerprint.of_rows(loaded.train, group)
+    with together(group):
+        _look_into_folder(settings["output"], facts, group)
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
     load_seconds = time.perf_counter() - begin
-    watch = _watch(settings["output"], quiet)
-    model, search = fit(parts, problem, group, watch)
-    # a search may end with another loss than it was given; ranks without the model judge nothing
-    loss = problem.loss if model is None else model.loss
-    metrics = measure_parts(model, loss, parts, group)
-    if model is None:
-        return None
-    solution = model.solution
-    assert solution is not None
-    from bmrm.artifacts import write_run
+    # from here on there may be a point that a Ctrl-C must not discard
+    with Interrupt(around=True) if group.rank == 0 else nullcontext():
+        model, search = fit(parts, problem, group, _watch(settings["output"], quiet))
+        # a search may end with another loss than it was given; ranks without the model judge nothing
+        metrics = measure_parts(model, problem.loss if model is None else model.loss, parts, group)
+        if model is None:
+            return None
+        seconds = {"load_seconds": load_seconds, "total_seconds": time.perf_counter() - begin}
+        summary = _summary(model, loaded, metrics, facts, group, seconds)
+        if search:
+            summary["search"] = search
+        return _write(replace(model, header={**model.header, "problem": facts}), summary, settings, quiet)
+
+
+def _look_into_folder(output: Mapping[str, Any], facts: fingerprint.Facts, group: Group, opening: bool = False) -> None:
+    """On rank 0: raise InputError where results could not be written, or would replace those of another problem."""
+    if group.rank != 0:
+        return
+    from bmrm.artifacts import refuse_others
+    from bmrm.run_folder import open_folder
+
+    directory = Path(output["directory"])
+    if opening:
+        open_folder(directory)
+    if not output["overwrite"]:
+        refuse_others(directory, facts)
+
+
+def _summary(
+    model: Model,
+    loaded: Loaded,
+    metrics: Mapping[str, Mapping[str, float | None]],
+    facts: fingerprint.Facts,
+    group: Group,
+    seconds: Mapping[str, float],
+) -> dict[str, Any]:
     from bmrm.report import summarize
 
-    summary = summarize(
+    solution = model.solution
+    assert solution is not None
+    return summarize(
         solution,
-        load_seconds=load_seconds,
-        total_seconds=time.perf_counter() - begin,
+        **seconds,
         ranks=group.size,
         rows=loaded.rows,
         dim=solution.w.shape[0],
         nnz=loaded.nnz,
         metrics=metrics,
-    )
-    if search:
-        summary["search"] = search
-    trained = getattr(loss, "name", "") or settings["loss"]["name"]
+    ) | {"problem": facts}
+
+
+def _write(model: Model, summary: Mapping[str, Any], settings: Mapping[str, Any], quiet: bool) -> Outcome:
+    """Write the files of the run, if there is a point, and say how it ended."""
+    from bmrm.artifacts import draw_run, write_run
+
+    assert model.solution is not None
+    status, directory = model.solution.status, Path(settings["output"]["directory"])
+    trained = getattr(model.loss, "name", "") or settings["loss"]["name"]
     title = f"{trained} + {settings['regularizer']['name']} on {', '.join(settings['data']['train'])}"
-    written = solution.status is not Status.NON_FINITE
-    if written:
-        write_run(directory, model, summary, settings, title)
+    if status is Status.NON_FINITE:
+        if not quiet:
+            _print_end(summary, title, "no files: there is no usable point")
+        return Outcome(status, summary, directory)
+    try:
+        complaints = write_run(directory, model, summary, settings)
+        written, where = not complaints, f"files in {directory}"
+    except OutputError as error:
+        complaints, written, where = [str(error)], False, None
     if not quiet:
-        _print_end(summary, title, directory if written else None)
-    return Outcome(solution.status, summary, directory)
+        _print_end(summary, title, where)
+    if where is not None:
+        try:
+            draw_run(directory, model, summary, settings["solver"].get("tolerance"), title)
+        except OutputError as error:
+            complaints.append(str(error))
+    return Outcome(status, summary, directory, written, tuple(complaints))
 
 
 def problem_of(settings: Mapping[str, Any]) -> Problem:
@@ -189,12 +243,12 @@ def _watch(output: Mapping[str, Any], quiet: bool) -> Watch:
     return watch
 
 
-def _print_end(summary: Mapping[str, Any], title: str, directory: Path | None) -> None:
+def _print_end(summary: Mapping[str, Any], title: str, where: str | None) -> None:
     from rich.console import Console
 
     from bmrm.report import summary_table
 
     console = Console()
     console.print(summary_table(summary, title))
-    where = "no files: there is no usable point" if directory is None else f"files in {directory}"
-    console.print(where, highlight=False, soft_wrap=True)
+    if where is not None:
+        console.print(where, highlight=False, soft_wrap=True)

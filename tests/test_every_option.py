@@ -180,6 +180,7 @@ OTHER = {
     ("data", "positive_label"): -1,
     ("output", "directory"): "elsewhere",
     ("output", "checkpoint_every"): 1e-9,
+    ("output", "overwrite"): False,
     ("seed",): 5,
     ("search",): {"name": "f_measure", "costs": 2, "folds": 2},
     ("schema",): 2,
@@ -237,6 +238,10 @@ def test_fields_of_the_config(folder, capsys, monkeypatch, place):
     base = json.loads(json.dumps(BASE))
     if place == ("seed",):
         base["data"] = {"train": "synthetic:sparse_binary?rows=50&features=20"}
+    if place == ("output", "overwrite"):
+        base["output"]["overwrite"] = True
+        (folder / "out").mkdir()
+        (folder / "out" / "history.csv").touch()
     changed = json.loads(json.dumps(base))
     section = changed
     for part in place[:-1]:

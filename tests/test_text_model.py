@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
 
 def trained(folder, loss="chain_crf", transitions="constant", bias="none"):
     (folder / "config.yaml").write_text(CONFIG.format(loss=loss, transitions=transitions, bias=bias))
-    assert run(["config.yaml", "--quiet"]) == 0
+    assert run(["config.yaml", "--quiet", "--overwrite"]) == 0
     return bmrm.load_model("out/model.npz"), json.loads((folder / "out" / "summary.json").read_text())
 
 
@@ -141,7 +141,7 @@ def test_numbers_beside_names_are_refused(folder, capsys):
     (folder / "config.yaml").write_text(
         CONFIG.format(loss="hinge", transitions="x", bias="none").replace("{name: hinge, transitions: x}", "chain_crf")
     )
-    assert run(["config.yaml", "--quiet"]) == 0  # a line of two columns is a token with a label
+    assert run(["config.yaml", "--quiet", "--overwrite"]) == 0  # a line of two columns is a token with a label
     (folder / "config.yaml").write_text("data: {train: test.txt, test: b.conll}\nregularizer: {lambda: 0.1}\n")
     (folder / "b.conll").write_text("a b c\n")
     assert run(["config.yaml", "--quiet"]) == 2

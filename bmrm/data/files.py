@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, TextIO
 
-from bmrm.problem import InputError
+from bmrm.problem import InputError, OutputError
 
 # Name, first bytes, usual suffix and opener of each compression.
 _COMPRESSIONS = (
@@ -23,6 +23,7 @@ _COMPRESSIONS = (
     ("bzip2", b"BZh", ".bz2", bz2.open),
     ("xz", b"\xfd7zXZ\x00", ".xz", lzma.open),
 )
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
@@ -90,7 +91,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises
     ------
     InputError
-        When the folder cannot be written, the disk is full or a size limit is reached.
+        When the folder cannot be written.
+    OutputError
+        When the disk is full, a size limit is reached or the disk fails.
     """
     target = Path(path)
     temporary: Path | None = None
@@ -103,9 +106,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(name, target)
         temporary = None
-        _flush_folder(target.parent)
+        flush_folder(target.parent)
     except OSError as error:
-        raise InputError(f"{target}: cannot be written: {_reason(error)}") from error
+        kind = OutputError if error.errno in _FULL else InputError
+        raise kind(f"{target}: cannot be written: {_reason(error)}") from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -153,7 +157,7 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Bring the rename to the disk, where the file system can."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -30,7 +30,7 @@ from bmrm.problem.abilities import (
     Variants,
     Watch,
 )
-from bmrm.problem.basics import BmrmError, IncompatibleError, InputError, Scores, Vector, provides
+from bmrm.problem.basics import BmrmError, IncompatibleError, InputError, OutputError, Scores, Vector, provides
 from bmrm.problem.loss import HasCurvature, Loss, PreparedLoss, Summary, Targets
 from bmrm.problem.regularizer import (
     Elastic,
@@ -86,6 +86,7 @@ __all__ = [
     "Magnitudes",
     "Master",
     "MasterSolution",
+    "OutputError",
     "Planes",
     "PreparedLoss",
     "Profiled",

@@ -30,6 +30,10 @@ class InputError(BmrmError, ValueError):
     """A config, file, array or label is not what was asked for; the message names the place."""
 
 
+class OutputError(InputError):
+    """Results could not be written; the message names the file and the reason."""
+
+
 class IncompatibleError(BmrmError, TypeError):
     """A solver lacks an ability of the risk or the regularizer; the message says which, and what would do."""
 

@@ -1,0 +1,81 @@
+"""What a run minimises, as plain JSON: whether two runs have the same problem, and if not, what differs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.digest import digests, totals
+from bmrm.mpi.group import Group
+
+Facts = dict[str, Any]
+BITS, WORD = 32, 1 << 64
+"""Digests are summed over ranks as floats, so in pieces of so many bits."""
+
+
+def of_settings(settings: Mapping[str, Any]) -> Facts:
+    """What the config says of the problem: what has an influence on the minimiser, not how it is found."""
+    data = settings["data"]
+    facts = {name: settings[name] for name in ("loss", "regularizer", "search")}
+    facts |= {name: data[name] for name in ("bias", "scale", "positive_label")}
+    plain: Facts = json.loads(json.dumps(facts))
+    return plain
+
+
+def of_rows(data: Dataset, group: Group) -> Facts:
+    """Collective: what the training rows of all ranks are; reads them once.
+
+    `content` depends neither on their order nor on how they are shared out, `order` on their order too.
+    """
+    counts = group.broadcast(group.gather(data.rows))
+    mine = totals(digests(data), sum(counts[: group.rank]))
+    pieces = [float(number >> shift & (1 << BITS) - 1) for number in mine for shift in (0, BITS)]
+    low, high, low_order, high_order = (int(piece) for piece in group.sum(np.array(pieces)))
+    return {
+        "rows": sum(counts),
+        "features": data.features,
+        "content": _hex(low + (high << BITS)),
+        "order": _hex(low_order + (high_order << BITS)),
+    }
+
+
+def _hex(number: int) -> str:
+    return f"{number % WORD:016x}"
+
+
+def difference(there: Any, here: Facts) -> str | None:
+    """What differs between two problems in words, None where nothing does; a missing `data` counts as equal."""
+    if not isinstance(there, Mapping):
+        return "what it is of is not said there"
+    settings = [one for name, value in here.items() if name != "data" for one in _unequal(name, there.get(name), value)]
+    if settings:
+        more = f", and {len(settings) - 3} more" if len(settings) > 3 else ""
+        return "; ".join(settings[:3]) + more
+    if "data" not in here:
+        return None
+    ours, theirs = here["data"], there.get("data")
+    if not isinstance(theirs, Mapping):
+        return "what data it is of is not said there"
+    for name in ("rows", "features"):
+        if theirs.get(name) != ours[name]:
+            return f"the training data have {theirs.get(name)!s:.20} {name} there, {ours[name]} here"
+    return (
+        None if theirs.get("content") == ours["content"] else "the training data differ in features, labels or weights"
+    )
+
+
+def _unequal(name: str, there: Any, here: Any) -> Iterator[str]:
+    if isinstance(there, Mapping) and isinstance(here, Mapping) and there.get("name") == here.get("name"):
+        for key in {**here, **there}:
+            yield from _unequal(f"{name}.{key}", there.get(key), here.get(key))
+    elif there != here:
+        yield f"{name} is {_shown(there)} there, {_shown(here)} here"
+
+
+def _shown(value: Any) -> str:
+    value = value["name"] if isinstance(value, Mapping) and "name" in value else value
+    return "null" if value is None else f"{value!s:.60}"

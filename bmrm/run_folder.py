@@ -1,0 +1,163 @@
+"""The output folder: what is written into it appears whole, and the files of a run replace those of another at once.
+
+Files are made in a hidden folder `.unfinished-*` beside their places, which its maker holds a lock on. When a set is
+complete the folder is renamed to `.finished-*`: from then on the set counts. The old files are removed before the
+first of the new ones is moved, so that at no moment there are some of either. A process that is killed meanwhile loses
+its lock; the next one that opens the folder moves what is finished, and removes what is not.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from bmrm.data.files import flush_folder, whole_file
+from bmrm.problem import InputError, OutputError
+
+CHECKPOINT = "checkpoint.npz"
+"""The state of a run that has not ended; gone when it has."""
+MODEL, SUMMARY, HISTORY, CONFIG, PICTURE = RESULTS = (
+    "model.npz",
+    "summary.json",
+    "history.csv",
+    "config.yaml",
+    "convergence.png",
+)
+"""The files of a run. The model is moved first: where it still lies in `.finished-*`, nothing else has been moved."""
+UNFINISHED, FINISHED = ".unfinished-", ".finished-"
+
+Writer = Callable[[IO[bytes]], Any]
+
+
+def open_folder(directory: Path) -> None:
+    """Bring to an end what runs that were killed have left there; InputError where nothing can be written.
+
+    A folder that does not exist is not made.
+    """
+    nearest = directory
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    try:
+        if not nearest.is_dir():
+            raise NotADirectoryError(0, f"{nearest} is not a folder")
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+        for folder in sorted(directory.glob(FINISHED + "*")):
+            if lock := _locked(folder):
+                _move(folder, directory)
+                os.close(lock)
+        for folder in directory.glob(UNFINISHED + "*"):
+            if lock := _locked(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
+    except OSError as error:
+        raise InputError(f"output.directory {directory}: cannot be written: {error.strerror}") from error
+
+
+def write_file(directory: Path, name: str, write: Writer) -> None:
+    """One file, whole or not at all; OutputError where it cannot be written. Makes the folder where there is none."""
+    with _staging(directory) as staging:
+        _written(staging / name, write, directory)
+        os.replace(staging / name, directory / name)
+        flush_folder(directory)
+
+
+def write_set(directory: Path, needed: dict[str, Writer], more: dict[str, Writer]) -> list[str]:
+    """Replace all files of an older run by these; returns why those of `more` that could not be written are missing.
+
+    Raises
+    ------
+    OutputError
+        Where a file of `needed`, the model among them, cannot be written: older files then stay as they are.
+    """
+    complaints = []
+    with _staging(directory) as staging:
+        for name, write in needed.items():
+            _written(staging / name, write, directory)
+        for name, write in more.items():
+            try:
+                _written(staging / name, write, directory)
+            except OutputError as error:
+                complaints.append(str(error))
+        finished = staging.with_name(staging.name.replace(UNFINISHED, FINISHED))
+        staging.rename(finished)
+        try:
+            flush_folder(directory)
+            _move(finished, directory)
+        except OSError as error:
+            raise OutputError(
+                f"{directory}: {error.strerror}; the next run here finds the files in {finished}"
+            ) from error
+    return complaints
+
+
+def _move(finished: Path, directory: Path) -> None:
+    """Put a complete set in the place of the older one; may be called again where it was broken off."""
+    if (finished / MODEL).exists():
+        for name in RESULTS:
+            (directory / name).unlink(missing_ok=True)
+        flush_folder(directory)
+    for name in RESULTS:
+        if (finished / name).exists():
+            os.replace(finished / name, directory / name)
+    flush_folder(directory)
+    shutil.rmtree(finished, ignore_errors=True)
+
+
+def _written(path: Path, write: Writer, directory: Path) -> None:
+    try:
+        with whole_file(path) as stream:
+            write(stream)
+    except InputError as error:
+        raise OutputError(str(error).replace(str(path.parent), str(directory))) from error
+
+
+@contextmanager
+def _staging(directory: Path) -> Iterator[Path]:
+    """A folder in which files can be made, which other processes leave alone; gone at the end."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        staging, lock = _made(directory)
+    except OSError as error:
+        raise OutputError(f"output.directory {directory}: cannot be written: {error.strerror}") from error
+    try:
+        yield staging
+    except OSError as error:
+        raise OutputError(f"output.directory {directory}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+        if lock:
+            os.close(lock)
+
+
+def _made(directory: Path) -> tuple[Path, int | None]:
+    while True:
+        staging = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=directory))
+        lock = _locked(staging)
+        if staging.exists():  # another process may have met it before it was locked
+            return staging, lock
+        if lock:
+            os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """A handle whose lock is given back when it is closed, or the process ends; None where another one holds it."""
+    with suppress(OSError):  # gone, held, or a file system that knows no locks
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except OSError:
+            os.close(handle)
+    return None
+
+
+def present(directory: Path, names: Sequence[str] = RESULTS) -> list[str]:
+    """Those of the files that are there."""
+    return [name for name in names if os.path.lexists(directory / name)]
