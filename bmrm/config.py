@@ -96,6 +96,15 @@ class OutputSection(BaseModel):
     )
 
 
+class MpiSection(BaseModel):
+    """How ranks work together."""
+
+    model_config = _STRICT
+    timeout: Annotated[Number, Field(ge=1)] | None = Field(
+        600.0, description="seconds without a sign of life of a rank after which the job ends; null = never"
+    )
+
+
 class Settings(BaseModel):
     """A whole config, checked; `loss`, `regularizer`, `solver` are `{name: ..., option: value}` with every option."""
 
@@ -107,6 +116,7 @@ class Settings(BaseModel):
     solver: dict[str, Any] = Field(description="likewise; see `bmrm solvers`")
     search: dict[str, Any] | None = Field(None, description="several trainings, of which one is kept; see below")
     output: OutputSection = Field(default_factory=lambda: OutputSection.model_validate({}))
+    mpi: MpiSection = Field(default_factory=lambda: MpiSection.model_validate({}))
     seed: Annotated[Count, Field(ge=0, lt=2**32)] = Field(0, description="of everything that draws random numbers")
 
     def plain(self) -> dict[str, Any]:

@@ -79,6 +79,7 @@ def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool) -> 
     plain = group.broadcast(_settings(group, config, overrides))
     if plain is None:
         raise OtherRankError(f"{config}: rank 0 has refused it")
+    group.timeout = plain["mpi"]["timeout"]
     fit = fit_once if plain["search"] is None else _search(plain).fit
     outcome = train(plain, group, quiet=quiet, fit=fit)
     return int(group.broadcast(None if outcome is None else _ended(outcome)))

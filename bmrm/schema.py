@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bmrm.config import AUTO, FORMATS, PLUG_INS, SEARCH, DataSection, OutputSection, PlugIn, Settings
+from bmrm.config import AUTO, FORMATS, PLUG_INS, SEARCH, DataSection, MpiSection, OutputSection, PlugIn, Settings
 from bmrm.fields import is_table, option_types
 from bmrm.registry import Entry, Range, option_name
 from bmrm.relative import SCHEMA
@@ -67,7 +67,7 @@ def markdown() -> str:
 
 
 def _lines() -> Iterator[str]:
-    for name, model in (("data", DataSection), ("output", OutputSection)):
+    for name, model in (("data", DataSection), ("output", OutputSection), ("mpi", MpiSection)):
         yield from (f"## `{name}`", "", "| field | default | meaning |", "|---|---|---|")
         for key, field in model.model_fields.items():
             default = "required" if field.is_required() else _yaml(field.default)

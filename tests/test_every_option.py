@@ -194,7 +194,7 @@ FIELDS = [("data", name) for name in DataSection.model_fields] + [
 FIELDS += [
     (field.alias or name,)
     for name, field in Settings.model_fields.items()
-    if (field.alias or name) not in ("data", "output")
+    if (field.alias or name) not in ("data", "output", "mpi")  # of ranks: tests/mpi/test_silence.py
 ]
 
 

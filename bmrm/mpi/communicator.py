@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.mpi.group import from_bytes, to_bytes
+from bmrm.mpi.pulse import Pulse
 
 if "mpi4py.MPI" not in sys.modules:
     mpi4py.rc.thread_level = "funneled"  # only the main thread talks to MPI
@@ -27,6 +28,9 @@ T = TypeVar("T")
 PIECE = 1 << 20
 """Numbers sent in one message; longer arrays go in pieces, so no count nears 2^31."""
 
+TIMEOUT, LOOK = 600.0, 0.25
+"""Seconds without a sign of life of a rank after which the job ends, unless the config says otherwise; and between two
+looks at that while waiting."""
 SHORT = 1 << 13
 """Numbers in an array that rank 0 sends to, or takes from, each rank directly where ranks outnumber cores."""
 
@@ -44,6 +48,10 @@ class MpiGroup:
         self.cores_per_rank: int | None = max(1, cores // self.node.Get_size())
         self.waited = 0.0
         """Seconds spent waiting for other ranks."""
+        self.timeout: float | None = TIMEOUT
+        """Seconds without a sign of life of a rank after which the job ends; None for never."""
+        self._pulse: Pulse | None = None
+        self._pulse = self._started_pulse()
 
     @classmethod
     def world(cls) -> MpiGroup:
@@ -61,7 +69,7 @@ class MpiGroup:
         begin = now = time.perf_counter()
         burst = 4 + self.size
         patience, longest_nap = (0.0, 4e-3) if self.crowded else (2e-3, 2e-4)
-        nap = 2e-5
+        nap, look = 2e-5, begin + LOOK
         while not any(MPI.Request.Testall(pending) for _ in range(burst)):
             if now - begin < patience:
                 os.sched_yield()
@@ -69,7 +77,34 @@ class MpiGroup:
                 time.sleep(nap)
                 nap = min(2.0 * nap, longest_nap)
             now = time.perf_counter()
+            if now >= look:
+                look = now + LOOK
+                self._end_if_silent()
         self.waited += time.perf_counter() - begin
+
+    def _started_pulse(self) -> Pulse | None:
+        """Collective: the signs of life; None where there is nobody else."""
+        if self.size == 1:
+            return None
+        pulse = Pulse(self.rank, self.size)
+        mine = pulse.introduction()
+        everyone, first = self.gather(mine), self.broadcast(mine)
+        pulse.start({0: first} if everyone is None else dict(enumerate(everyone[1:], 1)))
+        return pulse
+
+    def _end_if_silent(self) -> None:
+        """End all ranks where one that this one watches has given no sign of life for too long."""
+        if self._pulse is None or self.timeout is None:
+            return
+        # If rank 0 is silent all others see it: the first of them that lives says so.
+        late = LOOK * max(0, self.rank - 1)
+        silent = self._pulse.silent(self.timeout + late)
+        if silent:
+            verb = "has" if len(silent) == 1 else "have"
+            names = ", ".join(silent)
+            limit = f"{self.timeout:g} s (mpi.timeout)"
+            print(f"bmrm: {names} {verb} not answered for {limit}: the job ends", file=sys.stderr)
+            self.abort(1)
 
     def barrier(self) -> None:
         """Wait for every rank."""

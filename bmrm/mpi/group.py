@@ -33,6 +33,8 @@ class Group(Protocol):
     size: int
     cores_per_rank: int | None
     """Threads that a rank may use without taking a core from another; None where all cores are its own."""
+    timeout: float | None
+    """Seconds without a sign of life of a rank after which all end with a message; None for never."""
 
     def broadcast(self, value: Any) -> Any:
         """The JSON-able `value` of rank 0."""
@@ -73,6 +75,7 @@ class Alone:
     rank = 0
     size = 1
     cores_per_rank: int | None = None
+    timeout: float | None = None
 
     def broadcast(self, value: Any) -> Any:
         return value
