@@ -13,6 +13,7 @@ from bmrm.kernels import columns as kernels
 from bmrm.kernels.soft_descent import violations
 from bmrm.kernels.vectors import dot
 from bmrm.problem import Check, Vector, unchecked
+from bmrm.risk.products import products_of
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -149,10 +150,10 @@ class RootedDense:
 
     def scores(self, steps: Vector) -> Vector:
         """As of `Rooted`."""
-        steps = steps[: self._scale.size] * self._scale
-        used = np.flatnonzero(steps)
-        product: Vector = np.asarray(self._X[:, self._places[used]], np.float64) @ steps[used]
-        return product
+        w, out = np.zeros(self._X.shape[1]), np.empty(self.roots.size)
+        w[self._places] = steps[: self._scale.size] * self._scale
+        products_of(self._X, 1).scores(0, out.size, w, 0.0, out)  # no copy of the columns
+        return out
 
 
 class RootedColumns:
