@@ -1,38 +1,17 @@
-"""The one decorator for compiled code: cached on disk, free of the GIL, compiled at the first call only."""
+"""The one decorator for compiled code: free of the GIL, compiled at the first call, kept on disk where that is safe."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+from bmrm.kernels.cache_folder import choose_folder
 
-def _writable(folder: Path) -> bool:
-    """Whether a file could be made in `folder`, or in the nearest parent that exists."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return os.access(folder, os.W_OK | os.X_OK)
-
-
-def _choose_cache() -> None:
-    """Send numba's cache to a temporary folder when neither the package's nor the user's can be written."""
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        return
-    package = Path(__file__).parent.parent
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    if _writable(package / "__pycache__") or _writable(home / "numba"):
-        return
-    folder = Path(tempfile.gettempdir()) / f"bmrm-numba-{os.getuid()}"
-    os.environ["NUMBA_CACHE_DIR"] = str(folder)
-    print(f"bmrm: no cache folder can be written; compiled kernels are kept in {folder}", file=sys.stderr)
-
-
-_choose_cache()
+CACHE = choose_folder(Path(__file__).parent.parent)
+"""Whether compiled kernels are kept on disk."""
 import numba  # noqa: E402  (reads NUMBA_CACHE_DIR when it is imported)
 
 from bmrm.kernels.blas_check import leave_out_blas  # noqa: E402
@@ -42,18 +21,18 @@ leave_out_blas()
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile `function` at its first call; later processes load it from the cache."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    return numba.njit(cache=CACHE, nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
 
 
 def fast_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like `jit`, with sums that may be reassociated and contracted (vectorised); nan and inf keep their meaning."""
     flags = {"reassoc", "contract", "nsz", "arcp"}
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function)  # type: ignore[no-any-return]
+    return numba.njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=flags)(function)  # type: ignore[no-any-return]
 
 
 def strict_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like `jit`, for sums that must be rounded as they stand: others take on what `fast_jit` allows their callers."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=False)(function)  # type: ignore[no-any-return]
+    return numba.njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=False)(function)  # type: ignore[no-any-return]
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
