@@ -182,6 +182,9 @@ class Phi:
     def total(self, scores):
         return np.atleast_1d(scores.sum())
 
+    def magnitude(self, scores):
+        return np.atleast_1d(np.abs(scores).sum())
+
 
 def real_risk(X, y, kind):
     """The same function as ours: with every ability that losses and data have."""

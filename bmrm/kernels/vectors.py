@@ -28,6 +28,22 @@ def _column_sums(table, out):  # type: ignore[no-untyped-def]
             out[k] += table[i, k]
 
 
+@fast_jit
+def _column_sizes(table, out):  # type: ignore[no-untyped-def]
+    for i in range(table.shape[0]):
+        for k in range(table.shape[1]):
+            out[k] += abs(table[i, k])
+
+
+def column_sizes(table: Array) -> Array:
+    """The sum of absolute values over axis 0 of a vector or a matrix."""
+    if table.ndim == 1:
+        return np.asarray(np.abs(table).sum())
+    out = np.zeros(table.shape[1])
+    _column_sizes(plain(table), out)
+    return out
+
+
 def column_sums(table: Array) -> Array:
     """The sum over axis 0 of a vector or a matrix; faster than NumPy's for few columns."""
     if table.ndim == 1:

@@ -168,7 +168,9 @@ class LocalRisk:
 
     def _total(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
         assert self.share.phi is not None
-        return self.group.add_up(np.atleast_1d(self.share.phi.total(self.store[int(arguments[0])])))
+        phi, number = self.share.phi, int(arguments[0])
+        sums = phi.magnitude(self.store[number]) if arguments[1] else phi.total(self.store[number])
+        return self.group.add_up(np.atleast_1d(sums))
 
     def _product(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
         one, other = (self.store[int(number)] for number in arguments)

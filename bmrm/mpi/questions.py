@@ -25,7 +25,7 @@ class Operation(IntEnum):
     ALONG = 5  # scores, step, variant, then the trial points
     CURVATURE = 6  # scores, step, new, variant
     CONSTANT = 7  # new, then the constant
-    TOTAL = 8  # scores
+    TOTAL = 8  # scores, 1 for the sum of absolute values, else 0
     ROWS = 9  # count of row indices, which follow as an array
     BLOCKS = 10  # count of blocks
     INFIMA = 11  # count of blocks

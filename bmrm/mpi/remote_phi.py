@@ -144,7 +144,10 @@ class RemotePhi:
         return scores
 
     def total(self, scores: RemoteScores) -> Vector:
-        return self.risk.ask(Operation.TOTAL, self.risk.number(scores))
+        return self.risk.ask(Operation.TOTAL, self.risk.number(scores), 0.0)
+
+    def magnitude(self, scores: RemoteScores) -> Vector:
+        return self.risk.ask(Operation.TOTAL, self.risk.number(scores), 1.0)
 
     def product(self, slope: RemoteScores, f: RemoteScores) -> float:
         return _product(self.risk, slope, f)
@@ -232,6 +235,9 @@ class GatheredPhi:
 
     def product(self, slope: RemoteScores, f: RemoteScores) -> float:
         return _product(self.risk, slope, f)  # by the ranks: nothing need be gathered
+
+    def magnitude(self, scores: RemoteScores) -> Vector:
+        return self.whole.magnitude(self.collect(scores))
 
     def learned(self, scores: Callable[[], RemoteScores]) -> dict[str, NDArray[np.float64]]:
         whole: Any = self.whole

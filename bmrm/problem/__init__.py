@@ -54,6 +54,7 @@ from bmrm.problem.risk import (
     ScoreFunction,
     ability,
     interruptible,
+    magnitude_of,
     product_of,
     unchecked,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "Watch",
     "ability",
     "interruptible",
+    "magnitude_of",
     "product_of",
     "provides",
     "relative_gap",

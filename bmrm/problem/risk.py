@@ -181,6 +181,13 @@ class ScoreFunction(Protocol):
         """The sum over all rows, shape (scores per row,): what `constant` is to a slope, transposed."""
         ...
 
+    def magnitude(self, scores: Scores) -> Vector:
+        """The sum of absolute values over all rows, (scores per row,), to which the rounding of `total` is relative.
+
+        If not said, a sum counts as 0 only where it is.
+        """
+        ...
+
     def product(self, slope: Scores, f: Scores) -> float:
         """<slope, f>, the sum over all rows and their scores; no product with the data.
 
@@ -188,6 +195,12 @@ class ScoreFunction(Protocol):
         however f came about. If not said, `total(slope * f)` is taken.
         """
         ...
+
+
+def magnitude_of(phi: ScoreFunction, scores: Scores) -> Vector:
+    """`magnitude` where a score function from outside has it, else zeros."""
+    own = getattr(phi, "magnitude", None)
+    return np.zeros(phi.scores_per_row) if own is None else np.atleast_1d(own(scores))
 
 
 def product_of(phi: ScoreFunction, slope: Scores, f: Scores) -> float:

@@ -5,6 +5,7 @@ phi~(f) = min over b of phi(f + b) is convex in the scores f and costs no produc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -31,13 +32,15 @@ from bmrm.problem import (
     Traffic,
     Vector,
     ability,
+    magnitude_of,
     product_of,
 )
 from bmrm.risk.dual_steps import free_steps
 from bmrm.risk.identity import Prefixed
-from bmrm.risk.mixture import Mixture, derivative_of, refuse_degenerate, slope_of
+from bmrm.risk.mixture import Mixture, derivative_of, refuse_degenerate, rounding_of_sums, slope_of
+from bmrm.risk.mixture_newton import Memory
 from bmrm.risk.mixture_search import minimum_over_constant
-from bmrm.risk.mixture_simplex import Memory, minimum_over_constants
+from bmrm.risk.mixture_simplex import minimum_over_constants
 
 T = TypeVar("T")
 
@@ -146,13 +149,16 @@ class ProfiledPhi:
         self._near = np.zeros(phi.scores_per_row)
         self._reach = 1.0
         self._memory = Memory()
+        self._rounding = rounding_of_sums(phi)
 
     def mixture(self, f: Scores) -> Mixture:
         """The minimum over b at scores `f`, with the shares that make a valid cut."""
         if self.scores_per_row == 1:
-            found = minimum_over_constant(self.phi, f, float(self._near[0]), self._reach)
+            found = minimum_over_constant(self.phi, f, float(self._near[0]), self._reach, self._rounding)
         else:
-            found = minimum_over_constants(self.phi, f, self._near, self._memory)
+            found = minimum_over_constants(self.phi, f, self._near, self._memory, self._rounding)
+        if not math.isfinite(found.value):
+            return found
         moved = float(np.max(np.abs(found.best - self._near)))
         self._reach = max(2.0 * moved, 1e-6 * (1.0 + float(np.max(np.abs(found.best)))))
         self._near = found.best
@@ -171,7 +177,9 @@ class ProfiledPhi:
             for k, t in enumerate(ts):
                 here = f + step * float(t)
                 found = self.mixture(here)
-                values[k], derivatives[k] = found.value, derivative_of(self.phi, here, step, found)
+                values[k] = found.value
+                rises = math.isfinite(found.value)  # else it does away from where phi~ is finite, at t = 0
+                derivatives[k] = derivative_of(self.phi, here, step, found) if rises else math.copysign(math.inf, t)
             return values, derivatives
 
         return curve
@@ -211,3 +219,7 @@ class ProfiledPhi:
     def product(self, slope: Scores, f: Scores) -> float:
         """<slope, f>."""
         return product_of(self.phi, slope, f)
+
+    def magnitude(self, scores: Scores) -> Vector:
+        """The sum of absolute values over all rows, (scores per row,)."""
+        return magnitude_of(self.phi, scores)

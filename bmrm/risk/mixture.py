@@ -11,11 +11,12 @@ so both slopes AND offsets are mixed; the slope at one minimiser b, whose sum ne
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.problem import IncompatibleError, ScoreFunction, Scores, Vector
+from bmrm.problem import IncompatibleError, ScoreFunction, Scores, Vector, magnitude_of
 
 UNBOUNDED = "the loss has no minimum over a free intercept; use a regularized one (data.bias: regularized) or none"
 
@@ -26,30 +27,59 @@ class Mixture:
 
     Attributes
     ----------
-    value : sum theta_i (v_i - g_i b_i), at most the minimum and equal to it up to rounding.
+    value : sum theta_i (v_i - g_i b_i), at most the minimum; +inf, without any points, where phi overflows at every b.
     best : the b of least phi that was met.
+    least : phi there, at least the minimum.
+    slopes : s_i, where they are at hand.
     """
 
     points: tuple[Vector, ...]
     shares: tuple[float, ...]
     value: float
     best: Vector
+    least: float
+    slopes: tuple[Scores, ...] = ()
 
 
-def mixture_of(points: list[Vector], values: Vector, sums: Vector, shares: Vector, best: Vector) -> Mixture:
+def overflow(best: Vector) -> Mixture:
+    """What is known of scores for which phi is +inf in floating point, whatever the constant."""
+    return Mixture((), (), math.inf, best, math.inf)
+
+
+def mixture_of(
+    points: list[Vector], values: Vector, sums: Vector, shares: Vector, best: Vector, least: float
+) -> Mixture:
     """The mixture of the points with a positive share; `sums` is (points, scores per row)."""
-    middle = shares @ np.array(points)
-    # Around the middle, since far from it the products would cancel.
-    value = float(sum(s * (v + g @ (middle - b)) for s, v, g, b in zip(shares, values, sums, points, strict=True)))
     used = np.flatnonzero(shares > 0.0)
-    return Mixture(tuple(points[k] for k in used), tuple(float(shares[k]) for k in used), value, best)
+    middle = shares[used] @ np.array(points)[used]
+    # Around the middle, since far from it the products would cancel.
+    value = float(sum(shares[k] * (values[k] + sums[k] @ (middle - points[k])) for k in used))
+    return Mixture(tuple(points[k] for k in used), tuple(float(shares[k]) for k in used), value, best, least)
+
+
+def vanishes(phi: ScoreFunction, slope: Scores, sums: Vector, rounding: float) -> bool:
+    """Whether the sums of a slope over rows are 0 up to rounding: at most so many times the sums of absolute values."""
+    return not sums.any() or bool(np.all(np.abs(sums) <= rounding * magnitude_of(phi, slope)))
+
+
+def rounding_of_sums(phi: ScoreFunction) -> float:
+    """A bound of the error of a sum over rows, over the sum of absolute values.
+
+    Errors of the terms themselves, and those of adding n numbers, which grow like the root of n.
+    """
+    rows = float(phi.total(phi.constant(np.ones(phi.scores_per_row)))[0])
+    return EPS * (TERM + math.sqrt(rows))
 
 
 def slope_of(phi: ScoreFunction, f: Scores, mixture: Mixture) -> Scores:
-    """sum theta_i s_i, the slope of the cut."""
+    """sum theta_i s_i, the slope of the cut; 0 where there is none."""
+    if not mixture.points:
+        return phi.constant(np.zeros(phi.scores_per_row))
     slope: Scores = None
-    for b, share in zip(mixture.points, mixture.shares, strict=True):
-        here = phi.value_and_slope(f + phi.constant(b))[1] * share
+    for k, (b, share) in enumerate(zip(mixture.points, mixture.shares, strict=True)):
+        here = mixture.slopes[k] if mixture.slopes else phi.value_and_slope(f + phi.constant(b))[1]
+        if share != 1.0:
+            here = here * share
         slope = here if slope is None else slope + here
     return slope
 
@@ -81,5 +111,8 @@ def refuse_degenerate(phi: ScoreFunction) -> None:
     )
 
 
+EPS = float(np.finfo(np.float64).eps)
+TERM = 16.0
+"""Units of rounding in one row's slope."""
 FAR = 1e12
 """A constant beyond every kink."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import column_sums, dot, plain
+from bmrm.kernels.vectors import column_sizes, column_sums, dot, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import Envelope, IncompatibleError, InputError, Loss, PreparedLoss, Summary, Targets, Vector
 from bmrm.risk.layout import Layout
@@ -228,6 +228,10 @@ class LossPhi:
     def product(self, slope: Array, f: Array) -> float:
         """<slope, f>, parameters of the loss among them."""
         return dot(slope, f)
+
+    def magnitude(self, scores: Array) -> Vector:
+        """The sum of absolute values over all rows, (scores per row,)."""
+        return np.atleast_1d(column_sizes(self._layout.table(scores)))
 
     def _piece(self, f: Array, rows: slice) -> Array:
         return f if len(self._parts) == 1 else self._layout.part(f, rows)

@@ -17,6 +17,7 @@ from bmrm.problem import (
     Scores,
     Vector,
     interruptible,
+    magnitude_of,
     product_of,
 )
 from bmrm.solvers.budget import Budget
@@ -124,6 +125,9 @@ class MeteredPhi:
 
     def product(self, slope: Scores, f: Scores) -> float:
         return self.count.timed(0.0, product_of, self.inner, slope, f)
+
+    def magnitude(self, scores: Scores) -> Vector:
+        return self.count.timed(0.0, magnitude_of, self.inner, scores)
 
     def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
         return self.count.timed(0.0, self.inner.value_and_slope, f)

@@ -1,0 +1,125 @@
+"""The minimum of a smooth loss over several constants added to the scores of all rows: Newton's method, damped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import ScoreFunction, Scores, Vector
+from bmrm.risk.mixture import EPS, vanishes
+
+Array = NDArray[np.float64]
+STEPS = 100
+TRIALS = 60
+"""Shorter and shorter ones at most, each at most half as long as the one before."""
+FALL = 1e-4
+"""The least fall of the value, as a share of what the slope promises."""
+FAST = 0.1
+"""An old second derivative will do as long as a step leaves no more of the sums than this share."""
+NOISE = 16.0 * EPS
+"""Of a value, relative."""
+
+
+@dataclass
+class Memory:
+    """The second derivative of an earlier search, which need not be that of this one."""
+
+    curvature: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """phi at `b`, its slope there, and the sums of that over rows."""
+
+    b: Vector
+    value: float
+    slope: Scores
+    sums: Vector
+
+    @property
+    def finite(self) -> bool:
+        """Whether a cut can be made here."""
+        return math.isfinite(self.value) and bool(np.all(np.isfinite(self.sums)))
+
+    @property
+    def size(self) -> float:
+        """The largest sum."""
+        return float(np.max(np.abs(self.sums)))
+
+
+def point_at(phi: ScoreFunction, f: Scores, b: Vector) -> Point:
+    """What phi is at f + b."""
+    with np.errstate(over="ignore", invalid="ignore"):  # a point that overflows is not used
+        value, slope = phi.value_and_slope(f + phi.constant(b))
+        return Point(b, value, slope, phi.total(slope))
+
+
+def newton(phi: ScoreFunction, f: Scores, here: Point, memory: Memory, rounding: float) -> tuple[Point, bool]:
+    """The best point found from `here` on, and whether the sums vanish there (`rounding` as of `vanishes`).
+
+    The value falls with every step, but for rounding: sums alone say nothing, since they also shrink where the slope
+    of a loss that rises linearly happens to sum to less.
+    """
+    for _ in range(STEPS):
+        if vanishes(phi, here.slope, here.sums, rounding):
+            return here, True
+        fresh = memory.curvature is None
+        if memory.curvature is None:
+            memory.curvature = _curvature(phi, f, here.b)
+        step = step_to_zero(memory.curvature, here)
+        if step is None:
+            memory.curvature = None
+            break
+        if fresh:
+            after = _descent(phi, f, here, step)
+            if after is None:
+                break
+            if after.size > FAST * here.size:
+                memory.curvature = None
+            here = after
+            continue
+        after = point_at(phi, f, here.b + step)
+        lower = after.finite and after.value <= here.value + NOISE * abs(here.value)
+        if not lower or after.size > FAST * here.size:
+            memory.curvature = None
+        if lower and (after.size < here.size or after.value < here.value):
+            here = after
+    return here, vanishes(phi, here.slope, here.sums, rounding)
+
+
+def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector) -> Point | None:
+    """A point along the step where the value falls enough, or, where values tell no more, the sums; None without."""
+    promised, length = float(step @ here.sums), 1.0
+    for _ in range(TRIALS):
+        after = point_at(phi, f, here.b + length * step)
+        rise = after.value - here.value if after.finite else math.inf
+        if rise <= FALL * length * promised:
+            return after
+        if rise <= NOISE * abs(here.value) and after.size <= 0.5 * here.size:
+            return after
+        # The minimum of the parabola through the value, the slope and the new value, far enough inside.
+        bent = -0.5 * length * promised / (rise - length * promised) if math.isfinite(rise) else 0.0
+        length *= min(max(bent, 0.01), 0.5)
+        if not np.any(here.b + length * step != here.b):
+            return None
+    return None
+
+
+def step_to_zero(curvature: Array, here: Point) -> Vector | None:
+    """Newton's step; None where the second derivative is not finite."""
+    if not np.all(np.isfinite(curvature)):
+        return None
+    # The ridge keeps steps finite where a direction is flat, as a shift of all classes is.
+    ridge = 1e-10 * max(float(np.trace(curvature)), here.size) / len(here.b)
+    step = np.asarray(np.linalg.solve(curvature + ridge * np.eye(len(here.b)), -here.sums), np.float64)
+    return step if np.all(np.isfinite(step)) and step @ here.sums < 0.0 else None
+
+
+def _curvature(phi: ScoreFunction, f: Scores, b: Vector) -> Array:
+    """The second derivative in the constants, (K, K)."""
+    at, units = f + phi.constant(b), np.eye(len(b))
+    inner = np.array([phi.total(phi.curvature_product(at, phi.constant(unit))) for unit in units])
+    return np.asarray(0.5 * (inner + inner.T))

@@ -1,0 +1,123 @@
+"""Free intercepts far from the minimum, at scales where losses overflow or are nearly linear: no cut is false."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import bmrm
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import Scored, Status, ability
+from bmrm.regularizers.l1 import L1
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+
+IRIS_MINIMUM = 0.22428890  # of softmax with 0.01/2 ||w||^2, by two solvers that know nothing of cuts; so many digits
+
+
+def softmax_objective(model, X, y, lam):
+    """J at the weights and the intercept of a model, by its formula."""
+    f = X @ model.weights + model.intercept
+    top = f.max(axis=1)
+    logs = np.log(np.exp(f - top[:, None]).sum(axis=1)) + top
+    return float(np.mean(logs - f[np.arange(len(y)), y.astype(int)]) + 0.5 * lam * np.sum(model.weights**2))
+
+
+def few_rows(seed, rows=13, features=3, classes=3):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.r_[np.arange(classes), rng.integers(0, classes, rows - classes)]).astype(float)
+    return 3.0 * rng.normal(size=(rows, features)), y
+
+
+@pytest.mark.parametrize("solver", ["bundle", "line_search_bundle", "lbfgs", "newton"])
+def test_softmax_on_iris(solver):
+    X, y = load_iris(return_X_y=True)
+    model = bmrm.fit(X, y, loss="softmax", regularizer=L2(1e-2), solver=solver, bias="free", tolerance=1e-4)
+    found = model.solution
+    assert found.status is Status.CONVERGED
+    assert found.lower_bound - 1e-8 <= IRIS_MINIMUM <= found.objective + 1e-8
+    assert found.objective == pytest.approx(IRIS_MINIMUM, rel=2e-4)
+    assert softmax_objective(model, X, y, 1e-2) == pytest.approx(found.objective, rel=1e-12)
+
+
+def test_softmax_on_iris_with_l1_by_auto():
+    X, y = load_iris(return_X_y=True)
+    found = bmrm.fit(X, y, loss="softmax", regularizer=L1(1e-2), bias="free", tolerance=1e-4).solution
+    assert found.status is Status.CONVERGED
+    assert found.objective == pytest.approx(0.211893, rel=2e-4)
+    assert found.lower_bound <= 0.2118933
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("solver", ["bundle", "line_search_bundle"])
+def test_softmax_of_few_rows(seed, solver):
+    X, y = few_rows(seed)
+    options = {"loss": "softmax", "regularizer": L2(1e-2), "bias": "free"}
+    true = bmrm.fit(X, y, solver="lbfgs", tolerance=1e-10, **options).solution
+    model = bmrm.fit(X, y, solver=solver, tolerance=1e-5, **options)
+    found = model.solution
+    assert found.lower_bound <= true.objective * (1.0 + 1e-9)
+    assert found.objective >= true.lower_bound * (1.0 - 1e-9)
+    assert softmax_objective(model, X, y, 1e-2) == pytest.approx(found.objective, rel=1e-11)
+
+
+MANY = ["softmax", "multiclass_hinge", "scaled_multiclass_hinge", "weston_watkins"]
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4, 1e8])
+@pytest.mark.parametrize("name", MANY)
+def test_cuts_of_several_scores_at_every_scale(name, scale):
+    """Slopes sum to 0 within rounding, planes lie below values met elsewhere, values below those at any constant."""
+    rng = np.random.default_rng(5)
+    for seed in range(6):
+        X, y = few_rows(seed, rows=int(rng.integers(6, 30)), classes=int(rng.integers(2, 6)))
+        risk = FreeIntercept(LinearRisk(Dataset.from_arrays(scale * X, y), LOSSES.make(name)))
+        scored, planes = ability(risk, Scored), []
+        for spread in (1e-3, 1.0, 1e3):
+            w = spread * rng.normal(size=risk.dim)
+            f = scored.map.scores(w)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                value, slope = scored.phi.value_and_slope(f)
+            sizes = np.abs(slope).sum(axis=0)
+            assert np.all(np.abs(slope.sum(axis=0)) <= 1e-14 * (1.0 + sizes))
+            inner, b = risk.phi.phi, risk.intercept(w)
+            reached = inner.value_and_slope(f + inner.constant(b))[0]
+            noise = 1e-12 * reached + 1e-14 * float(np.abs(f + b).max())
+            assert value - noise <= reached <= value + noise + 1e-12 * abs(value)
+            planes.append((w, value, risk.map.pull_back(slope)))
+        for w, value, a in planes:
+            for v, other, _ in planes:
+                magnitude = abs(value) + np.abs(a) @ (np.abs(v) + np.abs(w)) + abs(other)
+                assert other >= value + a @ (v - w) - 1e-13 * magnitude
+
+
+@pytest.mark.parametrize("seed", [0, 5, 7, 14, 23, 30, 31, 34])
+def test_steep_losses_on_separable_rows(seed):
+    """Scores so far apart that the exponential overflows at every constant: +inf there, and the run goes on."""
+    rng = np.random.default_rng(seed)
+    rows, features = int(rng.integers(3, 20)), int(rng.integers(1, 4))
+    X = rng.normal(size=(rows, features))
+    y = (X @ rng.normal(size=features) > 0.0).astype(float)
+    y[:2] = 0.0, 1.0
+    X, lam = 10.0 ** rng.uniform(-2, 7) * X, 10.0 ** rng.uniform(-8, 0)
+    options = {"loss": "exponential", "solver": "line_search_bundle", "bias": "free", "max_iterations": 60}
+    start = 2.0 * np.sqrt(y.mean() * (1.0 - y.mean()))  # J at w = 0 and the best constant
+    for regularizer in (L1(lam), L2(lam)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = bmrm.fit(X, y, regularizer=regularizer, **options).solution
+        assert found.lower_bound <= found.objective <= start * (1.0 + 1e-12)
+
+
+def test_a_loss_that_overflows_at_every_constant_is_infinite():
+    risk = FreeIntercept(
+        LinearRisk(Dataset.from_arrays(np.array([[1.0], [-1.0]]), np.array([0.0, 1.0])), LOSSES.make("exponential"))
+    )
+    value, subgradient = risk.value_and_subgradient(np.array([1e4]))
+    assert value == np.inf
+    assert np.all(np.isfinite(subgradient))
+    assert risk.value_and_subgradient(np.array([1.0]))[0] == pytest.approx(np.e)
