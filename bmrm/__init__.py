@@ -12,6 +12,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bmrm.checks.losses import check_loss as check_loss
+    from bmrm.checks.regularizers import check_regularizer as check_regularizer
+    from bmrm.checks.risks import check_risk as check_risk
     from bmrm.data.dataset import Dataset as Dataset
     from bmrm.fitting import fit as fit
     from bmrm.fitting import minimize as minimize
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
     from bmrm.solvers import register as register_solver
 
 _HOME = {
+    "check_loss": "bmrm.checks.losses",
+    "check_regularizer": "bmrm.checks.regularizers",
+    "check_risk": "bmrm.checks.risks",
     "Dataset": "bmrm.data.dataset",
     "fit": "bmrm.fitting",
     "minimize": "bmrm.fitting",
@@ -82,6 +88,9 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "register_loss",
     "register_regularizer",
     "register_solver",
+    "check_loss",
+    "check_regularizer",
+    "check_risk",
     "BmrmError",
     "InputError",
     "IncompatibleError",

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bmrm.mpi.group import Group
 from bmrm.problem import InputError
 from bmrm.registry import Entry, Registry, option_name
-from bmrm.run import add_arguments, guarded, overrides_of, run
+from bmrm.run import FAILED, OK, add_arguments, guarded, overrides_of, run
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
     parsed = _parser().parse_args(arguments)
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # `module:Class` of the folder that one stands in, as `python -m` finds it
     command: Callable[[Group, argparse.Namespace], int] = parsed.command
     return guarded(lambda group: command(group, parsed))
 
@@ -50,8 +53,28 @@ def _parser() -> argparse.ArgumentParser:
         table = add(name, _list, f"table of the {name}, or all about one of them")
         table.add_argument("name", nargs="?", help="one of them, with its options")
         table.set_defaults(table=name)
+    check = add("check", _check, "try a loss or regularizer of yours against the laws that solvers rest on")
+    check.add_argument("plug_in", metavar="NAME", help="module:Class, a name, or {name: ..., option: value}")
+    check.add_argument("--seed", type=int, default=0, help="of the points that are tried; default: 0")
     add("schema", _schema, "print the JSON schema of config files")
     return parser
+
+
+def _check(group: Group, arguments: argparse.Namespace) -> int:
+    from bmrm.checks.losses import check_loss
+    from bmrm.checks.regularizers import check_regularizer
+    from bmrm.config import named_plug_in
+    from bmrm.losses import LOSSES
+    from bmrm.model import from_plain
+    from bmrm.regularizers import REGULARIZERS
+
+    kind, section = named_plug_in(arguments.plug_in)
+    if kind == "loss":
+        report = check_loss(from_plain(LOSSES, section), seed=arguments.seed)
+    else:
+        report = check_regularizer(from_plain(REGULARIZERS, section), seed=arguments.seed)
+    print(report)
+    return OK if report.ok else FAILED
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:

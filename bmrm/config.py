@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from bmrm.checks.named import kind_of
 from bmrm.data.formats import formats
 from bmrm.fields import checked, expected, option_types
 from bmrm.losses import LOSSES
@@ -177,6 +178,24 @@ def format_section(text: str) -> str | dict[str, Any]:
     return document.value if isinstance(document.value, str) else section
 
 
+def named_plug_in(text: str) -> tuple[str, dict[str, Any]]:
+    """What a command line says of a loss or regularizer, `huber` or `{name: huber, delta: 2}`: its kind and section.
+
+    Options that are not given are at their defaults, those without one at their examples.
+    """
+    document, problems = Document("NAME", text), Problems()
+    value = {"name": document.value} if isinstance(document.value, str) else document.value
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise InputError(f"expected a name or {{name: ..., option: value}}, found {text!r:.60}")
+    kind = kind_of(value["name"])
+    fields = PLUG_INS[kind].registry.get(value["name"]).parameters
+    needed = {option_name(f.name): f.metadata.get("example") for f in fields if f.default is dataclasses.MISSING}
+    examples = {name: example for name, example in needed.items() if example is not None}
+    section = _plug_in((), PLUG_INS[kind], examples | value, problems)
+    _refuse(document, problems)
+    return kind, section
+
+
 def _refuse(document: Document, problems: Problems) -> None:
     """Raise one InputError for all problems, in the order of the file."""
     if problems:
@@ -215,6 +234,7 @@ def _settings(document: Document, default_directory: str) -> Settings:
 def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> dict[str, Any]:
     """`{name, every option}` of the section at `place`; what is wrong goes into `problems`."""
     section = ".".join(place)
+    prefix = f"{section}." if section else ""
     if isinstance(value, str):
         value = {"name": value}
     if isinstance(value, dict):
@@ -248,15 +268,15 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
                 continue
             given[key] = checked((extra_types | types)[key], raw)
         except ValueError as error:
-            problems.append((at, f"{section}.{key} is {raw!r:.60}, expected {error}"))
+            problems.append((at, f"{prefix}{key} is {raw!r:.60}, expected {error}"))
             continue
         limit = limits.get(key)
         if limit is not None and given[key] is not None and given[key] not in limit:
-            problems.append((at, f"{section}.{key} is {raw!r:.60}, expected {limit}"))
+            problems.append((at, f"{prefix}{key} is {raw!r:.60}, expected {limit}"))
     for field in entry.parameters:
         needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if needed and option_name(field.name) not in value:
-            problems.append((place, f"{section}.{option_name(field.name)} is missing"))
+            problems.append((place, f"{prefix}{option_name(field.name)} is missing"))
     if len(problems) > before:
         return {}
     extra = {key: given.pop(key, default) for key, (_, default, _) in plug_in.extra.items()}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
+from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.model import Model
@@ -13,10 +14,12 @@ from bmrm.mpi.group import Alone
 from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Vector
 from bmrm.registry import Range, Registry, nearest
 from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.linear import LinearRisk
 from bmrm.risk.scaling import SCALINGS
+from bmrm.risk.structured import StructuredRisk
 from bmrm.scoring import name_of_targets
 from bmrm.solvers import SOLVERS
-from bmrm.solving import BIASES, Problem, solve
+from bmrm.solving import BIASES, Problem, solve, solved
 
 
 def fit(
@@ -115,8 +118,10 @@ def minimize(
         The solver needs what the risk or the regularizer cannot do.
     """
     chosen = _plug_in(SOLVERS, solver, options)
-    solution: Solution = chosen.minimize(risk, regularizer, start=start, callback=callback)
-    return solution
+    if isinstance(risk, LinearRisk):
+        sample.sample_loss(risk.loss, risk.data.targets, risk.summary)
+    sample.sample_risk(risk, start, always=isinstance(risk, StructuredRisk))
+    return solved(chosen, risk, regularizer, start, callback)
 
 
 def _plug_in(registry: Registry[Any], given: Any, options: Mapping[str, Any] | None = None) -> Any:
@@ -129,4 +134,6 @@ def _plug_in(registry: Registry[Any], given: Any, options: Mapping[str, Any] | N
         return registry.make(given["name"], {k: v for k, v in given.items() if k != "name"} | dict(options or {}))
     if options:
         raise InputError(f"options {', '.join(options)} beside a {registry.kind} that is made already")
+    if isinstance(given, type):
+        raise InputError(f"{registry.kind} is the class {given.__name__}, expected an instance: {given.__name__}()")
     return given

@@ -187,7 +187,8 @@ class Registry(Generic[P]):
         except (ImportError, AttributeError) as error:
             raise InputError(f"{self.kind} {name!r} cannot be imported: {error}") from error
         if not dataclasses.is_dataclass(cls) or not isinstance(cls, type):
-            raise InputError(f"{self.kind} {name!r} is not a dataclass")
+            advice = f"; write @dataclass(frozen=True) before `class {attribute}`" if isinstance(cls, type) else ""
+            raise InputError(f"{self.kind} {name!r} is not a dataclass{advice}")
         return Entry(name, cast("type[P]", cls), {})
 
     def _import_file(self, name: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.data.layout import Layout
 from bmrm.kernels.blas_threads import one_thread
@@ -22,6 +23,7 @@ from bmrm.problem import (
     BmrmError,
     Callback,
     IncompatibleError,
+    InputError,
     Regularizer,
     Risk,
     Scored,
@@ -87,6 +89,8 @@ def solve(
     start : where the solver starts, in its own units (scaled features, a constant feature last); rank 0's counts.
     """
     with together(group):
+        sample.check_declared("loss", problem.loss)
+        sample.check_declared("regularizer", problem.regularizer)
         for part, rows in {"train": data, **(others or {})}.items():
             check_labelled(problem.loss, rows, f"data.{part}")
     summary = merged_summary(data.targets, problem.loss, group)
@@ -127,11 +131,34 @@ def solve(
             return _model(problem, summary, columns, solution, table, intercept, arrays, data.layout)
 
         with watch(model_of) as callback:
-            solution = problem.solver.minimize(minimised, problem.regularizer, start=start, callback=callback)
+            solution = solved(problem.solver, minimised, problem.regularizer, start, callback)
         return model_of(solution)
 
     with one_thread(problem.threads or group.cores_per_rank):
         return lead(risk, group, work)
+
+
+def solved(
+    solver: Solver, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None
+) -> Solution:
+    """What the solver returns; a regularizer and a solver of the user's are looked at.
+
+    Raises
+    ------
+    InputError
+        The regularizer breaks a law on a sample, or the solver returns no `Solution`, or one of another problem.
+    """
+    sample.sample_regularizer(regularizer, risk.dim)
+    name = type(solver).__name__
+    if not hasattr(solver, "minimize"):
+        raise InputError(f"solver {name} has no `minimize`, see bmrm.problem.Solver")
+    solution: Any = solver.minimize(risk, regularizer, start=start, callback=callback)
+    if not isinstance(solution, Solution):
+        found = "nothing" if solution is None else f"a {type(solution).__name__}"
+        raise InputError(f"solver {name}: minimize returned {found}, expected a bmrm.Solution")
+    if np.shape(solution.w) != (risk.dim,):
+        raise InputError(f"solver {name}: w of the solution has shape {np.shape(solution.w)}, expected ({risk.dim},)")
+    return solution
 
 
 def _refuse_free_intercept(loss: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bmrm.checks.sample import sample_loss, sample_risk
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
@@ -16,6 +17,7 @@ from bmrm.risk.columns import Columns
 from bmrm.risk.extent import extent_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.structured import StructuredRisk
 
 if TYPE_CHECKING:
     from bmrm.mpi.communicator import MpiGroup
@@ -66,7 +68,9 @@ def shared_risk(
     if summary is None:
         summary = merged_summary(data.targets, loss, group)
     if isinstance(group, Alone):
-        return LinearRisk(data, loss, summary=summary, bias=bias, columns=columns, threads=threads)
+        alone = LinearRisk(data, loss, summary=summary, bias=bias, columns=columns, threads=threads)
+        sample_loss(loss, data.targets, summary)
+        return alone
     mpi: MpiGroup = group  # type: ignore[assignment]
     threads = mpi.cores_per_rank if threads is None else threads
     if loss.decomposes == "no":
@@ -92,6 +96,7 @@ def shared_terms(term: Callable[[float], Risk], mass: float, group: Group) -> Ri
     total = float(group.sum(np.array([mass]))[0])
     with together(group):
         mine = term(total)
+        sample_risk(mine, always=isinstance(mine, StructuredRisk))
     return MultiplexedRisk(mine, group)  # type: ignore[arg-type]
 
 
@@ -110,6 +115,7 @@ def _by_rows(
         _refuse_parted_groups(data.targets, group)
     with together(group):
         mine = loss.prepare(data.targets, summary).mass
+        sample_loss(loss, data.targets, summary)
     mass = float(group.sum(np.array([mine]))[0])
     with together(group):
         risk = LinearRisk(data, loss, summary=summary, mass=mass, bias=bias, columns=columns, threads=threads)
@@ -151,6 +157,7 @@ def _whole_sample(
     with together(group):
         if targets is not None:
             phi = LossPhi(BoundLoss(loss, targets, summary))
+            sample_loss(loss, targets, summary)
             per_row, infimum = phi.scores_per_row, phi.infimum
     per_row = group.broadcast(per_row)
     map = DataMap(data.X, scores_per_row=per_row, columns=columns, bias=bias, workers=Workers(threads))

@@ -21,6 +21,7 @@ from bmrm.problem import (
     ability,
     interruptible,
 )
+from bmrm.problem.results import evaluator
 from bmrm.solvers.budget import Budget
 from bmrm.solvers.metered_abilities import (
     MeteredBlocks,
@@ -41,6 +42,7 @@ class MeteredRisk:
 
     def __init__(self, risk: Risk, budget: Budget | None = None) -> None:
         self.inner = risk
+        self._evaluate = evaluator(risk)
         self.dim = risk.dim
         self.infimum = risk.infimum
         self.count = Count(Budget() if budget is None else budget)
@@ -54,7 +56,7 @@ class MeteredRisk:
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """As of the risk inside; one pass."""
-        return self.count.timed(1.0, self.inner.value_and_subgradient, w)
+        return self.count.timed(1.0, self._evaluate, w)
 
     def ability(self, kind: type[T]) -> T | None:
         """The ability of the risk inside, metered."""

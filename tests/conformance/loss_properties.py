@@ -1,4 +1,4 @@
-"""What every loss must be, each property a function of a case that raises AssertionError where it does not hold."""
+"""What every loss of the package must be besides the laws of `bmrm.checks`: functions that raise AssertionError."""
 
 import itertools
 from unittest import mock
@@ -14,6 +14,7 @@ from bmrm.risk import linear_map, score_function
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.score_function import BoundLoss, LossPhi
+from tests.conformance.loss_cases import plain_targets
 from tests.conformance.slow_twins import TWINS
 
 PROPERTIES = {}
@@ -37,64 +38,12 @@ def near(a, b, tolerance=1e-11):
 
 
 @law
-def subgradient_inequality(case):
-    prepared = case.prepare()
-    points = [(f, *prepared.value_and_slope(f)) for f in case.all_scores()]
-    for (f, value, slope), (g, other, _) in itertools.permutations(points, 2):
-        assert np.isfinite(slope).all()
-        if not np.isfinite(value):
-            continue  # beyond float64: no subgradient exists
-        rounding = 1e-12 * (abs(value) + abs(other) + np.sum(np.abs(slope * f)) + np.sum(np.abs(slope * g)))
-        assert other >= value + np.sum(slope * (g - f)) - rounding
-
-
-@law
-def convex_along_segments(case):
-    prepared = case.prepare()
-    for f, g in itertools.combinations(case.all_scores(), 2):
-        ends = [prepared.value_and_slope(h)[0] for h in (f, g)]
-        for t in (0.1, 0.5, 0.8):
-            inside = prepared.value_and_slope((1 - t) * f + t * g)[0]
-            assert inside <= (1 - t) * ends[0] + t * ends[1] + 1e-11 * (1.0 + sum(map(abs, ends)))
-
-
-@law
-def slope_is_the_derivative(case):
-    prepared, f = case.prepare(), case.generic_scores()
-    for seed in range(5):
-        step = np.random.default_rng(seed).normal(size=f.shape)
-        h = 1e-6
-        difference = (prepared.value_and_slope(f + h * step)[0] - prepared.value_and_slope(f - h * step)[0]) / (2 * h)
-        near(np.sum(prepared.value_and_slope(f)[1] * step), difference, 1e-6)
-    if prepared.smooth:
-        for f in case.all_scores()[:5]:
-            slope = prepared.value_and_slope(f)[1]
-            near(prepared.value_and_slope(f + 1e-7)[1], slope, 1e-5)
-
-
-@law
-def curvature_is_the_second_derivative(case):
-    prepared, f = case.prepare(), case.generic_scores()
-    if not hasattr(prepared, "curvature_product"):
-        return
-    for seed in range(5):
-        step = np.random.default_rng(seed).normal(size=f.shape)
-        h = 1e-5
-        difference = (prepared.value_and_slope(f + h * step)[1] - prepared.value_and_slope(f - h * step)[1]) / (2 * h)
-        near(prepared.curvature_product(f, step), difference, 1e-6)
-    for f in case.all_scores():
-        step = np.random.default_rng(0).normal(size=f.shape)
-        product = prepared.curvature_product(f, step)
-        assert np.sum(step * product) >= 0.0
-
-
-@law
 def value_follows_the_formula(case):
     twin = TWINS.get(case.loss.name)
     prepared = case.prepare()
     for f in case.all_scores():
         if twin is not None:
-            near(prepared.value_and_slope(f)[0], twin(case.loss, case.plain_targets(), f.tolist()))
+            near(prepared.value_and_slope(f)[0], twin(case.loss, plain_targets(case), f.tolist()))
 
 
 @law
@@ -115,60 +64,6 @@ def kernels_follow_the_formulas(case):
             value, slope = prepared.value_and_slope(f + t * step)
             near(v, value, 1e-10)
             near(d, np.sum(slope * step), 1e-8)
-
-
-@law
-def weights_are_repetitions(case):
-    draw = np.random.default_rng(6).integers
-    counts = case.spread(lambda n: draw(1, 4, n))
-    if not case.loss.weighted:
-        with pytest.raises(InputError, match="weight"):
-            case.prepare(case.weighing(counts.astype(float)))
-        return
-    copies, targets = case.copies(counts)
-    weighted = case.prepare(case.weighing(counts.astype(float)))
-    repeated = case.prepare(targets)
-    near(weighted.mass, repeated.mass)
-    for f in case.all_scores():
-        value, slope = weighted.value_and_slope(f)
-        value_of_copies, slope_of_copies = repeated.value_and_slope(case.rows_of(f, copies))
-        near(value, value_of_copies)
-        per_copy, parameters = case.split(slope_of_copies)
-        summed = np.zeros_like(case.split(f)[0])
-        np.add.at(summed, copies, per_copy)
-        near(case.split(slope)[0], summed)
-        near(case.split(slope)[1], parameters)
-
-
-@law
-def weight_zero_is_absence(case):
-    draw = np.random.default_rng(7).random
-    present = case.spread(lambda n: draw(n) < 0.7)
-    if not case.loss.weighted:
-        with pytest.raises(InputError, match="weight"):
-            case.prepare(case.weighing(present.astype(float)))
-        return
-    weighted = case.prepare(case.weighing(present.astype(float)))
-    fewer = case.prepare(case.chosen(present))
-    near(weighted.mass, fewer.mass)
-    for f in case.all_scores():
-        value, slope = weighted.value_and_slope(f)
-        expected, expected_slope = fewer.value_and_slope(case.rows_of(f, present))
-        near(value, expected)
-        near(case.rows_of(slope, present), expected_slope)
-        assert not case.split(slope)[0][~present].any()
-
-
-@law
-def order_of_rows_is_nothing(case):
-    units = case.units()
-    order = np.concatenate([units[k] for k in np.random.default_rng(8).permutation(len(units))])
-    mixed = case.prepare(case.chosen(order))
-    for f in case.all_scores():
-        value, slope = case.prepare().value_and_slope(f)
-        mixed_value, mixed_slope = mixed.value_and_slope(case.rows_of(f, order))
-        near(mixed_value, value)
-        near(mixed_slope, case.rows_of(slope, order))
 
 
 def features(case, values):
@@ -225,15 +120,6 @@ def inputs_stay_as_they_are(case):
         np.testing.assert_array_equal(slope, same)
         assert slope.flags.writeable
         assert not np.shares_memory(slope, f)
-
-
-@law
-def infimum_is_never_crossed(case):
-    prepared = case.prepare()
-    for f in case.all_scores():
-        value = prepared.value_and_slope(f)[0]
-        assert not np.isnan(value)
-        assert value >= prepared.infimum
 
 
 def wrong_targets(case):
@@ -327,12 +213,5 @@ def description_rebuilds_it(case):
 
 
 @law
-def predictions_are_labels(case):
-    labels = case.summary().labels
-    found = case.predict(case.generic_scores(), labels)
-    assert found.shape[0] == case.rows
-    if not labels and case.loss.task != "novelty":
-        assert np.isfinite(found).all()
-    else:
-        assert set(found.ravel().tolist()) <= (set(labels) or {-1.0, 1.0})
+def measures_are_named(case):
     assert case.loss.metrics

@@ -1,10 +1,9 @@
-"""What the proximal map of a loss must be, each property a function of a case that raises AssertionError elsewhere.
+"""What proximal maps of the package must be besides the laws of `bmrm.checks`: functions that raise AssertionError.
 
 f = prox(z) minimises step * loss(f) + 1/2 (f - z)^2, so that (z - f) / step is a subgradient at f.
 """
 
 import dataclasses
-import itertools
 
 import numpy as np
 
@@ -34,23 +33,6 @@ def points(case, step, z):
 
 
 @law
-def nothing_is_better(case):
-    """Strong convexity: step (l(g) - l(f)) >= (z - f)(g - f) for every g."""
-    rng = np.random.default_rng(0)
-    for step in STEPS:
-        for z in scores(case):
-            f, _, y = points(case, step, z)
-            loss = case.loss.value(f, y)
-            assert np.isfinite(f).all()
-            assert np.isfinite(loss).all()
-            for size in (1e-3, 1.0, 100.0):
-                g = f + size * rng.normal(size=f.shape)
-                other = case.loss.value(g, y)
-                rounding = step * (1.0 + np.abs(loss)) + (np.abs(z) + np.abs(f)) * np.abs(g - f)
-                assert np.all(step * (other - loss) >= (z - f) * (g - f) - 1e-13 * rounding)
-
-
-@law
 def slope_is_met(case):
     """Where the loss is smooth, f - z + step * slope(f) is 0 up to rounding, and that of f inside the slope."""
     if not case.loss.smooth:
@@ -63,79 +45,6 @@ def slope_is_met(case):
             moved = np.abs(ends[1] - ends[0]) / 1e-8
             rounding = np.abs(z) + sizes + step * (np.abs(slope) + moved)
             assert np.all(np.abs(f - z + step * slope) <= 1e-14 * rounding)
-
-
-@law
-def derivative_is_that_of_the_points(case):
-    compared = 0
-    for step in (1e-3, 0.3, 1.0, 7.0, 1e3):
-        for z in (case.generic_scores(5), 0.1 * case.generic_scores(6), 30.0 * case.generic_scores(7)):
-            h = 1e-6
-            (low, at_low, y), (high, at_high, _), (_, at, _) = (points(case, step, z + t) for t in (-h, h, 0.0))
-            same = np.abs(at_high - at_low) <= 1e-3  # no kink between
-            compared += np.count_nonzero(same)
-            near(at[same], ((high - low) / (2.0 * h))[same], 1e-6)
-            if hasattr(case.loss, "curvature"):
-                f = points(case, step, z)[0]
-                near(at[same], (1.0 / (1.0 + step * case.loss.curvature(f, y)))[same], 1e-9)
-    assert compared > 13 * case.rows  # of 15
-
-
-@law
-def derivative_at_kinks_is_zero(case):
-    """Where a whole interval of z leads to the same f."""
-    for step in (0.3, 7.0):
-        for z in scores(case):
-            f, at, _ = points(case, step, z)
-            low, high = (points(case, step, z + t)[0] for t in (-1e-3, 1e-3))
-            stuck = (np.abs(low - f) <= 1e-12) & (np.abs(high - f) <= 1e-12)
-            assert not at[stuck].any()
-
-
-@law
-def one_row_is_as_many(case):
-    """The compiled functions of one row, and the compiled envelope, against the arrays."""
-    if case.loss.prox_row is None:
-        assert case.loss.value_row is None
-        return
-    prepared = case.prepare()
-    for step in (0.0, *STEPS):
-        for z in scores(case):
-            f, at, y = points(case, step, z)
-            rows = [case.loss.prox_row(a, step, b, *prepared.arguments) for a, b in zip(z, y, strict=True)]
-            found, derivative = np.array(rows).T
-            # Two that are right up to rounding differ by no more than what rounding of z, y and the slope moves.
-            slack = np.abs(z) + np.abs(f) + np.abs(y) + step * np.abs(case.loss.slope(f, y)) * at
-            assert np.all(np.abs(found - f) <= 1e-14 * slack)
-            np.testing.assert_allclose(derivative, at, rtol=1e-9, atol=1e-12)
-            values = [case.loss.value_row(a, b, *prepared.arguments) for a, b in zip(f, y, strict=True)]
-            sizes = 1.0 + np.abs(f) + np.abs(y)
-            np.testing.assert_allclose(values, case.loss.value(f, y), rtol=1e-12, atol=1e-14 * sizes.max())
-
-
-@law
-def no_step_is_no_move(case):
-    for z in scores(case):
-        f, at, y = points(case, 0.0, z)
-        np.testing.assert_array_equal(f, z)
-        assert np.all(at == 1.0)
-        mixed, _, _ = points(case, np.where(np.arange(case.rows) % 2 == 0, 0.0, 0.5), z)
-        np.testing.assert_array_equal(mixed[::2], z[::2])
-        if case.loss.prox_row is not None:
-            arguments = case.prepare().arguments
-            assert case.loss.prox_row(z[0], 0.0, y[0], *arguments) == (z[0], 1.0)
-
-
-@law
-def points_draw_together(case):
-    """Firmly non-expansive: (f - g)^2 <= (f - g)(z - x); and derivatives in [0, 1]."""
-    for step in STEPS:
-        all_scores = scores(case)
-        for z, x in itertools.pairwise(all_scores):
-            (f, at, _), (g, _, _) = points(case, step, z), points(case, step, x)
-            assert np.all((at >= 0.0) & (at <= 1.0))
-            rounding = 1e-14 * (np.abs(f) + np.abs(g) + np.abs(z) + np.abs(x))
-            assert np.all((f - g) ** 2 <= (f - g) * (z - x) + rounding * (rounding + np.abs(z - x)))
 
 
 @law

@@ -64,6 +64,28 @@ def test_a_bad_config_is_reported_once(shards):
     assert done.stderr.count("hindge") == 1
 
 
+LOSS = """
+from dataclasses import dataclass
+import numpy as np
+import bmrm
+
+@dataclass(frozen=True)
+class Ramp(bmrm.MarginLoss):
+    def value(self, f, y):
+        return np.clip(1.0 - y * f, 0.0, 1.0)
+    def slope(self, f, y):
+        return np.where((y * f < 1.0) & (y * f > 0.0), -y, 0.0)
+"""
+
+
+def test_a_wrong_loss_of_the_users_is_reported_once(shards):
+    (shards / "my_losses.py").write_text(LOSS)
+    done = launch(3, "-m", "bmrm.run", "config.yaml", "--set", "loss=my_losses:Ramp", cwd=shards)
+    assert done.returncode == 2
+    assert done.stderr.count("convexity: at f = ") == 1
+    assert not (shards / "out").exists()
+
+
 def start(folder: Path) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [mpirun(), "-n", "3", sys.executable, "-m", "bmrm.run", "config.yaml"]

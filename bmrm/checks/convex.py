@@ -1,0 +1,224 @@
+"""The laws of a convex function with subgradients, each a generator of violations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from bmrm.checks.functions import UNIT, Array, Function, Place
+from bmrm.checks.report import Violation, shown
+
+STEPS = (1e-6, 1e-4, 1e-2)
+"""Lengths of differences, relative to the size of the point or 1."""
+SAME = 1e-9
+"""Differences between two results at one point, relative to what was added, that may be the order of a sum."""
+KINK = 1e-6
+"""A slope that turns by more than this share of the largest, within a few roundings of the point, is at a kink."""
+PARTS = (0.1, 0.5, 0.8)
+"""Where on a segment its chord is compared."""
+
+
+def keeps_inputs(function: Function, points: Sequence[Array]) -> Iterator[Violation]:
+    """Results are new arrays, and inputs are left alone."""
+    x, other = points[0], points[1]
+    function.at(x)
+    given = x.copy()
+    with np.errstate(all="ignore"):
+        first = np.asarray(function.call(given)[1])
+        copy = first.copy()
+        if first.ndim and np.shares_memory(first, given):
+            yield function.violation("inputs kept", x, np.inf, f"the {function.slope} is {function.letter} itself")
+        function.call(other.copy())
+    if not np.array_equal(first, copy):
+        text = f"the {function.slope} changed with the next call: expected a new array each time"
+        yield function.violation("inputs kept", x, np.inf, text)
+
+
+def is_determined(function: Function, points: Sequence[Array]) -> Iterator[Violation]:
+    """The same point gives the same result, but for rounding: sums over threads may come in any order."""
+    for point in points:
+        one, two = function.at(point), function.at(point)
+        if one.finite != two.finite:
+            yield function.violation("determinism", point, np.inf, f"it gave the values {one.value} and {two.value}")
+        if not (one.finite and two.finite):
+            continue
+        moved, turned = abs(one.value - two.value), np.abs(one.slope - two.slope)
+        if moved > SAME * one.magnitude:
+            text = f"the same point gave the values {one.value:.10g} and {two.value:.10g}"
+            yield function.violation("determinism", point, moved, text)
+        elif np.any(turned > SAME * np.max(np.abs(one.slope))):
+            text = f"the same point gave two {function.slope}s"
+            yield function.violation("determinism", point, float(turned.max()), text)
+
+
+def infimum(function: Function, places: Iterable[Place], least: float, what: str = "infimum") -> Iterator[Violation]:
+    """No value is below what is said never to be crossed."""
+    for place in places:
+        short = least - place.value
+        if short > place.rounding:
+            text = f"the value {place.value:.10g} is below the {what}, {least:.10g}, by {short:.3g}"
+            yield function.violation("infimum", place.x, short - place.rounding, text)
+
+
+def slopes(
+    function: Function, place: Place, directions: Iterable[Array], steps: Sequence[float] = STEPS
+) -> Iterator[Violation]:
+    """Along a direction the slope lies between the differences of values on either side, however short the step.
+
+    So it is at the kinks of a convex function, too; what the two sides differ by is allowed once more.
+    """
+    if not place.finite:
+        return
+    size = max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
+    for d in directions:
+        slope = float(np.sum(place.slope * d))
+        tried = (_outside(function, place, d, h * size, slope) for h in steps)
+        found = next((one for one in tried if one is not None), None)
+        if found is not None:
+            excess, low, high = found
+            between = f"{low:.8g}" if high - low <= 1e-7 * abs(high) else f"between {low:.8g} and {high:.8g}"
+            along = "" if d.size == 1 else f" along {shown(d)}"
+            text = f"the {function.slope}{along} is {slope:.8g}, differences of values say {between}"
+            yield function.violation("slope", place.x, excess, text, d)
+
+
+def _outside(function: Function, place: Place, d: Array, h: float, slope: float) -> tuple[float, float, float] | None:
+    """By how much the slope is outside the differences at step `h`, and these; None where it is not, or none known."""
+    ahead, behind = function.at(place.x + h * d), function.at(place.x - h * d)
+    if not (ahead.finite and behind.finite):
+        return None
+    sides = (ahead.value - place.value) / h, (place.value - behind.value) / h
+    low, high = min(sides), max(sides)
+    excess = max(slope - high, low - slope) - (high - low)
+    if excess <= 0.0:
+        return None
+    moved = UNIT * float(np.sum(np.abs(place.slope * d) * (np.abs(place.x) + h * np.abs(d))))
+    excess -= (place.rounding + max(ahead.rounding, behind.rounding) + 4.0 * moved) / h
+    excess -= place.slope_rounding * float(np.sum(np.abs(d)))
+    return (excess, low, high) if excess > 0.0 else None
+
+
+def segments(function: Function, places: Sequence[Place], parts: Sequence[float] = PARTS) -> Iterator[Violation]:
+    """Between two points the value is nowhere above the chord."""
+    for one, two in itertools.combinations(places, 2):
+        if not (one.finite and two.finite):
+            continue
+        for t in parts:
+            middle = function.at((1.0 - t) * one.x + t * two.x)
+            chord = (1.0 - t) * one.value + t * two.value
+            above = middle.value - chord
+            if above <= 0.0:
+                continue
+            moved = (
+                UNIT * float(np.sum(np.abs(middle.slope) * (np.abs(one.x) + np.abs(two.x)))) if middle.finite else 0.0
+            )
+            excess = above - (one.rounding + two.rounding + middle.rounding + 4.0 * moved)
+            if excess > 0.0:
+                ends = [f"{function.letter} = {shown(end.x)} (value {end.value:.8g})" for end in (one, two)]
+                text = (
+                    f"the value {middle.value:.10g} is above the chord, {chord:.10g}, by {above:.3g}; "
+                    f"the chord goes from {ends[0]} to {ends[1]}"
+                )
+                yield function.violation("convexity", middle.x, excess, text, one.x, two.x)
+
+
+def supports(function: Function, places: Sequence[Place]) -> Iterator[Violation]:
+    """The plane at a point is nowhere above the values elsewhere."""
+    largest = max((float(np.max(np.abs(place.slope), initial=0.0)) for place in places if place.finite), default=0.0)
+    for one, two in itertools.permutations(places, 2):
+        if not one.finite or not two.finite:
+            continue
+        step = two.x - one.x
+        plane = one.value + float(np.sum(one.slope * step))
+        above = plane - two.value
+        if above <= 0.0:
+            continue
+        added = float(np.sum(np.abs(one.slope) * (np.abs(one.x) + np.abs(two.x))))
+        rounding = one.rounding + two.rounding + 4.0 * (1 + function.terms) * UNIT * added
+        turn = one.slope_rounding if one.slope_rounding <= KINK * largest else 0.0
+        excess = above - rounding - turn * float(np.sum(np.abs(step)))
+        if excess > 0.0:
+            text = (
+                f"the plane of this point is {plane:.10g} at {function.letter} = {shown(two.x)}, above the value "
+                f"there, {two.value:.10g}, by {above:.3g}"
+            )
+            yield function.violation("subgradient", one.x, excess, text, two.x)
+
+
+def continuous_slopes(function: Function, place: Place) -> Iterator[Violation]:
+    """Where the function is said to be smooth, the slope moves little with the point."""
+    if not place.finite:
+        return
+    size = max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
+    largest = float(np.max(np.abs(place.slope), initial=0.0))
+    for side in (-1.0, 1.0):
+        far, near = (function.at(place.x + side * h * size) for h in (1e-5, 1e-7))
+        if not (far.finite and near.finite):
+            continue
+        jumps = [float(np.max(np.abs(other.slope - place.slope), initial=0.0)) for other in (far, near)]
+        if jumps[1] > max(0.5 * jumps[0], 1e-4 * (1.0 + largest)):
+            text = f"the {function.slope} jumps by {jumps[1]:.3g} within {1e-7 * size:.1g}, but `smooth` is True"
+            yield function.violation("smoothness", place.x, jumps[1], text)
+
+
+def second_derivative(
+    function: Function, place: Place, steps: Iterable[Array], product: Callable[[Array, Array], Array]
+) -> Iterator[Violation]:
+    """The product with the second derivative is what the slope changes by, and never negative along a step."""
+    if not place.finite:
+        return
+    for step in steps:
+        found = np.asarray(product(place.x.copy(), step.copy()))
+        if found.shape != function.shape:
+            text = f"the product has shape {found.shape}, expected {function.shape}"
+            yield function.violation("second derivative", place.x, np.inf, text, step)
+            return
+        along = float(np.sum(step * found))
+        if along < -4.0 * UNIT * float(np.sum(np.abs(step * found))):
+            text = f"along step = {shown(step)} it is {along:.6g}, expected no number below 0"
+            yield function.violation("second derivative", place.x, -along, text, step)
+        size = max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
+        changes, rounding = [], 0.0
+        for h in (2e-5 * size, 1e-5 * size):
+            ahead, behind = function.at(place.x + h * step), function.at(place.x - h * step)
+            if not (ahead.finite and behind.finite):
+                return
+            changes.append((ahead.slope - behind.slope) / (2.0 * h))
+            rounding = (ahead.slope_rounding + behind.slope_rounding) / h
+        excess = np.abs(found - changes[1]) - 2.0 * np.abs(changes[1] - changes[0]) - rounding
+        worst = int(np.argmax(excess))
+        if excess.size and excess.ravel()[worst] > 1e-9 * float(np.max(np.abs(changes[1]))):
+            text = (
+                f"times step = {shown(step)} it is {np.ravel(found)[worst]:.8g} in entry {worst}, "
+                f"differences of slopes say {np.ravel(changes[1])[worst]:.8g}"
+            )
+            yield function.violation("second derivative", place.x, float(excess.ravel()[worst]), text, step)
+
+
+def lines(
+    function: Function, place: Place, step: Array, curve: Callable[[Array], tuple[Array, Array]]
+) -> Iterator[Violation]:
+    """`along` gives the values on a line, and their derivatives."""
+    ts = np.array([-1.0, 0.0, 0.25, 3.0])
+    values, derivatives = (np.asarray(part) for part in curve(ts.copy()))
+    if values.shape != ts.shape or derivatives.shape != ts.shape:
+        text = f"for {ts.size} numbers t it gave {values.shape} values and {derivatives.shape} derivatives"
+        yield function.violation("along", place.x, np.inf, text, step)
+        return
+    on_line = function.on_line(place.x, step, curve)
+    for t, value in zip(ts.tolist(), values.tolist()):
+        there = function.at(place.x + t * step)
+        if not there.finite or not np.isfinite(value):
+            continue
+        own = on_line.at(np.array(t))
+        moved = UNIT * float(np.sum(np.abs(there.slope) * (np.abs(place.x) + abs(t) * np.abs(step))))
+        rounding = there.rounding + own.rounding + place.rounding + 8.0 * (1 + function.terms) * moved
+        if abs(value - there.value) > rounding:
+            text = (
+                f"for t = {t:g} along step = {shown(step)} it says {value:.10g}, the value there is {there.value:.10g}"
+            )
+            yield function.violation("along", place.x, abs(value - there.value) - rounding, text, step)
+        for found in slopes(on_line, own, [np.ones(())]):
+            yield Violation("along", found.point, found.amount, found.message, found.points)

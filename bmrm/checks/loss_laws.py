@@ -1,0 +1,300 @@
+"""The laws of a loss, but for proximal maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bmrm.checks import convex, plug_in
+from bmrm.checks.cases import Case, Rows, name_of
+from bmrm.checks.functions import UNIT, Array, Function, Place
+from bmrm.checks.report import BrokenLawError, Violation, raised, shown
+from bmrm.checks.running import Laws, NotOfferedError
+from bmrm.problem import BmrmError, InputError
+
+MOST_TERMS, MOST_POINTS = 10, 12
+"""So many terms of the sum are looked at one by one, each at so many places."""
+
+LOSS_LAWS: Laws[Case] = Laws()
+law = LOSS_LAWS.law
+
+
+def members(loss: Any) -> Iterator[Violation]:
+    """What `Loss` has, whatever its class."""
+    for name in ("task", "decomposes", "summarise", "prepare"):
+        if not hasattr(loss, name):
+            text = f"{name_of(loss)} has no `{name}`; derive from MarginLoss, RegressionLoss or MulticlassLoss"
+            yield Violation("members", "", np.inf, text)
+
+
+def terms(case: Case) -> Iterator[tuple[Function, list[Array]]]:
+    """Terms of the sum with the places to try them at: of rows with one target one, at the scores of all of them."""
+    scores = case.all_scores(case.seed + 1)
+    if not case.by_rows:
+        for rows in case.terms()[:MOST_TERMS]:
+            yield case.function(rows), [case.rows_of(f, rows) for f in scores]
+        return
+    if case.whole.extra_dim:
+        yield case.function(), scores
+        return
+    for rows in _alike(case)[:MOST_TERMS]:
+        places = [f[row : row + 1] for f in scores for row in rows.tolist()]
+        unique = {place.tobytes(): place for place in places}
+        some = list(unique.values())
+        stride = max(1, len(some) // MOST_POINTS)
+        yield case.function(rows[:1]), some[::stride][:MOST_POINTS]
+
+
+def _alike(case: Case) -> list[Rows]:
+    """The rows by their targets."""
+    table: dict[str, list[int]] = {}
+    for row in range(case.rows):
+        table.setdefault(case.target_text(np.array([row])), []).append(row)
+    return [np.array(rows) for rows in table.values()]
+
+
+def wholes(case: Case) -> tuple[Function, list[Array]]:
+    """All rows together."""
+    return case.function(), case.all_scores(case.seed + 1)
+
+
+def each(case: Case) -> Iterator[tuple[Function, list[Array]]]:
+    """The terms, then all rows together."""
+    if case.decomposes:
+        yield from terms(case)
+    yield wholes(case)
+
+
+def places(function: Function, points: list[Array]) -> list[Place]:
+    """The function evaluated at all points."""
+    return [function.at(point) for point in points]
+
+
+@law("dataclass")
+def _dataclass(case: Case) -> Iterator[Violation]:
+    yield from plug_in.rebuilt(case.loss)
+
+
+@law("shapes")
+def _shapes(case: Case) -> Iterator[Violation]:
+    """Results are what they should be, at every place; of all rows, of one, of none."""
+    prepared = case.whole
+    for name in ("scores_per_row", "extra_dim", "mass", "infimum", "smooth", "value_and_slope"):
+        if not hasattr(prepared, name):
+            text = f"what `prepare` returns ({type(prepared).__name__}) has no `{name}`, see bmrm.problem.PreparedLoss"
+            raise BrokenLawError(Violation("shapes", "", np.inf, text))
+    yield from arrays_of_rows(case)
+    for function, points in each(case):
+        places(function, points)
+
+
+def arrays_of_rows(case: Case) -> Iterator[Violation]:
+    """`value` and `slope` of the loss itself, where it has them: a number for each row."""
+    if not (hasattr(case.loss, "value") and hasattr(case.loss, "slope") and hasattr(case.whole, "y")):
+        return
+    f, y = case.generic_scores(case.seed), case.whole.y
+    for name, method, expected in (("value", case.loss.value, (case.rows,)), ("slope", case.loss.slope, case.shape())):
+        try:
+            result = method(f.copy(), y)
+            found = np.asarray(result)
+        except BmrmError:
+            raise
+        except Exception as error:
+            raise BrokenLawError(Violation("runs", "", np.inf, f"{name}(f, y) {raised(error)}")) from error
+        if found.shape != expected or found.dtype.kind not in "fiub":
+            number = found.shape == () and found.dtype.kind in "fiub"
+            what = "one number" if number else "None" if result is None else f"shape {found.shape}"
+            text = f"{name}(f, y) gave {what} for {case.rows} rows, expected one entry per row: shape {expected}"
+            raise BrokenLawError(Violation("shapes", "", np.inf, text))
+    yield from ()
+
+
+@law("inputs kept")
+def _inputs(case: Case) -> Iterator[Violation]:
+    for function, points in each(case):
+        yield from convex.keeps_inputs(function, points[:2])
+
+
+@law("determinism")
+def _determinism(case: Case) -> Iterator[Violation]:
+    for function, points in each(case):
+        yield from convex.is_determined(function, points[:2])
+
+
+@law("infimum")
+def _infimum(case: Case) -> Iterator[Violation]:
+    for function, points in each(case):
+        yield from convex.infimum(function, places(function, points), function.infimum)
+
+
+@law("slope")
+def _slope(case: Case) -> Iterator[Violation]:
+    for function, points in each(case):
+        rng = np.random.default_rng(case.seed + 5)
+        for point in points:
+            count = 1 if point.size == 1 else 3
+            directions = [np.ones(1)] if point.size == 1 else [rng.normal(size=point.shape) for _ in range(count)]
+            yield from convex.slopes(function, function.at(point), directions)
+
+
+@law("convexity")
+def _convexity(case: Case) -> Iterator[Violation]:
+    for function, points in each(case):
+        parts = convex.PARTS if points[0].size > 1 else (0.5,)
+        yield from convex.segments(function, places(function, points), parts)
+
+
+@law("subgradient")
+def _subgradient(case: Case) -> Iterator[Violation]:
+    for function, points in each(case):
+        yield from convex.supports(function, places(function, points))
+
+
+@law("smoothness")
+def _smoothness(case: Case) -> Iterator[Violation]:
+    if not case.whole.smooth:
+        raise NotOfferedError("it does not say that it is smooth")
+    for function, points in each(case):
+        for place in places(function, points):
+            yield from convex.continuous_slopes(function, place)
+
+
+@law("second derivative")
+def _second_derivative(case: Case) -> Iterator[Violation]:
+    if not hasattr(case.whole, "curvature_product"):
+        raise NotOfferedError("the loss has no `curvature` or `curvature_product`")
+    function, points = wholes(case)
+    rng = np.random.default_rng(case.seed + 6)
+    for point in [*points[:2], *(case.generic_scores(case.seed + k) for k in range(3, 6))]:
+        steps = [rng.normal(size=point.shape) for _ in range(2)]
+        yield from convex.second_derivative(function, function.at(point), steps, case.whole.curvature_product)
+
+
+@law("along")
+def _along(case: Case) -> Iterator[Violation]:
+    if not hasattr(case.whole, "along") or getattr(case.loss, "along_kernel", ...) is None:
+        raise NotOfferedError("values along a line are made of values and slopes")
+    function, points = wholes(case)
+    step = case.generic_scores(case.seed + 9)
+    for point in points:
+        place = function.at(point)
+        if place.finite:
+            yield from convex.lines(function, place, step, case.whole.along(point.copy(), step.copy()))
+
+
+@law("sum over rows")
+def _sum(case: Case) -> Iterator[Violation]:
+    if not case.decomposes:
+        raise NotOfferedError("the loss is no sum over rows")
+    function, points = wholes(case)
+    parts = [(rows, case.function(rows)) for rows in case.terms()]
+    for point in points:
+        place = function.at(point)
+        found = [part.at(case.rows_of(point, rows)) for rows, part in parts]
+        total = sum(one.value for one in found)
+        rounding = place.rounding + sum(one.rounding for one in found if one.finite)
+        excess = abs(total - place.value) if np.isfinite(total) or place.finite else 0.0
+        if excess > rounding:
+            text = f"the loss of all rows is {place.value:.10g}, the sum of those of each {total:.10g}"
+            yield function.violation("sum over rows", point, excess - rounding, text)
+
+
+@law("order of rows")
+def _order(case: Case) -> Iterator[Violation]:
+    units = case.units()
+    order = np.concatenate([units[k] for k in np.random.default_rng(8).permutation(len(units))])
+    yield from _the_same(case, "order of rows", case.whole, case.prepare(case.chosen(order)), order, "in another order")
+
+
+@law("weights")
+def _weights(case: Case) -> Iterator[Violation]:
+    rng = np.random.default_rng(6)
+    counts = case.spread(lambda n: rng.integers(1, 4, n).astype(np.float64))
+    if refused(case, counts):
+        return
+    weighted = case.prepare(case.weighing(counts))
+    copies, targets = case.copies(counts)
+    yield from _the_same(
+        case, "weights", weighted, case.prepare(targets), copies, "repeated as often as its weight says"
+    )
+
+
+@law("weight 0")
+def _weight_zero(case: Case) -> Iterator[Violation]:
+    rng = np.random.default_rng(7)
+    present = case.spread(lambda n: (rng.random(n) < 0.7).astype(np.float64))
+    if refused(case, present):
+        return
+    weighted = case.prepare(case.weighing(present))
+    rows = np.flatnonzero(present)
+    yield from _the_same(case, "weight 0", weighted, case.prepare(case.chosen(rows)), rows, "without those of weight 0")
+
+
+def refused(case: Case, weights: Array) -> bool:
+    """Whether the loss gives weights no meaning, and says so; raises BrokenLawError where it takes them."""
+    if getattr(case.loss, "weighted", True):
+        return False
+    try:
+        case.prepare(case.weighing(weights))
+    except InputError:
+        return True
+    text = "`weighted` is False, but weights other than 1 are not refused"
+    raise BrokenLawError(Violation("weights", "", np.inf, text))
+
+
+def _the_same(case: Case, law: str, one: Any, two: Any, rows: Rows, how: str) -> Iterator[Violation]:
+    """Two prepared losses, of the same rows and of `rows` of them, give the same sum and slopes."""
+    if abs(one.mass - two.mass) > 1e-12 * abs(one.mass):
+        yield Violation(
+            law, "", abs(one.mass - two.mass), f"the mass is {one.mass:.10g}, {two.mass:.10g} with rows {how}"
+        )
+    count = int(np.prod(case.shape()))
+    first = Function(lambda f: one.value_and_slope(f), case.shape(), "f", "slope", terms=count)
+    second = Function(lambda f: two.value_and_slope(f), case.shape_of(len(rows)), "f", "slope", terms=count)
+    for f in case.all_scores(case.seed + 1):
+        here, there = first.at(f), second.at(case.rows_of(f, rows))
+        if not (here.finite and there.finite):
+            if here.finite != there.finite:
+                yield first.violation(law, f, np.inf, f"the sum is {here.value:.6g}, {there.value:.6g} with rows {how}")
+            continue
+        excess = abs(here.value - there.value) - here.rounding - there.rounding
+        if excess > 0.0:
+            text = f"the sum is {here.value:.10g}, {there.value:.10g} with rows {how}"
+            yield first.violation(law, f, excess, text)
+        yield from _slopes_added(case, law, first, here, there, rows, how)
+
+
+def _slopes_added(
+    case: Case, law: str, function: Function, here: Place, there: Place, rows: Rows, how: str
+) -> Iterator[Violation]:
+    per_copy, parameters = case.split(there.slope)
+    table, own = case.split(here.slope)
+    summed = np.zeros_like(table)
+    np.add.at(summed, rows, per_copy)
+    apart = np.concatenate((np.abs(summed - table).ravel(), np.abs(own - parameters)))
+    rounding = 8.0 * (here.slope_rounding + there.slope_rounding) + 64.0 * UNIT * float(
+        np.max(np.abs(summed), initial=0.0)
+    )
+    if apart.max(initial=0.0) > rounding:
+        worst = int(np.argmax(apart))
+        text = f"entry {worst} of the slope is {shown(here.slope.ravel()[worst])}, another with rows {how}"
+        yield function.violation(law, here.x, float(apart[worst]), f"{text}, by {apart[worst]:.3g}")
+
+
+@law("predictions")
+def _predictions(case: Case) -> Iterator[Violation]:
+    if not hasattr(case.loss, "predict"):
+        raise NotOfferedError("the loss has no `predict`")
+    labels = case.summary().labels
+    found = np.asarray(case.predict(case.generic_scores(case.seed), labels))
+    if found.shape[:1] != (case.rows,):
+        yield Violation("predictions", "", np.inf, f"predict gave shape {found.shape} for {case.rows} rows")
+    elif not labels and case.loss.task != "novelty":
+        if not np.isfinite(found).all():
+            yield Violation("predictions", "", np.inf, "predict gave numbers that are not finite")
+    else:
+        strange = set(found.ravel().tolist()) - (set(labels) or {-1.0, 1.0})
+        if strange:
+            yield Violation("predictions", "", np.inf, f"predict gave {sorted(strange)[0]!r}, which is no label")
