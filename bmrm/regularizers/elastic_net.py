@@ -78,9 +78,13 @@ class ElasticNet(Strength):
         return evaluate
 
     def conjugate(self, v: Vector) -> float:
-        """||soft(v, l1)||^2 / (2 l2), the maximum over w of <v, w> - Omega(w), reached at soft(v, l1) / l2."""
+        """||soft(v, l1)||^2 / (2 l2), the maximum over w of <v, w> - Omega(w), reached at soft(v, l1) / l2.
+
+        It is +inf where that overflows.
+        """
         excess = soft_threshold(v, self.l1)
-        return 0.5 * float(excess @ excess) / self.l2
+        with np.errstate(over="ignore"):
+            return 0.5 * float(excess @ excess) / self.l2
 
     def feasible(self, v: Vector) -> float:
         """1.0: the conjugate is finite everywhere."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from bmrm.problem import Master, Planes, Vector
 from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, Strength, engine_parameter, l2_line, load
@@ -61,8 +63,9 @@ class L2(Strength):
         return l2_line(self.lam, w, step)
 
     def conjugate(self, v: Vector) -> float:
-        """||v||^2 / (2 lambda), the maximum over w of <v, w> - Omega(w)."""
-        return 0.5 * float(v @ v) / self.lam
+        """||v||^2 / (2 lambda), the maximum over w of <v, w> - Omega(w); +inf where that overflows."""
+        with np.errstate(over="ignore"):
+            return 0.5 * float(v @ v) / self.lam
 
     def feasible(self, v: Vector) -> float:
         """1.0: the conjugate is finite everywhere."""

@@ -149,8 +149,9 @@ class _Run:
                     run.finish_by_rule()
                     break
                 before = value
-                square = float(g @ g)
-                if not math.isfinite(value):
+                with np.errstate(over="ignore", invalid="ignore"):  # a gradient too steep for its square is no guide
+                    square = float(g @ g)
+                if not (math.isfinite(value) and math.isfinite(square)):
                     w = 0.5 * (run.w + w)
                 elif square == 0.0:
                     run.stall()

@@ -216,7 +216,8 @@ class _Run:
 
     def _estimate(self, v: _At, a: Vector) -> float:
         """The curvature along the gradient, from a second gradient nearby."""
-        norm = float(np.linalg.norm(a))
+        with np.errstate(over="ignore"):
+            norm = float(np.linalg.norm(a))
         if norm == 0.0 or not math.isfinite(norm):
             return 1.0
         short = 1e-3 * max(1.0, float(np.linalg.norm(v.w))) / norm

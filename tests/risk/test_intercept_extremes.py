@@ -121,3 +121,20 @@ def test_a_loss_that_overflows_at_every_constant_is_infinite():
     assert value == np.inf
     assert np.all(np.isfinite(subgradient))
     assert risk.value_and_subgradient(np.array([1.0]))[0] == pytest.approx(np.e)
+
+
+@pytest.mark.parametrize("regularizer", [L2(1e-3), bmrm.ElasticNet(1e-3, l1_ratio=0.5)], ids=["l2", "elastic_net"])
+def test_slopes_too_steep_for_their_squares_say_nothing(regularizer):
+    """No bound, and no warning either."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert regularizer.conjugate(np.array([1e200, -1e200])) == np.inf
+        found = bmrm.fit(
+            np.array([[1e160], [-1e160], [2e160]]),
+            np.array([0.0, 1.0, 1.0]),
+            loss="least_squares",
+            regularizer=regularizer,
+            solver="probe",
+            max_iterations=20,
+        ).solution
+    assert found.lower_bound <= found.objective <= 1.0 / 3.0 + 1e-12
