@@ -18,10 +18,12 @@ from bmrm.problem import BmrmError, InputError, Summary, Targets, Vector
 from bmrm.problem.results import is_own
 
 SECONDS = 5e-3
-"""What a sample may take; one evaluation, however long it lasts."""
+"""What a sample may take where an evaluation is not quick; one evaluation, however long it lasts."""
+QUICK = 5e-4
+"""Seconds of an evaluation below which a sample, some hundred of them at most, is not cut short."""
 COARSE = 1e-9
 """A sample looks for mistakes, not for digits: what an iteration inside a risk leaves open is nothing to refuse."""
-ROWS, BEGIN = 4, 10_000
+ROWS, BEGIN = 3, 10_000
 """Rows or groups that are tried, and rows among which groups are looked for."""
 REACH = 2.0
 """Size of the scores that are tried."""
@@ -102,7 +104,7 @@ def _of_loss(loss: Any, targets: Targets, summary: Summary) -> Iterator[Violatio
     for rows in case.terms()[:ROWS]:
         function = limit.on(case.function(rows, coarse=COARSE))
         rng = np.random.default_rng(int(rows[0]))
-        points = [np.zeros(function.shape), *(REACH * rng.normal(size=function.shape) for _ in range(4))]
+        points = [np.zeros(function.shape), *(REACH * rng.normal(size=function.shape) for _ in range(3))]
         yield from _of_function(function, points)
 
 
@@ -163,7 +165,7 @@ class _Limit:
     """What all evaluations of a sample together may take, reckoned by the fastest of them: one may have compiled."""
 
     def __init__(self) -> None:
-        self._calls, self._fastest = 0, np.inf
+        self._calls, self._fastest = 0, 0.0
 
     def on(self, function: Function) -> Function:
         """`function`, which ends the sample when the time is over."""
@@ -171,12 +173,13 @@ class _Limit:
 
     def _timed(self, call: Callable[[Array], Any]) -> Callable[[Array], Any]:
         def timed(x: Array) -> Any:
-            if self._calls * self._fastest > SECONDS:
+            if self._fastest > QUICK and self._calls * self._fastest > SECONDS:
                 raise _SpentError
             begin = time.perf_counter()
             result = call(x)
             self._calls += 1
-            self._fastest = min(self._fastest, time.perf_counter() - begin)
+            seconds = time.perf_counter() - begin
+            self._fastest = min(self._fastest, seconds) if self._calls > 1 else seconds
             return result
 
         return timed
