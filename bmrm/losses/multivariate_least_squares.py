@@ -82,8 +82,9 @@ class MultivariateLeastSquares(RowLoss):
     def value(self, f: Array, y: Array) -> Array:
         """The loss of each row."""
         miss = _wide(f - y)
-        loss: Array = 0.5 * np.einsum("ik,ik->i", self._times(miss), miss)
-        return np.maximum(loss, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss: Array = 0.5 * np.einsum("ik,ik->i", self._times(miss), miss)
+        return np.where(np.isnan(loss), np.inf, np.maximum(loss, 0.0))  # nan: infinities of both signs met
 
     def slope(self, f: Array, y: Array) -> Array:
         """Its slope, M (f - y)."""

@@ -239,10 +239,12 @@ def along_by_slopes(value_and_slope: Callable[[Array], tuple[float, Array]], f: 
 
 def times_present(weights: Vector, values: Array) -> float:
     """sum of weights times values, where weight 0 hides even an infinite value."""
-    return float(np.sum(np.multiply(weights, values, where=weights != 0.0, out=np.zeros_like(weights))))
+    with np.errstate(over="ignore"):
+        return float(np.sum(np.multiply(weights, values, where=weights != 0.0, out=np.zeros_like(weights))))
 
 
 def weigh(weights: Vector, slope: Array) -> Array:
     """Each row of `slope` times its weight, 0 where the weight is 0."""
     factors = weights if slope.ndim == 1 else weights[:, None]
-    return np.multiply(factors, slope, where=factors != 0.0, out=np.zeros(slope.shape))
+    with np.errstate(over="ignore"):
+        return np.multiply(factors, slope, where=factors != 0.0, out=np.zeros(slope.shape))

@@ -136,8 +136,10 @@ def start_of(problem):
 
 def _may_refuse(problem, run, said):
     """Refusals that the documentation announces: a free intercept without meaning, a solver's own limits."""
-    if problem.bias == "free" and "intercept" in said:
+    if problem.bias == "free" and getattr(problem.loss, "no_free_intercept", ""):
         return True
+    if "no meaning" in said or "no minimum" in said:
+        return False
     facts = SOLVERS.get(run.solver).facts
     return bool(facts.get("refuses") or facts.get("abilities")) or "cuts_per_pass" in run.options
 

@@ -13,6 +13,7 @@ from bmrm.data.labels import LabelSets
 from bmrm.fitting import fit
 from bmrm.losses import LOSSES
 from bmrm.losses.base import OneScoreLoss
+from bmrm.losses.multivariate_least_squares import MultivariateLeastSquares
 from bmrm.model import load_model
 from bmrm.problem import IncompatibleError, InputError, Targets
 from bmrm.regularizers.l2 import L2
@@ -302,3 +303,16 @@ def test_a_tree_and_a_cost_matrix_from_files(tmp_path):
         config.write_text(start + f"loss: {text}\n")
         with pytest.raises(InputError, match=message):
             load_settings(config)
+
+
+@pytest.mark.parametrize("weights", [None, np.full(20, 1e6)], ids=["plain", "weighted"])
+def test_squares_beyond_float64_are_infinite_without_a_warning(weights):
+    random = np.random.default_rng(0)
+    M = ((2.0, -1.0, 0.0), (-1.0, 2.0, 0.5), (0.0, 0.5, 1.0))
+    for loss in (MultivariateLeastSquares(), MultivariateLeastSquares(M)):
+        targets = Targets(random.normal(size=(20, 3)), weights)
+        prepared = loss.prepare(targets, loss.summarise(targets))
+        for size in (1e152, 1e160, 1e300):
+            value, slope = prepared.value_and_slope(size * random.uniform(-1.0, 1.0, (20, 3)))
+            assert value == np.inf or size == 1e152
+            assert np.isfinite(slope).all()
