@@ -133,7 +133,7 @@ LOSSES = [
     (Doubled(), "slope: at f = .*differences of values say"),
     (NegativeValue(), "infimum: at f = .*below the infimum, 0"),
     (FalseInfimum(), "infimum: at f = .*below the infimum, 0, by 4.9"),
-    (SumOfValues(), r"shapes: value\(f, y\) gave one number for 3 rows, expected one entry per row: shape \(4,\)"),
+    (SumOfValues(), r"shapes: value\(f, y\) gave one number for 3 rows, expected one entry per row: shape \(3,\)"),
     (SumOfSlopes(), r"shapes: slope\(f, y\) gave one number for 3 rows"),
     (Nan(), "finite: at f = .*the value is nan"),
     (InPlace(), "inputs kept: at f = .*the call changed f in place"),
