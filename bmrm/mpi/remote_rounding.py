@@ -11,7 +11,7 @@ from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap
 from bmrm.problem import Magnitudes, Rounding, Vector, ability
 from bmrm.risk.layout import Layout
-from bmrm.risk.rounding import measured, subject_of
+from bmrm.risk.rounding import is_foreign, measured, subject_of
 from bmrm.risk.score_function import LossPhi
 
 
@@ -23,9 +23,17 @@ class RemoteRounding:
 
     @property
     def subject(self) -> str:
+        return self._own.subject
+
+    @property
+    def foreign(self) -> bool:
+        return self._own.foreign
+
+    @property
+    def _own(self) -> Rounding:
         own = ability(self.risk.local.share.risk, Rounding)
         assert own is not None
-        return own.subject
+        return own
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         packed = self.risk.ask(Operation.ROUNDING, *([] if constant is None else constant.tolist()), sent=w)
@@ -42,6 +50,10 @@ class GatheredRounding:
     @property
     def subject(self) -> str:
         return subject_of(self.whole.bound.loss)
+
+    @property
+    def foreign(self) -> bool:
+        return is_foreign(self.whole.bound.loss)
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         risk, gathered = self.risk, GatheredPhi(self.risk, self.whole)

@@ -149,6 +149,11 @@ class Rounding(Protocol):
         """What is evaluated, for messages: `loss NAME`."""
         ...
 
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a user's, of which less can be taken for granted."""
+        ...
+
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """The magnitudes at `w`, with a `constant`, (scores per row,), added to all scores; about 3 passes."""
         ...

@@ -114,6 +114,10 @@ class _Rounding:
     def subject(self) -> str:
         return self.inner.subject
 
+    @property
+    def foreign(self) -> bool:
+        return self.inner.foreign
+
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         b = self.risk.intercept(w)
         return self.inner.at(w, b if constant is None else b + constant)

@@ -131,6 +131,11 @@ def subject_of(loss: Loss) -> str:
     return f"loss {getattr(loss, 'title', '') or type(loss).__name__}"
 
 
+def is_foreign(loss: Loss) -> bool:
+    """Whether the loss is not one of this package, whose tests hold it to the laws."""
+    return type(loss).__module__.partition(".")[0] != __name__.partition(".")[0]
+
+
 class RowRounding:
     """The ability `Rounding` of a loss over the rows of one process.
 
@@ -148,6 +153,11 @@ class RowRounding:
     def subject(self) -> str:
         """The name of the loss."""
         return subject_of(self._loss)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the loss is a user's."""
+        return is_foreign(self._loss)
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """As of `Rounding`."""

@@ -71,7 +71,9 @@ class Certificate:
         if self._plane is None or not math.isfinite(self.bound):
             return Proof()
         size = self._plane.size + 2.0 * abs(self._plane.b) + abs(self.bound)
-        return Proof(self.bound, size, self._plane.reach, self)
+        regularizer = self._regularizer
+        assert provides(regularizer, HasConjugate)
+        return Proof(self.bound, size, self._plane.reach, self, 1.0 - regularizer.feasible(-self._plane.a))
 
     def point(self) -> tuple[Vector, float] | None:
         """A' s of the dual point that proves `bound`, for which the conjugate is finite, and `bound`; None without."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +14,13 @@ from bmrm.problem import Regularizer, Rounding, Vector
 from bmrm.solvers.metered import MeteredRisk
 from bmrm.solvers.rounding import ROUNDOFF, UNDOUBTED, Budget
 
+KEPT, KEPT_BYTES = 64, 1 << 22
+"""Points that are kept to be compared with one another when a run ends, and their memory at most."""
+SUSPECTS = 3
+"""Pairs of them that are evaluated afresh."""
+BESIDE, DOWN, LEAST_DOWN = 0.5, 3.0, 0.1
+"""Where a user's risk is tried once more: a share of the way to the farthest point; and downhill, so many times the way
+to the infimum, at least such a share of the way from the highest value seen."""
 SHOWN = 4
 """Entries of a point that a message shows."""
 ADVICE = "The {} is not convex, or its value or its slope is wrong."
@@ -34,12 +42,14 @@ class Proof(NamedTuple):
     size : the absolute values of what was added to make it.
     reach : the norm of the points where its planes were taken, their weighted mean.
     planes : that it rests on.
+    floor : the share of the infimum of R in it.
     """
 
     bound: float = -math.inf
     size: float = 0.0
     reach: float = 0.0
     planes: Planes | None = None
+    floor: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +97,7 @@ class Consistency:
         self._risk, self._regularizer = risk, regularizer
         self._budget = Budget(risk)
         self._last: Seen | None = None
+        self._kept: list[Seen] = []
         self._excused = UNDOUBTED * ROUNDOFF
         """The largest share of what was added that rounding has been found to explain."""
         self.found: Contradiction | None = None
@@ -99,6 +110,7 @@ class Consistency:
         self._last = here
         if not math.isfinite(value):
             return True
+        self._keep(here)
         fits = value >= self._risk.infimum or self._above_infimum(here)
         if before is None or not math.isfinite(before.value):
             return fits
@@ -157,6 +169,51 @@ class Consistency:
             )
         return value + omega
 
+    def compare(self) -> None:
+        """All points that were kept with one another."""
+        if len(self._kept) < 2 or self.found is not None:
+            return
+        w, a = np.array([seen.w for seen in self._kept]), np.array([seen.a for seen in self._kept])
+        value = np.array([seen.value for seen in self._kept])
+        own, absolute = (a * w).sum(axis=1), (np.abs(a) * np.abs(w)).sum(axis=1)
+        excess = (value - own)[:, None] + a @ w.T - value
+        size = (np.abs(value) + absolute)[:, None] + np.abs(value) + absolute + np.abs(a) @ np.abs(w).T
+        suspicion = np.where(excess > self._excused * size, excess / np.maximum(size, 1e-300), 0.0)
+        for place in np.argsort(suspicion, axis=None)[: -SUSPECTS - 1 : -1]:
+            one, other = divmod(int(place), len(value))
+            if suspicion[one, other] > 0.0 and self.found is None:
+                self._explained(self._kept[one], self._kept[other], float(excess[one, other]))
+
+    def other_points(self, w: Vector, proof: Proof) -> Iterator[Seen]:
+        """R where a mistake would show that the points so far do not tell of; nothing for a risk of the package.
+
+        Half-way from `w` to the farthest point; downhill, where the infimum is part of the proof.
+        """
+        rounding = self._risk.ability(Rounding)
+        if rounding is not None and not rounding.foreign:
+            return
+        here = next((seen for seen in reversed(self._kept) if np.array_equal(seen.w, w)), None)
+        here = Seen(w, *self._risk.value_and_subgradient(w)) if here is None else here
+        if not (math.isfinite(here.value) and np.all(np.isfinite(here.a))):
+            return
+        for step in self._steps(here, proof):
+            there = Seen(w + step, *self._risk.value_and_subgradient(w + step))
+            self._last = here
+            self.holds(*there)
+            self.compare()
+            yield there
+
+    def _steps(self, here: Seen, proof: Proof) -> list[Vector]:
+        farthest = max((seen.w - here.w for seen in self._kept), key=lambda step: dot(step, step), default=here.w)
+        square = dot(here.a, here.a)
+        uphill = (abs(here.value) or 1.0) / square * here.a if square > 0.0 else here.a
+        steps = [BESIDE * farthest if farthest.any() else BESIDE * uphill]
+        if proof.floor > 0.0 and square > 0.0:
+            highest = max((seen.value for seen in self._kept), default=here.value)
+            above, span = here.value - self._risk.infimum, highest - self._risk.infimum
+            steps.append(-max(DOWN * above, LEAST_DOWN * span) / square * here.a)
+        return [step for step in steps if step.any() and np.all(np.isfinite(step))]
+
     # -- what is done about it -------------------------------------------------------------------
 
     def _explained(self, one: Seen, other: Seen, excess: float) -> bool:
@@ -173,6 +230,12 @@ class Consistency:
             return excess <= rounding
         self._blame(other.value + fresh, other.value, other.w, one.w, fresh, rounding)
         return False
+
+    def _keep(self, seen: Seen) -> None:
+        """As many points as may be; every other leaves when they are too many, the first and the last stay."""
+        self._kept.append(seen)
+        if len(self._kept) > max(2, min(KEPT, KEPT_BYTES // (2 * seen.w.nbytes))):
+            del self._kept[1:-1:2]
 
     def _above_infimum(self, here: Seen) -> bool:
         infimum = self._risk.infimum

@@ -130,6 +130,10 @@ class MeteredRounding:
     def subject(self) -> str:
         return self.inner.subject
 
+    @property
+    def foreign(self) -> bool:
+        return self.inner.foreign
+
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         return self.count.timed(1.5, self.inner.at, w, constant)
 

@@ -33,6 +33,9 @@ from bmrm.solvers.contradiction import Consistency, Contradiction, Planes, Proof
 from bmrm.solvers.metered import MeteredRisk
 from bmrm.solvers.rounding import cautious
 
+COMPLETE = Status.CONVERGED, Status.STALLED, Status.OWN_RULE
+"""Ends that the solver has come to by itself."""
+
 PATIENCE = 60
 """Iterations in which neither bound nor objective moves beyond rounding before a run counts as stalled."""
 
@@ -103,7 +106,7 @@ class Monitor:
         self.w = self.start
         if math.isfinite(self.risk.infimum):
             # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
-            self.proof = Proof(self.risk.infimum, abs(self.risk.infimum))
+            self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
         self._consistency = Consistency(self.risk, self.regularizer)
 
     def __enter__(self) -> Monitor:
@@ -166,18 +169,23 @@ class Monitor:
         return False
 
     def raise_bound(
-        self, lower_bound: float, size: float = 0.0, reach: float = 0.0, planes: Planes | None = None
+        self,
+        lower_bound: float,
+        size: float = 0.0,
+        reach: float = 0.0,
+        planes: Planes | None = None,
+        floor: float = 0.0,
     ) -> None:
         """Take a lower bound into account; above the objective by more than rounding explains, it ends the run.
 
         Parameters
         ----------
         size : the absolute values of what was added to make it; what they lose by cancelling is taken off.
-        reach, planes : as of `Proof`.
+        reach, planes, floor : as of `Proof`.
         """
         bound = cautious(lower_bound, size)
         if bound > self.proof.bound:
-            self.proof = Proof(bound, size, reach, planes)
+            self.proof = Proof(bound, size, reach, planes, floor)
             self._compare()
 
     def take_plane(
@@ -229,7 +237,7 @@ class Monitor:
         self, solver: str, planes: SavedPlanes | None = None, details: Mapping[str, Any] | None = None
     ) -> Solution:
         """The result; the last line of the history is brought up to date."""
-        self._compare()
+        self._conclude()
         found = self.contradiction
         assert self.status is not None or found is not None
         if self.history:
@@ -254,6 +262,15 @@ class Monitor:
     def _cut(self) -> float:
         """The bound, cut to the objective where rounding explains that it is above."""
         return self.lower_bound if self.contradiction is not None else min(self.lower_bound, self.objective)
+
+    def _conclude(self) -> None:
+        """Whether anything that was seen contradicts the proof, before it is given."""
+        self._consistency.compare()
+        if self.status in COMPLETE and self.contradiction is None:
+            for seen in self._consistency.other_points(self.w, self.proof):
+                objective = seen.value + self.regularizer.value(seen.w)
+                self._consistency.bound_holds(self.proof, seen.w, objective)
+        self._compare()
 
     def _compare(self) -> None:
         """Bound and objective: they may contradict one another."""

@@ -30,6 +30,8 @@ from bmrm.solvers.monitor import IterativeSolver, Monitor
 
 CLEANING = 10
 """Solutions between two clearings of idle planes: each costs a compaction."""
+FLOOR = 1e-9
+"""A share of the floors that is but rounding."""
 POINTS = 1 << 22
 """Bytes of points that are kept beside their planes, so that a message can name them."""
 
@@ -161,12 +163,13 @@ class PlaneModel:
 
     def proof(self, solution: MasterSolution) -> Proof:
         """What the minimiser of the model proves."""
-        size = reach = 0.0
+        size = reach = planes = 0.0
         for plane, multiplier in solution.multipliers.items():
             sizes = self._sizes[plane]
-            size, reach = size + multiplier * sizes[0], reach + multiplier * sizes[1]
+            size, reach, planes = size + multiplier * sizes[0], reach + multiplier * sizes[1], planes + multiplier
         floors = sum(abs(floor) for floor in self.planes.floors if math.isfinite(floor))
-        return Proof(solution.lower_bound, 2.0 * size + floors + abs(solution.lower_bound), reach, self)
+        floor = max(0.0, 1.0 - planes / len(self.planes.floors) - FLOOR)
+        return Proof(solution.lower_bound, 2.0 * size + floors + abs(solution.lower_bound), reach, self, floor)
 
     def highest(self, w: Vector) -> tuple[float, Vector | None]:
         """The model at `w`, and where the plane was taken that is highest there, if that is known."""
