@@ -85,6 +85,8 @@ def refuse_others(directory: Path, problem: Facts) -> None:
 def write_run(directory: Path, model: Model, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
     """Write model.npz, summary.json, history.csv and config.yaml in the place of those of an older run, all at once.
 
+    Without a model where the run has ended with NOT_CONVEX, whose point is none to use.
+
     Returns why history.csv or config.yaml could not be written.
 
     Raises
@@ -97,12 +99,16 @@ def write_run(directory: Path, model: Model, summary: Mapping[str, Any], setting
     from bmrm.report import history_csv
 
     assert model.solution is not None
-    needed = {MODEL: model.write, SUMMARY: _text(json.dumps(summary, indent=2, allow_nan=False) + "\n")}
+    usable = model.solution.status is not Status.NOT_CONVEX
+    needed = {
+        MODEL: model.write if usable else _text(""),
+        SUMMARY: _text(json.dumps(summary, indent=2, allow_nan=False) + "\n"),
+    }
     more = {CONFIG: _text(resolved_yaml(settings)), HISTORY: _text(history_csv(model.solution))}
     try:
         complaints = write_set(directory, needed, more)
     except OutputError as error:
-        raise OutputError(f"{error}; {_elsewhere(model)}") from error
+        raise OutputError(f"{error}; {_elsewhere(model)}" if usable else str(error)) from error
     with suppress(OSError):
         (directory / CHECKPOINT).unlink(missing_ok=True)
     return complaints

@@ -123,6 +123,7 @@ def summarize(
         "relative_gap": finite(solution.relative_gap),
         "status": solution.status.name,
         "advice": solution.status.advice,
+        "message": solution.message,
         "iterations": solution.iterations,
         "passes": solution.passes,
         "seconds": {
@@ -163,6 +164,7 @@ def summary_table(summary: Mapping[str, Any], title: str) -> Table:
     parts = ", ".join(f"{name} {seconds[name]:.2f}" for name in ("load", "risk", "master", "network"))
     rows: dict[str, str] = {
         "status": f"{summary['status']}: {summary['advice']}",
+        **({"found": summary["message"]} if summary["message"] else {}),
         "objective": number(summary["objective"], 10),
         "lower bound": number(summary["lower_bound"], 10),
         "relative gap": number(summary["relative_gap"], 3),

@@ -1,7 +1,7 @@
 """`python -m bmrm.run config.yaml`: one training, alone or under mpirun.
 
 Exit status: 0 converged; 3 stopped before that, with a usable point and all files; 2 bad config or data, nothing
-written; 4 results could not be written; 1 anything else.
+written; 4 results could not be written; 1 anything else, NON_FINITE and NOT_CONVEX too.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool) -> 
 
 
 def _ended(outcome: Outcome) -> int:
-    """Say what could not be written; the exit status."""
-    for complaint in outcome.complaints:
+    """Say what contradicts what, and what could not be written; the exit status."""
+    for complaint in [*filter(None, [outcome.summary["message"]]), *outcome.complaints]:
         print(f"bmrm: {complaint}", file=sys.stderr)
     if not outcome.written:
         return UNWRITTEN

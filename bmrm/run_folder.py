@@ -71,6 +71,8 @@ def write_file(directory: Path, name: str, write: Writer) -> None:
 def write_set(directory: Path, needed: dict[str, Writer], more: dict[str, Writer]) -> list[str]:
     """Replace all files of an older run by these; returns why those of `more` that could not be written are missing.
 
+    An empty model takes the place of an older one, too, but does not stay.
+
     Raises
     ------
     OutputError
@@ -106,6 +108,8 @@ def _move(finished: Path, directory: Path) -> None:
     for name in RESULTS:
         if (finished / name).exists():
             os.replace(finished / name, directory / name)
+    if (directory / MODEL).exists() and not (directory / MODEL).stat().st_size:
+        (directory / MODEL).unlink()  # a run that has found none
     flush_folder(directory)
     shutil.rmtree(finished, ignore_errors=True)
 

@@ -147,6 +147,8 @@ def _write(model: Model, summary: Mapping[str, Any], settings: Mapping[str, Any]
     try:
         complaints = write_run(directory, model, summary, settings)
         written, where = not complaints, f"files in {directory}"
+        if status is Status.NOT_CONVEX:
+            where += ", but no model: there is no usable point"
     except OutputError as error:
         complaints, written, where = [str(error)], False, None
     if not quiet:

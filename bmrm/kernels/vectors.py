@@ -58,6 +58,11 @@ def dot(a: Array, b: Array) -> float:
     return float(inner(a.ravel(), b.ravel()))
 
 
+def norm(a: Array) -> float:
+    """The Euclidean norm; inf, without a warning, where it overflows."""
+    return math.sqrt(dot(a, a))
+
+
 @fast_jit
 def _tangents(v, a, w, c):  # type: ignore[no-untyped-def]
     old, new = 0.0, 0.0

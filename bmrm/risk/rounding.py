@@ -166,5 +166,6 @@ class RowRounding:
         f, free = self._map.scores(w), without.scores(np.abs(w))
         if constant is not None:
             f, free = f + self._phi.constant(constant), free + self._phi.constant(b)
-        sizes, terms, length = measured(self._phi, self._layout, f, free, without.longest, b)
+        with np.errstate(all="ignore"):  # any w may be asked for
+            sizes, terms, length = measured(self._phi, self._layout, f, free, without.longest, b)
         return Magnitudes(without.pull_back(sizes), terms, length)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bmrm.kernels.vectors import dot, tangents
+from bmrm.kernels.vectors import dot, norm, tangents
 from bmrm.problem import Regularizer, Rounding, Vector
+from bmrm.solvers.budget import Budgeted
 from bmrm.solvers.metered import MeteredRisk
 from bmrm.solvers.rounding import ROUNDOFF, UNDOUBTED, Budget
 
 KEPT, KEPT_BYTES = 64, 1 << 22
 """Points that are kept to be compared with one another when a run ends, and their memory at most."""
+MOST_EXCUSED = 1e-11
+"""The largest excess, as a share of what was added, that needs no evaluation once rounding has explained such a one."""
 SUSPECTS = 3
 """Pairs of them that are evaluated afresh."""
 BESIDE, DOWN, LEAST_DOWN = 0.5, 3.0, 0.1
@@ -131,7 +133,7 @@ class Consistency:
             return True
         value = self._risk.value_and_subgradient(here.w)[0]
         rounding = self._budget.at(here.w, size, reach)
-        if height - value <= rounding:
+        if not height - value > rounding:
             self._excuse(height - here.value, rounding, size)
             return height - here.value <= rounding
         where = planes.highest(here.w)[1]
@@ -146,7 +148,7 @@ class Consistency:
             return objective
         value, omega = self._risk.value_and_subgradient(w)[0], self._regularizer.value(w)
         size += abs(value) + abs(omega)
-        reach = max(proof.reach, float(np.linalg.norm(w)))
+        reach = max(proof.reach, norm(w))
         rounding = self._budget.at(w, size, reach)
         excess = proof.bound - (value + omega)
         if not excess > rounding:
@@ -171,8 +173,11 @@ class Consistency:
 
     def compare(self) -> None:
         """All points that were kept with one another."""
-        if len(self._kept) < 2 or self.found is not None:
-            return
+        if len(self._kept) > 1 and self.found is None:
+            with np.errstate(all="ignore"):  # points may be anywhere
+                self._compare()
+
+    def _compare(self) -> None:
         w, a = np.array([seen.w for seen in self._kept]), np.array([seen.a for seen in self._kept])
         value = np.array([seen.value for seen in self._kept])
         own, absolute = (a * w).sum(axis=1), (np.abs(a) * np.abs(w)).sum(axis=1)
@@ -184,24 +189,26 @@ class Consistency:
             if suspicion[one, other] > 0.0 and self.found is None:
                 self._explained(self._kept[one], self._kept[other], float(excess[one, other]))
 
-    def other_points(self, w: Vector, proof: Proof) -> Iterator[Seen]:
+    def other_points(self, w: Vector, proof: Proof) -> list[Seen]:
         """R where a mistake would show that the points so far do not tell of; nothing for a risk of the package.
 
         Half-way from `w` to the farthest point; downhill, where the infimum is part of the proof.
         """
         rounding = self._risk.ability(Rounding)
         if rounding is not None and not rounding.foreign:
-            return
+            return []
         here = next((seen for seen in reversed(self._kept) if np.array_equal(seen.w, w)), None)
         here = Seen(w, *self._risk.value_and_subgradient(w)) if here is None else here
         if not (math.isfinite(here.value) and np.all(np.isfinite(here.a))):
-            return
+            return []
+        found = []
         for step in self._steps(here, proof):
             there = Seen(w + step, *self._risk.value_and_subgradient(w + step))
             self._last = here
             self.holds(*there)
             self.compare()
-            yield there
+            found.append(there)
+        return found
 
     def _steps(self, here: Seen, proof: Proof) -> list[Vector]:
         farthest = max((seen.w - here.w for seen in self._kept), key=lambda step: dot(step, step), default=here.w)
@@ -223,9 +230,8 @@ class Consistency:
             return True
         one, other = self._anew(one), self._anew(other)
         fresh = one.value + dot(one.a, other.w - one.w) - other.value
-        norm = float(np.linalg.norm(one.w))
-        rounding = self._budget.at(other.w, size, norm) + self._budget.at(one.w, 0.0, float(np.linalg.norm(other.w)))
-        if fresh <= rounding:
+        rounding = self._budget.at(other.w, size, norm(one.w)) + self._budget.at(one.w, 0.0, norm(other.w))
+        if not fresh > rounding:
             self._excuse(excess, rounding, size)
             return excess <= rounding
         self._blame(other.value + fresh, other.value, other.w, one.w, fresh, rounding)
@@ -244,7 +250,7 @@ class Consistency:
             return True
         value = self._risk.value_and_subgradient(here.w)[0]
         rounding = self._budget.at(here.w, size)
-        if infimum - value <= rounding:
+        if not infimum - value > rounding:
             return True
         subject = self._subject
         self._find(
@@ -284,14 +290,18 @@ class Consistency:
         return Seen(seen.w, *self._risk.value_and_subgradient(seen.w))
 
     def _excuse(self, excess: float, rounding: float, size: float) -> None:
-        if size > 0.0:
-            self._excused = max(self._excused, min(2.0 * excess, rounding) / size)
+        """Less is excused from now on without a pass, but no more than a little: another point may round less."""
+        share = min(2.0 * excess, rounding) / size if 0.0 < size < math.inf else 0.0
+        self._excused = max(self._excused, min(share, MOST_EXCUSED))
 
     @property
     def _subject(self) -> str:
         """The loss or the risk, by name."""
         rounding = self._risk.ability(Rounding)
-        return f"risk {type(self._risk.inner).__name__}" if rounding is None else rounding.subject
+        risk: Any = self._risk.inner
+        while isinstance(risk, Budgeted):
+            risk = risk.risk
+        return f"risk {type(risk).__name__}" if rounding is None else rounding.subject
 
 
 def _added(seen: Seen) -> float:
@@ -303,4 +313,4 @@ def shown(w: Vector) -> str:
     entries = ", ".join(f"{entry:.6g}" for entry in w[:SHOWN])
     if w.size <= SHOWN:
         return f"({entries})"
-    return f"({entries}, ...; {w.size} entries, norm {float(np.linalg.norm(w)):.6g})"
+    return f"({entries}, ...; {w.size} entries, norm {norm(w):.6g})"

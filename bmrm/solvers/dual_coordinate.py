@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bmrm.kernels.vectors import norm
 from bmrm.problem import (
     Callback,
     DualAscent,
@@ -248,7 +249,7 @@ class _Run:
         bound = self._bound(a, b)
         before, rounding = (run.objective, run.lower_bound), ROUNDING * abs(run.objective)
         run.improve(w, objective)
-        run.raise_bound(bound, 2.0 * abs(b) + abs(bound), float(np.linalg.norm(w)))
+        run.raise_bound(bound, 2.0 * abs(b) + abs(bound), norm(w))
         gained = before[0] - run.objective > rounding or run.lower_bound - before[1] > rounding
         self.idle = 0 if gained else self.idle + 1
         ratio = (objective - bound) / self.guess if self.guess > 0.0 else math.inf

@@ -100,7 +100,7 @@ def _trials(function: Along, points: list[float]) -> list[Trial]:
 
 def _tangents(low: Trial, high: Trial) -> tuple[float, float]:
     """The value below which the function cannot go on the bracket, and where the tangents reach it."""
-    if not (math.isfinite(high.value) and math.isfinite(high.derivative)):
+    if not (math.isfinite(high.value) and low.derivative < high.derivative < math.inf):
         return -math.inf, 0.5 * (low.t + high.t)
     width = high.t - low.t
     meet = (high.value - low.value - high.derivative * width) / (low.derivative - high.derivative)
@@ -111,7 +111,7 @@ def _tangents(low: Trial, high: Trial) -> tuple[float, float]:
 def _inside(low: Trial, high: Trial, meet: float, k: int, batch: int, halved: bool) -> list[float]:
     """Trial points strictly inside the bracket, ascending; none when the bracket has closed."""
     middle = 0.5 * (low.t + high.t)
-    if math.isfinite(high.derivative):
+    if low.derivative < high.derivative < math.inf:
         secant = low.t + (high.t - low.t) * (-low.derivative / (high.derivative - low.derivative))
     else:
         secant = middle

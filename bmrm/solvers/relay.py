@@ -11,8 +11,7 @@ from inspect import signature
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from bmrm.kernels.vectors import norm
 from bmrm.problem import (
     Callback,
     IncompatibleError,
@@ -164,8 +163,7 @@ class Relay:
     def _judged(self, leg: Solution, better: Solution, bound: float) -> tuple[Solution, float]:
         """What it means that the bound of one leg is above the objective of another: rounding, or a contradiction."""
         seen = Consistency(MeteredRisk(self.risk), self.regularizer)
-        norm = float(np.linalg.norm(leg.w))
-        seen.bound_holds(Proof(bound, 4.0 * abs(bound), norm), better.w, better.objective)
+        seen.bound_holds(Proof(bound, 4.0 * abs(bound), norm(leg.w)), better.w, better.objective)
         if seen.found is None:
             return leg, better.objective
         details = {**leg.details, **seen.found.details, "raw_bound": bound}

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from bmrm.kernels.vectors import dot, norm
 from bmrm.problem import Magnitudes, Rounding, Vector
 from bmrm.solvers.metered import MeteredRisk
 
@@ -63,7 +64,7 @@ class Budget:
             terms = UNKNOWN_LENGTH + w.size
             return ERRORS * ROUNDOFF * terms * size + SPREAD * self._scatter(w)
         sizes = magnitudes.sizes
-        added = size + magnitudes.terms + float(sizes @ np.abs(w)) + float(np.linalg.norm(sizes)) * reach
+        added = size + magnitudes.terms + dot(sizes, np.abs(w)) + norm(sizes) * reach
         return ERRORS * ROUNDOFF * max(magnitudes.length, float(w.size)) * added
 
     def _magnitudes(self, w: Vector) -> Magnitudes | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from bmrm.kernels.vectors import norm
 from bmrm.problem import Elastic, IncompatibleError, Profiled, RowParts, Scored, Scores, Solution, Vector, provides
 from bmrm.solvers.monitor import ROUNDING, Monitor
 from bmrm.solvers.multipliers import Model, Multipliers
@@ -179,7 +178,7 @@ class Run:
         bound = state.bound
         if math.isfinite(bound) and math.isfinite(objective):
             size = 2.0 * abs(state.envelope.conjugate) + abs(bound) + abs(objective)
-            monitor.raise_bound(bound - ROUNDING * abs(objective), size, float(np.linalg.norm(state.w)))
+            monitor.raise_bound(bound - ROUNDING * abs(objective), size, norm(state.w))
         if self.model.free and objective < monitor.objective:
             objective = self.scored.phi.value_and_slope(state.f)[0] + monitor.regularizer.value(state.w)
         monitor.improve(state.w, objective)
