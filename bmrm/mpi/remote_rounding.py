@@ -10,8 +10,9 @@ from bmrm.mpi.asker import Asker
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap
 from bmrm.problem import Magnitudes, Rounding, Vector, ability
+from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout
-from bmrm.risk.rounding import is_foreign, measured, subject_of
+from bmrm.risk.rounding import measured, subject_of
 from bmrm.risk.score_function import LossPhi
 
 
@@ -53,7 +54,7 @@ class GatheredRounding:
 
     @property
     def foreign(self) -> bool:
-        return is_foreign(self.whole.bound.loss)
+        return not is_own(self.whole.bound.loss)
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         risk, gathered = self.risk, GatheredPhi(self.risk, self.whole)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bmrm.data.matrix import Csr, Matrix, part_of
 from bmrm.kernels.vectors import plain
 from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector
+from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products import products_of
@@ -131,11 +132,6 @@ def subject_of(loss: Loss) -> str:
     return f"loss {getattr(loss, 'title', '') or type(loss).__name__}"
 
 
-def is_foreign(loss: Loss) -> bool:
-    """Whether the loss is not one of this package, whose tests hold it to the laws."""
-    return type(loss).__module__.partition(".")[0] != __name__.partition(".")[0]
-
-
 class RowRounding:
     """The ability `Rounding` of a loss over the rows of one process.
 
@@ -157,7 +153,7 @@ class RowRounding:
     @property
     def foreign(self) -> bool:
         """Whether the loss is a user's."""
-        return is_foreign(self._loss)
+        return not is_own(self._loss)
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """As of `Rounding`."""
