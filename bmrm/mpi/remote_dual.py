@@ -7,7 +7,7 @@ from typing import Any, cast
 from bmrm.mpi.asker import Asker
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import RemoteScores
-from bmrm.problem import DualSteps, Vector, ability
+from bmrm.problem import Check, DualSteps, Vector, ability, unchecked
 from bmrm.risk.dual_ascent import RowAscents
 from bmrm.risk.dual_rows import Visits
 
@@ -33,8 +33,9 @@ class RemoteAscentRows:
         numbers = [0 if scores is None else self._risk.number(scores) for scores in (start, near)]
         self._ask(Operation.DUAL_BEGIN, *self._options, *numbers, float(intercept))
 
-    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
-        """As of `AscentRows`; the moves of all ranks from `v`, added up."""
+    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
+        """As of `AscentRows`; the moves of all ranks from `v`, added up. They finish what they have begun."""
+        check()
         answer = self._ask(Operation.DUAL_SWEEP, spring, *constant, sent=v)
         move, total, (gap, visited, left) = answer[: v.size], answer[v.size : -3], answer[-3:]
         return v + move, Visits(total, float(gap), float(visited), float(left))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bmrm.problem import DualSweep, IncompatibleError, Scores, Vector
+from bmrm.problem import Check, DualSweep, IncompatibleError, Scores, Vector, unchecked
 from bmrm.risk.dual_balance import Balance
 from bmrm.risk.dual_rows import LITTLE, AscentRows
 
@@ -41,6 +41,11 @@ class RowAscents:
     scores_per_row: int
     make: MakeRows
     grouped: bool = False
+    check: Check = unchecked
+
+    def interruptible(self, check: Check) -> RowAscents:
+        """The same, whose sweeps look up now and then; one that is broken off leaves what belongs together."""
+        return replace(self, check=check)
 
     def ascent(
         self,
@@ -98,7 +103,7 @@ class Ascent:
 
     def sweep(self) -> DualSweep:
         """As of `DualAscent`."""
-        self._v, visits = self._rows.sweep(self._v, self._constant, self._spring)
+        self._v, visits = self._rows.sweep(self._v, self._constant, self._spring, self._risk.check)
         self._visited = visits.visited + (self._visited if np.isfinite(self._visited) else 0.0)
         if self._intercept:
             self._move_constant(visits.total, visits.gap / self._risk.mass)

@@ -15,8 +15,8 @@ from bmrm.kernels.dual_many import SPARE, VALUE
 from bmrm.kernels.dual_sweep import CURVE, WEIGHT, WIDTH
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.vectors import plain
-from bmrm.problem import Scores, Vector
-from bmrm.risk.dual_rows import CAUTION, LITTLE, ROUND, SHARED_ROUND, Visits
+from bmrm.problem import Check, Scores, Vector, unchecked
+from bmrm.risk.dual_rows import LITTLE, Visits
 from bmrm.risk.dual_stored import ShuffledRows
 from bmrm.risk.linear_map import DataMap
 
@@ -30,6 +30,7 @@ class Kernels:
     """Compiled for one loss and one way to store rows."""
 
     rounds: Callable[..., tuple[int, int]]
+    visit: Callable[..., int]
     near: Callable[..., None]
     shifted: Callable[..., None]
 
@@ -59,6 +60,7 @@ def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: 
     )
     return Kernels(
         specialised(dual_sweep.rounds, visit=visit),
+        visit,
         specialised(dual_many.near, prox_scores_row=prox_row),
         specialised(dual_many.shifted, prox_scores_row=prox_row),
     )
@@ -103,7 +105,7 @@ class ManyScoreRows(ShuffledRows):
     def _take_near(self, scores: Array, curves: Array) -> None:
         self._kernels.near(self._state, self._slopes, scores, curves, self._held, self._room, self._arguments)
 
-    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
+    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
         """As of `AscentRows`; v changes in place."""
         table = v.reshape(-1, self._slopes.shape[1])
         features, bias, shift = table[: self.map.features], self.map.bias, self._shift
@@ -116,17 +118,7 @@ class ManyScoreRows(ShuffledRows):
             vectors[dual_many.CONSTANT] -= shift @ features
             moves += float(shift @ shift)
         sums, known = np.zeros(2), self._known
-        count, visited = self._kernels.rounds(
-            self._matrix,
-            self._open,
-            self._order,
-            self._kept,
-            (ROUND if self.shares == 1 else SHARED_ROUND) * self._present.size,
-            known,
-            self._random,
-            CAUTION,
-            sums,
-            self._margin,
+        others = (
             self._state,
             self._slopes,
             features,
@@ -141,11 +133,14 @@ class ManyScoreRows(ShuffledRows):
             self._room,
             self._arguments,
         )
-        self._open, self._known = self._kept[:count], True
-        if shift is not None:
-            features -= shift[:, None] * vectors[dual_many.TOTAL]
-        if bias:
-            table[-1] = vectors[dual_many.BIAS]
+        try:
+            count, visited = self._rounds(self._kernels, sums, others, self._slopes.shape[1], check)
+            self._open, self._known = self._kept[:count], True
+        finally:
+            if shift is not None:
+                features -= shift[:, None] * vectors[dual_many.TOTAL]
+            if bias:
+                table[-1] = vectors[dual_many.BIAS]
         gap = float(sums[dual_sweep.GAP]) if known else np.nan
         return v, Visits(vectors[dual_many.TOTAL] / self.shares, gap, visited, count)
 

@@ -14,18 +14,13 @@ from bmrm.kernels import dual_rows, dual_sweep
 from bmrm.kernels.dual_sweep import SCORE, SLOPE, WEIGHT, WIDTH
 from bmrm.kernels.jit import fast_jit, jit, specialised
 from bmrm.kernels.vectors import plain
-from bmrm.problem import Scores, Vector
+from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual_stored import ShuffledRows
 from bmrm.risk.linear_map import DataMap
 
 Array = NDArray[np.float64]
-CAUTION = 4.0
-"""A row is set aside where its slope would stay if its score moved by so many root mean squares of a sweep's change."""
 LITTLE = 1e-3
 """Share of its curvature that a row steps with to take about the slope that its loss has at a score."""
-ROUND, SHARED_ROUND = 1.0 / 8.0, 1.0
-"""Sweeps over the open rows are repeated until so large a share of all rows has been visited; with several ranks until
-the second."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +51,11 @@ class AscentRows(Protocol):
         """Set up, with these slopes; see `DualSteps`. Comes first, once."""
         ...
 
-    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
-        """Visit the open rows once; v after it, possibly in place. The constant moves with `spring` times the total."""
+    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
+        """Visit the open rows once; v after it, possibly in place. The constant moves with `spring` times the total.
+
+        Where `check` raises on the way, v has been moved in place by the rows that were visited.
+        """
         ...
 
     def reopen(self) -> None:
@@ -93,6 +91,7 @@ class Kernels:
     """Compiled for one loss and one way to store rows."""
 
     rounds: Callable[..., tuple[int, int]]
+    visit: Callable[..., int]
     offsets: Callable[..., float]
     shifted: Callable[..., None]
     near: Callable[..., None]
@@ -123,6 +122,7 @@ def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: 
     )
     return Kernels(
         specialised(dual_sweep.rounds, visit=visit),
+        visit,
         specialised(dual_sweep.offsets, value_row=value_row),
         specialised(dual_sweep.shifted, prox_row=prox_row),
         specialised(dual_sweep.near, prox_row=prox_row),
@@ -157,7 +157,7 @@ class OneScoreRows(ShuffledRows):
             self._kernels.near(self._state, plain(np.asarray(near)[self._places]), share, self._arguments)
         self._known = True
 
-    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
+    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
         """As of `AscentRows`; v changes in place."""
         features, bias = v[: self.map.features], self.map.bias
         shift = self._shift
@@ -168,17 +168,7 @@ class OneScoreRows(ShuffledRows):
             scalars[dual_sweep.CONSTANT] -= float(shift @ features)
             moves += float(shift @ shift)
         sums, known = np.zeros(2), self._known
-        count, visited = self._kernels.rounds(
-            self._matrix,
-            self._open,
-            self._order,
-            self._kept,
-            (ROUND if self.shares == 1 else SHARED_ROUND) * self._present.size,
-            known,
-            self._random,
-            CAUTION,
-            sums,
-            self._margin,
+        others = (
             self._state,
             features,
             scalars,
@@ -191,11 +181,14 @@ class OneScoreRows(ShuffledRows):
             self._smooth,
             self._arguments,
         )
-        self._open, self._known = self._kept[:count], True
-        if shift is not None:
-            features -= scalars[dual_sweep.TOTAL] * shift
-        if bias:
-            v[-1] = scalars[dual_sweep.BIAS]
+        try:
+            count, visited = self._rounds(self._kernels, sums, others, 1, check)
+            self._open, self._known = self._kept[:count], True
+        finally:
+            if shift is not None:
+                features -= scalars[dual_sweep.TOTAL] * shift
+            if bias:
+                v[-1] = scalars[dual_sweep.BIAS]
         gap = float(sums[dual_sweep.GAP]) if known else np.nan
         return v, Visits(scalars[dual_sweep.TOTAL :] / self.shares, gap, visited, count)
 

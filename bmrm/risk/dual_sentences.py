@@ -14,7 +14,7 @@ from bmrm.data.matrix import Csr
 from bmrm.kernels import dual_many, dual_order, dual_rows, dual_sentences
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.vectors import plain
-from bmrm.problem import Scores, Vector
+from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual_many import WAYS
 from bmrm.risk.dual_rows import Visits
 from bmrm.risk.dual_stored import stored_rows
@@ -24,6 +24,8 @@ from bmrm.risk.linear_map import DataMap
 Array = NDArray[np.float64]
 MOST_PRODUCTS = 2**27
 """Products of the rows of sentences that are kept in memory: 1 GB."""
+SENTENCES = 200
+"""Visited between two looks at the clock: some hundredths of a second."""
 WORTH = 0.2
 """A sentence is visited where its gap is presumably above so large a share of the mean."""
 GROWTH, UNSEEN = 1.5, 0.02
@@ -111,28 +113,30 @@ class SentenceRows(ABC):
     def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
         """Add the slopes of R times its mass, of tokens and of transitions."""
 
-    def sweep(self, v: Vector, constant: Vector, spring: float) -> tuple[Vector, Visits]:
+    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
         """As of `AscentRows`; v changes in place. The sentences visited are those that presumably gain."""
         rows, tail = self._split(v)
         bias = rows[-1] if self.map.bias else np.zeros(rows.shape[1])
         hopes = self._hopes[self._present]
         order = self._present[hopes >= WORTH * (hopes.mean() if hopes.size else 0.0)]
         dual_order.shuffle(order, self._random)
-        self._visit(
-            order,
-            self._gaps,
-            self._matrix,
-            self._sentences,
-            self._kept,
-            rows[: self.map.features],
-            tail,
-            bias,
-            self._threshold,
-            self._step,
-            float(self.map.bias),
-            self._observed,
-            self._room,
-        )
+        for first in range(0, order.size, SENTENCES):
+            check()
+            self._visit(
+                order[first : first + SENTENCES],
+                self._gaps,
+                self._matrix,
+                self._sentences,
+                self._kept,
+                rows[: self.map.features],
+                tail,
+                bias,
+                self._threshold,
+                self._step,
+                float(self.map.bias),
+                self._observed,
+                self._room,
+            )
         gap = float(self._gaps.sum())
         self._hopes = GROWTH * self._hopes + UNSEEN * gap / max(1, self._present.size)
         self._hopes[order] = self._gaps[order]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bmrm.problem import DualAscent, DualSteps, Risk, Scores, ability
+from bmrm.problem import Check, DualAscent, DualSteps, Risk, Scores, ability, interruptible
 from bmrm.risk.dual_ascent import RowAscents
 from bmrm.risk.dual_chains import MixtureRows
 from bmrm.risk.dual_chances import ChanceRows
@@ -60,6 +60,10 @@ class FreeSteps:
     """Dual steps, always with a free intercept."""
 
     inner: DualSteps
+
+    def interruptible(self, check: Check) -> FreeSteps:
+        """The same, whose sweeps look up now and then."""
+        return FreeSteps(interruptible(self.inner, check))
 
     @property
     def rows(self) -> int:

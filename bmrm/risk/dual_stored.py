@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import Csr, nnz_of
 from bmrm.kernels import dual_order
-from bmrm.kernels.dual_sweep import CURVE, SHIFT, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.dual_sweep import CURVE, DRIFT, SHIFT, TARGET, WEIGHT, WIDTH
 from bmrm.kernels.vectors import plain
-from bmrm.problem import Vector
+from bmrm.problem import Check, Vector
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products import products_of
 
 Array = NDArray[np.float64]
 NOTHING = np.empty(0)
+CAUTION = 4.0
+"""A row is set aside where its slope would stay if its score moved by so many root mean squares of a sweep's change."""
+ROUND, SHARED_ROUND = 1.0 / 8.0, 1.0
+"""Sweeps over the open rows are repeated until so large a share of all rows has been visited; with several ranks until
+the second."""
+ENTRIES, PER_ROW, PER_PAIR = 2e7, 20.0, 2.0
+"""Entries that are visited between two looks at the clock, about a twentieth of a second; how many a row is as dear as
+besides its own, and each of its scores where there are several."""
 LEAST_CURVE = 1e-5
 """Curvature of a row whose features are (nearly) zero: slopes come from differences divided by it."""
+
+
+class SweepKernels(Protocol):
+    """Compiled for one loss and one way to store rows."""
+
+    @property
+    def rounds(self) -> Callable[..., tuple[int, int]]:
+        """Sweeps, one after the other."""
+        ...
+
+    @property
+    def visit(self) -> Callable[..., int]:
+        """One sweep."""
+        ...
 
 
 class ShuffledRows:
@@ -61,6 +84,40 @@ class ShuffledRows:
         self._margin = np.full(1, np.inf)
         self._known = False
         """Whether every row has a score at which its slope is one."""
+
+    def _rounds(
+        self, kernels: SweepKernels, sums: Array, others: tuple[Any, ...], width: int, check: Check
+    ) -> tuple[int, int]:
+        """`kernels.rounds` on the open rows, with looks at the clock; what is left in `_kept`, and the visits.
+
+        Others are the last arguments of `kernels.visit`, `width` the scores of a row. A check that raises leaves slopes
+        and weights that belong together, but not which rows are open.
+        """
+        rows, known = self._open, self._known
+        limit = (ROUND if self.shares == 1 else SHARED_ROUND) * self._present.size
+        each = PER_ROW + nnz_of(self.map.X) / max(1, self.map.rows)
+        size = max(1, int(ENTRIES / (each * width * (PER_PAIR if width > 1 else 1.0))))
+        check()
+        if rows.size <= size:
+            arrays = (self._matrix, rows, self._order, self._kept, limit, known, self._random, CAUTION, sums)
+            return kernels.rounds(*arrays, self._margin, *others)
+        visited, count = 0, rows.size
+        self._kept[:count] = rows
+        while count and visited < limit:
+            dual_order.shuffle_blocks(self._kept[:count], self._order, self._random)
+            visited, left, parts = visited + count, 0, np.zeros(2)
+            for first in range(0, count, size):
+                check()
+                some = self._order[first : min(first + size, count)]
+                free = self._kept[left:]
+                left += kernels.visit(some, free, self._margin[0], known, sums, self._matrix, *others)
+                parts += sums
+            sums[:] = parts
+            if not known:
+                return left, visited
+            self._margin[0] = CAUTION * np.sqrt(sums[DRIFT] / count)
+            count = left
+        return count, visited
 
     def reopen(self) -> None:
         """As of `AscentRows`."""

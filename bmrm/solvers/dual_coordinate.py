@@ -13,6 +13,8 @@ Bartlett, "Exponentiated gradient algorithms for conditional random fields and m
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +41,7 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
+from bmrm.solvers.budget import Stop
 from bmrm.solvers.certificate import plane_bound
 from bmrm.solvers.monitor import ROUNDING, IterativeSolver, Monitor
 
@@ -178,7 +181,7 @@ class _Run:
         """The whole run."""
         run = self.run
         run.patience = self.options.max_iterations + 1  # evaluations are rare: `_evaluate` counts those in vain
-        with run.iterating():
+        with run.iterating(), self._leaving_well():
             self._sweep_on(warm, slope)
         if run.contradiction is None and run.relative_gap <= self.options.tolerance:
             run.status = Status.CONVERGED
@@ -186,6 +189,18 @@ class _Run:
         if self.ascent is not None:
             details["slope"] = self.ascent.slope()
         return run.solution(self.options.name, details=details)  # type: ignore[attr-defined]
+
+    @contextmanager
+    def _leaving_well(self) -> Iterator[None]:
+        """A run that is cut short has its present point, and what its slopes prove, looked at once more."""
+        try:
+            yield
+        except Stop as stop:
+            if self.ascent is not None and self.visits > 0.0:
+                stop.budget.rest()
+                self.run.untried = self.ascent.weights
+                self._prove(self.ascent)
+            raise
 
     def _sweep_on(self, warm: bool, slope: Scores | None) -> None:
         run = self.run
@@ -245,11 +260,9 @@ class _Run:
         w = ascent.weights
         f = self.scored.map.scores(w)
         objective = self._objective(w, f, ascent.constant)
-        a, b = ascent.plane()
-        bound = self._bound(a, b)
         before, rounding = (run.objective, run.lower_bound), ROUNDING * abs(run.objective)
         run.improve(w, objective)
-        run.raise_bound(bound, 2.0 * abs(b) + abs(bound), norm(w))
+        bound = self._prove(ascent)
         gained = before[0] - run.objective > rounding or run.lower_bound - before[1] > rounding
         self.idle = 0 if gained else self.idle + 1
         ratio = (objective - bound) / self.guess if self.guess > 0.0 else math.inf
@@ -258,6 +271,13 @@ class _Run:
             ascent.reopen()
         else:
             self.caution = min(max(ratio, LEAST_CAUTION), MOST_CAUTION)
+
+    def _prove(self, ascent: DualAscent) -> float:
+        """The bound of the present slopes."""
+        a, b = ascent.plane()
+        bound = self._bound(a, b)
+        self.run.raise_bound(bound, 2.0 * abs(b) + abs(bound), norm(ascent.weights))
+        return bound
 
     def _objective(self, w: Vector, f: Scores, constant: Vector | None = None) -> float:
         """J(w), or J(w, b) for a free intercept b that need not be the best."""

@@ -7,9 +7,10 @@ from scipy.sparse import csr_array
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.losses import LOSSES
-from bmrm.problem import DualSteps, Scored, ability
+from bmrm.problem import DualSteps, Scored, ability, interruptible
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
+from bmrm.risk import dual_stored
 from bmrm.risk.columns import Columns
 from bmrm.risk.dual_balance import zero_of
 from bmrm.risk.intercept import FreeIntercept
@@ -195,3 +196,65 @@ def test_zeros_of_rising_functions():
     assert zero_of(lambda t: np.clip(1e-3 * t + 7.0, -2.0, 2.0) - 1.0) == pytest.approx(-6000.0, rel=1e-9)
     assert zero_of(lambda t: np.tanh(t) + 2.0) is None
     assert zero_of(lambda t: 0.0 * t) == 0.0
+
+
+class Enough(BaseException):
+    """Raised by a check."""
+
+
+def broken_risk(loss, free, bias=False, columns=None):
+    X, y, weights = data(loss)
+    y = np.arange(ROWS) % 3 if loss == "softmax" else y
+    risk = LinearRisk(Dataset.from_arrays(X, y, weights), LOSSES.make(loss), columns=columns, bias=bias)
+    return FreeIntercept(risk) if free else risk
+
+
+def sweep_for_ever(ascent):
+    while True:
+        ascent.sweep()
+
+
+BROKEN = [("hinge", False), ("hinge", True), ("logistic", False), ("softmax", False), ("softmax", True)]
+
+
+@pytest.mark.parametrize("columns", [None, SCALED])
+@pytest.mark.parametrize(("loss", "free"), BROKEN)
+def test_a_sweep_with_looks_at_the_clock_is_the_same_sweep(loss, free, columns, monkeypatch):
+    risk = broken_risk(loss, free, bias=not free, columns=columns)
+    whole = ascend(risk, sweeps=9)
+    monkeypatch.setattr(dual_stored, "ENTRIES", 1000.0)
+    looks = []
+    steps = interruptible(ability(risk, DualSteps), lambda: looks.append(1))
+    parts = steps.ascent(0.0, L2_, seed=1)
+    for k in range(9):
+        parts.sweep()
+        if k % 7 == 6:
+            parts.reopen()
+    assert len(looks) > 18
+    np.testing.assert_array_equal(parts.weights, whole.weights)
+    assert parts.plane()[1] == whole.plane()[1]
+
+
+@pytest.mark.parametrize("after", [3, 17, 40])
+@pytest.mark.parametrize(("loss", "free"), BROKEN)
+def test_a_sweep_that_is_broken_off_leaves_a_dual_point(loss, free, after, monkeypatch):
+    monkeypatch.setattr(dual_stored, "ENTRIES", 1000.0)
+    risk = broken_risk(loss, free, bias=not free, columns=SCALED)
+    left = after
+
+    def check():
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Enough
+
+    ascent = interruptible(ability(risk, DualSteps), check).ascent(0.0, L2_, seed=1)
+    with pytest.raises(Enough):
+        sweep_for_ever(ascent)
+    best = LineSearchBundle(tolerance=1e-9).minimize(risk, L2(L2_))
+    a, b = ascent.plane()
+    assert bound((a, b)) <= best.objective * (1.0 + 1e-9)
+    if after > 3:  # the first sweep is over: before that there is the infimum only
+        np.testing.assert_allclose(ascent.weights, -a / L2_, atol=1e-12)
+    if after == 40:
+        assert bound((a, b)) > 0.5 * best.objective
