@@ -108,8 +108,7 @@ def _predict(group: Group, arguments: argparse.Namespace) -> int:
     model = load_model(arguments.model)
     data = _read(arguments, model)
     result = model.predict(data) if arguments.labels else model.decision_function(data)
-    rows = result.tolist()
-    lines: Iterator[str] = (" ".join(map(_text, row)) if isinstance(row, list) else _text(row) for row in rows)
+    lines = _lines(result)
     if model.reader is not None and data.targets.groups is not None:
         lines = _spaced(lines, data.targets.groups.tolist())
     if arguments.out is None:
@@ -120,6 +119,22 @@ def _predict(group: Group, arguments: argparse.Namespace) -> int:
         for line in lines:
             stream.write(f"{line}\n".encode())
     return 0
+
+
+def _lines(result: Any) -> Iterator[str]:
+    """A line for each row: a number, several of them, a label, or a set of labels with commas between."""
+    import numpy as np
+
+    if isinstance(result, list):
+        return (",".join(map(_text, sorted(row))) for row in result)
+    if not isinstance(result, np.ndarray):
+        result = result.toarray()
+    if result.dtype.kind == "M":
+        return iter(np.datetime_as_string(result).tolist())
+    if result.dtype.kind == "m":
+        return (str(value) for value in result)
+    rows = result.tolist()
+    return (" ".join(map(_text, row)) if isinstance(row, list) else _text(row) for row in rows)
 
 
 def _spaced(lines: Iterable[str], groups: Sequence[int]) -> Iterator[str]:

@@ -33,7 +33,7 @@ def fit(
     groups: Any = None,
     bias: str = "none",
     scale: str = "none",
-    positive_label: float | str | None = None,
+    positive_label: Any = None,
     threads: int | None = None,
     callback: Callback | None = None,
     **options: Any,
@@ -44,7 +44,8 @@ def fit(
     ----------
     X : array, scipy.sparse matrix, `Csr` or data frame of pandas or polars, (rows, features), finite; float32 stays
         float32. Not changed. The names of a frame's columns stay with the model, which finds them in other frames.
-    y : (rows,) labels (numbers or text) or numbers, as the loss wants them.
+    y : (rows,) labels or numbers, as the loss wants them: of any type of numbers, text, truth values, times. Predicted
+        labels have the same type.
     loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance.
     regularizer : likewise, `bmrm.L2(1e-4)` say.
     solver : likewise.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.label_types import shown_label, stored
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Csr
 from bmrm.data.raw import Raw, nothing
@@ -196,7 +197,7 @@ def weighted(data: Dataset, path: str, group: Group) -> Dataset:
     return mine
 
 
-def positive_last(summary: Summary, positive: float | str | None) -> Summary:
+def positive_last(summary: Summary, positive: Any) -> Summary:
     """The summary with `positive` as the second of its two labels; as it is where None."""
     if positive is None:
         return summary
@@ -204,9 +205,10 @@ def positive_last(summary: Summary, positive: float | str | None) -> Summary:
         raise InputError(
             f"data.positive_label is {positive!r}, which needs two labels; there are {len(summary.labels)}"
         )
-    if positive not in summary.labels:
-        known = " and ".join(map(repr, summary.labels))
-        raise InputError(f"data.positive_label is {positive!r}, but the labels are {known}")
-    if summary.labels[1] == positive:
+    coded = positive if isinstance(positive, str) else stored(np.array([positive]), "positive_label")[0][0].item()
+    if coded not in summary.labels:
+        known = " and ".join(shown_label(label, summary.dtype) for label in summary.labels)
+        raise InputError(f"data.positive_label is {positive!r:.60}, but the labels are {known}")
+    if summary.labels[1] == coded:
         return summary
     return replace(summary, labels=summary.labels[::-1], counts=summary.counts[::-1])

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
 from bmrm.data.files import whole_file
+from bmrm.data.label_types import is_whole, stored
+from bmrm.data.labels import in_form
 from bmrm.data.layout import Alike, Layout, aligned
 from bmrm.data.matrix import Csr, with_columns
 from bmrm.data.reading import Source, scan
@@ -50,7 +52,8 @@ class Model:
     ----------
     weights : (dim,), or (dim, scores) for several scores per row; in the space of the raw features.
     intercept : (scores,); zeros where none was learned.
-    labels : the user's own labels in score order (of two, the second is positive); empty for regression.
+    labels : the user's own labels in score order (of two, the second is positive), in the type that they had; empty for
+        regression.
     header : what the file says besides: loss and regularizer with parameters, objective, lower bound, status, ...
     row_scale : "none", or "unit_norm": rows are divided by their Euclidean norm first (rows of zeros stay).
     solution : how it was found; None for a model read from a file.
@@ -82,6 +85,15 @@ class Model:
     def reader(self) -> TextReader | None:
         """Where features are text, how files become rows; None where they have numbers."""
         return None if self.layout is None else self.layout.text
+
+    @property
+    def label_codes(self) -> list[Any]:
+        """The labels as losses see them: numbers or text."""
+        if not self.labels.size:
+            return []
+        codes, dtype = stored(self.labels)
+        plain: list[Any] = (codes.astype(np.int64) if is_whole(dtype) else codes).tolist()
+        return plain
 
     @property
     def loss(self) -> Loss:
@@ -120,8 +132,11 @@ class Model:
         )
         return scores_of(data, self.weights, self.intercept)
 
-    def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
-        """Labels, or numbers for regression: what the loss makes of the scores; shape (rows,).
+    def predict(self, X: Any, groups: Any = None) -> Any:
+        """Labels in the type that they had, or numbers for regression: what the loss makes of the scores; (rows,).
+
+        Sets of labels come as they came in the training: a list of sets, or a matrix of 0 and 1 (rows, labels), dense
+        or sparse.
 
         Parameters
         ----------
@@ -132,10 +147,17 @@ class Model:
             groups = X.targets.groups
         return self.predict_scores(self.decision_function(X), groups)
 
-    def predict_scores(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[Any]:
+    def predict_scores(self, scores: NDArray[np.float64], groups: Any = None) -> Any:
         """As `predict`, from scores."""
         checked = None if groups is None else check_groups(groups, scores.shape[0])
-        return predictions(self.loss, scores, self.labels, self.arrays, checked)
+        sets = self.header.get("sets")
+        if hasattr(self.loss, "moments") and (sets is None or "threshold" not in self.arrays):
+            raise InputError(
+                "this model (a checkpoint, or of an older version) has no threshold that tells which labels a row has; "
+                "its scores (decision_function) rank them"
+            )
+        predicted = predictions(self.loss, scores, self.labels, self.arrays, checked)
+        return predicted if sets is None else in_form(predicted, self.labels, **sets)
 
     def read(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Dataset:
         """The rows of a file as this model wants them: columns by their names, or numbered from 0 or 1 as in the
@@ -248,7 +270,8 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
     checks = (
         (weights.dtype == np.float64 and weights.ndim in (1, 2), "weights are not a float64 vector or matrix"),
         (intercept.dtype == np.float64 and intercept.shape == (scores,), f"intercept is not {scores} float64 numbers"),
-        (labels.dtype.kind in "fU" and labels.ndim == 1, "labels are neither numbers nor text"),
+        (labels.dtype.kind in "fUiubmM" and labels.ndim == 1, "labels are neither numbers nor text"),
+        (_all_there(labels), "labels that are missing"),
         (weights.shape[:1] == (header["dimension"],), f"dimension {header['dimension']} is not that of the weights"),
         (bool(np.isfinite(weights).all() and np.isfinite(intercept).all()), "weights that are not finite"),
         (header.get("row_scale", "none") in ROW_SCALES, f"unknown row_scale {header.get('row_scale')!r}"),
@@ -260,6 +283,12 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
             raise InputError(f"{path}: not a model file: {complaint}")
     row_scale = header.get("row_scale", "none")
     return Model(weights, intercept, labels, header, row_scale, None, loss, arrays, _layout(path, header, members))
+
+
+def _all_there(labels: NDArray[Any]) -> bool:
+    if labels.dtype.kind in "mM":
+        return not np.isnat(labels).any()
+    return labels.dtype.kind != "f" or bool(np.isfinite(labels).all())
 
 
 def _layout(path: Path | str, header: Mapping[str, Any], members: Mapping[str, NDArray[Any]]) -> Layout:

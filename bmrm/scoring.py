@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.label_types import is_whole, shown_label
 from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group
@@ -40,14 +41,17 @@ def codes(targets: Targets, labels: Labels, part: str) -> NDArray[np.float64]:
     if isinstance(y, LabelSets) or y.ndim != 1:
         raise InputError(f"{part}: expected one label per row")
     known: NDArray[Any] = np.array(labels)
+    if is_whole(targets.dtype):
+        y = y.astype(np.int64)
     if len(y) and (known.dtype.kind == "U") != (y.dtype.kind == "U"):
-        raise InputError(f"{part}: the label {y[0].item()!r} is not among those of the model, {_listed(labels)}")
+        label = shown_label(y[0].item(), targets.dtype)
+        raise InputError(f"{part}: the label {label} is not among those of the model, {_listed(labels)}")
     order = np.argsort(known)
     found = order[np.minimum(np.searchsorted(known, y, sorter=order), len(known) - 1)]
     strange = known[found] != y if len(y) else np.zeros(0, bool)
     if len(known) == 2 and strange.any():
-        label = y[strange][0].item()
-        raise InputError(f"{part}: the label {label!r} is not among those of the model, {_listed(labels)}")
+        label = shown_label(y[strange][0].item(), targets.dtype)
+        raise InputError(f"{part}: the label {label} is not among those of the model, {_listed(labels)}")
     return np.where(strange, len(known), found).astype(np.float64)
 
 

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
+from bmrm.data.label_types import restored, shown_label
 from bmrm.data.layout import Layout
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.loading import positive_last
+from bmrm.losses.domain import listed
 from bmrm.model import ROW_SCALES, Model, make_header
 from bmrm.mpi.group import Group, together
 from bmrm.mpi.leading import lead
@@ -39,7 +41,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.rehearsal import rehearse, rehearse_map
 from bmrm.risk.scaling import SCALINGS
-from bmrm.scoring import check_labelled, prepared_targets
+from bmrm.scoring import check_labelled, prepared_targets, scores_of
 
 Table = NDArray[np.float64]
 """Weights (features,) or (features, scores per row)."""
@@ -95,6 +97,7 @@ def solve(
             check_labelled(problem.loss, rows, f"data.{part}")
     summary = merged_summary(data.targets, problem.loss, group)
     with together(group):
+        _refuse_third_label(problem.loss, data, summary)
         if problem.bias == "free":
             _refuse_free_intercept(problem.loss)
         summary = positive_last(summary, problem.positive_label)
@@ -135,7 +138,40 @@ def solve(
         return model_of(solution)
 
     with one_thread(problem.threads or group.cores_per_rank):
-        return lead(risk, group, work)
+        model = lead(risk, group, work)
+    return _with_threshold(model, data, problem.loss, summary, group)
+
+
+def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
+    """Raise InputError where these rows have a label beside the two most frequent ones, and two classes are wanted."""
+    if getattr(loss, "task", "") != "binary" or len(summary.labels) <= 2:
+        return
+    frequent = sorted(range(len(summary.labels)), key=lambda k: -summary.counts[k])
+    others = np.array(summary.labels)[sorted(frequent[2:])]
+    there = np.isin(data.targets.y, others)
+    if data.targets.weights is not None:
+        there &= np.asarray(data.targets.weights) != 0.0
+    if not there.any():
+        return
+    row = int(np.argmax(there))
+    label = shown_label(data.targets.y[row].item(), summary.dtype)
+    raise InputError(
+        f"{loss.title}: {len(summary.labels)} labels: {listed(summary.labels, summary.dtype)}; expected two classes;"
+        f" {data.source_of(row)} has the label {label}"
+    )
+
+
+def _with_threshold(model: Model | None, data: Dataset, loss: Any, summary: Summary, group: Group) -> Model | None:
+    """Collective: the model with the threshold by which a loss over sets of labels predicts them."""
+    if not hasattr(loss, "moments"):
+        return model
+    usable = group.broadcast(model is not None and bool(np.isfinite(model.weights).all()))
+    if not usable:
+        return model
+    weights = group.broadcast_array(None if model is None else model.weights)
+    intercept = group.broadcast_array(None if model is None else model.intercept)
+    moments = group.sum(loss.moments(scores_of(data, weights, intercept), data.targets, summary.labels))
+    return None if model is None else replace(model, arrays={**model.arrays, "threshold": loss.threshold(moments)})
 
 
 def solved(
@@ -200,8 +236,10 @@ def _model(
     header = make_header(
         loss=problem.loss, regularizer=problem.regularizer, dimension=weights.shape[0], solution=solution
     )
+    if summary.form:
+        header |= {"sets": {"form": summary.form, "dtype": summary.dtype}}
     row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
-    labels: NDArray[Any] = np.array(summary.labels) if summary.labels else np.empty(0)
+    labels = restored(summary.labels, summary.dtype if summary.form in ("", "sets") else "int64")
     return Model(
         weights.copy(), np.atleast_1d(shifted), labels, header, row_scale, solution, problem.loss, arrays, layout
     )

@@ -186,7 +186,7 @@ def measure_parts(
     model: Model | None, loss: Any, parts: Mapping[str, Dataset], group: Group
 ) -> dict[str, dict[str, float | None]]:
     """Collective: the loss's measures of every part; {} but on rank 0. Rows must be scaled as the model wants them."""
-    labels = group.broadcast(None if model is None else model.labels.tolist())
+    labels = group.broadcast(None if model is None else model.label_codes)
     weights = group.broadcast_array(None if model is None else model.weights)
     intercept = group.broadcast_array(None if model is None else model.intercept)
     arrays = None if model is None else model.arrays
@@ -214,9 +214,9 @@ def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
     """The measures of the model's loss on rows with targets."""
     loss = model.loss
     check_labelled(loss, data, "data")
-    y = prepared_targets(loss, data.targets, model.labels.tolist(), "data")
+    y = prepared_targets(loss, data.targets, model.label_codes, "data")
     scores, t = model.decision_function(data), data.targets
-    labels = model.labels.tolist()
+    labels = model.label_codes
     values = measure(scores, y, t.weights, loss, len(labels), groups=t.groups, arrays=model.arrays, labels=labels)
     assert values is not None
     return values

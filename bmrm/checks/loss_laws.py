@@ -291,6 +291,10 @@ def _predictions(case: Case) -> Iterator[Violation]:
     found = np.asarray(case.predict(case.generic_scores(case.seed), labels))
     if found.shape[:1] != (case.rows,):
         yield Violation("predictions", "", np.inf, f"predict gave shape {found.shape} for {case.rows} rows")
+    elif case.loss.task == "multilabel":  # truth values: whether a row has a label
+        if found.dtype != np.bool_ or found.shape != (case.rows, len(labels)):
+            said = f"predict gave {found.dtype} of shape {found.shape}, expected truth values (rows, labels)"
+            yield Violation("predictions", "", np.inf, said)
     elif not labels and case.loss.task != "novelty":
         if not np.isfinite(found).all():
             yield Violation("predictions", "", np.inf, "predict gave numbers that are not finite")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_text
 from bmrm.data.formats import formats
+from bmrm.data.label_types import stored
 from bmrm.data.layout import Alike, Layout, shown_names
 from bmrm.data.raw import Raw
 from bmrm.data.shares import row_share
@@ -22,6 +25,7 @@ from bmrm.problem import InputError, Targets
 from bmrm.registry import nearest, parameter
 
 _DELIMITERS = ",;\t"
+_INTEGER = re.compile(r"[-+]?[0-9]+$")
 
 
 @formats.register("csv")
@@ -90,6 +94,8 @@ class _Table:
         if len(set(self.label)) < len(self.label):
             raise InputError(f"{path}: a label column is named twice in {options.label}")
         self.features = [k for k in range(self.width) if k not in self.label]
+        if not self.features:
+            raise InputError(f"{path}: no columns beside the labels, expected at least one feature")
         if not headed:
             self._add(line, first)
         for line, fields in records:
@@ -105,7 +111,8 @@ class _Table:
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
             self._refuse(self.lines[int(row)], self.features[int(column)], str(X[row, column]))
-        return Dataset(X.copy(), Targets(self._targets()), self._layout(), bool(self.label))
+        y, dtype = self._targets()
+        return Dataset(X.copy(), Targets(y, dtype=dtype), self._layout(), bool(self.label))
 
     def _layout(self) -> Layout:
         """What reads other files alike."""
@@ -178,20 +185,25 @@ class _Table:
     def _refuse(self, line: int, column: int, field: str) -> None:
         raise InputError(f"{self.path}, line {line}, column {self.names[column]!r}: {field}, expected a finite number")
 
-    def _targets(self) -> Any:
+    def _targets(self) -> tuple[NDArray[Any], str]:
+        """Labels and their type: integers, where all are written as such, else numbers, else text."""
         if not self.label:
-            return np.zeros(self.rows)
+            return np.zeros(self.rows), ""
         if len(self.label) == 1 and not all(_is_number(label) for (label,) in self.labels):
             missing = next((k for k, (label,) in enumerate(self.labels) if not label), None)
             if missing is not None:
                 raise InputError(f"{self.path}, line {self.lines[missing]}: the label is missing")
-            return np.array([label for (label,) in self.labels], dtype=np.str_)
+            return np.array([label for (label,) in self.labels], dtype=np.str_), ""
         for line, labels in zip(self.lines, self.labels, strict=True):
             for column, label in zip(self.label, labels, strict=True):
                 if not _is_number(label) or not math.isfinite(float(label)):
                     self._refuse(line, column, str(float(label)) if _is_number(label) else repr(label))
+        if len(self.label) == 1 and all(_INTEGER.match(label) for (label,) in self.labels):
+            whole = [int(label) for (label,) in self.labels]
+            if min(whole) >= -(2**63) and max(whole) < 2**63:
+                return stored(np.array(whole, np.int64))
         numbers = np.array([[float(label) for label in labels] for labels in self.labels])
-        return numbers[:, 0] if len(self.label) == 1 else numbers
+        return (numbers[:, 0] if len(self.label) == 1 else numbers), ""
 
 
 def _is_number(field: str) -> bool:

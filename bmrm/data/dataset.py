@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.frames import is_frame, names_of, values_of
+from bmrm.data.label_types import as_listed, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, shown
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of, with_columns
@@ -26,12 +28,14 @@ class Dataset:
     targets : labels or numbers `y`, sample weights and groups, one of each per row.
     layout : how the rows came about, names of the columns among it; None where nothing is known of that.
     labelled : whether `targets.y` was given; where not, it is 0.
+    sources : the files that the rows are from, in their order, and how many are from each; empty where there are none.
     """
 
     X: Matrix
     targets: Targets
     layout: Layout | None = None
     labelled: bool = True
+    sources: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         if self.X.shape[0] != self.targets.rows:
@@ -57,9 +61,17 @@ class Dataset:
         """Stored entries of `X`; rows times features where it is dense."""
         return nnz_of(self.X)
 
+    def source_of(self, row: int) -> str:
+        """Where a row is from, for messages: a file, or its number where there is none."""
+        for name, rows in self.sources:
+            if row < rows:
+                return name
+            row -= rows
+        return f"row {row}"
+
     def part(self, start: int, stop: int) -> Dataset:
         """The rows [start, stop), as views."""
-        return replace(self, X=part_of(self.X, start, stop), targets=self.targets.part(start, stop))
+        return replace(self, X=part_of(self.X, start, stop), targets=self.targets.part(start, stop), sources=())
 
     def select(self, rows: NDArray[np.integer[Any]]) -> Dataset:
         """A copy of the chosen rows, in the order given."""
@@ -68,7 +80,7 @@ class Dataset:
         weights = None if t.weights is None else t.weights[rows]
         groups = None if t.groups is None else t.groups[rows]
         chosen = X.select(rows) if isinstance(X, Csr) else X[rows]
-        return replace(self, X=chosen, targets=Targets(y, weights, groups))
+        return replace(self, X=chosen, targets=Targets(y, weights, groups, t.dtype), sources=())
 
     def with_features(self, features: int) -> Dataset:
         """The same rows with columns of zeros added; fewer columns than there are is an InputError."""
@@ -87,9 +99,11 @@ class Dataset:
         ----------
         X : (rows, features): array-like of numbers (float32 stays, all else becomes float64), any scipy.sparse matrix
             (duplicates are summed), or a data frame of pandas or polars, whose names of columns are kept. All finite.
-        y : (rows,) numbers or strings, (rows, outputs) numbers, or `LabelSets`; None means 0 for every row.
+        y : (rows,) labels (numbers, strings, truth values, times) or numbers; (rows, outputs) numbers; or a set of
+            labels per row, as a list of sets, `LabelSets` or a matrix of 0 and 1, dense or sparse. None means 0 for
+            every row. Predicted labels have the type of these.
         weights : (rows,) finite, >= 0, not all 0; None means 1 for every row.
-        groups : (rows,) integers; None means no groups.
+        groups : (rows,) integers or text; None means no groups.
 
         Raises
         ------
@@ -97,14 +111,17 @@ class Dataset:
             Naming the array, and the row and column where there is one.
         """
         matrix, names = named_matrix(X)
+        if matrix.shape[1] == 0:
+            raise InputError(f"X has shape {tuple(matrix.shape)}, expected at least one column")
         rows = int(matrix.shape[0])
-        labels = np.zeros(rows) if y is None else check_labels(y, rows)
+        labels, dtype = (np.zeros(rows), "") if y is None else check_labels(y, rows)
         return cls(
             matrix,
             Targets(
                 labels,
                 None if weights is None else check_weights(weights, rows),
                 None if groups is None else check_groups(groups, rows),
+                dtype,
             ),
             None if names is None else Layout(features=matrix.shape[1], names=names),
             y is not None,
@@ -127,7 +144,7 @@ def check_matrix(X: Any, names: Sequence[str] | None = None) -> Matrix:
         if len(X.shape) != 2:
             raise InputError(f"X has shape {tuple(X.shape)}, expected (rows, features)")
         return _finite_csr(Csr.from_scipy(X)).without_unit_values()
-    dense = np.asarray(X)
+    dense = _array(X, "X")
     if dense.ndim != 2:
         raise InputError(f"X has shape {dense.shape}, expected (rows, features)")
     if np.iscomplexobj(dense):
@@ -141,30 +158,68 @@ def check_matrix(X: Any, names: Sequence[str] | None = None) -> Matrix:
     return np.ascontiguousarray(dense)
 
 
-def check_labels(y: Any, rows: int) -> Any:
-    """`y` as float64, as strings or as `LabelSets`, one entry per row."""
+def check_labels(y: Any, rows: int) -> tuple[Any, str]:
+    """`y` as float64, int64, strings or `LabelSets`, one entry per row, and the name of the type of its labels."""
     if isinstance(y, LabelSets):
         _check_length("y", len(y), rows)
-        return y
-    array = np.asarray(y)
+        return y, y.dtype
+    if hasattr(y, "tocsr") and hasattr(y, "nnz"):
+        _check_length("y", y.shape[0], rows)
+        sets = LabelSets.from_matrix(y.tocsr(), "sparse")
+        return sets, sets.dtype
+    if _has_sets(y):
+        sets = LabelSets.from_rows(y)
+        _check_length("y", len(sets), rows)
+        return sets, sets.dtype
+    array = _array(y.to_numpy() if is_frame(y) else y, "y")
+    if isinstance(y, (list, tuple)) and array.ndim == 1 and array.dtype.kind in "Uf":
+        array = as_listed(y, array)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim not in (1, 2):
         raise InputError(f"y has shape {array.shape}, expected ({rows},) or ({rows}, outputs)")
     _check_length("y", array.shape[0], rows)
-    if array.ndim == 1 and (array.dtype.kind == "U" or _all_strings(array)):
-        return array.astype(np.str_)
+    if array.ndim == 1:
+        array, dtype = stored(array)
+        if array.dtype.kind in "Ui":
+            return array, dtype
     numbers = _to_float64(array, "y")
     if not _all_finite(numbers):
         place = np.argwhere(~np.isfinite(numbers))[0]
         where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
         raise InputError(f"y: {where} is {numbers[tuple(place)]}, expected a finite number")
-    return np.ascontiguousarray(numbers)
+    if array.ndim == 2:
+        dtype = array.dtype.name if array.dtype.kind in "iubf" else ""
+    return np.ascontiguousarray(numbers), dtype
+
+
+def _has_sets(y: Any) -> bool:
+    """Whether the first row is a set."""
+    if isinstance(y, np.ndarray) and y.dtype != np.object_:
+        return False
+    try:
+        return isinstance(next(iter(y), None), (set, frozenset))
+    except TypeError:
+        return False
+
+
+def _array(values: Any, name: str) -> NDArray[Any]:
+    """`np.asarray`; InputError for lists of different lengths, naming the first row that differs."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        lengths = [len(row) if hasattr(row, "__len__") else 0 for row in values]
+        row = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
+        if row is None:
+            raise InputError(f"{name}: {error}") from error
+        raise InputError(
+            f"{name}: row {row} has {lengths[row]} entries, row 0 has {lengths[0]}; expected rows of one length"
+        ) from error
 
 
 def check_weights(weights: Any, rows: int) -> Vector:
     """Sample weights as float64, finite, >= 0 and (where there are rows) not all 0."""
-    array = _to_float64(np.asarray(weights), "weights")
+    array = _to_float64(_array(weights, "weights"), "weights")
     if array.ndim != 1:
         raise InputError(f"weights have shape {array.shape}, expected ({rows},)")
     _check_length("weights", array.shape[0], rows)
@@ -177,18 +232,25 @@ def check_weights(weights: Any, rows: int) -> Vector:
 
 
 def check_groups(groups: Any, rows: int) -> NDArray[np.int64]:
-    """Groups as int64, one per row."""
-    array = np.asarray(groups)
+    """Groups as int64, one per row; text becomes 63 bits of its hash, the same on every rank."""
+    array = _array(groups, "groups")
     if array.ndim != 1:
         raise InputError(f"groups have shape {array.shape}, expected ({rows},)")
     _check_length("groups", array.shape[0], rows)
     if array.dtype.kind in "iub":
         return np.ascontiguousarray(array, np.int64)
+    if array.dtype.kind in "UOT" and array.size and all(isinstance(group, str) for group in array.tolist()):
+        names, place = np.unique(array.astype(np.str_), return_inverse=True)
+        return np.array([_hashed(name) for name in names.tolist()], np.int64)[place.reshape(-1)]
     numbers = _to_float64(array, "groups")
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers == np.round(numbers)) & (np.abs(numbers) < 2.0**63)))
     if bad.size:
         raise InputError(f"groups: row {bad[0]} is {array[bad[0]]}, expected an integer")
     return numbers.astype(np.int64)
+
+
+def _hashed(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
 
 
 def _finite_csr(matrix: Csr) -> Csr:
@@ -205,10 +267,6 @@ def _all_finite(array: NDArray[Any]) -> bool:
     # The sum is finite where every term is, unless it overflows: a cheap first look without a temporary.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(array.sum(dtype=np.float64))) or bool(np.isfinite(array).all())
-
-
-def _all_strings(array: NDArray[Any]) -> bool:
-    return array.dtype.kind in "OT" and array.size > 0 and all(isinstance(value, str) for value in array)
 
 
 def _to_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:

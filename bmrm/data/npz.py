@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes
 from bmrm.data.formats import formats
+from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import MOST_COLUMNS, Csr
@@ -127,11 +127,13 @@ def _label_sets(arrays: dict[str, NDArray[Any]]) -> LabelSets:
     if "label_indptr" not in arrays:
         raise InputError("labels is there, but label_indptr is missing")
     indptr, labels = _integers(arrays, "label_indptr"), arrays["labels"]
-    if labels.ndim != 1 or labels.dtype.kind not in "fiub":
-        raise InputError(f"labels are {labels.dtype} of shape {labels.shape}, expected a list of numbers")
+    if labels.ndim != 1 or labels.dtype.kind not in "fiubU":
+        raise InputError(f"labels are {labels.dtype} of shape {labels.shape}, expected a list of numbers or texts")
     if indptr.size == 0 or indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] != labels.size:
         raise InputError(f"label_indptr does not rise from 0 to the {labels.size} labels")
-    return LabelSets.from_rows(labels[a:b] for a, b in pairwise(indptr))
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InputError("labels: a label is not finite")
+    return LabelSets.from_ends(indptr, *stored(labels, "labels"))
 
 
 def _integers(arrays: dict[str, NDArray[Any]], key: str) -> NDArray[np.int64]:

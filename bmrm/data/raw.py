@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.labels import LabelSets
+from bmrm.data.label_types import is_whole
+from bmrm.data.labels import LabelSets, joined
 from bmrm.data.layout import Layout, aligned
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of, renumbered
 from bmrm.problem import InputError, Targets, Vector
+from bmrm.problem.loss import common_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +93,7 @@ class Raw:
             move = self.first - first
             indices = X.indices + np.int32(move) if move else X.indices
             data = replace(data, X=Csr(X.indptr, indices, X.values, found))
+        data = replace(data, sources=data.sources or ((self.origin, data.rows),))
         return data.with_features(found if features is None else features)
 
     def own_vocabulary(self) -> Vocabulary:
@@ -117,9 +121,10 @@ class Raw:
             X = Csr(X.indptr[start : stop + 1] - first, X.indices[first:last].copy(), values, X.columns)
         else:
             X = X[start:stop].copy()
-        y = LabelSets.from_rows(t.y) if isinstance(t.y, LabelSets) else t.y.copy()
-        targets = Targets(y, _copy(t.weights), _copy(t.groups))
-        return replace(self, data=replace(self.data, X=X, targets=targets))
+        y = joined([t.y]) if isinstance(t.y, LabelSets) else t.y.copy()
+        targets = Targets(y, _copy(t.weights), _copy(t.groups), t.dtype)
+        data = replace(self.data, X=X, targets=targets, sources=((self.origin, stop - start),))
+        return replace(self, data=data)
 
 
 def from_one(extent: Vector) -> bool:
@@ -148,7 +153,8 @@ def join(raws: Sequence[Raw], origin: str) -> Raw:
         raise InputError(f"{without}: no labels, but other files of {origin} have some")
     found = [raw.smallest for raw in raws if raw.smallest is not None]
     X = _join_matrices([raw.data.X for raw in raws], origin, raws[0].first is not None)
-    data = Dataset(X, _join_targets(raws, origin), named, raws[0].data.labelled)
+    sources = tuple(source for raw in raws for source in raw.data.sources or ((raw.origin, raw.data.rows),))
+    data = Dataset(X, _join_targets(raws, origin), named, raws[0].data.labelled, sources)
     return Raw(data, origin, min(found, default=None), raws[0].first)
 
 
@@ -204,12 +210,18 @@ def _join_targets(raws: Sequence[Raw], origin: str) -> Targets:
     }
     if len(kinds) > 1:
         raise InputError(f"{origin}: labels of different kinds (numbers, text, several numbers) in different files")
-    y: Any
-    if isinstance(targets[0].y, LabelSets):
-        y = LabelSets.from_rows(row for t in targets for row in t.y)
-    else:
-        y = np.concatenate([t.y for t in targets])
-    return Targets(y, _join_all([t.weights for t in targets]), _join_all([t.groups for t in targets]))
+    sets: list[Any] = [t.y for t in targets if isinstance(t.y, LabelSets)]
+    y: Any = joined(sets) if sets else _joined_labels(targets)
+    dtypes = [t.dtype for t in targets if t.rows]
+    dtype = functools.reduce(common_type, dtypes) if dtypes else ""
+    return Targets(y, _join_all([t.weights for t in targets]), _join_all([t.groups for t in targets]), dtype)
+
+
+def _joined_labels(targets: Sequence[Targets]) -> NDArray[Any]:
+    """The labels one after another, int64 where some are and all are whole."""
+    kinds = {t.y.dtype.kind for t in targets}
+    whole = "i" in kinds and all(t.y.dtype.kind == "i" or is_whole(t.dtype) for t in targets)
+    return np.concatenate([t.y.astype(np.int64) if whole else t.y for t in targets])
 
 
 def _join_all(arrays: Sequence[NDArray[Any] | None]) -> Any:

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import compression, open_bytes
 from bmrm.data.formats import formats
+from bmrm.data.label_types import type_of_numbers
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Csr
@@ -156,9 +157,10 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
                 state[kernel.PLACE] = end + 1
     rows, entries, labels = (int(state[k]) for k in (kernel.ROWS, kernel.ENTRIES, kernel.LABELS))
     columns.trim(rows, entries, labels)
-    y: Any = columns.labels
+    y: Any
+    y, label_type = columns.typed_labels()
     if options.multilabel:
-        y = _as_sets(columns.label_ends, columns.labels)
+        y = LabelSets.from_ends(columns.label_ends, y, label_type)
     X = Csr(
         columns.indptr,
         columns.indices,
@@ -168,7 +170,7 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
     groups = columns.groups if rows and int(state[kernel.GROUPED]) == rows else None
     smallest = int(state[kernel.SMALLEST]) if entries else None
     layout = Layout(formats.describe(options))
-    return Raw(Dataset(X, Targets(y, None, groups), layout), str(path), smallest, first)
+    return Raw(Dataset(X, Targets(y, None, groups, label_type), layout), str(path), smallest, first)
 
 
 def _without_labels(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
@@ -179,7 +181,7 @@ def _without_labels(path: Path, options: Svmlight, start: int, stop: int | None)
     if ends[-1]:
         line = next(number for number, token in _first_tokens(path) if b":" not in token)
         raise InputError(f"{path}, line {line}: a label, but the first row has none")
-    targets = replace(raw.data.targets, y=np.zeros(raw.data.rows))
+    targets = replace(raw.data.targets, y=np.zeros(raw.data.rows), dtype="")
     layout = Layout(formats.describe(options))
     return replace(raw, data=replace(raw.data, targets=targets, layout=layout, labelled=False))
 
@@ -203,6 +205,8 @@ class _Columns:
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
+        self.exact: dict[int, int] = {}
+        """Labels that float64 does not hold, by their places."""
         self._allocate(0, 0, 0)
 
     def _allocate(self, rows: int, entries: int, labels: int) -> None:
@@ -237,6 +241,18 @@ class _Columns:
         for array, length in zip(self.arrays(), (rows + 1, entries, entries, rows + 1, labels, rows), strict=True):
             array.resize(length, refcheck=False)
 
+    def typed_labels(self) -> tuple[NDArray[Any], str]:
+        """The labels and their type; int64 where one of them is an integer that float64 does not hold."""
+        big = list(self.exact)
+        others = np.delete(self.labels, big) if big else self.labels
+        dtype = type_of_numbers(others) if len(others) else "int64" if big else ""
+        if not big or not dtype:
+            return self.labels, dtype
+        whole = np.zeros(len(self.labels), np.int64)
+        whole[np.setdiff1d(np.arange(len(whole)), big)] = others
+        whole[big] = [self.exact[place] for place in big]
+        return whole, dtype
+
     def put(self, row: Row | None, first: int, state: NDArray[np.int64]) -> None:
         """Add a line that the kernel has left to Python."""
         from bmrm.kernels import svmlight as kernel
@@ -248,6 +264,7 @@ class _Columns:
         self.indices[entry:entries] = np.array(row.indices, np.int64) - first
         self.values[entry:entries] = row.values
         self.labels[label:labels] = row.labels
+        self.exact |= {label + k: one for k, one in enumerate(row.labels) if isinstance(one, int)}
         self.groups[at] = 0 if row.group is None else row.group
         self.indptr[at + 1], self.label_ends[at + 1] = entries, labels
         state[kernel.ROWS], state[kernel.ENTRIES], state[kernel.LABELS] = at + 1, entries, labels
@@ -284,17 +301,6 @@ def _blocks(file: IO[bytes], start: int, stop: int | None) -> Iterator[tuple[NDA
             offset += cut
         kept = filled - cut
         buffer[:kept] = buffer[cut:filled]
-
-
-def _as_sets(ends: NDArray[np.int64], labels: NDArray[np.float64]) -> LabelSets:
-    """Sorted sets of the labels of each row."""
-    row = np.repeat(np.arange(ends.shape[0] - 1), np.diff(ends))
-    order = np.lexsort((labels, row))
-    row, labels = row[order], labels[order]
-    new = np.ones(labels.shape[0], bool)
-    new[1:] = (row[1:] != row[:-1]) | (labels[1:] != labels[:-1])
-    counts = np.bincount(row[new], minlength=ends.shape[0] - 1)
-    return LabelSets(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int64), labels[new])
 
 
 def _line_at(path: Path, place: int) -> int:

@@ -10,12 +10,15 @@ import sys
 from typing import NamedTuple
 
 MOST_INDEX = 2**31 - 1
+EXACT = 2.0**53
+"""Up to here float64 holds every integer."""
 
 
 class Row(NamedTuple):
     """One parsed line."""
 
     labels: list[float]
+    """Integers that float64 does not hold are Python's."""
     group: int | None
     indices: list[int]
     values: list[float]
@@ -46,9 +49,7 @@ def parse_line(
         first = tokens.pop(0)
         if b"," in first and not multilabel:
             raise ValueError(f"label {_shown(first)}, expected one number (several labels need multilabel: true)")
-        labels = [
-            _number(token, "label", sys.float_info.max) for token in (first.split(b",") if multilabel else [first])
-        ]
+        labels = [_label(token) for token in (first.split(b",") if multilabel else [first])]
     group = None
     if tokens and tokens[0].startswith(b"qid"):
         head, colon, text = tokens.pop(0).partition(b":")
@@ -75,6 +76,14 @@ def parse_line(
         indices.append(index)
         before = index
     return Row(labels, group, indices, values)
+
+
+def _label(token: bytes) -> float:
+    """A number; an integer where only that is exact."""
+    number = _number(token, "label", sys.float_info.max)
+    if EXACT < abs(number) < 2.0**63 and token.lstrip(b"+-").isdigit():
+        return int(token)
+    return number
 
 
 def _number(token: bytes, what: str, limit: float) -> float:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import compressed_like_its_name, whole_file
+from bmrm.data.label_types import restored_rows
 from bmrm.data.labels import LabelSets
 from bmrm.data.matrix import Csr
-from bmrm.problem import InputError
+from bmrm.problem import InputError, Targets
 
 _ROWS_AT_A_TIME = 4096
 
@@ -33,7 +34,8 @@ def write_svmlight(path: str | PathLike[str], data: Dataset, *, one_based: bool 
     targets = data.targets
     if targets.weights is not None:
         raise InputError(f"{path}: svmlight text holds no sample weights; write them to a file of their own")
-    if not isinstance(targets.y, LabelSets) and (targets.y.dtype.kind == "U" or targets.y.ndim != 1):
+    y = targets.y
+    if y.labels.dtype.kind == "U" if isinstance(y, LabelSets) else (y.dtype.kind == "U" or y.ndim != 1):
         raise InputError(f"{path}: svmlight text holds one number per row or sets of labels, not text or vectors")
     with compressed_like_its_name(path) as file:
         for start in range(0, data.rows, _ROWS_AT_A_TIME):
@@ -57,7 +59,7 @@ def _lines(data: Dataset, first: int, path: str | PathLike[str]) -> Iterator[str
 def _label(y: Any, row: int) -> str:
     if isinstance(y, LabelSets):
         return ",".join(_text(label) for label in y.labels[y.indptr[row] : y.indptr[row + 1]].tolist())
-    return _text(float(y[row]))
+    return _text(y[row].item())
 
 
 def _sparse_rows(X: Csr) -> Iterator[tuple[list[int], list[float]]]:
@@ -90,12 +92,17 @@ def write_npz(path: str | PathLike[str], data: Dataset) -> None:
         arrays["X"] = X
     if data.feature_names is not None:
         arrays["names"] = np.array(data.feature_names, np.str_)
-    if isinstance(targets.y, LabelSets):
-        y = targets.y
-        arrays["label_indptr"] = y.indptr - y.indptr[0]
-        arrays["labels"] = y.labels[int(y.indptr[0]) : int(y.indptr[-1])]
-    else:
-        arrays |= {"y": targets.y} if data.labelled else {}
+    arrays |= _label_arrays(targets) if data.labelled else {}
     arrays |= {key: array for key in ("weights", "groups") if (array := getattr(targets, key)) is not None}
     with whole_file(path) as file:
         np.savez(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+
+
+def _label_arrays(targets: Targets) -> dict[str, NDArray[Any]]:
+    y: Any = targets.y
+    if not isinstance(y, LabelSets):
+        return {"y": restored_rows(y, targets.dtype)}
+    if y.form != "sets":
+        return {"y": y.indicator(y.classes()).astype(y.dtype)}
+    labels = y.labels[int(y.indptr[0]) : int(y.indptr[-1])]
+    return {"label_indptr": y.indptr - y.indptr[0], "labels": restored_rows(labels, y.dtype)}

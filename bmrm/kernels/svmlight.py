@@ -20,6 +20,7 @@ PLACE, ROWS, ENTRIES, LABELS, GROUPED, SMALLEST, LARGEST, NOT_ONE, STATES = rang
 _NEWLINE, _HASH, _COLON, _COMMA, _Q, _I, _D, _MINUS = b"\n#:,qid-"
 _MOST_INDEX = 2**31 - 1
 _MOST_DIGITS = 18
+_EXACT = 2.0**53
 
 
 @jit
@@ -99,6 +100,7 @@ def scan(
             token = at
             while True:
                 target, at, usual = number(text, at, powers, bits, cell)
+                usual = usual and abs(target) <= _EXACT
                 labels[label] = target
                 label += 1
                 if not (multilabel and usual and text[np.uint64(at)] == _COMMA):

@@ -229,11 +229,12 @@ def signs(targets: Targets, summary: Summary, loss: str) -> Array:
     if count < 2:
         raise InputError(f"{loss}: {_too_few(summary)}, expected two classes")
     if count > 2:
-        raise InputError(f"{loss}: {count} labels: {domain.listed(summary.labels)}; expected two classes")
+        listed = domain.listed(summary.labels, summary.dtype)
+        raise InputError(f"{loss}: {count} labels: {listed}; expected two classes")
     return np.where(domain.label_positions(targets, summary.labels, loss) == 1, 1.0, -1.0)
 
 
 def _too_few(summary: Summary) -> str:
     if not summary.labels:
         return "no labelled rows"
-    return f"only one class: {domain.listed(summary.labels)}"
+    return f"only one class: {domain.listed(summary.labels, summary.dtype)}"

@@ -6,11 +6,13 @@ Rows of weight 0 count as absent everywhere: their targets are not looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.label_types import is_whole, shown_label
 from bmrm.data.labels import LabelSets
 from bmrm.problem import InputError, Summary, Targets, Vector
 
@@ -53,7 +55,8 @@ def summary_of_labels(targets: Targets, loss: str) -> Summary:
     """As `summary_of_rows`, with the distinct labels in sort order and the rows that have each."""
     rows = summary_of_rows(targets, loss)
     labels, counts = np.unique(_present(_flat_labels(targets, loss), targets), return_counts=True)
-    return Summary(rows.rows, rows.weight, tuple(labels.tolist()), tuple(int(count) for count in counts))
+    numbers = tuple(int(count) for count in counts)
+    return Summary(rows.rows, rows.weight, tuple(labels.tolist()), numbers, dtype=targets.dtype)
 
 
 def label_positions(targets: Targets, labels: Sequence[float | str], loss: str) -> NDArray[np.int64]:
@@ -63,7 +66,9 @@ def label_positions(targets: Targets, labels: Sequence[float | str], loss: str) 
         return np.zeros(targets.rows, np.int64)
     known = np.array(labels)
     if (known.dtype.kind == "U") != (y.dtype.kind == "U"):
-        raise InputError(f"{loss}: the label {y[0].item()!r} is not among {listed(labels)}")
+        raise InputError(
+            f"{loss}: the label {shown_label(y[0].item(), targets.dtype)} is not among {listed(labels, targets.dtype)}"
+        )
     if len(known) == 2:  # a comparison takes a tenth of a search
         found: NDArray[np.int64] = (y == known[1]).astype(np.int64)
     else:
@@ -71,7 +76,10 @@ def label_positions(targets: Targets, labels: Sequence[float | str], loss: str) 
         found = order[np.minimum(np.searchsorted(known, y, sorter=order), len(known) - 1)]
     strange = _present(y, targets)[_present(known[found] != y, targets)]
     if strange.size:
-        raise InputError(f"{loss}: the label {strange[0].item()!r} is not among {listed(labels)}")
+        raise InputError(
+            f"{loss}: the label {shown_label(strange[0].item(), targets.dtype)} is not among"
+            f" {listed(labels, targets.dtype)}"
+        )
     return found.astype(np.int64, copy=False)
 
 
@@ -110,18 +118,26 @@ def label_sets(targets: Targets, loss: str) -> LabelSets:
     y: Any = targets.y
     if isinstance(y, LabelSets):
         return y
+    if isinstance(y, np.ndarray) and y.ndim == 2:
+        try:
+            return replace(LabelSets.from_matrix(y), dtype=targets.dtype)
+        except InputError as error:
+            raise InputError(f"{loss}: {error}") from error
     shape = getattr(y, "shape", None)
     raise InputError(f"{loss}: expected a set of labels per row, found {type(y).__name__} of shape {shape}")
 
 
-def listed(labels: Sequence[float | str]) -> str:
-    """The first few labels for a message: `1, 2, 3, ...`."""
-    shown = ", ".join(f"{label:g}" if isinstance(label, float) else repr(label) for label in labels[:SHOWN])
+def listed(labels: Sequence[float | str], dtype: str = "") -> str:
+    """The first few labels for a message: `1, 2, 3, ...`; `dtype` is their type."""
+    shown = ", ".join(
+        f"{label:g}" if isinstance(label, float) and not dtype else shown_label(label, dtype)
+        for label in labels[:SHOWN]
+    )
     return shown + (", ..." if len(labels) > SHOWN else "")
 
 
 def _flat_labels(targets: Targets, loss: str) -> NDArray[Any]:
-    """The labels as float64 or as strings, (rows,)."""
+    """The labels as float64, int64 or strings, (rows,)."""
     y = targets.y
     if not isinstance(y, np.ndarray) or y.ndim != 1:
         shape = getattr(y, "shape", None)
@@ -134,6 +150,8 @@ def _flat_labels(targets: Targets, loss: str) -> NDArray[Any]:
         return y
     if y.dtype.kind not in "fiub":
         raise InputError(f"{loss}: labels of type {y.dtype}, expected numbers or text")
+    if y.dtype.kind in "ib" or is_whole(targets.dtype):
+        return y.astype(np.int64)
     y = y.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(y))
     if bad.size:

@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.label_types import is_whole
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import domain, register
 from bmrm.losses.base import Labels, RowLoss
 from bmrm.losses.blocks import along_by_blocks
 from bmrm.losses.prepared import Array, PreparedRows
+from bmrm.losses.thresholds import fitted_threshold, label_thresholds, threshold_moments
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import parameter
 
@@ -61,8 +63,9 @@ class MultilabelHinge(RowLoss):
 
     Domain: a set of labels per row, at least two different ones in all. A row with no label, or with every one, costs
     nothing. `averaged` takes the mean over the pairs (j, k) of the row instead of the largest. Only the order of a
-    row's scores is trained, so predictions are rankings and an intercept that all labels share has no effect. At ties
-    the slope takes the first labels; kinks at f_j = 1 + f_k, where the pair's slope is 0.
+    row's scores is trained, and an intercept that all labels share has no effect: how many of its best labels a row is
+    predicted to have is up to a threshold, a linear function of its scores fitted to the training rows. At ties the
+    slope takes the first labels; kinks at f_j = 1 + f_k, where the pair's slope is 0.
     """
 
     averaged: bool = parameter(False, doc="mean over the pairs of a row instead of the largest", example=True)
@@ -82,8 +85,11 @@ class MultilabelHinge(RowLoss):
             return rows
         if targets.weights is not None:
             sets = sets[np.asarray(targets.weights) != 0.0]
-        labels, counts = np.unique(sets.labels[sets.indptr[0] : sets.indptr[-1]], return_counts=True)
-        return Summary(rows.rows, rows.weight, tuple(labels.tolist()), tuple(int(count) for count in counts))
+        labels = sets.classes()
+        counts = sets.counts(labels).tolist()
+        whole = is_whole(sets.dtype) and labels.dtype.kind == "f"
+        names = (labels.astype(np.int64) if whole else labels).tolist()
+        return Summary(rows.rows, rows.weight, tuple(names), tuple(counts), dtype=sets.dtype, form=sets.form)
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
         """Bind to some rows; InputError unless there are at least two labels over all rows."""
@@ -121,10 +127,20 @@ class MultilabelHinge(RowLoss):
         slope[rows, np.where(y, f, np.inf)[rows].argmin(axis=1)] -= 1.0
         return slope
 
-    def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
-        """The labels from the best score to the worst, (rows, labels)."""
-        ranked: NDArray[Any] = np.array(labels)[np.argsort(-f, axis=1, kind="stable")]
-        return ranked
+    def predict(self, f: Array, labels: Labels, threshold: Array | None = None) -> NDArray[np.bool_]:
+        """Whether each row has each label, (rows, labels): where the score is above `threshold`, or 0 without one."""
+        above: NDArray[np.bool_] = f > (0.0 if threshold is None else label_thresholds(f, threshold)[:, None])
+        return above
+
+    def moments(self, f: Array, targets: Targets, labels: Labels) -> Array:
+        """What `threshold` needs of these rows, to be added up over all."""
+        if not targets.rows:
+            return threshold_moments(np.zeros((0, len(labels))), np.zeros((0, len(labels)), np.bool_), None)
+        return threshold_moments(f, self._relevant(targets, labels), targets.weights)
+
+    def threshold(self, moments: Array) -> Array:
+        """The rule that says how many of a row's best labels it has, of Elisseeff & Weston (2001); (labels + 1,)."""
+        return fitted_threshold(moments)
 
     def measured(self, targets: Targets, labels: Labels, part: str) -> Array:
         """What measures compare predictions with: 1.0 where a row has a label, (rows, labels)."""
@@ -137,7 +153,7 @@ class MultilabelHinge(RowLoss):
         present = slice(None) if targets.weights is None else np.asarray(targets.weights) != 0.0
         table = np.zeros((targets.rows, len(labels)), np.bool_)
         try:
-            table[present] = sets[present].indicator(np.array(labels, np.float64))
+            table[present] = sets[present].indicator(np.array(labels))
         except InputError as error:
             raise InputError(f"{part + ': ' if part else ''}{self.title}: {error}") from error
         return table

@@ -159,7 +159,7 @@ class OntologyLoss(RowLoss):
         found = domain.summary_of_labels(targets, self.title)
         counts = dict(zip(found.labels, found.counts, strict=True))
         nodes = self.tree.nodes
-        return Summary(found.rows, found.weight, nodes, tuple(counts.get(node, 0) for node in nodes))
+        return Summary(found.rows, found.weight, nodes, tuple(counts.get(node, 0) for node in nodes), 0, found.dtype)
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
         """Bind to some rows; InputError where a label is no node, or no leaf while `candidates` are the leaves."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmrm.checks.sample import sample_loss, sample_risk
 from bmrm.data.dataset import Dataset
+from bmrm.data.label_types import is_whole
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Loss, Risk, Summary, Targets
@@ -169,8 +170,15 @@ def _whole_sample(
 
 def gathered_targets(targets: Targets, group: Group) -> Targets | None:
     """The targets of all ranks in rank order, on rank 0; None elsewhere."""
-    text = any(group.broadcast(group.gather(targets.y.dtype.kind in "UO")) or [])
-    y = _gathered_text(targets, group) if text else group.gather_array(targets.y.astype(np.float64))
+    kind_and_type = [targets.y.dtype.kind, targets.dtype] if targets.rows else None
+    said = [one for one in group.broadcast(group.gather(kind_and_type)) if one is not None]
+    kinds = {kind for kind, _ in said}
+    y: Any
+    if kinds & set("UO"):
+        y = _gathered_text(targets, group)
+    else:  # one type on all ranks, that which holds the integers of all where they are such
+        whole = "i" in kinds and all(kind == "i" or is_whole(dtype) for kind, dtype in said)
+        y = group.gather_array(targets.y.astype(np.int64 if whole else np.float64))
     have = group.broadcast(group.gather([targets.weights is not None, targets.groups is not None]))
     weights = groups = None
     if any(one for one, _ in have):
@@ -178,7 +186,7 @@ def gathered_targets(targets: Targets, group: Group) -> Targets | None:
         weights = group.gather_array(mine)
     if any(one for _, one in have):
         groups = group.gather_array(np.zeros(targets.rows, np.int64) if targets.groups is None else targets.groups)
-    return None if y is None else Targets(y, weights, groups)
+    return None if y is None else Targets(y, weights, groups, targets.dtype)
 
 
 def _gathered_text(targets: Targets, group: Group) -> np.ndarray | None:

@@ -16,12 +16,14 @@ class Targets:
     """All that a loss may know of the rows besides their scores.
 
     `y` has one entry per row: numbers, strings, or one row of several numbers. `weights` (rows,) float64 or None
-    for all 1; `groups` (rows,) int64 or None.
+    for all 1; `groups` (rows,) int64 or None. `dtype` names the type that the labels had where `y` has another ("bool",
+    "int64", "datetime64[D]"; see `bmrm.data.label_types`).
     """
 
     y: NDArray[Any]
     weights: Vector | None = None
     groups: NDArray[np.int64] | None = None
+    dtype: str = ""
 
     @property
     def rows(self) -> int:
@@ -34,6 +36,7 @@ class Targets:
             self.y[start:stop],
             None if w is None else w[start:stop],
             None if g is None else g[start:stop],
+            self.dtype,
         )
 
 
@@ -43,7 +46,8 @@ class Summary:
 
     `labels` are the distinct classes in score order (of two, the second is positive), empty for tasks without
     classes; `counts` the rows of each; `outputs` the targets per row where that is more than a label or a number, 0
-    where it is not asked for. JSON-able, so that ranks can exchange it.
+    where it is not asked for; `dtype` as of `Targets`; `form` what sets of labels came in ("sets", "matrix", "sparse").
+    JSON-able, so that ranks can exchange it.
     """
 
     rows: int
@@ -51,6 +55,8 @@ class Summary:
     labels: tuple[float | str, ...] = ()
     counts: tuple[int, ...] = ()
     outputs: int = 0
+    dtype: str = ""
+    form: str = ""
 
     def merge(self, other: Summary) -> Summary:
         """The summary of both sets of rows; labels in sort order."""
@@ -64,7 +70,22 @@ class Summary:
         labels = tuple(sorted(table, key=lambda label: (label,)))
         counts = tuple(table[label] for label in labels)
         outputs = max(self.outputs, other.outputs)
-        return Summary(self.rows + other.rows, self.weight + other.weight, labels, counts, outputs)
+        dtype = common_type(self.dtype, other.dtype) if self.labels and other.labels else self.dtype or other.dtype
+        if self.form != other.form and self.form and other.form:
+            raise InputError("labels are sets in one part of the data and a matrix in another")
+        rows, weight, form = self.rows + other.rows, self.weight + other.weight, self.form or other.form
+        return Summary(rows, weight, labels, counts, outputs, dtype, form)
+
+
+def common_type(one: str, other: str) -> str:
+    """The type of the labels of two parts of the data; InputError where they do not go together."""
+    if one == other:
+        return one
+    kinds = [np.dtype(name or "float64") for name in (one, other)]
+    if {kind.kind for kind in kinds} <= set("iuf"):
+        common: np.dtype[Any] = np.result_type(*kinds)
+        return "" if common.kind == "f" else common.name
+    raise InputError(f"labels are {one or 'numbers'} in one part of the data and {other or 'numbers'} in another")
 
 
 class PreparedLoss(Protocol):

@@ -137,7 +137,7 @@ class _Run:
     def _scored(self, model: Model | None, loss: CostSensitiveHinge, rows: Dataset) -> Judged:
         """Collective: what the model says of rows that it has not seen."""
         group = self.group
-        labels = group.broadcast(None if model is None else model.labels.tolist())
+        labels = group.broadcast(None if model is None else model.label_codes)
         weights = group.broadcast_array(None if model is None else model.weights)
         intercept = group.broadcast_array(None if model is None else model.intercept)
         y = group.gather_array(prepared_targets(loss, rows.targets, labels, "data.validation"))

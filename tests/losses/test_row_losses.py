@@ -270,7 +270,7 @@ def test_predictions():
     f = np.array([[0.1, 0.5, -1.0], [2.0, 0.0, 3.0]])
     assert LOSSES.make("novelty").predict(np.array([0.5, 1.0]), ()).tolist() == [-1.0, 1.0]
     assert LOSSES.make("poisson").predict(np.array([0.0]), ()).tolist() == [1.0]
-    assert LOSSES.make("multilabel_hinge").predict(f, (10.0, 20.0, 30.0)).tolist() == [[20, 10, 30], [30, 10, 20]]
+    assert LOSSES.make("multilabel_hinge").predict(f, (10.0, 20.0, 30.0)).tolist() == [[1, 1, 0], [1, 0, 1]]
     tree = LOSSES.make("ontology_hinge", {"edges": TREE})
     # nodes a b c d e root: the sum along root-a-d is the largest though e has the best score of its own
     path = np.array([[2.0, -5.0, 0.0, 1.0, 3.0, 0.0]])
