@@ -15,16 +15,25 @@ Arguments = tuple[float, ...]
 Sent = NDArray[Any] | None
 
 
-def gram(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
-    """This rank's part of the Gram matrix."""
-    weights, count = int(arguments[0]), int(arguments[1])
+def gram(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats | None:
+    """This rank's part of the Gram matrix; where there are several parts, of some of its rows, until the last."""
+    weights, count, part, parts, total = map(int, arguments)
     chosen = None
     if count >= 0:
         message = np.empty(count) if sent is None else np.asarray(sent, np.float64)
         local.group.send_out(message)
         chosen = message.astype(np.int64)
     assert local.share.map is not None
-    matrix = local.share.map.gram(local.store[weights], chosen)
+    some = local.store[weights]
+    if parts > 1:
+        first, last = (len(some) * k // parts for k in (part, part + 1))
+        some = np.concatenate((np.zeros_like(some[:first]), some[first:last], np.zeros_like(some[last:])))
+    matrix = local.share.map.gram(some, chosen)
+    if part > 0:
+        matrix += local.objects[total]
+    if part < parts - 1:
+        local.objects[total] = matrix
+        return None
     return local.group.add_up(matrix.reshape(-1))
 
 

@@ -39,7 +39,7 @@ class Operation(IntEnum):
     OUTCOMES = 19
     MASS = 20  # count of row indices (-1 for all rows), which follow as an array, then the changes as text
     VARIANT = 21  # new, mass, then as for MASS
-    GRAM = 22  # weights, count of columns (-1 for all), which follow as an array
+    GRAM = 22  # weights, count of columns (-1 for all), part, parts, sum of parts; columns follow as an array
     SECOND = 23  # scores, new, variant
     ENVELOPE = 24  # scores, sigma, new slope, new curvature
     ENVELOPE_ALONG = 25  # scores, step, sigma, then the trial points

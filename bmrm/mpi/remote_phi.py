@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from numpy.typing import NDArray
 from bmrm.mpi.asker import Asker
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import RemoteScores, Slot
-from bmrm.problem import Envelope, ScoreFunction, Vector
+from bmrm.problem import Check, Envelope, ScoreFunction, Vector
+
+PRODUCTS = 4e9
+"""Products of two entries of a row in one question."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,11 @@ class RemoteMap:
     """As of `LinearMap`: the ranks multiply their rows."""
 
     risk: Asker
+    check: Check | None = None
+
+    def interruptible(self, check: Check) -> RemoteMap:
+        """The same, which forms large Gram matrices in several questions."""
+        return replace(self, check=check)
 
     def scores(self, w: Vector) -> RemoteScores:
         scores, number = self.risk.new()
@@ -34,9 +43,21 @@ class RemoteMap:
 
     def gram(self, weights: RemoteScores, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         count, sent = (-1, None) if columns is None else (len(columns), np.asarray(columns, np.float64))
-        flat: Vector = self.risk.ask(Operation.GRAM, self.risk.number(weights), count, sent=sent)
+        parts, total = self._parts(), self.risk.slot()
+        for part in range(parts):
+            if self.check is not None:
+                self.check()
+            numbers = (self.risk.number(weights), count, part, parts, total.number)
+            flat: Vector = self.risk.ask(Operation.GRAM, *numbers, sent=sent)
         size = self.risk.dim if columns is None else len(columns)
         return flat.reshape(size, size)
+
+    def _parts(self) -> int:
+        """Into how many a Gram matrix is to be cut, each of which takes rank 0 less than a second."""
+        extent = self.risk.local.share.extent
+        if self.check is None or extent is None or not extent.rows:
+            return 1
+        return max(1, math.ceil(extent.entries * (extent.entries / extent.rows) / PRODUCTS))
 
     def gram_blocks(self, weights: RemoteScores, least: float = 0.0) -> NDArray[np.float64]:
         K = self.risk.local.phi(0).scores_per_row
