@@ -7,6 +7,7 @@ import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
@@ -231,6 +232,7 @@ def make_header(
     } | more
 
 
+@cache
 def package_version() -> str:
     """Of this package."""
     try:

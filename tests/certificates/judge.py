@@ -46,8 +46,9 @@ def check(problem, announce=lambda text: None):
     """Every run of a problem, judged; a list of outcomes. `announce` hears of each run before it starts."""
     twin = Twin(problem)
     plain = reference.plain_form(problem, twin)
-    tasks = [(plain, reference.CAREFUL, Twin(plain)), *((problem, run, twin) for run in problem.runs)]
-    outcomes, judged, truths = [], [], []
+    plain_twin = Twin(plain)
+    tasks = [(plain, reference.CAREFUL, plain_twin), *((problem, run, twin) for run in problem.runs)]
+    outcomes, judged, truths, plain_truths = [], [], [], []
     for what, run, its_twin in tasks:
         announce(f"{what.name} {run.solver} {run.options}")
         outcome = Outcome(run.solver + ("*" if what is plain else ""))
@@ -57,13 +58,18 @@ def check(problem, announce=lambda text: None):
             continue
         value = its_twin.of_model(model)
         _judge_point(what, run, its_twin, model, value, outcome)
+        judged.append((model, run, outcome, what is plain))
         if what is plain:
+            plain_truths.append(value)
             truths.append(twin.at(*reference.as_point(problem, twin, model)))
         else:
             truths.append(value)
-            judged.append((model, run, outcome))
-    for model, run, outcome in judged:
-        _judge_bound(truths, model, run, outcome, twin)
+            plain_truths.append(plain_twin.at(*reference.in_plain_form(problem, twin, model)))
+    for model, run, outcome, of_plain in judged:
+        if of_plain:
+            _judge_bound(plain_truths, model, run, outcome, plain_twin)
+        else:
+            _judge_bound(truths, model, run, outcome, twin)
     wrong = wrong_scales(twin)
     if wrong:
         outcomes.append(Outcome("scaling", "error", [f"wrong {wrong}"]))

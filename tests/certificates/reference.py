@@ -36,3 +36,13 @@ def as_point(problem, twin, model):
     raw = (weights.T * twin.factor).T
     transitions = model.arrays["transitions"] if isinstance(problem.loss, ChainLoss) else None
     return raw, intercept - twin.shift @ raw, transitions
+
+
+def in_plain_form(problem, twin, model):
+    """Weights, intercept (none) and transitions of the plain form, from a model of the problem."""
+    weights = (model.weights.T / twin.factor).T
+    if problem.bias != "none":
+        constant = plain_form(problem, twin).exact[0, -1]
+        last = (model.intercept + twin.shift @ model.weights) / constant
+        weights = np.concatenate((weights, last if weights.ndim == 1 else last[None, :]))
+    return weights, 0.0 * model.intercept, model.arrays.get("transitions")
