@@ -291,10 +291,12 @@ class DualAscent(Protocol):
         """s, a copy; with a free intercept not yet summing to 0, but for just after `plane`."""
         ...
 
-    def plane(self) -> tuple[Vector, float]:
-        """(a, b), computed anew, half a pass; with a free intercept of slopes moved so that they sum to 0.
+    def plane(self, anew: bool = False) -> tuple[Vector, float]:
+        """(a, b), b computed from the slopes; with a free intercept of slopes moved so that they sum to 0.
 
-        Sweeps go on from there. Before the first one, where nothing is known, it is the infimum of R.
+        So is a, in half a pass, with a free intercept, where `anew` asks for it, and now and then: else it is what
+        sweeps have kept up to date. Sweeps go on from there. Before the first one, where nothing is known, it is the
+        infimum of R.
         """
         ...
 

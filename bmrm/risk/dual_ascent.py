@@ -142,7 +142,7 @@ class Ascent:
         """As of `DualAscent`."""
         return self._rows.slope()
 
-    def plane(self) -> tuple[Vector, float]:
+    def plane(self, anew: bool = False) -> tuple[Vector, float]:
         """As of `DualAscent`."""
         if not np.isfinite(self._visited):
             return self._floor()
@@ -153,7 +153,7 @@ class Ascent:
             b = self._refresh(shift)
             self._constant = self._constant + shift
             self._sum = np.zeros_like(shift)
-        elif self._visited > REFRESH * self._risk.rows:
+        elif anew or self._visited > REFRESH * self._risk.rows:
             b = self._refresh(np.zeros_like(self._constant))
         else:
             b = self._rows.offset()

@@ -64,9 +64,10 @@ class Budget:
         if self._armed and (self._interrupt.raised or perf_counter() >= self._end):
             raise Stop(self, self.spent or Status.TIME_LIMIT)
 
-    def rest(self) -> None:
-        """Check no more: what ends the run may take its time."""
-        self._armed = False
+    def rest(self) -> bool:
+        """Check no more: what ends the run may take its time. Whether it was checked."""
+        armed, self._armed = self._armed, False
+        return armed
 
     def go_on(self) -> None:
         """Check again, after a `rest` within `spending`."""

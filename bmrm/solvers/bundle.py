@@ -84,7 +84,7 @@ class Bundle(PlaneSolver):
             values, slopes = oracle(w)
             value = float(values.sum())
             run.fits(w, value, slopes[0] if len(slopes) == 1 else slopes.sum(axis=0))
-            run.improve(w, value + run.regularizer.value(w))
+            run.improve(w, value + run.regularizer.value(w), fresh=True)
             if run.record():
                 return
             if not math.isfinite(value):

@@ -35,7 +35,6 @@ from bmrm.problem import (
     ScoreFunction,
     Scores,
     Solution,
-    Status,
     Vector,
     provides,
 )
@@ -149,7 +148,7 @@ class DualCoordinate(IterativeSolver):
             profiled = run.risk.ability(Profiled)
             several = profiled is not None and profiled.phi.scores_per_row > 1
             free = profiled.phi if profiled is not None and several else None
-            return _Run(self, run, steps, scored, free, regularizer).go(start is not None, slope)
+            return _Run(self, run, steps, scored, free, profiled is not None, regularizer).go(start is not None, slope)
 
 
 class _Run:
@@ -162,11 +161,14 @@ class _Run:
         steps: DualSteps,
         scored: Scored,
         free: ScoreFunction | None,
+        profiled: bool,
         regularizer: Elastic,
     ) -> None:
         self.options, self.run, self.steps, self.scored = options, run, steps, scored
         self.free = free
         """phi before the minimisation over several free constants, which takes longer than a sweep."""
+        self.profiled = profiled
+        """Whether there are such: planes are then always computed anew."""
         self.l1, self.l2 = regularizer.l1, regularizer.l2
         self.guess, self.caution = math.inf, 1.0
         """What the gap seems to be now, and the last true one over what it seemed to be."""
@@ -183,8 +185,6 @@ class _Run:
         run.patience = self.options.max_iterations + 1  # evaluations are rare: `_evaluate` counts those in vain
         with run.iterating(), self._leaving_well():
             self._sweep_on(warm, slope)
-        if run.contradiction is None and run.relative_gap <= self.options.tolerance:
-            run.status = Status.CONVERGED
         details: dict[str, Any] = {"sweeps": self.visits}
         if self.ascent is not None:
             details["slope"] = self.ascent.slope()
@@ -199,15 +199,17 @@ class _Run:
             if self.ascent is not None and self.visits > 0.0:
                 stop.budget.rest()
                 self.run.untried = self.ascent.weights
-                self._prove(self.ascent)
+                self._prove(self.ascent, anew=True)
             raise
 
     def _sweep_on(self, warm: bool, slope: Scores | None) -> None:
         run = self.run
         f = self.scored.map.scores(run.start) if warm else self.scored.phi.constant(self._zeros)
-        run.improve(run.start, self._objective(run.start, f, None if warm else self._zeros))
+        objective = self._objective(run.start, f, None if warm else self._zeros)
+        run.improve(run.start, objective, fresh=warm or self.free is None)
         done = run.record()
         ascent = self.ascent = self._begin(f if warm else None, slope)
+        run.confirm = self._confirm
         while not done:
             found = ascent.sweep()
             self.visits += found.visits
@@ -218,8 +220,6 @@ class _Run:
             done = run.record() or self._stalled()
             if done and not looked:
                 self._evaluate(ascent, found)
-        if self.free is not None:
-            run.objective = min(run.objective, self._objective(run.w, self.scored.map.scores(run.w)))
 
     @property
     def _zeros(self) -> Vector:
@@ -261,7 +261,7 @@ class _Run:
         f = self.scored.map.scores(w)
         objective = self._objective(w, f, ascent.constant)
         before, rounding = (run.objective, run.lower_bound), ROUNDING * abs(run.objective)
-        run.improve(w, objective)
+        run.improve(w, objective, fresh=self.free is None)
         bound = self._prove(ascent)
         gained = before[0] - run.objective > rounding or run.lower_bound - before[1] > rounding
         self.idle = 0 if gained else self.idle + 1
@@ -272,11 +272,16 @@ class _Run:
         else:
             self.caution = min(max(ratio, LEAST_CAUTION), MOST_CAUTION)
 
-    def _prove(self, ascent: DualAscent) -> float:
-        """The bound of the present slopes."""
-        a, b = ascent.plane()
-        bound = self._bound(a, b)
-        self.run.raise_bound(bound, 2.0 * abs(b) + abs(bound), norm(ascent.weights))
+    def _confirm(self) -> None:
+        """The bound of the present slopes, their sums formed anew."""
+        assert self.ascent is not None
+        self._prove(self.ascent, anew=True)
+
+    def _prove(self, ascent: DualAscent, anew: bool = False) -> float:
+        """The bound of the present slopes, their sums formed anew or as sweeps have kept them."""
+        a, b = ascent.plane(anew)
+        bound, fresh = self._bound(a, b), anew or self.profiled
+        self.run.raise_bound(bound, 2.0 * abs(b) + abs(bound), norm(ascent.weights), fresh=fresh)
         return bound
 
     def _objective(self, w: Vector, f: Scores, constant: Vector | None = None) -> float:
@@ -289,5 +294,6 @@ class _Run:
 
     def _stalled(self) -> bool:
         if self.idle >= NOTHING_GAINED and self.run.status is None:
+            self.idle = 0
             self.run.stall()
         return self.run.status is not None

@@ -85,17 +85,25 @@ class _Run:
     def go(self) -> None:
         """Iterate until the gap or a limit is met, or no step is left."""
         while not self.run.record():
+            if self.run.refreshed:
+                self._renew()
             if self._search():
                 continue
             self.inverse.forget()
             if not self._search():
-                return self.run.stall()
+                if self.run.stall():
+                    return
+                self._renew()
+
+    def _renew(self) -> None:
+        """Go on from the best point, with nothing carried along."""
+        self.objective, self.gradient = self._joined(self.point.renew(self.run.w))
 
     def _joined(self, place: Place) -> tuple[float, Vector]:
         """J and its gradient; what they prove is kept."""
-        run, (w, value, a, offset, _) = self.run, place
+        run, (w, value, a, offset, _, fresh) = self.run, place
         objective = value + self.regularizer.value(w)
-        run.improve(w, objective)
+        run.improve(w, objective, fresh=fresh)
         run.take_plane(self.certificate, w, value, a, offset)
         return objective, a + self.regularizer.subgradient(w)
 

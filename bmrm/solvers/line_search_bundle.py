@@ -20,7 +20,6 @@ from bmrm.problem import (
     Scored,
     Scores,
     Solution,
-    Status,
     Vector,
 )
 from bmrm.registry import parameter
@@ -105,7 +104,7 @@ class LineSearchBundle(PlaneSolver):
         w, f = run.start, scored.map.scores(run.start)
         value, slope = scored.phi.value_and_slope(f)
         best = _Best(w, f, value + run.regularizer.value(w))
-        run.improve(w, best.objective)
+        run.improve(w, best.objective, fresh=True)
         done, first = run.record(), 1.0
         while not done:
             a = scored.map.pull_back(slope)
@@ -114,13 +113,18 @@ class LineSearchBundle(PlaneSolver):
                 model.add(a, value, w, offset=value - scored.phi.product(slope, f))
                 proposal = model.solve(master_accuracy(run.relative_gap))
             run.raise_bound(*model.proof(proposal))
-            step_f = scored.map.scores(proposal.w) - best.f
+            there_f = scored.map.scores(proposal.w)
+            step_f = there_f - best.f
             t = self._search(run, scored, best, proposal.w - best.w, step_f, first)
-            done = run.record() and self._holds(run, scored, best)
+            done, left_f = run.record(), (1.0 - t) * step_f
+            if run.refreshed or (run.careful and t > 0.0):
+                best.w, best.f = run.w, scored.map.scores(run.w)
+                best.objective = scored.phi.value_and_slope(best.f)[0] + run.regularizer.value(best.w)
+                left_f = there_f - best.f
             first = min(max(t, 1e-4), 1.0) if t > 0.0 else first
             mu = self.mu if self.mu is not None else float(np.clip(0.5 * t, 0.05, 0.9))
             if not done:
-                w, f, value, slope = self._cut(run, scored, best, mu, proposal.w, (1.0 - t) * step_f)
+                w, f, value, slope = self._cut(run, scored, best, mu, proposal.w, left_f)
 
     def _cut(
         self, run: Monitor, scored: Scored, best: _Best, mu: float, w_model: Vector, step_f: Scores
@@ -158,13 +162,3 @@ class LineSearchBundle(PlaneSolver):
         best.objective = found.value
         run.improve(best.w, found.value)
         return found.t
-
-    def _holds(self, run: Monitor, scored: Scored, best: _Best) -> bool:
-        """Evaluate the best point from its weights, not from accumulated scores, before the run ends with it."""
-        best.f = scored.map.scores(best.w)
-        best.objective = scored.phi.value_and_slope(best.f)[0] + run.regularizer.value(best.w)
-        run.objective = best.objective
-        if run.status is Status.CONVERGED and run.relative_gap > self.tolerance:
-            run.status = None
-            run.budget.go_on()
-        return run.status is not None

@@ -209,8 +209,8 @@ class MeteredAscent:
     def slope(self) -> Scores:
         return self.count.timed(0.0, self.inner.slope)
 
-    def plane(self) -> tuple[Vector, float]:
-        return self.count.timed(0.5, self.inner.plane)
+    def plane(self, anew: bool = False) -> tuple[Vector, float]:
+        return self.count.timed(0.5, self.inner.plane, anew)
 
     @property
     def constant(self) -> Vector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -20,6 +20,7 @@ from bmrm.problem import (
     Regularizer,
     Risk,
     SavedPlanes,
+    Scored,
     Solution,
     Status,
     Vector,
@@ -40,6 +41,12 @@ PATIENCE = 60
 """Iterations in which neither bound nor objective moves beyond rounding before a run counts as stalled."""
 
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
+
+NAN = "the objective is nan; a risk must return finite values or +inf"
+EARLY_ENDS = Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED
+
+UNDONE = 8
+"""Times that a run goes on after its last values were found to be others; then it has stalled."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,22 @@ class Monitor:
     patience: int = PATIENCE
     untried: Vector | None = None
     """A point that is presumably good, but not evaluated yet; taken into account where a run ends before it is."""
+    confirm: Callable[[], None] | None = None
+    """Of a solver whose bounds rest on what is carried along (`raise_bound(fresh=False)`): raises the bound by what
+    its present state proves, all parts of it computed anew."""
+    refreshed: bool = False
+    """Whether the last `record` or `stall` has found other values than it was told. The run goes on from `w`, and a
+    solver that carries something along, such as scores, must form it anew."""
+    careful: bool = False
+    """Whether that has happened before: far points or large features leave little of what is carried along."""
     _idle: int = 0
+    _undone: int = 0
+    _fresh: bool = False
+    """Whether `objective` was evaluated at `w` itself."""
+    _sure: tuple[float, Vector] = field(init=False)
+    """The best of the points where J was."""
+    _proved: Proof = field(init=False)
+    """The best bound of which all was computed anew."""
     _consistency: Consistency = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,6 +129,7 @@ class Monitor:
         if math.isfinite(self.risk.infimum):
             # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
             self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
+        self._sure, self._proved = (math.inf, self.start), self.proof
         self._consistency = Consistency(self.risk, self.regularizer)
 
     def __enter__(self) -> Monitor:
@@ -158,12 +181,20 @@ class Monitor:
         finally:
             self.seconds_master += time.perf_counter() - begin
 
-    def improve(self, w: Vector, objective: float) -> bool:
-        """Keep `w` if it is better than the best point; True if so."""
+    def improve(self, w: Vector, objective: float, *, fresh: bool = False) -> bool:
+        """Keep `w` if it is better than the best point; True if so.
+
+        Parameters
+        ----------
+        fresh : whether the objective was evaluated at `w` itself: not by scores that were carried along, nor at some
+            value of a free intercept. Otherwise that is done before a run ends with this point.
+        """
         if math.isnan(objective):
-            raise BmrmError("the objective is nan; a risk must return finite values or +inf")
+            raise BmrmError(NAN)
+        if fresh and objective < self._sure[0]:
+            self._sure = objective, w
         if objective < self.objective:
-            self.w, self.objective = w, objective
+            self.w, self.objective, self._fresh = w, objective, fresh
             self._compare()
             return True
         return False
@@ -175,6 +206,8 @@ class Monitor:
         reach: float = 0.0,
         planes: Planes | None = None,
         floor: float = 0.0,
+        *,
+        fresh: bool = True,
     ) -> None:
         """Take a lower bound into account; above the objective by more than rounding explains, it ends the run.
 
@@ -182,10 +215,14 @@ class Monitor:
         ----------
         size : the absolute values of what was added to make it; what they lose by cancelling is taken off.
         reach, planes, floor : as of `Proof`.
+        fresh : whether all that it rests on was computed for it, and nothing kept up to date by differences; if not,
+            `confirm` is called before a run ends with it.
         """
-        bound = cautious(lower_bound, size)
-        if bound > self.proof.bound:
-            self.proof = Proof(bound, size, reach, planes, floor)
+        proof = Proof(cautious(lower_bound, size), size, reach, planes, floor)
+        if fresh and proof.bound > self._proved.bound:
+            self._proved = proof
+        if proof.bound > self.proof.bound:
+            self.proof = proof
             self._compare()
 
     def take_plane(
@@ -208,27 +245,53 @@ class Monitor:
         return self._consistency.holds(w, value, a)
 
     def record(self, *, iteration: int | None = None) -> bool:
-        """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why."""
+        """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why.
+
+        Before it stops, what is said of it is verified; where it must go on then, see `refreshed`.
+        """
         self._compare()
         previous = self.history[-1] if self.history else None
         self.history.append(self._line(len(self.history) if iteration is None else iteration))
         stop = bool(self.callback(replace(self.history[-1], w=self.w))) if self.callback is not None else False
-        self.status, self.untried = self._judge(previous, stop), None
+        self._idle = 0 if previous is None or _moved(previous, self.history[-1]) else self._idle + 1
+        self.status, self.untried, self.refreshed = self._judge(stop), None, False
         if self.status is not None:
-            self.budget.rest()
+            checked = self.budget.rest()
+            self._confirm_end(stop)
+            if self.status is None and checked:
+                self.budget.go_on()
         return self.status is not None
 
-    def stall(self) -> None:
-        """Say that no further progress is possible."""
-        self.status = Status.STALLED if math.isfinite(self.objective) else Status.NON_FINITE
+    def stall(self) -> bool:
+        """Say that no further progress is possible: True.
+
+        False where values were found to be others than those it was told: there may be progress from fresh ones, see
+        `refreshed`.
+        """
+        checked = self.budget.rest()
+        others = self._verify()
+        self.refreshed = False
+        if not math.isfinite(self.objective):
+            self.status = Status.NON_FINITE
+        elif self.relative_gap <= self.options.tolerance:
+            self.status = Status.CONVERGED
+        elif others and self.contradiction is None and self._undone < UNDONE:
+            self._go_on()
+            if checked:
+                self.budget.go_on()
+        else:
+            self.status = Status.STALLED
+        return not self.refreshed
 
     def finish_by_rule(self) -> None:
         """Say that the solver's own stopping rule is met, unless something else has ended the run."""
         self.status = self.status or Status.OWN_RULE
 
-    def settle(self, w: Vector, objective: float) -> None:
+    def settle(self, w: Vector) -> None:
         """Return `w`, which the solver's own measure has chosen, instead of the point of least objective."""
-        self.w, self.objective = w, objective
+        if w is not self.w or not self._fresh:
+            self.w, self.objective, self._fresh = w, self._value(w), True
+        self._sure = self.objective, w
         if self.status is Status.CONVERGED and self.relative_gap > self.options.tolerance:
             self.status = Status.OWN_RULE
         self._compare()
@@ -236,18 +299,22 @@ class Monitor:
     def solution(
         self, solver: str, planes: SavedPlanes | None = None, details: Mapping[str, Any] | None = None
     ) -> Solution:
-        """The result; the last line of the history is brought up to date."""
+        """The result, verified; the last line of the history is brought up to date."""
+        self._verify()
+        met = self.relative_gap <= self.options.tolerance
+        if met and self.status in EARLY_ENDS:
+            self.status = Status.CONVERGED
+        elif self.status is Status.CONVERGED and not met:
+            self.status = Status.STALLED
         self._conclude()
         found = self.contradiction
-        assert self.status is not None or found is not None
-        if self.history:
-            self.history[-1] = self._line(self.history[-1].iteration)
+        self._revise()
         iterations = self.history[-1].iteration if self.history else 0
         return Solution(
             w=self.w,
             objective=self.objective,
             lower_bound=-math.inf if found is not None else self._cut,
-            status=Status.NOT_CONVEX if found is not None or self.status is None else self.status,
+            status=Status.NOT_CONVEX if found is not None else self.status or Status.STALLED,
             iterations=iterations,
             passes=self.risk.count.passes,
             seconds=self.seconds,
@@ -275,7 +342,68 @@ class Monitor:
     def _compare(self) -> None:
         """Bound and objective: they may contradict one another."""
         if self.proof.bound > self.objective and self.contradiction is None:
-            self.objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
+            objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
+            if objective != self.objective:
+                self._evaluated(objective)
+
+    def _verify(self) -> bool:
+        """Evaluate the best point from its weights, and the bound anew, where that is not done; whether they changed.
+
+        By more than rounding, that is.
+        """
+        if self.contradiction is not None or not math.isfinite(self.objective):
+            return False
+        before = self.objective, self.lower_bound
+        if self.proof.bound > self._proved.bound:
+            if self.confirm is not None:
+                self.confirm()
+            self.proof = self._proved
+        if not self._fresh:
+            self._evaluated(self._value(self.w))
+        self._revise()
+        scale = ROUNDING * abs(before[0])
+        return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))
+
+    def _value(self, w: Vector) -> float:
+        """J(w); half a pass where there are scores."""
+        scored = self.risk.ability(Scored)
+        if scored is None:
+            value = self.risk.value_and_subgradient(w)[0]
+        else:
+            value = scored.phi.value_and_slope(scored.map.scores(w))[0]
+        objective = value + self.regularizer.value(w)
+        if math.isnan(objective):
+            raise BmrmError(NAN)
+        return objective
+
+    def _evaluated(self, objective: float) -> None:
+        """Take for J(w) what it was found to be; a point that is better for sure takes its place."""
+        self.objective, self.w = min((objective, self.w), self._sure, key=lambda pair: pair[0])
+        self._fresh = True
+
+    def _revise(self) -> None:
+        """Bring the last line of the history up to date; and let none before it claim more than has proved true."""
+        if self.history:
+            self.history[-1] = self._line(self.history[-1].iteration)
+        for k in range(len(self.history) - 2, -1, -1):
+            line, bound = self.history[k], self._cut
+            if self.contradiction is not None or (line.objective >= self.objective and line.lower_bound <= bound):
+                break
+            objective = max(line.objective, self.objective)
+            self.history[k] = replace(line, objective=objective, lower_bound=min(line.lower_bound, bound))
+
+    def _confirm_end(self, stop: bool) -> None:
+        """Set `status` anew after all was verified."""
+        others = self._verify()
+        self.status = self._judge(stop)
+        if self.status is None or (self.status is Status.STALLED and others):
+            self.status = Status.STALLED
+            if self._undone < UNDONE:
+                self._go_on()
+
+    def _go_on(self) -> None:
+        self.status, self.refreshed, self.careful = None, True, True
+        self._undone, self._idle = self._undone + 1, 0
 
     def _cut_short(self, status: Status) -> None:
         """End within an iteration: with J of the best point evaluated from its weights, one pass."""
@@ -290,7 +418,7 @@ class Monitor:
         """J at w and what its plane proves; whether it is better than the best point."""
         value, a = self.risk.value_and_subgradient(w)
         self.take_plane(SinglePlane(self.regularizer, self.risk.infimum), w, value, a)
-        return self.improve(w, value + self.regularizer.value(w))
+        return self.improve(w, value + self.regularizer.value(w), fresh=True)
 
     def _line(self, iteration: int) -> Iteration:
         network = self.risk.network_seconds
@@ -305,16 +433,12 @@ class Monitor:
             seconds_network=network,
         )
 
-    def _judge(self, previous: Iteration | None, stop: bool) -> Status | None:
+    def _judge(self, stop: bool) -> Status | None:
         line = self.history[-1]
-        if previous is None or _moved(previous, line):
-            self._idle = 0
-        else:
-            self._idle += 1
         if self.contradiction is not None:
             return Status.NOT_CONVEX
         if not math.isfinite(line.objective):
-            return Status.NON_FINITE if self._idle >= self.patience or previous is None else None
+            return Status.NON_FINITE if self._idle >= self.patience or len(self.history) == 1 else None
         if line.relative_gap <= self.options.tolerance:
             return Status.CONVERGED
         spent = self.budget.spent

@@ -64,6 +64,8 @@ class Multipliers:
     envelope, pulled : u with what it proves, and A'u.
     rest : the sum of u and `lean`, 0 but for rounding where b is free.
     gain : about twice by how much the last step was to lower the function.
+    careful : whether scores are formed anew after every step.
+    summed : whether `pulled` is a sum over all rows, not what differences have made of one.
     """
 
     model: Model
@@ -77,6 +79,8 @@ class Multipliers:
     pulled: Vector
     rest: float = 0.0
     gain: float = 0.0
+    careful: bool = False
+    summed: bool = True
     _value: float | None = None
     _gradient: Vector | None = None
     _reach: float = 0.0
@@ -100,10 +104,14 @@ class Multipliers:
     def multiplied(self, growth: float) -> Multipliers:
         """The same point with u for s and a larger sigma; half a pass."""
         slope, sigma = self.envelope.slope, growth * self.sigma
-        z = self.model.shifted(self.f, self.b) + (self.model.phi.mass / sigma) * slope
+        z = self._shifted_by(self.f, sigma, slope)
         found = replace(self, slope=slope, sigma=sigma, z=z)
         found._look()
         return found
+
+    def _shifted_by(self, f: Scores, sigma: float, slope: Scores | None) -> Scores:
+        z = self.model.shifted(f, self.b)
+        return z if slope is None else z + (self.model.phi.mass / sigma) * slope
 
     # -- what is known here ----------------------------------------------------------------------
 
@@ -170,8 +178,12 @@ class Multipliers:
         if t > 0.0:
             self.w = self.w + t * step
             self.b += t * shift
-            self.f = self.f + t * scores
-            self.z = self.z + t * whole
+            if self.careful:
+                self.f = model.map.scores(self.w)
+                self.z = self._shifted_by(self.f, self.sigma, self.slope)
+            else:
+                self.f = self.f + t * scores
+                self.z = self.z + t * whole
             self._look()
         return t
 
@@ -196,9 +208,16 @@ class Multipliers:
             self._centre()
         # most slopes stay where they are, and rows of 0 cost nothing
         self._pull(self.pulled + self.model.map.pull_back(self.envelope.slope - before))
+        self.summed = False
         if self.lacks() < self._noise():
+            self.sum()
+
+    def sum(self) -> None:
+        """Compute `pulled` from the slopes of all rows; half a pass."""
+        if not self.summed:
             self._reach = 0.0
             self._pull(self.model.map.pull_back(self.envelope.slope))
+            self.summed = True
 
     def _pull(self, pulled: Vector) -> None:
         self.pulled, self._gradient = pulled, None

@@ -79,7 +79,7 @@ class Run:
         monitor, goal = self.monitor, self.objective
         with monitor.iterating():
             point = goal.at(monitor.start, goal.map.scores(monitor.start))
-            done = self._note(point)
+            done = self._note(point, fresh=not goal.free)
             if not done and fresh:
                 found = start_from_sample(self.options, monitor, steady=True, exact=True)
                 if found is not None:
@@ -87,20 +87,22 @@ class Run:
                     point = sampled if sampled.objective < point.objective else point
                     done = self._note(point)
             while not done:
+                if monitor.refreshed:
+                    point = goal.at(monitor.w, goal.map.scores(monitor.w), point.b)
                 moved = self._moved(point)
-                if moved is None:
-                    monitor.stall()
-                    break
-                point = moved
-                done = self._note(point)
+                if moved is not None:
+                    point = moved
+                    done = self._note(point, fresh=monitor.careful and not goal.free)
+                else:
+                    done = monitor.stall()
         name, details = self.options.name, {}  # type: ignore[attr-defined]
         if isinstance(self.model, CgModel):
             details["cg_iterations"] = np.array(self.model.iterations)
         return monitor.solution(name, details=details)
 
-    def _note(self, point: SmoothPoint) -> bool:
-        """Bound and objective of a point; whether to stop."""
-        self.monitor.improve(point.w, point.objective)
+    def _note(self, point: SmoothPoint, fresh: bool = False) -> bool:
+        """Bound and objective of a point, which may be J at its weights; whether to stop."""
+        self.monitor.improve(point.w, point.objective, fresh=fresh)
         if abs(point.rest) <= SKEWED:
             self.monitor.take_plane(self.certificate, point.w, point.value, point.pulled, point.offset)
         return self.monitor.record()
@@ -124,4 +126,6 @@ class Run:
         return self._at(point, step, t) if t > 0.0 else None
 
     def _at(self, point: SmoothPoint, step: Step, t: float) -> SmoothPoint:
-        return self.objective.at(point.w + t * step.w, point.f + t * step.f, point.b + t * step.b)
+        w = point.w + t * step.w
+        f = self.objective.map.scores(w) if self.monitor.careful else point.f + t * step.f
+        return self.objective.at(w, f, point.b + t * step.b)

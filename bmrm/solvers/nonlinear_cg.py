@@ -211,7 +211,9 @@ class _Run:
         with run.iterating():
             r, d = self._note(), np.zeros_like(run.start)
             before, since = r, 0
-            while not (run.record() and self._holds()):
+            while not run.record():
+                if run.refreshed:
+                    r, since = self._renewed(), 0
                 rule = self._own_rule()
                 if rule:
                     run.finish_by_rule()
@@ -222,20 +224,21 @@ class _Run:
                 if not self._search(d, r):
                     d, fresh = r, True
                     if not self._search(r, r):
-                        run.stall()
-                        break
+                        if run.stall():
+                            break
+                        r = self._renewed()
                 self.restarts += fresh
                 since = 1 if fresh else since + 1
                 before, r = r, self._note()
         if self.options.returns == "deviance":
-            run.settle(self.best[1], self._objective(self.best[1]))
+            run.settle(self.best[1])
         details = {"risk": np.array(self.risks), "restarts": self.restarts, "trials": self.trials}
         return run.solution(f"{name}: {rule}" if run.status is Status.OWN_RULE else name, details=details)
 
     def _note(self) -> Vector:
         """Take stock of the point; returns minus the gradient of J."""
         run, point = self.run, self.point
-        run.improve(point.w, point.value + run.regularizer.value(point.w))
+        run.improve(point.w, point.value + run.regularizer.value(point.w), fresh=point.place.fresh)
         run.take_plane(self.certificate, point.w, point.value, point.a, point.place.offset)
         self.risks.append(point.value)
         if point.value <= self.best[0]:
@@ -244,6 +247,11 @@ class _Run:
         else:
             self.window -= 1
         return -(point.a + run.regularizer.subgradient(point.w))
+
+    def _renewed(self) -> Vector:
+        """The same of the best point, with nothing carried along."""
+        place = self.point.renew(self.run.w)
+        return -(place.a + self.run.regularizer.subgradient(place.w))
 
     def _own_rule(self) -> str:
         """Which of the thesis' stopping rules is met, or the empty string."""
@@ -290,16 +298,3 @@ class _Run:
         if self.last is None:
             return 1e-2 / float(np.linalg.norm(d))
         return self.last[0] * self.last[1] / slope
-
-    def _objective(self, w: Vector) -> float:
-        return self.run.risk.value_and_subgradient(w)[0] + self.run.regularizer.value(w)
-
-    def _holds(self) -> bool:
-        """Evaluate the best point from its weights, not from accumulated scores, before the run ends with it."""
-        run = self.run
-        if isinstance(self.point, ScoredPoint) and math.isfinite(run.objective):
-            run.objective = self._objective(run.w)
-            if run.status is Status.CONVERGED and run.relative_gap > self.options.tolerance:
-                run.status = None
-                run.budget.go_on()
-        return run.status is not None

@@ -233,9 +233,10 @@ class _Run:
         value, a = run.risk.value_and_subgradient(w)
         run.take_plane(self.certificate, w, value, a)
         if mean is None:
-            run.improve(w, value + run.regularizer.value(w))
+            run.improve(w, value + run.regularizer.value(w), fresh=True)
         else:
-            run.improve(mean, run.risk.value_and_subgradient(mean)[0] + run.regularizer.value(mean))
+            value_there = run.risk.value_and_subgradient(mean)[0]
+            run.improve(mean, value_there + run.regularizer.value(mean), fresh=True)
         return value
 
     def _radius(self, value: float, w: Vector) -> float:

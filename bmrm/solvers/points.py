@@ -24,6 +24,7 @@ class Place(NamedTuple):
     w, value, a : weights, R(w) and its gradient.
     offset : of the plane R(w') >= <a, w'> + offset.
     f : scores, where they are kept.
+    fresh : whether all this was computed from w.
     """
 
     w: Vector
@@ -31,6 +32,7 @@ class Place(NamedTuple):
     a: Vector
     offset: float
     f: Scores | None
+    fresh: bool = True
 
 
 class Point:
@@ -88,6 +90,11 @@ class Point:
         """There."""
         self.place = place
 
+    def renew(self, w: Vector) -> Place:
+        """Go to w, all computed from there."""
+        self.place = self._evaluated(w)
+        return self.place
+
     def _evaluated(self, w: Vector) -> Place:
         value, a = self.run.risk.value_and_subgradient(w)
         return Place(w, value, a, value - dot(a, w), None)
@@ -124,9 +131,9 @@ class ScoredPoint(FusedPoint):
     def look(self, t: float, d: Vector) -> Place:
         """As of `Point`; scores are formed anew now and then, lest rounding adds up."""
         w = self.w + t * d
-        if (self._moves + 1) % REFRESH == 0:
+        if self.run.careful or (self._moves + 1) % REFRESH == 0:
             return self._evaluated(w)
-        return self._placed(w, self.place.f + t * self._fd)
+        return self._placed(w, self.place.f + t * self._fd)._replace(fresh=False)
 
     def move_to(self, place: Place) -> None:
         """As of `Point`."""

@@ -175,7 +175,7 @@ class _Run:
                 rest, more = self.watch.rest(w)
                 risk, a, awake = risk + rest, a + more, 1.0
         if awake == 1.0:
-            run.improve(w, risk + penalty)
+            run.improve(w, risk + penalty, fresh=True)
             run.take_plane(self.certificate, w, risk, a)
         return risk + penalty, a + run.regularizer.subgradient(w), awake
 

@@ -196,7 +196,7 @@ class _Run:
         self.run.take_plane(self.certificate, v.w, value, a, offset)
 
     def _improve(self, at: _At, value: float) -> None:
-        self.run.improve(at.w, value + self.run.regularizer.value(at.w))
+        self.run.improve(at.w, value + self.run.regularizer.value(at.w), fresh=True)  # its scores are its own
 
     def _step(self, v: _At, value: float, a: Vector) -> tuple[_At | None, float]:
         """The next point and its risk; None where no step is short enough."""

@@ -116,23 +116,30 @@ class Run(ABC):
         run = self.run
         with run.iterating():
             w, at = run.start, self.rows.settled(self.rows.map.scores(run.start))
+            fresh = not self.rows.free
             while True:
                 a = self.rows.map.pull_back(at.slope)
-                run.improve(w, at.value + run.regularizer.value(w))
+                run.improve(w, at.value + run.regularizer.value(w), fresh=fresh)
                 if at.offset > -math.inf:
                     run.take_plane(self.certificate, w, at.value, a, at.offset)
                 if run.record():
                     break
-                self.zeros.update(self.certificate)
-                aim = self._aim(w)
-                away, worst = violation(a, w, aim, self.l2)
-                after, step = self.propose(w, at, a, aim, away, worst)
-                moved = self._moved(w, at, a, Aimed(aim, self.l2), after, step)
-                if moved is None:
-                    run.stall()
+                moved = None if run.refreshed else self._next(w, at, a)
+                if moved is not None:
+                    (w, at), fresh = moved, run.careful and not self.rows.free
+                elif run.refreshed or not run.stall():
+                    w, at = run.w, self.rows.settled(self.rows.map.scores(run.w))
+                    fresh = not self.rows.free
+                else:
                     break
-                w, at = moved
         return run.solution(self.name, details=self.details())
+
+    def _next(self, w: Vector, at: Settled, a: Vector) -> tuple[Vector, Settled] | None:
+        self.zeros.update(self.certificate)
+        aim = self._aim(w)
+        away, worst = violation(a, w, aim, self.l2)
+        after, step = self.propose(w, at, a, aim, away, worst)
+        return self._moved(w, at, a, Aimed(aim, self.l2), after, step)
 
     def least_goal(self, aim: float) -> float:
         """A distance from optimality below which nothing is gained."""
@@ -163,7 +170,7 @@ class Run(ABC):
         slack = 16.0 * ROUNDING * abs(here)  # within it values tell nothing, but the gradient, and the bound, still do
         if not d.any():
             return None
-        tried = self.rows.settled(at.f + step)
+        tried = self._settled(after, at.f + step)
         if tried.finite and tried.value + there <= here + SUFFICIENT * min(promise, 0.0) + slack:
             self.damping = self.damping / CALMER if self.damping > LEAST_DAMPING else 0.0
             return after, tried
@@ -175,4 +182,8 @@ class Run(ABC):
         if not (found.value < here and math.isfinite(found.value)):
             # Along a direction without curvature a model promises more than there is, too far away to find anything.
             return (w, at) if -promise > abs(here) and self.damping < MOST_DAMPING else None
-        return w + found.t * d, self.rows.settled(at.f + step * found.t)
+        w = w + found.t * d
+        return w, self._settled(w, at.f + step * found.t)
+
+    def _settled(self, w: Vector, f: Scores) -> Settled:
+        return self.rows.settled(self.rows.map.scores(w) if self.run.careful else f)

@@ -29,7 +29,7 @@ from bmrm.solvers import SOLVERS
 from bmrm.solvers.budget import Budget, Budgeted
 from bmrm.solvers.contradiction import Consistency, Proof
 from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.monitor import IterativeSolver
+from bmrm.solvers.monitor import UNDONE, IterativeSolver
 from bmrm.solvers.pace import EARLY, LATE, Pace
 from bmrm.solvers.plane_model import KeptModel
 
@@ -73,9 +73,11 @@ class Relay:
         self.options, self.risk, self.regularizer, self.callback = options, risk, regularizer, callback
         self.start = start
         self.total: Solution | None = None
-        self._stopped = False
+        self._stopped = self._together = False
         self.left: float | None = None
         """Passes that the last leg would still have taken, where it was left because it was too slow."""
+        self.undone = 0
+        """Legs that ended because the gap of all together was met, which then was found not to be so."""
         self._slope: Scores | None = None
         self._planes = KeptModel()
 
@@ -98,15 +100,16 @@ class Relay:
             limits["time_limit"] = max(self.options.time_limit - (before.seconds if before else 0.0), 1e-9)
         leg = dataclasses.replace(solver, **limits)
         start = before.w if before is not None else self.start
-        self._stopped = False
+        self._stopped = self._together = False
         callback = self._relay(before, pace)
         found: Solution = leg.minimize(
             self.risk, self.regularizer, start=start, callback=callback, **self._handed_over(leg)
         )
         self._slope = found.details.get("slope", self._slope)
-        slow = pace.slow and not self._stopped and found.status is Status.INTERRUPTED
+        cut = not self._stopped and found.status is Status.INTERRUPTED
+        slow = pace.slow and cut
         self.left = pace.left if slow else None
-        if slow:
+        if slow or (self._together and cut):
             found = dataclasses.replace(found, status=Status.STALLED)
         elif found.status is Status.INTERRUPTED:
             self._stopped = True
@@ -114,6 +117,8 @@ class Relay:
         open_still = self.total.status not in (Status.CONVERGED, Status.NOT_CONVEX)
         if open_still and self.total.relative_gap <= self.options.tolerance:
             self.total = dataclasses.replace(self.total, status=Status.CONVERGED)
+        elif self._together and cut and not slow and self.undone < UNDONE:
+            self.undone, self.left = self.undone + 1, 0.0
         return found
 
     def _iterations_left(self) -> int:
@@ -131,7 +136,8 @@ class Relay:
             whole = line if before is None else _shifted(before, line)
             stop = self._outside(whole)
             if before is not None and whole.relative_gap <= self.options.tolerance:
-                return True  # the two legs together have met what neither has alone
+                self._together = True  # the two legs together have met what neither has alone, as far as they know
+                return True
             return stop or pace.too_slow(whole, line)
 
         return relay
@@ -215,7 +221,7 @@ class Chains(IterativeSolver):
                 except IncompatibleError as error:
                     refusal = error
                     continue
-                story.append(_told(leg.name, found, relay.left is not None, self.reasons.get(leg.name, "")))
+                story.append(_told(leg.name, found, bool(relay.left), self.reasons.get(leg.name, "")))
                 if relay.left is not None:
                     slow.append(Leg(leg.name, PATIENT, EARLY, EARLY, relay.left))
                 if relay.ended:

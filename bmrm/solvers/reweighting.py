@@ -73,32 +73,37 @@ class Reweighting:
         run, rule = self.run, ""
         with run.iterating():
             w = run.start
-            f = self.map.scores(w)
+            f, fresh = self.map.scores(w), True
             while True:
                 value, slope = self.phi.value_and_slope(f)
                 a = self.map.pull_back(slope)
                 objective = value + run.regularizer.value(w)
-                run.improve(w, objective)
+                run.improve(w, objective, fresh=fresh)
                 run.take_plane(self.certificate, w, value, a, value - self.phi.product(slope, f))
                 self._note(w, f, value, objective)
                 if run.record():
                     break
-                rule = self._own_rule()
+                rule = "" if run.refreshed else self._own_rule()
                 if rule:
                     run.finish_by_rule()
                     break
-                system = self._system(w, f, value, a)
-                if not (math.isfinite(objective) and system.finite):
-                    w = 0.5 * (run.w + w)
-                    f = self.map.scores(w)
-                    continue
-                moved = self._step(system)
-                if moved is None:
-                    run.stall()
-                    break
-                w, f = moved
+                if not run.refreshed:
+                    system = self._system(w, f, value, a)
+                    if not (math.isfinite(objective) and system.finite):
+                        w = 0.5 * (run.w + w)
+                        f, fresh = self.map.scores(w), True
+                        continue
+                    moved = self._step(system)
+                    if moved is not None:
+                        (w, f), fresh = moved, run.careful
+                        f = self.map.scores(w) if run.careful else f
+                    elif run.stall():
+                        break
+                if run.refreshed:
+                    w = run.w
+                    f, fresh = self.map.scores(w), True
         if self.options.returns == "deviance" and math.isfinite(self.best[2]):
-            run.settle(self.best[1], self.best[2])
+            run.settle(self.best[1])
         details = {"deviance": np.array(self.deviances), "cg_iterations": np.array(self.cg_iterations)}
         return run.solution(f"{name}: {rule}" if rule else name, details=details)
 

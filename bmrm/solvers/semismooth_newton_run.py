@@ -23,6 +23,8 @@ WIDEST = 8192
 SHARP = 2.0
 """First penalty after a start from n rows, times sqrt(dim / n): their scores are about as far from the right ones;
 the less, the lower their minimum is than J there, which tells of rows learned by heart."""
+SKEWED = 1e-12
+"""A sum of slopes beyond which they prove nothing of a problem with a free intercept."""
 EASY = 3
 """Newton steps up to which a subproblem was easy, so that the penalty may grow faster."""
 UNITS = 40
@@ -94,21 +96,24 @@ class Run:
     def _iterate(self, fresh: bool) -> None:
         monitor, options = self.monitor, self.options
         state = self._first(monitor.start)
-        self._note(state)
+        monitor.confirm = self._confirm
+        self._note(state, fresh=not self.model.free)
         done = monitor.record()
         if not done and fresh:
             found = start_from_sample(options, monitor, steady=False)
             if found is not None:
                 state = self._sampled(found)
-                self._note(state)
+                self._note(state, fresh=not self.model.free)
                 done = monitor.record()
         lost, missing, before = False, math.inf, 0
         while not done:
+            if monitor.refreshed:
+                state, lost, missing = self._anew(state), False, math.inf
             solved, missing = _solved(state, missing)
             if solved or lost:
                 if state.sigma > STEEPEST:
-                    monitor.stall()
-                    break
+                    done = monitor.stall()
+                    continue
                 easy = self.steps - before <= EASY
                 before = self.steps
                 state = state.multiplied(options.growth**2 if easy else options.growth)
@@ -118,8 +123,8 @@ class Run:
             moved, state = self._improved(state)
             in_vain = state.gain <= ROUNDING * abs(monitor.objective) and state.lacks() > VAIN * lacked
             if lost and (in_vain or not moved):
-                monitor.stall()
-                break
+                done = monitor.stall()
+                continue
             lost = in_vain or not moved
             self._note(state)
             done = monitor.record()
@@ -171,17 +176,34 @@ class Run:
         self.width = max(0.5 * self.width, WIDTHS[0]) if self.trusted else min(2.0 * self.width, WIDTHS[1])
         return t > 0.0, state
 
-    def _note(self, state: Multipliers) -> None:
-        """Bound and objective of the present point."""
-        monitor, self.state = self.monitor, state
-        objective = state.objective()
-        bound = state.bound
-        if math.isfinite(bound) and math.isfinite(objective):
+    def _anew(self, state: Multipliers) -> Multipliers:
+        """The best point with the same penalty, all computed from its weights."""
+        w = self.monitor.w
+        found = Multipliers.at(self.model, w, state.sigma, state.slope, f=self.model.map.scores(w))
+        found.careful = True
+        return found
+
+    def _confirm(self) -> None:
+        """The bound of the present slopes, their sums formed anew."""
+        if self.state is not None:
+            self.state.sum()
+            self._prove(self.state)
+
+    def _prove(self, state: Multipliers) -> None:
+        bound, objective = state.bound, state.objective()
+        if math.isfinite(bound) and math.isfinite(objective) and abs(state.rest) <= SKEWED:
             size = 2.0 * abs(state.envelope.conjugate) + abs(bound) + abs(objective)
-            monitor.raise_bound(bound - ROUNDING * abs(objective), size, norm(state.w))
+            slack = ROUNDING * abs(objective)
+            self.monitor.raise_bound(bound - slack, size, norm(state.w), fresh=state.summed)
+
+    def _note(self, state: Multipliers, fresh: bool = False) -> None:
+        """Bound and objective of the present point, which may be J at its weights."""
+        monitor, self.state = self.monitor, state
+        self._prove(state)
+        objective = state.objective()
         if self.model.free and objective < monitor.objective:
             objective = self.scored.phi.value_and_slope(state.f)[0] + monitor.regularizer.value(state.w)
-        monitor.improve(state.w, objective)
+        monitor.improve(state.w, objective, fresh=fresh)
 
 
 def _solved(state: Multipliers, missing: float) -> tuple[bool, float]:
