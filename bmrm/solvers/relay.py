@@ -75,7 +75,9 @@ class Relay:
         self.total: Solution | None = None
         self._stopped = self._together = False
         self.left: float | None = None
-        """Passes that the last leg would still have taken, where it was left because it was too slow."""
+        """Passes that the last leg would still have taken, where it was left because it was too slow; 0 if undone."""
+        self.slow = False
+        """Whether it was."""
         self.undone = 0
         """Legs that ended because the gap of all together was met, which then was found not to be so."""
         self._slope: Scores | None = None
@@ -107,7 +109,7 @@ class Relay:
         )
         self._slope = found.details.get("slope", self._slope)
         cut = not self._stopped and found.status is Status.INTERRUPTED
-        slow = pace.slow and cut
+        slow = self.slow = pace.slow and cut
         self.left = pace.left if slow else None
         if slow or (self._together and cut):
             found = dataclasses.replace(found, status=Status.STALLED)
@@ -221,7 +223,7 @@ class Chains(IterativeSolver):
                 except IncompatibleError as error:
                     refusal = error
                     continue
-                story.append(_told(leg.name, found, bool(relay.left), self.reasons.get(leg.name, "")))
+                story.append(_told(leg.name, found, relay.slow, self.reasons.get(leg.name, "")))
                 if relay.left is not None:
                     slow.append(Leg(leg.name, PATIENT, EARLY, EARLY, relay.left))
                 if relay.ended:

@@ -190,7 +190,9 @@ class Run:
             self._prove(self.state)
 
     def _prove(self, state: Multipliers) -> None:
-        bound, objective = state.bound, state.objective()
+        # what is left of the sum of the slopes, times the constant at the minimum, which is near this one
+        skew = state.rest * state.b - abs(state.rest) * (1.0 + abs(state.b))
+        bound, objective = state.bound + skew, state.objective()
         if math.isfinite(bound) and math.isfinite(objective) and abs(state.rest) <= SKEWED:
             size = 2.0 * abs(state.envelope.conjugate) + abs(bound) + abs(objective)
             slack = ROUNDING * abs(objective)

@@ -76,6 +76,7 @@ class Objective:
         pulled = self.map.pull_back(slope)
         gradient = pulled + self.regularizer.subgradient(w)
         offset = value - self.phi.product(slope, full)  # by scores: those of w they may be but for rounding
+        offset += rest * b - abs(rest) * (1.0 + abs(b))  # the slopes should sum to 0
         return SmoothPoint(w, b, f, full, value, offset, pulled, rest, gradient, value + self.regularizer.value(w))
 
     def _trial(self, f: Scores, b: float) -> Trial[tuple[Scores, float, Scores]]:
