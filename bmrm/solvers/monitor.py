@@ -57,7 +57,8 @@ class IterativeSolver:
     ----------
     tolerance : stop when (objective - lower bound) / |objective| is at most this.
     max_iterations : stop after so many iterations, with ITERATION_LIMIT.
-    time_limit : stop after so many seconds, with TIME_LIMIT; None for no limit.
+    time_limit : stop after so many seconds, with TIME_LIMIT; None for no limit. Within an iteration, as Ctrl-C: but a
+        pass over the data, a Cholesky factor of a matrix and the compilation of a kernel are finished.
     """
 
     tolerance: float = parameter(1e-3, least=0.0, doc="relative gap to reach", example=1e-1)

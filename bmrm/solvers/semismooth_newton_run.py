@@ -168,6 +168,7 @@ class Run:
             if solved or not near.step() > 0.0:
                 break
             self.steps += 1
+            self.monitor.untried = near.w
         if self.steps == before:
             self.steps += 1
             return state.step() > 0.0, state
