@@ -19,7 +19,7 @@ from bmrm.data.formats import formats
 from bmrm.fields import checked, expected, option_types
 from bmrm.losses import LOSSES
 from bmrm.marks import Document, Place
-from bmrm.problem import BmrmError, InputError
+from bmrm.problem import BmrmError, InputError, shown
 from bmrm.registry import Range, Registry, nearest, option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.relative import checked_rule
@@ -49,7 +49,7 @@ def _label(value: Any) -> Any:
     raise ValueError("a label: a number or text")
 
 
-Count = Annotated[int, BeforeValidator(_no_bool)]
+Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=-(2**63), lt=2**63)]
 Number = Annotated[float, BeforeValidator(_no_bool)]
 Files = Annotated[tuple[str, ...], BeforeValidator(_file_list)]
 Label = Annotated[Any, BeforeValidator(_label)]
@@ -68,7 +68,7 @@ class DataSection(BaseModel):
     format: str | dict[str, Any] = Field(
         "auto", description="`auto` (by name and content), the name of a format, or `{name: ..., option: value}`"
     )
-    dimension: Annotated[Count, Field(ge=1)] | None = Field(
+    dimension: Annotated[Count, Field(ge=1, le=2**31)] | None = Field(
         None, description="number of features; null = the largest index on any rank"
     )
     bias: Literal["none", "regularized", "free"] = Field(
@@ -186,7 +186,7 @@ def named_plug_in(text: str) -> tuple[str, dict[str, Any]]:
     document, problems = Document("NAME", text), Problems()
     value = {"name": document.value} if isinstance(document.value, str) else document.value
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        raise InputError(f"expected a name or {{name: ..., option: value}}, found {text!r:.60}")
+        raise InputError(f"expected a name or {{name: ..., option: value}}, found {shown(text)}")
     kind = kind_of(value["name"])
     fields = PLUG_INS[kind].registry.get(value["name"]).parameters
     needed = {option_name(f.name): f.metadata.get("example") for f in fields if f.default is dataclasses.MISSING}
@@ -208,7 +208,7 @@ def _settings(document: Document, default_directory: str) -> Settings:
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        raise InputError(f"{document.name}: expected sections such as data: and loss:, found {value!r:.60}")
+        raise InputError(f"{document.name}: expected sections such as data: and loss:, found {shown(value)}")
     problems: Problems = []
     value = dict(value)
     for section in PLUG_INS:
@@ -240,7 +240,7 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
     if isinstance(value, dict):
         value = {"name": plug_in.default} | value
     if not isinstance(value, dict) or not isinstance(value["name"], str):
-        problems.append((place, f"{section} is {value!r:.60}, expected a name or {{name: ...}}"))
+        problems.append((place, f"{section} is {shown(value)}, expected a name or {{name: ...}}"))
         return {}
     name = value.pop("name")
     try:
@@ -259,7 +259,7 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
         at: Place = (*place, str(key))
         if key not in types and key not in extra_types:
             known = nearest(key, [*types, *extra_types])
-            problems.append((at, f"{plug_in.registry.kind} {name!r} has no option {key!r}{known}"))
+            problems.append((at, f"{plug_in.registry.kind} {shown(name)} has no option {shown(key)}{known}"))
             continue
         try:
             if key == "lambda" and isinstance(raw, dict):
@@ -268,11 +268,11 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
                 continue
             given[key] = checked((extra_types | types)[key], raw)
         except ValueError as error:
-            problems.append((at, f"{prefix}{key} is {raw!r:.60}, expected {error}"))
+            problems.append((at, f"{prefix}{key} is {shown(raw)}, expected {error}"))
             continue
         limit = limits.get(key)
         if limit is not None and given[key] is not None and given[key] not in limit:
-            problems.append((at, f"{prefix}{key} is {raw!r:.60}, expected {limit}"))
+            problems.append((at, f"{prefix}{key} is {shown(raw)}, expected {limit}"))
     for field in entry.parameters:
         needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if needed and option_name(field.name) not in value:
@@ -290,12 +290,12 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
 
 
 def _sentence(place: Place, detail: Mapping[str, Any]) -> str:
-    name = ".".join(place)
+    name = ".".join(part if len(part) <= 40 else f"{part[:37]}..." for part in place)
     if detail["type"] == "extra_forbidden":
         return f"unknown field {name!r}{nearest(place[-1], _known(place[:-1]))}"
     if detail["type"] == "missing":
         return f"{name} is missing"
-    return f"{name} is {detail['input']!r:.60}, expected {expected(detail)}"
+    return f"{name} is {shown(detail['input'])}, expected {expected(detail)}"
 
 
 def _known(section: Place) -> Iterable[str]:

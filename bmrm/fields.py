@@ -31,7 +31,10 @@ def checked(kind: Any, value: Any) -> Any:
         value = _table(value, str if "str" in str(kind) else float)
     adapter: TypeAdapter[Any] = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
     try:
-        return adapter.validate_python(value, strict=isinstance(value, bool))
+        found = adapter.validate_python(value, strict=isinstance(value, bool))
+        if type(found) is int and not -(2**63) <= found < 2**63:
+            raise ValueError("a whole number of at most 64 bits")
+        return found
     except ValidationError as error:
         reasons = dict.fromkeys(expected(detail) for detail in error.errors())
         raise ValueError(" or ".join(reasons)) from error

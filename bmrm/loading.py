@@ -20,7 +20,7 @@ from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of
 from bmrm.data.weights import read_weights
 from bmrm.mpi.group import Group, together
-from bmrm.problem import InputError, Summary, Vector
+from bmrm.problem import InputError, Summary, Vector, shown
 
 PARTS = ("train", "validation", "test")
 
@@ -208,7 +208,7 @@ def positive_last(summary: Summary, positive: Any) -> Summary:
     coded = positive if isinstance(positive, str) else stored(np.array([positive]), "positive_label")[0][0].item()
     if coded not in summary.labels:
         known = " and ".join(shown_label(label, summary.dtype) for label in summary.labels)
-        raise InputError(f"data.positive_label is {positive!r:.60}, but the labels are {known}")
+        raise InputError(f"data.positive_label is {shown(positive)}, but the labels are {known}")
     if summary.labels[1] == coded:
         return summary
     return replace(summary, labels=summary.labels[::-1], counts=summary.counts[::-1])

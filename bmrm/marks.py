@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from bmrm.problem import InputError
+from bmrm.problem import InputError, shown
 
 Place = tuple[str, ...]
 """The way to a field: ("solver", "tolerance")."""
@@ -16,6 +16,15 @@ Place = tuple[str, ...]
 
 class _Loader(yaml.SafeLoader):
     """YAML 1.2 scalars, where PyYAML keeps to 1.1: 1e-4 is a number there, and `no` and `off` are text, not false."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """What the node stands for; text that its tag does not fit is an error of YAML, with its line."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
+            kind = node.tag.rpartition(":")[2]
+            problem = f"{shown(node.value)} is no {kind}"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
 
 
 _BOOL = "tag:yaml.org,2002:bool"
@@ -28,6 +37,16 @@ _Loader.add_implicit_resolver(
     re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),
     list("-+.0123456789"),
 )
+
+
+LONGEST_NAME = 120
+"""Characters of a field's name in a message."""
+
+
+def _cut(text: object) -> str:
+    """Text for a message, without its end where it is long."""
+    plain = str(text)
+    return plain if len(plain) <= LONGEST_NAME else f"{plain[:LONGEST_NAME]}..."
 
 
 class Document:
@@ -45,19 +64,22 @@ class Document:
     """
 
     def __init__(self, name: str, text: str) -> None:
-        self.name = name
+        self.name = name = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
         self._lines: dict[Place, int] = {}
         self._overrides: set[Place] = set()
         try:
             loader = _Loader(text)
             node = loader.get_single_node()
             if node is not None:
+                self._check_text(node)
                 self._walk(node, ())
             self.value: Any = None if node is None else loader.construct_document(node)
+        except RecursionError as error:
+            raise InputError(f"{name}: not YAML that can be read: nested too deeply") from error
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             where = name if mark is None else f"{name}, line {mark.line + 1}"
-            raise InputError(f"{where}: not YAML: {getattr(error, 'problem', None) or error}") from error
+            raise InputError(f"{where}: not YAML: {_cut(getattr(error, 'problem', None) or error)}") from error
 
     @classmethod
     def read(cls, path: Path) -> Document:
@@ -66,8 +88,8 @@ class Document:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: not a text file: {error.reason} at byte {error.start}") from error
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
         return cls(str(path), text)
 
     def override(self, assignment: str) -> None:
@@ -75,21 +97,21 @@ class Document:
         key, sign, text = assignment.partition("=")
         place = tuple(key.strip().split("."))
         if not sign or not all(place):
-            raise InputError(f"--set {assignment}: expected FIELD=VALUE, such as solver.tolerance=1e-4")
+            raise InputError(f"--set {_cut(assignment)}: expected FIELD=VALUE, such as solver.tolerance=1e-4")
         value = Document(f"--set {key.strip()}", text).value
         if self.value is None:
             self.value = {}
         inside = self.value
         for part in place[:-1]:
             if not isinstance(inside, dict):
-                raise InputError(f"--set {assignment}: {key} is not within a mapping")
+                raise InputError(f"--set {_cut(assignment)}: {_cut(key)} is not within a mapping")
             below = inside.get(part)
             if below is None or isinstance(below, str):
                 below = {} if below is None else {"name": below}
                 inside[part] = below
             inside = below
         if not isinstance(inside, dict):
-            raise InputError(f"--set {assignment}: {key} is not within a mapping")
+            raise InputError(f"--set {_cut(assignment)}: {_cut(key)} is not within a mapping")
         inside[place[-1]] = value
         self._overrides.add(place)
 
@@ -97,10 +119,10 @@ class Document:
         """'config.yaml, line 7' for a field, for the section around it where the field itself is not there."""
         inside = next((given for given in self._overrides if given[: len(place)] == place), None)
         if inside is not None and place not in self._lines:
-            return f"--set {'.'.join(inside)}"
+            return f"--set {_cut('.'.join(inside))}"
         for length in range(len(place), 0, -1):
             if place[:length] in self._overrides:
-                return f"--set {'.'.join(place[:length])}"
+                return f"--set {_cut('.'.join(place[:length]))}"
             if place[:length] in self._lines:
                 return f"{self.name}, line {self._lines[place[:length]]}"
         return self.name
@@ -109,6 +131,20 @@ class Document:
         """The line of a field, or of the section around it; 0 where neither stands in the file."""
         found = (self._lines[place[:length]] for length in range(len(place), 0, -1) if place[:length] in self._lines)
         return next(found, 0)
+
+    def _check_text(self, root: yaml.Node) -> None:
+        """Refuse text that no file name, label or output could hold."""
+        nodes, met = [root], {id(root)}
+        while nodes:
+            node = nodes.pop()
+            below = [node.value] if isinstance(node.value, list) else []
+            if not below and any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in node.value):
+                line = node.start_mark.line + 1
+                raise InputError(f"{self.name}, line {line}: {shown(node.value)} holds a NUL or half a character")
+            for child in (part for parts in below for one in parts for part in (one if type(one) is tuple else (one,))):
+                if id(child) not in met:
+                    met.add(id(child))
+                    nodes.append(child)
 
     def _walk(self, node: yaml.Node, place: Place) -> None:
         if not isinstance(node, yaml.MappingNode) or len(place) > 8:  # an alias may point to its own parent
@@ -119,7 +155,7 @@ class Document:
             here = (*place, name)
             if name in seen:
                 field = ".".join(here)
-                raise InputError(f"{self.name}, line {line}: {field} stands there already in line {seen[name]}")
+                raise InputError(f"{self.name}, line {line}: {_cut(field)} stands there already in line {seen[name]}")
             seen[name] = line
             self._lines[here] = line
             self._walk(value, here)

@@ -16,13 +16,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from bmrm.problem import InputError
+from bmrm.problem import InputError, shown
 
 P = TypeVar("P")
+_LONGEST_WORD = 200
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """' (did you mean X?)' for the closest of `known`, or the empty string."""
+    if len(str(word)) > _LONGEST_WORD:
+        return ""
     close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -44,7 +47,7 @@ class Range:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return True
         return (
-            not math.isnan(value)
+            not (isinstance(value, float) and math.isnan(value))
             and (self.least is None or value >= self.least)
             and (self.most is None or value <= self.most)
             and (self.above is None or value > self.above)
@@ -91,7 +94,9 @@ def check_parameters(instance: Any) -> None:
         limits = field.metadata.get("range")
         value = getattr(instance, field.name)
         if limits is not None and value is not None and value not in limits:
-            raise InputError(f"{type(instance).__name__}: {option_name(field.name)} is {value!r}, expected {limits}")
+            raise InputError(
+                f"{type(instance).__name__}: {option_name(field.name)} is {shown(value)}, expected {limits}"
+            )
 
 
 @dataclass(frozen=True)
@@ -152,7 +157,7 @@ class Registry(Generic[P]):
         if name not in self._entries:
             self._import_all()
         if name not in self._entries:
-            raise InputError(f"unknown {self.kind} {name!r}{nearest(name, self._entries)}")
+            raise InputError(f"unknown {self.kind} {shown(name)}{nearest(name, self._entries)}")
         return self._entries[name]
 
     def all(self) -> tuple[Entry[P], ...]:
@@ -166,7 +171,7 @@ class Registry(Generic[P]):
         known = {option_name(field.name) for field in entry.parameters}
         for option in options or {}:
             if option not in known:
-                raise InputError(f"{self.kind} {name!r} has no option {option!r}{nearest(option, known)}")
+                raise InputError(f"{self.kind} {shown(name)} has no option {shown(option)}{nearest(option, known)}")
         try:
             return entry.cls(**{field_name(key): value for key, value in (options or {}).items()})
         except TypeError as error:
@@ -182,10 +187,12 @@ class Registry(Generic[P]):
 
     def _outside(self, name: str) -> Entry[P]:
         module_name, _, attribute = name.partition(":")
+        if not all(part.isidentifier() for part in (*module_name.split("."), attribute)):
+            raise InputError(f"{self.kind} {shown(name)}: expected module:Class, such as my_losses:PseudoHuber")
         try:
             cls = getattr(importlib.import_module(module_name), attribute)
         except (ImportError, AttributeError) as error:
-            raise InputError(f"{self.kind} {name!r} cannot be imported: {error}") from error
+            raise InputError(f"{self.kind} {shown(name)} cannot be imported: {error}") from error
         if not dataclasses.is_dataclass(cls) or not isinstance(cls, type):
             advice = f"; write @dataclass(frozen=True) before `class {attribute}`" if isinstance(cls, type) else ""
             raise InputError(f"{self.kind} {name!r} is not a dataclass{advice}")

@@ -41,9 +41,9 @@ def open_folder(directory: Path) -> None:
     A folder that does not exist is not made.
     """
     nearest = directory
-    while not nearest.exists() and nearest != nearest.parent:
-        nearest = nearest.parent
     try:
+        while not nearest.exists() and nearest != nearest.parent:
+            nearest = nearest.parent
         if not nearest.is_dir():
             raise NotADirectoryError(0, f"{nearest} is not a folder")
         with tempfile.TemporaryFile(dir=nearest):

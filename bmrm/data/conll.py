@@ -21,7 +21,7 @@ from bmrm.data.raw import Raw
 from bmrm.data.shares import row_share
 from bmrm.data.templates import BUILT_IN, Interned, Sentences, Template, intern, parse
 from bmrm.data.vocabulary import NamedColumns, Vocabulary
-from bmrm.problem import InputError, Targets
+from bmrm.problem import InputError, Targets, shown
 from bmrm.registry import check_parameters, nearest, parameter
 
 Ids = NDArray[np.int64]
@@ -94,10 +94,14 @@ class Conll:
             return BUILT_IN[self.templates]
         if "%" in self.templates:
             return self.templates
-        if not Path(self.templates).is_file():
+        try:
+            there = Path(self.templates).is_file()
+        except (OSError, ValueError):  # a name that no file can have
+            there = False
+        if not there:
             close = nearest(self.templates, BUILT_IN)
             raise InputError(
-                f"templates {self.templates!r}: no file, no built-in set{close}, and no macros such as %x[0,0]"
+                f"templates {shown(self.templates)}: no file, no built-in set{close}, and no macros such as %x[0,0]"
             )
         with open_text(Path(self.templates)) as file:
             return file.read()

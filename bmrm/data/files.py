@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, TextIO
 
-from bmrm.problem import InputError, OutputError
+from bmrm.problem import InputError, OutputError, shown
 
 # Name, first bytes, usual suffix and opener of each compression.
 _COMPRESSIONS = (
@@ -32,8 +32,15 @@ def compression(path: Path) -> str | None:
 
     An empty file, and a file named like a compressed one that is none, are InputErrors too.
     """
-    with _explained(path), open(path, "rb") as file:
-        head = file.read(6)
+    try:
+        with _explained(path), open(path, "rb") as file:
+            head = file.read(6)
+    except UnicodeError as error:
+        raise InputError(f"{shown(str(path))}: no file can have this name") from error
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{shown(str(path))}: {error}") from error
     if not head:
         raise InputError(f"{path}: the file is empty")
     for name, magic, suffix, _ in _COMPRESSIONS:

@@ -37,7 +37,7 @@ from bmrm.data.formats import Format, by_suffix, formats, recognised
 from bmrm.data.layout import Alike
 from bmrm.data.raw import Raw, from_one, join, nothing
 from bmrm.data.shares import even_share, row_share
-from bmrm.problem import InputError
+from bmrm.problem import InputError, shown
 
 __all__ = ["Source", "from_one", "read", "scan"]
 
@@ -45,7 +45,7 @@ Source = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 # Prefix of a source -> the function that makes its data set.
 _MAKERS = {"sklearn": "bmrm.data.bundled:load", "synthetic": "bmrm.data.synthetic:load"}
-_RANK = re.compile(r"\{rank(?::(0?\d+)d)?\}")
+_RANK = re.compile(r"\{rank(?::(0?(?:\d{1,2}|1\d\d|2[0-4]\d|25[0-5]))d)?\}")
 
 
 def scan(
@@ -149,7 +149,13 @@ def _chosen(path: Path, format: str | Mapping[str, Any] | Format) -> Format:
 
 def _files(name: str) -> list[Path]:
     """The file of that name, or the sorted files that match it as a pattern."""
-    if Path(name).exists() or not glob.has_magic(name):
+    if "{rank" in name:
+        raise InputError(f"{shown(name)}: expected {{rank}}, or {{rank:03d}} with at most 255 digits")
+    try:
+        there = Path(name).exists()
+    except (OSError, ValueError) as error:  # ValueError: a NUL, or a character that no name has
+        raise InputError(f"{shown(name)}: {getattr(error, 'strerror', None) or error}") from error
+    if there or not glob.has_magic(name):
         return [Path(name)]
     found = sorted(glob.glob(name))
     if not found:

@@ -30,7 +30,7 @@ from bmrm.problem.abilities import (
     Variants,
     Watch,
 )
-from bmrm.problem.basics import BmrmError, IncompatibleError, InputError, OutputError, Scores, Vector, provides
+from bmrm.problem.basics import BmrmError, IncompatibleError, InputError, OutputError, Scores, Vector, provides, shown
 from bmrm.problem.loss import HasCurvature, Loss, PreparedLoss, Summary, Targets
 from bmrm.problem.regularizer import (
     Elastic,
@@ -119,5 +119,6 @@ __all__ = [
     "product_of",
     "provides",
     "relative_gap",
+    "shown",
     "unchecked",
 ]

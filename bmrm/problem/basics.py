@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -36,6 +37,23 @@ class OutputError(InputError):
 
 class IncompatibleError(BmrmError, TypeError):
     """A solver lacks an ability of the risk or the regularizer; the message says which, and what would do."""
+
+
+_REPR = reprlib.Repr()  # looks at no more than it shows: aliases make small YAML text endless
+_REPR.maxlevel = 4
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = _REPR.maxfrozenset = 8
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 1000
+SHOWN = 60
+"""Characters of a user's value in a message."""
+
+
+def shown(value: object, most: int = SHOWN) -> str:
+    """`repr` of a value for a message, cut in the middle where it is long; never fails."""
+    try:
+        text = _REPR.repr(value)
+    except (ValueError, RecursionError):  # integers of more digits than Python writes, lists that hold themselves
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= most else f"{text[: most - 15]}...{text[-12:]}"
 
 
 _ANSWERS: dict[tuple[type, type], bool] = {}
