@@ -6,14 +6,16 @@ import json
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from bmrm.checkpoint import Checkpoint, problem_of_file
 from bmrm.fingerprint import Facts, difference
 from bmrm.model import Model
-from bmrm.problem import InputError, Iteration, OutputError, Solution, Status
+from bmrm.problem import InputError, Iteration, OutputError, Solution, Start, Status
 from bmrm.run_folder import (
     CHECKPOINT,
     CONFIG,
@@ -31,46 +33,101 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Checkpoints:
-    """A callback that saves the best point so far every so many seconds, as a model file.
+EARLY = Status.INTERRUPTED, Status.TIME_LIMIT, Status.ITERATION_LIMIT
+"""A run that ends so may be gone on with: its checkpoint stays."""
 
-    A checkpoint that cannot be written is said once and does not stop the run.
+
+class Checkpoints:
+    """A callback that saves the best point so far and the state of the solver every so many seconds.
+
+    A context manager around the solver: where that ends before its time the last state is saved, too. A checkpoint that
+    cannot be written is said once and does not stop the run.
+
+    Parameters
+    ----------
+    directory, every : where, and the seconds between two savings; None for never.
+    model_of : the model of a solution.
+    problem, seed : what is minimised, as of `bmrm.fingerprint`; None where the run cannot be gone on from.
+    before : the history of the run that this one goes on from.
+    tolerance : the gap at which the run ends in its time.
     """
 
     def __init__(
-        self, directory: Path, every: float | None, model_of: Callable[[Solution], Model], console: Console
+        self,
+        directory: Path,
+        every: float | None,
+        model_of: Callable[[Solution], Model],
+        console: Console,
+        problem: Facts | None = None,
+        seed: int = 0,
+        before: Sequence[Iteration] = (),
+        tolerance: float = math.inf,
     ) -> None:
-        self._path = directory / CHECKPOINT
-        self._every = every
-        self._model_of = model_of
-        self._console = console
+        self._directory, self._every, self._model_of, self._console = directory, every, model_of, console
+        self._problem, self._seed, self._tolerance = problem, seed, tolerance
+        self._history = list(before)
+        self._line: Iteration | None = None
         self._last = time.monotonic()
         self._complained = False
 
+    def __enter__(self) -> Checkpoints:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        line = self._line
+        if self._every is None or line is None or line.relative_gap <= self._tolerance:
+            return
+        if kind is None:
+            self.save(line)
+        elif kind is KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted at once: {self._left()}") from error
+
     def __call__(self, line: Iteration) -> None:
         """Save, if it is time."""
-        due = self._every is not None and time.monotonic() - self._last >= self._every
-        if not due or line.w is None or not math.isfinite(line.objective):
+        self._line = line
+        self._history.append(replace(line, w=None, state=None))
+        if self._every is not None and time.monotonic() - self._last >= self._every:
+            self.save(line)
+
+    def save(self, line: Iteration) -> None:
+        """Write the checkpoint, if there is a point."""
+        if line.w is None or not math.isfinite(line.objective):
             return
         solution = Solution(
             line.w, line.objective, line.lower_bound, Status.INTERRUPTED, line.iteration, line.passes, line.seconds
         )
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._model_of(solution).save(self._path)
+            write_file(self._directory, CHECKPOINT, self._writer(line, self._model_of(solution)))
         except (InputError, OSError) as error:
             if not self._complained:
                 self._console.print(f"bmrm: no checkpoint: {error}", highlight=False, soft_wrap=True)
             self._complained = True
         self._last = time.monotonic()
 
+    def _writer(self, line: Iteration, model: Model) -> Writer:
+        if self._problem is None or line.w is None:
+            return model.write
+        state = {} if line.state is None else line.state()
+        start = Start(line.w, float(state.get("proved", line.lower_bound)), tuple(self._history), state)
+        checkpoint = Checkpoint(start, self._problem, self._seed)
+        return lambda stream: checkpoint.write(stream, model)
+
+    def _left(self) -> str:
+        """What is left of a solver that was not let end."""
+        path = self._directory / CHECKPOINT
+        return f"{path} is of an earlier iteration; --resume goes on from it" if path.exists() else "nothing is written"
+
 
 def refuse_others(directory: Path, problem: Facts) -> None:
     """InputError where the folder holds results of another problem than this, or files that no run has left."""
+    way_out = "choose another folder, or replace them with --overwrite (output.overwrite: true)"
+    if present(directory, (CHECKPOINT,)):
+        why = difference(problem_of_file(directory / CHECKPOINT), problem)
+        if why is not None:
+            raise InputError(f"output.directory {directory}: its {CHECKPOINT} is of another problem: {why}; {way_out}")
     there = present(directory)
     if not there:
         return
-    way_out = "choose another folder, or replace them with --overwrite (output.overwrite: true)"
     if SUMMARY not in there:
         raise InputError(f"output.directory {directory}: it holds {', '.join(there)}, but no {SUMMARY}; {way_out}")
     try:
@@ -109,8 +166,9 @@ def write_run(directory: Path, model: Model, summary: Mapping[str, Any], setting
         complaints = write_set(directory, needed, more)
     except OutputError as error:
         raise OutputError(f"{error}; {_elsewhere(model)}" if usable else str(error)) from error
-    with suppress(OSError):
-        (directory / CHECKPOINT).unlink(missing_ok=True)
+    if model.solution.status not in EARLY or settings["output"]["checkpoint_every"] is None:
+        with suppress(OSError):
+            (directory / CHECKPOINT).unlink(missing_ok=True)
     return complaints
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bmrm.mpi.group import Group
 from bmrm.problem import InputError
 from bmrm.registry import Entry, Registry, option_name
-from bmrm.run import FAILED, OK, add_arguments, guarded, overrides_of, run
+from bmrm.run import FAILED, OK, add_arguments, guarded, overrides_of, run, switches_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -88,7 +88,7 @@ def _add_model_and_data(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(group: Group, arguments: argparse.Namespace) -> int:
-    return run(group, arguments.config, overrides_of(arguments), quiet=arguments.quiet)
+    return run(group, arguments.config, overrides_of(arguments), **switches_of(arguments))
 
 
 def _read(arguments: argparse.Namespace, model: Model | None = None, labelled: bool = False) -> Dataset:

@@ -116,6 +116,9 @@ class Settings(BaseModel):
     regularizer: dict[str, Any] = Field(description="likewise; see `bmrm regularizers`")
     solver: dict[str, Any] = Field(description="likewise; see `bmrm solvers`")
     search: dict[str, Any] | None = Field(None, description="several trainings, of which one is kept; see below")
+    start: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="a model or a checkpoint to go on from: a path; a checkpoint must be of the same problem"
+    )
     output: OutputSection = Field(default_factory=lambda: OutputSection.model_validate({}))
     mpi: MpiSection = Field(default_factory=lambda: MpiSection.model_validate({}))
     seed: Annotated[Count, Field(ge=0, lt=2**32)] = Field(0, description="of everything that draws random numbers")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
+from bmrm import fingerprint
+from bmrm.beginning import start_of_file
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.model import Model
 from bmrm.mpi.group import Alone
-from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Vector
+from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Start, Vector
 from bmrm.registry import Range, Registry, nearest
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
@@ -36,6 +40,7 @@ def fit(
     positive_label: Any = None,
     threads: int | None = None,
     callback: Callback | None = None,
+    start: Any = None,
     **options: Any,
 ) -> Model:
     """Train a linear model: minimise Omega(w) + R(w), R the (weighted) mean loss of the rows.
@@ -56,6 +61,9 @@ def fit(
     positive_label : of two labels the positive one; None for the last in sort order.
     threads : at most so many; None for the usable cores.
     callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
+    start : where to begin: a `Model` or the path of its file, of any problem with these features and labels; the path
+        of a checkpoint, of this problem; a vector in the units of the solver (scaled features, a constant feature
+        last); None for zero. The bound of a checkpoint counts.
     options : of the solver, where it is given by name: `tolerance=1e-6`, `max_iterations`, `time_limit`, ...
 
     Returns
@@ -86,10 +94,21 @@ def fit(
     )
     if y is None and getattr(problem.loss, "needs_targets", True):
         raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
-    data = SCALINGS[scale].rows(Dataset.from_arrays(X, y, sample_weight, groups))
-    model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback))
+    plain = Dataset.from_arrays(X, y, sample_weight, groups)
+    data = SCALINGS[scale].rows(plain)
+    if isinstance(start, (str, PathLike)):
+        start = start_of_file(Path(start), _facts(problem, plain))
+    model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback), start=start)
     assert model is not None
     return model
+
+
+def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
+    """What is minimised, as a config would say it."""
+    described = {"loss": LOSSES.describe(problem.loss), "regularizer": REGULARIZERS.describe(problem.regularizer)}
+    section = {"bias": problem.bias, "scale": problem.scale, "positive_label": problem.positive_label}
+    facts = fingerprint.of_settings({**described, "search": None, "data": section})
+    return facts | {"data": fingerprint.of_rows(data, Alone())}
 
 
 def minimize(
@@ -97,7 +116,7 @@ def minimize(
     regularizer: Regularizer,
     solver: Any = "auto",
     *,
-    start: Vector | None = None,
+    start: Vector | Start | None = None,
     callback: Callback | None = None,
     **options: Any,
 ) -> Solution:
@@ -109,7 +128,7 @@ def minimize(
         `value_and_subgradient(w) -> (float, array of shape (dim,))`.
     regularizer : an instance, `bmrm.L2(1e-4)` say.
     solver : a name (see `bmrm solvers`), `{"name": ..., option: value}`, or an instance.
-    start : (dim,); None for zero. Not changed.
+    start : (dim,); a `Start`, where an earlier run on the same problem was; None for zero. Not changed.
     callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
     options : of the solver, where it is given by name.
 
@@ -121,7 +140,8 @@ def minimize(
     chosen = _plug_in(SOLVERS, solver, options)
     if isinstance(risk, LinearRisk):
         sample.sample_loss(risk.loss, risk.data.targets, risk.summary)
-    sample.sample_risk(risk, start, always=isinstance(risk, StructuredRisk))
+    w = start.w if isinstance(start, Start) else start
+    sample.sample_risk(risk, w, always=isinstance(risk, StructuredRisk))
     return solved(chosen, risk, regularizer, start, callback)
 
 

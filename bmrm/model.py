@@ -38,6 +38,8 @@ READ = (1, 2)
 OWN = "loss_"
 """Stands before the names of a loss's own arrays in the file."""
 
+RUN = "run_"
+"""Stands before the names of what a checkpoint holds besides the model."""
 NAMES = ("name_bytes", "name_ends")
 """The names of the features: their UTF-8 bytes, and where each ends."""
 
@@ -195,6 +197,10 @@ class Model:
 
     def write(self, stream: IO[bytes]) -> None:
         """The content of `model.npz`."""
+        np.savez(stream, **self.members())
+
+    def members(self) -> dict[str, Any]:
+        """The arrays of `model.npz` by name."""
         layout = self.layout or Layout()
         header = dict(self.header) | {"format": FORMAT, "row_scale": self.row_scale, "arrays": list(self.arrays)}
         known = {"one_based": layout.one_based, "input": layout.described()}
@@ -212,7 +218,7 @@ class Model:
             members |= dict(zip(NAMES, packed(layout.names), strict=True))
         if layout.text is not None:
             members |= layout.text.arrays()
-        np.savez(stream, **members)
+        return members
 
 
 def make_header(
@@ -331,7 +337,7 @@ def _members(path: Path, stream: IO[bytes]) -> dict[str, NDArray[Any]]:
         missing = [name for name in ("weights", "intercept", "labels", "header") if name not in file.files]
         if missing:
             raise InputError(f"{path}: not a model file: it has no {', '.join(missing)}")
-        return {name: file[name] for name in file.files}
+        return {name: file[name] for name in file.files if not name.startswith(RUN)}
 
 
 def _header(path: Path | str, array: NDArray[Any]) -> dict[str, Any]:

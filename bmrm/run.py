@@ -43,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="output.overwrite=true",
         help="replace the results of another problem in the output folder",
     )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on from what an earlier run of the same problem has left in the output folder",
+    )
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
@@ -58,21 +63,26 @@ def overrides_of(parsed: argparse.Namespace) -> list[str]:
     return [*parsed.set, *filter(None, [parsed.overwrite])]
 
 
+def switches_of(parsed: argparse.Namespace) -> dict[str, bool]:
+    """What the command line says of the run besides."""
+    return {"quiet": parsed.quiet, "resume": parsed.resume}
+
+
 def _start(group: Group, parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
     message: dict[str, Any] = {}
     if group.rank == 0:
         try:
             parsed = parser.parse_args(arguments)
-            message = {"config": parsed.config, "set": overrides_of(parsed), "quiet": parsed.quiet}
+            message = {"config": parsed.config, "set": overrides_of(parsed), **switches_of(parsed)}
         except SystemExit as leave:  # argparse has printed the usage
             message = {"exit": leave.code}
     message = group.broadcast(message)
     if "exit" in message:
         return int(message["exit"] or 0)
-    return run(group, message["config"], message["set"], quiet=message["quiet"])
+    return run(group, message["config"], message["set"], quiet=message["quiet"], resume=message["resume"])
 
 
-def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool) -> int:
+def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool, resume: bool = False) -> int:
     """Read the config on rank 0, train on all; returns the exit status."""
     from bmrm.training import fit_once, train
 
@@ -81,7 +91,7 @@ def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool) -> 
         raise OtherRankError(f"{config}: rank 0 has refused it")
     group.timeout = plain["mpi"]["timeout"]
     fit = fit_once if plain["search"] is None else _search(plain).fit
-    outcome = train(plain, group, quiet=quiet, fit=fit)
+    outcome = train(plain, group, quiet=quiet, resume=resume, fit=fit)
     return int(group.broadcast(None if outcome is None else _ended(outcome)))
 
 
@@ -135,8 +145,8 @@ def guarded(work: Callable[[Group], int]) -> int:
     except BrokenPipeError:  # `bmrm predict ... | head`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (Python flushes it at exit)
         return OK
-    except KeyboardInterrupt:
-        print("bmrm: interrupted before there was anything to write", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"bmrm: {str(error) or 'interrupted before there was anything to write'}", file=sys.stderr)
     except BaseException:
         traceback.print_exc()
     sys.stderr.flush()

@@ -10,10 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.beginning import From, start_of_model
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import restored, shown_label
 from bmrm.data.layout import Layout
+from bmrm.fingerprint import Facts
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.loading import positive_last
 from bmrm.losses.domain import listed
@@ -31,6 +33,7 @@ from bmrm.problem import (
     Scored,
     Solution,
     Solver,
+    Start,
     Summary,
     Vector,
     ability,
@@ -42,6 +45,7 @@ from bmrm.risk.linear_map import DataMap
 from bmrm.risk.rehearsal import rehearse, rehearse_map
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import check_labelled, prepared_targets, scores_of
+from bmrm.solvers.monitor import IterativeSolver
 
 Table = NDArray[np.float64]
 """Weights (features,) or (features, scores per row)."""
@@ -78,7 +82,8 @@ def solve(
     group: Group,
     watch: Watch = unwatched,
     others: Mapping[str, Dataset] | None = None,
-    start: Vector | None = None,
+    start: From = None,
+    facts: Facts | None = None,
 ) -> Model | None:
     """Collective: the model for the rows of all ranks; None but on rank 0.
 
@@ -88,7 +93,9 @@ def solve(
     problem : the same on every rank.
     watch : what surrounds the solver on rank 0.
     others : rows whose targets are checked before the work begins.
-    start : where the solver starts, in its own units (scaled features, a constant feature last); rank 0's counts.
+    start : where the solver starts, in its own units (scaled features, a constant feature last) or as a model of any
+        problem with these features and labels; rank 0's counts.
+    facts : what the problem is, as of `bmrm.fingerprint`, where the bound of a model may be of it.
     """
     with together(group):
         sample.check_declared("loss", problem.loss)
@@ -133,8 +140,12 @@ def solve(
                 arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
             return _model(problem, summary, columns, solution, table, intercept, arrays, data.layout)
 
+        first: Any = start
+        if isinstance(start, Model):
+            w = weights_of(start, problem, summary, columns, data.features, own)
+            first = start_of_model(start, facts or {}, w) if facts is not None else w
         with watch(model_of) as callback:
-            solution = solved(problem.solver, minimised, problem.regularizer, start, callback)
+            solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
         return model_of(solution)
 
     with one_thread(problem.threads or group.cores_per_rank):
@@ -175,7 +186,7 @@ def _with_threshold(model: Model | None, data: Dataset, loss: Any, summary: Summ
 
 
 def solved(
-    solver: Solver, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None
+    solver: Solver, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
 ) -> Solution:
     """What the solver returns; a regularizer and a solver of the user's are looked at.
 
@@ -188,13 +199,36 @@ def solved(
     name = type(solver).__name__
     if not hasattr(solver, "minimize"):
         raise InputError(f"solver {name} has no `minimize`, see bmrm.problem.Solver")
-    solution: Any = solver.minimize(risk, regularizer, start=start, callback=callback)
+    first: Any = start.w if isinstance(start, Start) and not isinstance(solver, IterativeSolver) else start
+    solution: Any = solver.minimize(risk, regularizer, start=first, callback=callback)
     if not isinstance(solution, Solution):
         found = "nothing" if solution is None else f"a {type(solution).__name__}"
         raise InputError(f"solver {name}: minimize returned {found}, expected a bmrm.Solution")
     if np.shape(solution.w) != (risk.dim,):
         raise InputError(f"solver {name}: w of the solution has shape {np.shape(solution.w)}, expected ({risk.dim},)")
     return solution
+
+
+def weights_of(model: Model, problem: Problem, summary: Summary, columns: Columns, features: int, own: int) -> Vector:
+    """A model's weights in the units of the solver: the inverse of what makes models of solutions.
+
+    Raises
+    ------
+    InputError
+        Where the model has other features, labels or scores, naming what differs.
+    """
+    if model.dim != features:
+        raise InputError(f"start: the model has {model.dim} features, the data have {features}")
+    theirs, ours = model.labels.tolist(), _labels(summary).tolist()
+    if theirs != ours:
+        raise InputError(f"start: the labels of the model are {theirs!s:.60}, those of the data {ours!s:.60}")
+    table, intercept = columns.scaled_weights(model.weights, model.intercept)
+    if BIASES[problem.bias].constant_feature:
+        table = np.concatenate((table, intercept.reshape(1, *table.shape[1:])))
+    parameters = np.concatenate([np.ravel(array) for array in model.arrays.values()]) if own else np.empty(0)
+    if parameters.size != own:
+        raise InputError(f"start: the model has {parameters.size} parameters of the loss, expected {own}")
+    return np.concatenate((table.ravel(), parameters))
 
 
 def _refuse_free_intercept(loss: Any) -> None:
@@ -239,10 +273,13 @@ def _model(
     if summary.form:
         header |= {"sets": {"form": summary.form, "dtype": summary.dtype}}
     row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
-    labels = restored(summary.labels, summary.dtype if summary.form in ("", "sets") else "int64")
-    return Model(
-        weights.copy(), np.atleast_1d(shifted), labels, header, row_scale, solution, problem.loss, arrays, layout
-    )
+    intercepts, labels = np.atleast_1d(shifted), _labels(summary)
+    return Model(weights.copy(), intercepts, labels, header, row_scale, solution, problem.loss, arrays, layout)
+
+
+def _labels(summary: Summary) -> NDArray[Any]:
+    """As models have them."""
+    return restored(summary.labels, summary.dtype if summary.form in ("", "sets") else "int64")
 
 
 def _rehearse(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:

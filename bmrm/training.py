@@ -5,20 +5,24 @@ Everything here is collective over a `Group`: every rank calls it, rank 0 solves
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bmrm import fingerprint
+from bmrm.beginning import Beginning, From, beginning
 from bmrm.data.dataset import Dataset
 from bmrm.loading import Loaded, load
 from bmrm.losses import LOSSES
 from bmrm.model import Model, from_plain
 from bmrm.mpi.group import Group, together
-from bmrm.problem import Callback, Iteration, OutputError, Status
+from bmrm.problem import Callback, Iteration, OutputError, Start, Status
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import check_labelled, measure, prepared_targets, scores_of
@@ -49,13 +53,20 @@ Fit = Callable[[Mapping[str, Dataset], Problem, Group, Watch], tuple[Model | Non
 
 
 def fit_once(
-    parts: Mapping[str, Dataset], problem: Problem, group: Group, watch: Watch
+    parts: Mapping[str, Dataset],
+    problem: Problem,
+    group: Group,
+    watch: Watch,
+    start: From = None,
+    facts: fingerprint.Facts | None = None,
 ) -> tuple[Model | None, dict[str, Any]]:
     """One training on `parts["train"]`."""
-    return solve(parts["train"], problem, group, watch, others=parts), {}
+    return solve(parts["train"], problem, group, watch, others=parts, start=start, facts=facts), {}
 
 
-def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False, fit: Fit = fit_once) -> Outcome | None:
+def train(
+    settings: Mapping[str, Any], group: Group, *, quiet: bool = False, resume: bool = False, fit: Fit = fit_once
+) -> Outcome | None:
     """Collective: read, solve, measure, write; the outcome on rank 0, None elsewhere.
 
     Parameters
@@ -63,6 +74,7 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False, fit
     settings : `Settings.plain()`, the same on every rank.
     group : the ranks.
     quiet : no progress and no table.
+    resume : go on from what an earlier run has left in the output folder.
     fit : how the model is found; a search tries several.
 
     Raises
@@ -77,22 +89,43 @@ def train(settings: Mapping[str, Any], group: Group, *, quiet: bool = False, fit
         problem = problem_of(settings)
     loaded = load(settings["data"], settings["seed"], group)
     facts["data"] = fingerprint.of_rows(loaded.train, group)
+    found = Beginning()
     with together(group):
         _look_into_folder(settings["output"], facts, group)
+        if group.rank == 0:
+            found = beginning(settings, facts, resume)
+            if found.words and not quiet:
+                print(f"bmrm: {found.words}", file=sys.stderr)
+    if group.broadcast(found.finished is not None):
+        return None if found.finished is None else _finished(found.finished, settings)
+    if fit is fit_once:
+        fit = partial(fit_once, start=found.start, facts=facts)
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
     load_seconds = time.perf_counter() - begin
     # from here on there may be a point that a Ctrl-C must not discard
     with Interrupt(around=True) if group.rank == 0 else nullcontext():
-        model, search = fit(parts, problem, group, _watch(settings["output"], quiet))
+        model, search = fit(parts, problem, group, _watch(settings, facts, found.start, quiet))
         # a search may end with another loss than it was given; ranks without the model judge nothing
         metrics = measure_parts(model, problem.loss if model is None else model.loss, parts, group)
         if model is None:
             return None
-        seconds = {"load_seconds": load_seconds, "total_seconds": time.perf_counter() - begin}
+        earlier = _seconds(found.start)
+        seconds = {"load_seconds": load_seconds, "total_seconds": time.perf_counter() - begin + earlier}
         summary = _summary(model, loaded, metrics, facts, group, seconds)
         if search:
             summary["search"] = search
+        if earlier:
+            summary["resumed"] = {"seconds": earlier}
         return _write(replace(model, header={**model.header, "problem": facts}), summary, settings, quiet)
+
+
+def _seconds(start: From) -> float:
+    """Of the runs that this one goes on from."""
+    return start.history[-1].seconds if isinstance(start, Start) and start.history else 0.0
+
+
+def _finished(summary: Mapping[str, Any], settings: Mapping[str, Any]) -> Outcome:
+    return Outcome(Status.CONVERGED, summary, Path(settings["output"]["directory"]))
 
 
 def _look_into_folder(output: Mapping[str, Any], facts: fingerprint.Facts, group: Group, opening: bool = False) -> None:
@@ -222,8 +255,12 @@ def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
     return values
 
 
-def _watch(output: Mapping[str, Any], quiet: bool) -> Watch:
+def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, quiet: bool) -> Watch:
     """Progress and checkpoints around the solver."""
+    output = settings["output"]
+    before = start.history if isinstance(start, Start) else ()
+    # a search has several trainings, and a checkpoint of one of them does not say where it was
+    problem = facts if settings["search"] is None else None
 
     @contextmanager
     def watch(model_of: ModelOf) -> Iterator[Callback]:
@@ -233,8 +270,10 @@ def _watch(output: Mapping[str, Any], quiet: bool) -> Watch:
         from bmrm.report import Progress
 
         console = Console(stderr=True)
-        save = Checkpoints(Path(output["directory"]), output["checkpoint_every"], model_of, console)
-        with Progress(console, quiet) as show:
+        tolerance = math.inf if problem is None else settings["solver"].get("tolerance", 0.0)
+        where, every = Path(output["directory"]), output["checkpoint_every"]
+        checkpoints = Checkpoints(where, every, model_of, console, problem, settings["seed"], before, tolerance)
+        with Progress(console, quiet) as show, checkpoints as save:
 
             def callback(line: Iteration) -> None:
                 show(line)

@@ -181,6 +181,7 @@ OTHER = {
     ("output", "directory"): "elsewhere",
     ("output", "checkpoint_every"): 1e-9,
     ("output", "overwrite"): False,
+    ("start",): "start.npz",
     ("seed",): 5,
     ("search",): {"name": "f_measure", "costs": 2, "folds": 2},
     ("schema",): 2,
@@ -206,6 +207,8 @@ def folder(tmp_path, monkeypatch):
         X = random.normal(size=(30, 3)).round(3).tolist()
         lines = [f"{1 if sum(row) + random.normal() > 0 else -1} 1:{row[0]} 2:{row[1]} 3:{row[2]}" for row in X]
         Path(f"{name}.svm").write_text("\n".join(lines) + "\n")
+    start = bmrm.fit(random.normal(size=(9, 3)), [-1.0, 1.0, 1.0] * 3, regularizer=bmrm.L2(1.0))
+    start.save("start.npz")
     Path("weights.txt").write_text("\n".join(str(1 + k % 4) for k in range(30)) + "\n")
     return tmp_path
 
@@ -213,7 +216,7 @@ def folder(tmp_path, monkeypatch):
 def outcome(settings, capsys, monkeypatch):
     """What a run leaves: status, message, files, summary without clocks, weights, and what was saved on the way."""
     saved = []
-    monkeypatch.setattr("bmrm.model.Model.save", lambda model, path: saved.append(path.name))
+    monkeypatch.setattr("bmrm.artifacts.write_file", lambda folder, name, write: saved.append(name))
     Path("config.yaml").write_text(yaml.safe_dump(settings))
     before = set(Path().rglob("*"))
     status = main(["config.yaml", "--quiet"])

@@ -21,6 +21,7 @@ from bmrm.problem import (
     LinearMap,
     Risk,
     Rounding,
+    RowScores,
     RowSubsets,
     Scored,
     ScoreFunction,
@@ -60,7 +61,7 @@ class Share:
     @property
     def abilities(self) -> set[str]:
         """Names of the kinds that every rank must have for the whole to have them."""
-        kinds: tuple[type, ...] = (Scored, RowSubsets, Blocks, Variants, Identity, DualSteps, Rounding)
+        kinds: tuple[type, ...] = (Scored, RowScores, RowSubsets, Blocks, Variants, Identity, DualSteps, Rounding)
         if self.risk is None:
             return {Scored.__name__, Identity.__name__, Rounding.__name__}
         return {kind.__name__ for kind in kinds if ability(self.risk, kind) is not None}
@@ -223,7 +224,9 @@ class LocalRisk:
         return self.group.gather_array(self.store[int(arguments[0])])
 
     def _hand_out(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
-        self.store[int(arguments[0])] = self.group.hand_out(sent, self.share.rows)
+        phi = self.share.phi
+        rows = self.share.rows if phi is None else phi.constant(np.zeros(phi.scores_per_row)).shape[0]
+        self.store[int(arguments[0])] = self.group.hand_out(sent, rows)
 
     def _fingerprint(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats | None:
         """The characters of the ranks' fingerprints, joined."""

@@ -19,7 +19,7 @@ from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.local import LocalRisk, Share
 from bmrm.mpi.questions import Operation, Question, Terms, receive, send
 from bmrm.mpi.remote_dual import remote_steps
-from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap, RemotePhi
+from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap, RemotePhi, RemoteRowScores
 from bmrm.mpi.remote_rounding import GatheredRounding, RemoteRounding
 from bmrm.mpi.remote_rows import RemoteRows, RemoteVariants
 from bmrm.mpi.remote_scores import RemoteScores, Slot
@@ -30,6 +30,7 @@ from bmrm.problem import (
     Identity,
     Risk,
     Rounding,
+    RowScores,
     RowSubsets,
     Scored,
     ScoreFunction,
@@ -113,6 +114,7 @@ class MultiplexedRisk:
         offers: dict[type, Callable[[], Any]] = {
             Scored: self._scored,
             RowSubsets: lambda: RemoteRows(self),
+            RowScores: lambda: RemoteRowScores(self),
             Blocks: lambda: _Blocks(self),
             DualSteps: lambda: remote_steps(self),
             Variants: lambda: RemoteVariants(self, lambda slot: RemotePhi(self, slot)),

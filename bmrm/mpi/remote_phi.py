@@ -175,10 +175,26 @@ class RemotePhi:
 
 
 @dataclass(frozen=True)
-class GatheredPhi:
-    """A score function of all rows at once, on rank 0: scores come in, slopes go out, the data stays."""
+class RemoteRowScores:
+    """As of `RowScores`, for rank 0."""
 
     risk: Asker
+
+    def collect(self, scores: RemoteScores) -> NDArray[np.float64]:
+        """The scores of all rows."""
+        return self.risk.ask(Operation.COLLECT, self.risk.number(scores))
+
+    def hand_out(self, whole: NDArray[np.float64]) -> RemoteScores:
+        """To each rank what is of its rows."""
+        scores, number = self.risk.new()
+        self.risk.ask(Operation.HAND_OUT, number, sent=whole)
+        return scores
+
+
+@dataclass(frozen=True)
+class GatheredPhi(RemoteRowScores):
+    """A score function of all rows at once, on rank 0: scores come in, slopes go out, the data stays."""
+
     whole: ScoreFunction
 
     @property
@@ -216,16 +232,6 @@ class GatheredPhi:
     @property
     def scores_per_row(self) -> int:
         return self.whole.scores_per_row
-
-    def collect(self, scores: RemoteScores) -> NDArray[np.float64]:
-        """The scores of all rows."""
-        return self.risk.ask(Operation.COLLECT, self.risk.number(scores))
-
-    def hand_out(self, whole: NDArray[np.float64]) -> RemoteScores:
-        """To each rank what is of its rows."""
-        scores, number = self.risk.new()
-        self.risk.ask(Operation.HAND_OUT, number, sent=whole)
-        return scores
 
     def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
         value, slope = self.whole.value_and_slope(self.collect(f))

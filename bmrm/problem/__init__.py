@@ -25,6 +25,7 @@ from bmrm.problem.abilities import (
     RowPart,
     RowParts,
     RowSample,
+    RowScores,
     RowSubsets,
     Traffic,
     Variants,
@@ -58,7 +59,7 @@ from bmrm.problem.risk import (
     product_of,
     unchecked,
 )
-from bmrm.problem.solution import Callback, Iteration, Solution, Solver, Status, relative_gap
+from bmrm.problem.solution import Callback, Iteration, Solution, Solver, Start, State, Status, relative_gap
 
 __all__ = [
     "Blocks",
@@ -98,6 +99,7 @@ __all__ = [
     "RowPart",
     "RowParts",
     "RowSample",
+    "RowScores",
     "RowSubsets",
     "SavedPlanes",
     "ScoreFunction",
@@ -105,6 +107,8 @@ __all__ = [
     "Scores",
     "Solution",
     "Solver",
+    "Start",
+    "State",
     "Status",
     "StronglyConvex",
     "Summary",

@@ -159,6 +159,18 @@ class Rounding(Protocol):
         ...
 
 
+class RowScores(Protocol):
+    """The ability to bring scores, or slopes, of all rows to one place, and back: to save them."""
+
+    def collect(self, scores: Scores) -> NDArray[np.float64]:
+        """Those of all rows, in their order over the ranks: (rows,) or (rows, scores per row)."""
+        ...
+
+    def hand_out(self, whole: NDArray[np.float64]) -> Scores:
+        """The inverse; raises ValueError for another number of rows."""
+        ...
+
+
 class Traffic(Protocol):
     """The ability of a distributed risk to say how long it has waited for the network."""
 

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from bmrm.problem.basics import Vector
 from bmrm.problem.regularizer import Regularizer, SavedPlanes
@@ -49,6 +50,8 @@ class Iteration:
     seconds_network: float = 0.0
     w: Vector | None = field(default=None, repr=False, compare=False)
     """The best point so far, not to be changed: in the lines that callbacks get, not in a history."""
+    state: Callable[[], State] | None = field(default=None, repr=False, compare=False)
+    """What a later run needs besides `w` to go on from here (see `Start`); to be called within the callback only."""
 
     @property
     def gap(self) -> float:
@@ -57,6 +60,34 @@ class Iteration:
     @property
     def relative_gap(self) -> float:
         return relative_gap(self.objective, self.lower_bound)
+
+
+State = Mapping[str, npt.NDArray[Any]]
+"""Arrays of numbers or text by name; `solver` is whose they are. Names that begin with `rows_` have a row for each row
+of the data, in their order over all ranks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where another run on the same problem was: risk and regularizer are the same functions.
+
+    Attributes
+    ----------
+    w : its best point, (dim,).
+    lower_bound : what it had proved of min J; -inf for nothing.
+    history : its lines; iterations, passes and seconds go on from the last. () begins anew.
+    state : of its solver. Another solver goes on from w and the bound alone, as does one that has no use for it.
+    """
+
+    w: Vector
+    lower_bound: float = -math.inf
+    history: tuple[Iteration, ...] = ()
+    state: State = field(default_factory=dict)
+
+    def state_of(self, solver: str, *names: str) -> State | None:
+        """The state, where it is of this solver and has these arrays."""
+        mine = str(self.state.get("solver", "")) == solver and all(name in self.state for name in names)
+        return self.state if mine else None
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
@@ -126,5 +157,8 @@ class Solver(Protocol):
         start: Vector | None = None,
         callback: Callback | None = None,
     ) -> Solution:
-        """Minimise J = regularizer + risk from `start` (zero when None), which is not changed."""
+        """Minimise J = regularizer + risk from `start` (zero when None), which is not changed.
+
+        An `IterativeSolver` is also given a `Start`, which `monitor` understands.
+        """
         ...

@@ -51,6 +51,14 @@ class Columns:
         raw = weights if self.scale is None else (weights.T * self.scale).T
         return raw, intercept if self.shift is None else intercept - self.shift @ raw
 
+    def scaled_weights(self, raw: Array, intercept: Array) -> tuple[Array, Array]:
+        """The inverse of `raw_weights`; features of scale 0 get weight 0."""
+        if self.scale is None:
+            return raw, intercept if self.shift is None else intercept + self.shift @ raw
+        scale = np.where(self.scale == 0.0, 1.0, self.scale)
+        weights = ((raw.T / scale) * (self.scale != 0.0)).T
+        return weights, intercept if self.shift is None else intercept + self.shift @ raw
+
     def scaled_gradient(self, raw: Array, total: Array) -> Array:
         """The gradient with respect to weights for x', from that for x and the sum of the slopes; may reuse `raw`."""
         return self.scaled_part(slice(None), raw, total)

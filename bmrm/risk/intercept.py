@@ -26,6 +26,7 @@ from bmrm.problem import (
     Rounding,
     RowParts,
     RowSample,
+    RowScores,
     Scored,
     ScoreFunction,
     Scores,
@@ -89,7 +90,7 @@ class FreeIntercept:
             offered = ability(self.risk, kind)
         elif kind is DualSteps:
             offered = free_steps(self.risk)
-        elif kind is RowParts:
+        elif kind in (RowParts, RowScores):
             offered = ability(self.risk, kind)
         elif kind is RowSample:
             drawn = ability(self.risk, RowSample)

@@ -28,6 +28,7 @@ from bmrm.problem import (
     Rounding,
     RowParts,
     RowSample,
+    RowScores,
     RowSubsets,
     Scored,
     Summary,
@@ -48,6 +49,7 @@ from bmrm.risk.row_parts import ChosenParts
 from bmrm.risk.row_sample import DrawnRows
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.variants import LossVariants
+from bmrm.risk.whole_scores import WholeScores
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
@@ -262,6 +264,7 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     Extent: lambda risk: risk.extent,
     Identity: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
     Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,
+    RowScores: lambda risk: WholeScores(),
     RowSubsets: _row_subsets,
     RowParts: _row_parts,
     RowSample: _row_sample,

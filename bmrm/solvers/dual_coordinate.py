@@ -31,10 +31,12 @@ from bmrm.problem import (
     Profiled,
     Regularizer,
     Risk,
+    RowScores,
     Scored,
     ScoreFunction,
     Scores,
     Solution,
+    State,
     Vector,
     provides,
 )
@@ -55,6 +57,8 @@ ALL, ONCE = 0.9, 1.5
 """Share of open rows from which a guess is of all rows; visits over open rows below which none was visited twice."""
 LAG = 0.75
 """How many sweeps what rows see lags behind: measured, on problems where the gap falls by 1.2 to 12 in a sweep."""
+SLOPES = "rows_slopes"
+"""In the state that a later run goes on from."""
 FINEST = 1e-15
 """A guess of the gap below this, relative to the objective, is rounding."""
 
@@ -139,6 +143,7 @@ class DualCoordinate(IterativeSolver):
                 " or elastic_net, or solver line_search_bundle"
             )
         with self.monitor(risk, regularizer, start, callback) as run:
+            rows = run.risk.ability(RowScores)
             steps, scored = run.risk.ability(DualSteps), run.risk.ability(Scored)
             if steps is None or scored is None:
                 raise IncompatibleError(
@@ -148,7 +153,8 @@ class DualCoordinate(IterativeSolver):
             profiled = run.risk.ability(Profiled)
             several = profiled is not None and profiled.phi.scores_per_row > 1
             free = profiled.phi if profiled is not None and several else None
-            return _Run(self, run, steps, scored, free, profiled is not None, regularizer).go(start is not None, slope)
+            run_of = _Run(self, run, steps, scored, free, profiled is not None, regularizer, rows)
+            return run_of.go(start is not None, slope)
 
 
 class _Run:
@@ -163,8 +169,9 @@ class _Run:
         free: ScoreFunction | None,
         profiled: bool,
         regularizer: Elastic,
+        rows: RowScores | None,
     ) -> None:
-        self.options, self.run, self.steps, self.scored = options, run, steps, scored
+        self.options, self.run, self.steps, self.scored, self.rows = options, run, steps, scored, rows
         self.free = free
         """phi before the minimisation over several free constants, which takes longer than a sweep."""
         self.profiled = profiled
@@ -175,6 +182,7 @@ class _Run:
         self.seen = math.inf
         """The gap as rows saw it in the last sweep."""
         self.next_look = FIRST_LOOK
+        """In iterations of this run."""
         self.idle = 0
         self.visits = 0.0
         self.ascent: DualAscent | None = None
@@ -208,13 +216,16 @@ class _Run:
         objective = self._objective(run.start, f, None if warm else self._zeros)
         run.improve(run.start, objective, fresh=warm or self.free is None)
         done = run.record()
+        begun = len(run.history) - 1
         ascent = self.ascent = self._begin(f if warm else None, slope)
         run.confirm = self._confirm
+        if self.rows is not None:
+            run.state = self._state
         while not done:
             found = ascent.sweep()
             self.visits += found.visits
             self._guess(found)
-            looked = self._worth_a_look(ascent)
+            looked = self._worth_a_look(ascent, len(run.history) - begun)
             if looked:
                 self._evaluate(ascent, found)
             done = run.record() or self._stalled()
@@ -226,12 +237,23 @@ class _Run:
         return np.zeros(self.scored.phi.scores_per_row)
 
     def _begin(self, near: Scores | None, slope: Scores | None) -> DualAscent:
-        seed = self.options.seed or 0
+        seed, earlier = self.options.seed or 0, self.run.earlier
+        state = None if earlier is None else earlier.state_of(self.options.name, SLOPES)  # type: ignore[attr-defined]
+        if state is not None and self.rows is not None and slope is None:
+            ascent = self.steps.ascent(self.l1, self.l2, seed=seed, start=self.rows.hand_out(state[SLOPES]))
+            if self._bound(*ascent.plane()) > self.run.risk.infimum:
+                return ascent
         if near is not None or slope is not None:
             ascent = self.steps.ascent(self.l1, self.l2, seed=seed, start=slope, near=near)
             if self._bound(*ascent.plane()) > self.run.lower_bound:
                 return ascent
         return self.steps.ascent(self.l1, self.l2, seed=seed)
+
+    def _state(self) -> State:
+        """The slopes of all rows."""
+        assert self.rows is not None
+        assert self.ascent is not None
+        return {SLOPES: self.rows.collect(self.ascent.slope())}
 
     def _bound(self, a: Vector, b: float) -> float:
         return plane_bound(self.run.regularizer, a, b, self.run.risk.infimum)
@@ -243,12 +265,12 @@ class _Run:
         falls = gap / self.seen if once and gap < self.seen < math.inf else 1.0
         self.seen, self.guess = gap, gap * falls**LAG
 
-    def _worth_a_look(self, ascent: DualAscent) -> bool:
+    def _worth_a_look(self, ascent: DualAscent, sweeps: int) -> bool:
         """Whether the tolerance may be met.
 
         The best objective may still be that of the start, much above the present one, of which the dual value tells.
         """
-        if len(self.run.history) == self.next_look:
+        if sweeps == self.next_look:
             self.next_look *= SPACING
             return True
         gap, share = self.caution * self.guess, max(self.options.tolerance, FINEST)

@@ -22,6 +22,8 @@ from bmrm.problem import (
     SavedPlanes,
     Scored,
     Solution,
+    Start,
+    State,
     Status,
     Vector,
     ability,
@@ -37,6 +39,8 @@ from bmrm.solvers.rounding import cautious
 COMPLETE = Status.CONVERGED, Status.STALLED, Status.OWN_RULE
 """Ends that the solver has come to by itself."""
 
+PROVED = "proved"
+"""In the state that a later run goes on from: the bound of which all was computed anew."""
 PATIENCE = 60
 """Iterations in which neither bound nor objective moves beyond rounding before a run counts as stalled."""
 
@@ -70,14 +74,19 @@ class IterativeSolver:
     def __post_init__(self) -> None:
         check_parameters(self)
 
-    def monitor(self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None) -> Monitor:
+    def monitor(
+        self, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
+    ) -> Monitor:
         """The bookkeeping of one run, to be used as a context manager."""
-        budget = Budget(self.time_limit, ability(risk, Budget))
-        return Monitor(self, MeteredRisk(risk, budget), regularizer, starting_point(risk, start), callback, budget)
+        budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
+        w = starting_point(risk, start)
+        return Monitor(self, MeteredRisk(risk, budget), regularizer, w, callback, budget, earlier)
 
 
-def starting_point(risk: Risk, start: Vector | None) -> Vector:
+def starting_point(risk: Risk, start: Vector | Start | None) -> Vector:
     """A float64 copy of `start`, zero when None; raises InputError for a wrong shape or values that are not finite."""
+    if isinstance(start, Start):
+        start = start.w
     if start is None:
         return np.zeros(risk.dim)
     w = np.array(start, dtype=np.float64)
@@ -98,6 +107,8 @@ class Monitor:
     start: Vector
     callback: Callback | None
     budget: Budget
+    earlier: Start | None = None
+    """Where another run on the same problem was, that this one goes on from."""
     w: Vector = field(init=False)
     objective: float = math.inf
     proof: Proof = field(default_factory=Proof)
@@ -115,6 +126,8 @@ class Monitor:
     solver that carries something along, such as scores, must form it anew."""
     careful: bool = False
     """Whether that has happened before: far points or large features leave little of what is carried along."""
+    state: Callable[[], State] | None = None
+    """What the solver needs to go on from here, besides the best point; see `Start`."""
     _idle: int = 0
     _undone: int = 0
     _fresh: bool = False
@@ -123,6 +136,10 @@ class Monitor:
     """The best of the points where J was."""
     _proved: Proof = field(init=False)
     """The best bound of which all was computed anew."""
+    _before: Iteration | None = None
+    _own: float = -math.inf
+    _own_before: float = -math.inf
+    """The best bound of this run alone, now and an iteration ago."""
     _consistency: Consistency = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +149,11 @@ class Monitor:
             self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
         self._sure, self._proved = (math.inf, self.start), self.proof
         self._consistency = Consistency(self.risk, self.regularizer)
+        if self.earlier is not None:
+            self.raise_bound(self.earlier.lower_bound, 4.0 * abs(self.earlier.lower_bound))
+            self.history = list(self.earlier.history)
+            self._before = self.history[-1] if self.history else None
+            self._own = -math.inf
 
     def __enter__(self) -> Monitor:
         self.budget.__enter__()
@@ -160,7 +182,12 @@ class Monitor:
     @property
     def seconds(self) -> float:
         """Since the start of the run."""
-        return self.budget.seconds
+        return self.budget.seconds + (0.0 if self._before is None else self._before.seconds)
+
+    @property
+    def passes(self) -> float:
+        """Since the start of the run."""
+        return self.risk.count.passes + (0.0 if self._before is None else self._before.passes)
 
     @contextmanager
     def iterating(self) -> Iterator[None]:
@@ -220,6 +247,7 @@ class Monitor:
             `confirm` is called before a run ends with it.
         """
         proof = Proof(cautious(lower_bound, size), size, reach, planes, floor)
+        self._own = max(self._own, proof.bound)
         if fresh and proof.bound > self._proved.bound:
             self._proved = proof
         if proof.bound > self.proof.bound:
@@ -253,8 +281,9 @@ class Monitor:
         self._compare()
         previous = self.history[-1] if self.history else None
         self.history.append(self._line(len(self.history) if iteration is None else iteration))
-        stop = bool(self.callback(replace(self.history[-1], w=self.w))) if self.callback is not None else False
-        self._idle = 0 if previous is None or _moved(previous, self.history[-1]) else self._idle + 1
+        stop = self.callback is not None and bool(self.callback(self._told()))
+        moved = previous is None or _moved(previous, self.history[-1]) or self._catches_up()
+        self._idle = 0 if moved else self._idle + 1
         self.status, self.untried, self.refreshed = self._judge(stop), None, False
         if self.status is not None:
             checked = self.budget.rest()
@@ -317,7 +346,7 @@ class Monitor:
             lower_bound=-math.inf if found is not None else self._cut,
             status=Status.NOT_CONVEX if found is not None else self.status or Status.STALLED,
             iterations=iterations,
-            passes=self.risk.count.passes,
+            passes=self.passes,
             seconds=self.seconds,
             history=tuple(self.history),
             solver=solver,
@@ -421,18 +450,34 @@ class Monitor:
         self.take_plane(SinglePlane(self.regularizer, self.risk.infimum), w, value, a)
         return self.improve(w, value + self.regularizer.value(w), fresh=True)
 
+    def _told(self) -> Iteration:
+        """The last line, as callbacks get it."""
+        name, bound = getattr(self.options, "name", ""), self._proved.bound
+        state: Callable[[], State] = self.state or dict
+        if self.state is None and self.earlier is not None and (before := self.earlier.state_of(name)) is not None:
+            state = lambda: before  # noqa: E731 (not taken up yet, but not lost either)
+        known = {"solver": np.array(name), PROVED: np.array(bound)}
+        return replace(self.history[-1], w=self.w, state=lambda: {**state(), **known})
+
     def _line(self, iteration: int) -> Iteration:
         network = self.risk.network_seconds
+        before = self._before or Iteration(0, math.inf, -math.inf, 0.0, 0.0)
         return Iteration(
             iteration=iteration,
             objective=self.objective,
             lower_bound=self._cut,
-            passes=self.risk.count.passes,
+            passes=self.passes,
             seconds=self.seconds,
-            seconds_risk=max(0.0, self.risk.count.seconds - network),
-            seconds_master=self.seconds_master,
-            seconds_network=network,
+            seconds_risk=max(0.0, self.risk.count.seconds - network) + before.seconds_risk,
+            seconds_master=self.seconds_master + before.seconds_master,
+            seconds_network=network + before.seconds_network,
         )
+
+    def _catches_up(self) -> bool:
+        """Whether a run that goes on from another one, without its planes, rises to what that had proved."""
+        rose = self.earlier is not None and self._own - self._own_before > ROUNDING * abs(self.objective)
+        self._own_before = self._own
+        return rose
 
     def _judge(self, stop: bool) -> Status | None:
         line = self.history[-1]

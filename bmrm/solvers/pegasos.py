@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 from bmrm.problem import (
     Callback,
     IncompatibleError,
+    InputError,
     Regularizer,
     Risk,
     RowSubsets,
     Solution,
+    State,
     Status,
     StronglyConvex,
     Vector,
@@ -31,6 +34,8 @@ PATIENCE = 1000
 """Evaluations without progress before a run counts as stalled: chance may bring some yet."""
 
 
+STATE = ("last", "mean", "counts", "radius", "random")
+"""Names in the state that a later run goes on from."""
 TWO_OUT = {"variant": "two_out", "sample": 5}
 CHANCE = {"variant": "probability", "sample": 5}
 """Settings under which the options of the variants matter."""
@@ -139,6 +144,7 @@ class _Run:
     steps: int = 0
     bad_steps: int = 0
     radius: float = math.inf
+    epochs: int = 0
     sampler: Sampler = field(init=False)
 
     def __post_init__(self) -> None:
@@ -162,13 +168,17 @@ class _Run:
 
     def _rounds(self) -> str:
         """Returns the rule."""
-        run, options, epochs, rule = self.run, self.options, 0, ""
+        run, options, rule = self.run, self.options, ""
         w = run.start
         mean = w
         value = self._evaluate(w)
         if options.projection:
             self.radius = self._radius(value, w)
         done = run.record()
+        saved = None if run.earlier is None else run.earlier.state_of("pegasos", *STATE)
+        if saved is not None:
+            w, mean = self._resume(saved)
+        epochs = self.epochs
         while not done:
             for _ in range(self.steps_a_round):
                 rows = self.sampler.draw()
@@ -178,7 +188,8 @@ class _Run:
                 w = self._step(w, rows)
                 self.steps += 1
                 mean = mean + (w - mean) / self.steps
-            epochs += options.evaluate_every
+            epochs = self.epochs = epochs + options.evaluate_every
+            run.state = partial(self._state, w, mean)
             self._evaluate(w, mean if options.averaging else None)
             done = run.record()
             if not done and options.epochs is not None and epochs >= options.epochs:
@@ -187,6 +198,20 @@ class _Run:
                 run.finish_by_rule()
                 done = True
         return rule
+
+    def _state(self, w: Vector, mean: Vector) -> State:
+        counts = np.array([self.steps, self.bad_steps, self.epochs])
+        return {"last": w, "mean": mean, "counts": counts, "radius": np.array(self.radius), **self.sampler.state()}
+
+    def _resume(self, state: State) -> tuple[Vector, Vector]:
+        """The last w and the mean of all, with the counts and what is known of the rows."""
+        w, mean = (np.array(state[name], np.float64) for name in ("last", "mean"))
+        if w.shape != self.run.start.shape or mean.shape != w.shape or state["counts"].shape != (3,):
+            raise InputError("the state of pegasos to go on from has another shape")
+        self.steps, self.bad_steps, self.epochs = (int(count) for count in state["counts"])
+        self.radius = float(state["radius"])
+        self.sampler.resume(state)
+        return w, mean
 
     def _step(self, w: Vector, rows: NDArray[np.int64]) -> Vector:
         run = self.run

@@ -20,6 +20,8 @@ from bmrm.problem import (
     Risk,
     SavedPlanes,
     Solution,
+    Start,
+    State,
     Vector,
     ability,
     provides,
@@ -68,6 +70,10 @@ class PlaneSolver(IterativeSolver):
             kept.model = model
         if planes is not None:
             check_reuse(run.risk, planes, model.planes.floors)
+        elif run.earlier is not None and not len(model.planes):
+            planes = _saved_planes(run.earlier, run.risk.dim, model.planes.floors)
+        if len(infima) == 1:  # blocks of rows are others over other ranks
+            run.state = model.state
         with run.master():
             if planes is not None:
                 model.take(planes)
@@ -190,6 +196,13 @@ class PlaneModel:
         sizes = np.array([self._sizes[plane] for plane in self.planes.ids]).reshape(-1, 2)
         return replace(self.planes.saved(fingerprint), sizes=sizes[:, 0], norms=sizes[:, 1])
 
+    def state(self) -> State:
+        """The planes that matter, as arrays."""
+        saved = self.saved("")
+        used = np.array([self._last_used[plane] == self._solved for plane in self.planes.ids], bool)
+        arrays = {"slopes": saved.slopes, "offsets": saved.offsets, "sizes": saved.sizes, "norms": saved.norms}
+        return {name: array[used] for name, array in arrays.items() if array is not None}
+
     def _take(self, a: Vector, b: float, block: int, size: float, norm: float) -> int:
         plane = self.planes.add(a, b, block)
         self.master.add(plane)
@@ -237,6 +250,21 @@ class PlaneModel:
                 self._forget(plane)
             self._last_used[folded] = self._solved
             self._multipliers = {**self._multipliers, folded: float(alpha.sum())}
+
+
+PLANES = ("slopes", "offsets", "sizes", "norms")
+
+
+def _saved_planes(earlier: Start, dim: int, floors: tuple[float, ...]) -> SavedPlanes | None:
+    """The planes of another run's state; None where it has none."""
+    state = earlier.state
+    if len(floors) > 1 or not all(name in state for name in PLANES):
+        return None
+    slopes, offsets, sizes, norms = (np.asarray(state[name], np.float64) for name in PLANES)
+    count = slopes.shape[0]
+    if slopes.shape != (count, dim) or any(one.shape != (count,) for one in (offsets, sizes, norms)):
+        raise InputError("the planes to go on from have another shape")
+    return SavedPlanes(slopes, offsets, np.zeros(count, np.int64), floors, "", sizes, norms)
 
 
 def master_accuracy(relative_gap: float) -> float:

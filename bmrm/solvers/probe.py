@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from bmrm.problem import (
     Risk,
     RowSubsets,
     Solution,
+    State,
     Status,
     Vector,
     Watch,
@@ -29,6 +31,8 @@ from bmrm.solvers.probe_cycles import UNSEEN, Cycles
 
 QUIET, LEAST, MOST = 10, 5, 15
 """Steps without a slope until a row falls asleep, and steps that it sleeps."""
+STATE = ("point", "before", "cycles")
+"""Names in the state that a later run goes on from."""
 PATIENCE = 1000
 """Steps without a new minimum before a run counts as stalled: many cycles may pass without one."""
 
@@ -136,7 +140,12 @@ class _Run:
         w, before, rule = run.start, UNSEEN, ""
         start = w
         with run.iterating():
+            saved = None if run.earlier is None else run.earlier.state_of("probe", *STATE)
+            if saved is not None:
+                self._evaluate(w)
+                w, before = self._resume(saved, cycles)
             while True:
+                run.state = partial(self._state, w, before, cycles.numbers())
                 value, g, awake = self._evaluate(w)
                 least = run.objective - floor if math.isfinite(run.objective) else UNSEEN
                 rose = value > before
@@ -162,6 +171,17 @@ class _Run:
         if self.reference is not None:
             details |= self._idealised(start, self.reference, len(self.trace.get("value", [])))
         return run.solution(f"{name}: {rule}" if run.status is Status.OWN_RULE else name, details=details)
+
+    def _state(self, w: Vector, before: float, numbers: list[float]) -> State:
+        return {"point": w, "before": np.array(before), "cycles": np.array(numbers)}
+
+    def _resume(self, state: State, cycles: Cycles) -> tuple[Vector, float]:
+        """The next point, and the value at the one before; the cycles, too."""
+        w = np.array(state["point"], np.float64)
+        if w.shape != self.run.start.shape or state["cycles"].shape != (len(cycles.numbers()),):
+            raise InputError("the state of probe to go on from has another shape")
+        cycles.resume(state["cycles"].tolist())
+        return w, float(state["before"])
 
     def _evaluate(self, w: Vector) -> tuple[float, Vector, float]:
         """J and a subgradient at `w`, and the share of the rows evaluated; all of them where J is a new minimum."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 UNSEEN = 1e100
@@ -33,6 +34,16 @@ class Cycles:
         self._steps = 0
         self._least_before = UNSEEN
         self._average_before = 0.0
+
+    def numbers(self) -> list[float]:
+        """What another one needs to go on from here."""
+        known = self.phi, self.kind, self._rises, self._steps, self._least_before, self._average_before
+        return [float(number) for number in known]
+
+    def resume(self, numbers: Sequence[float]) -> None:
+        """Go on from there."""
+        self.phi, kind, rises, steps, self._least_before, self._average_before = (float(one) for one in numbers)
+        self.kind, self._rises, self._steps = Kind(int(kind)), int(rises), int(steps)
 
     def step(self, rose: bool, least: float) -> None:
         """One step is done: whether f rose in it, and the least f so far."""

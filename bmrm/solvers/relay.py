@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from inspect import signature
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from bmrm.kernels.vectors import norm
 from bmrm.problem import (
     Callback,
     IncompatibleError,
+    InputError,
     Iteration,
     Regularizer,
     Risk,
     Scored,
     Scores,
     Solution,
+    Start,
     Status,
     Vector,
     ability,
@@ -53,6 +58,10 @@ ENDS = Status.CONVERGED, Status.NOT_CONVEX, Status.TIME_LIMIT, Status.ITERATION_
 """After which no other solver takes over."""
 
 
+PLAN = "plan"
+"""In the state that a later run goes on from."""
+
+
 class Relay:
     """Legs on one risk, joined as if they were one run.
 
@@ -67,12 +76,20 @@ class Relay:
         options: IterativeSolver,
         risk: Risk,
         regularizer: Regularizer,
-        start: Vector | None,
+        start: Vector | Start | None,
         callback: Callback | None,
     ) -> None:
         self.options, self.risk, self.regularizer, self.callback = options, risk, regularizer, callback
-        self.start = start
+        self.start: Vector | Start | None = start
         self.total: Solution | None = None
+        self.earlier = 0.0
+        """Seconds of the run that this one goes on from."""
+        if isinstance(start, Start):
+            self.start = replace(start, history=())
+            self.total = _ended(start)
+            self.earlier = self.total.seconds if self.total is not None else 0.0
+        self.plan: Callable[[], str] = str
+        """What is still to be tried, as text, for a later run that goes on from here."""
         self._stopped = self._together = False
         self.left: float | None = None
         """Passes that the last leg would still have taken, where it was left because it was too slow; 0 if undone."""
@@ -99,14 +116,16 @@ class Relay:
         before = self.total
         limits: dict[str, Any] = {"tolerance": self.options.tolerance, "max_iterations": self._iterations_left()}
         if self.options.time_limit is not None:
-            limits["time_limit"] = max(self.options.time_limit - (before.seconds if before else 0.0), 1e-9)
+            used = before.seconds - self.earlier if before else 0.0
+            limits["time_limit"] = max(self.options.time_limit - used, 1e-9)
         leg = dataclasses.replace(solver, **limits)
-        start = before.w if before is not None else self.start
+        start = before.w if before is not None and not isinstance(self.start, Start) else self.start
         self._stopped = self._together = False
         callback = self._relay(before, pace)
         found: Solution = leg.minimize(
             self.risk, self.regularizer, start=start, callback=callback, **self._handed_over(leg)
         )
+        self.start = None  # legs to come begin where this one has ended
         self._slope = found.details.get("slope", self._slope)
         cut = not self._stopped and found.status is Status.INTERRUPTED
         slow = self.slow = pace.slow and cut
@@ -136,6 +155,7 @@ class Relay:
     def _relay(self, before: Solution | None, pace: Pace) -> Callback:
         def relay(line: Iteration) -> bool:
             whole = line if before is None else _shifted(before, line)
+            whole = replace(whole, state=lambda: {PLAN: np.array(self.plan()), **(line.state() if line.state else {})})
             stop = self._outside(whole)
             if before is not None and whole.relative_gap <= self.options.tolerance:
                 self._together = True  # the two legs together have met what neither has alone, as far as they know
@@ -200,7 +220,7 @@ class Chains(IterativeSolver):
         risk: Risk,
         regularizer: Regularizer,
         *,
-        start: Vector | None = None,
+        start: Vector | Start | None = None,
         callback: Callback | None = None,
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""
@@ -213,10 +233,10 @@ class Chains(IterativeSolver):
         refusal = IncompatibleError("no solver to choose from")
         scored = ability(risk, Scored)
         kinked = scored is not None and not scored.phi.smooth
-        waiting, longer = self._legs(kinked), 1.0
+        waiting, slow, longer = self._planned(relay.start) or (self._legs(kinked), [], 1.0)
         while waiting and not relay.ended:
-            slow: list[Leg] = []
             for k, leg in enumerate(waiting):
+                relay.plan = partial(_plan, waiting[k:], list(slow), longer)
                 rival = min([other.left for other in [*waiting[k + 1 :], *slow]], default=None)
                 try:
                     found = relay.run(SOLVERS.make(leg.name), self._pace(leg, rival, longer))
@@ -228,10 +248,20 @@ class Chains(IterativeSolver):
                     slow.append(Leg(leg.name, PATIENT, EARLY, EARLY, relay.left))
                 if relay.ended:
                     break
-            waiting, longer = sorted(slow, key=lambda leg: leg.left), LATE * longer
+            waiting, slow, longer = sorted(slow, key=lambda leg: leg.left), [], LATE * longer
         if relay.total is None:
             raise refusal
         return dataclasses.replace(relay.total, solver=", then ".join(story))
+
+    def _planned(self, start: Vector | Start | None) -> tuple[list[Leg], list[Leg], float] | None:
+        """What a run that is gone on from had still to try: those now waiting, those too slow, their patience."""
+        text = str(start.state.get(PLAN, "")) if isinstance(start, Start) else ""
+        try:
+            waiting, slow, longer = json.loads(text) if text else ([], [], 1.0)
+            legs = [[Leg(str(name), *map(float, rest)) for name, *rest in part] for part in (waiting, slow)]
+            return (legs[0], legs[1], float(longer)) if legs[0] else None
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the plan to go on from is damaged: {error}") from error
 
     def _pace(self, leg: Leg, rival: float | None, longer: float) -> Pace:
         trust = TRUST if _superlinear(leg.name) else 1.0
@@ -275,11 +305,24 @@ class Leg(NamedTuple):
     left: float = 0.0
 
 
+def _plan(waiting: list[Leg], slow: list[Leg], longer: float) -> str:
+    return json.dumps([waiting, slow, longer])
+
+
 def _told(name: str, leg: Solution, left: bool, why: str) -> str:
     """One leg in words."""
     until = "" if leg.status is Status.CONVERGED else "left as too slow" if left else f"until {leg.status.name}"
     remark = "; ".join(part for part in (until, why) if part)
     return f"{name} ({remark})" if remark else name
+
+
+def _ended(start: Start) -> Solution | None:
+    """The run that is gone on from, as a leg; its objective is to be found again at its w."""
+    if not start.history:
+        return None
+    last = start.history[-1]
+    counts = last.iteration, last.passes, last.seconds, start.history
+    return Solution(start.w, math.inf, start.lower_bound, Status.INTERRUPTED, *counts)
 
 
 def _shifted(before: Solution, line: Iteration) -> Iteration:

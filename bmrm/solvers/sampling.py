@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bmrm.problem import InputError, State
 
 Rows = NDArray[np.int64]
 
@@ -39,6 +42,17 @@ class Sampler:
         """What became of the rows."""
         return {}
 
+    def state(self) -> State:
+        """What another one needs to go on from here."""
+        return {"random": np.array(json.dumps(self.random.bit_generator.state))}
+
+    def resume(self, state: State) -> None:
+        """Go on from there; InputError where it is of another kind."""
+        try:
+            self.random.bit_generator.state = json.loads(str(state["random"]))
+        except (TypeError, ValueError, KeyError) as error:
+            raise InputError(f"the state of the random numbers to go on from is another one: {error}") from error
+
     def _of(self, rows: int) -> Rows:
         if self.size >= rows:
             return np.arange(rows)
@@ -69,6 +83,15 @@ class TwoOut(Sampler):
         if np.any(self._blames[rows] >= self.count):
             self._left = np.flatnonzero(self._blames < self.count)
 
+    def state(self) -> State:
+        return {**super().state(), "rows_blames": self._blames}
+
+    def resume(self, state: State) -> None:
+        super().resume(state)
+        if "rows_blames" in state:
+            self._blames = np.array(state["rows_blames"], np.int64)
+            self._left = np.flatnonzero(self._blames < self.count)
+
     def details(self) -> Mapping[str, Any]:
         return {"removed": np.flatnonzero(self._blames >= self.count)}
 
@@ -91,6 +114,14 @@ class Probability(Sampler):
 
     def blame(self, rows: Rows) -> None:
         self._logs[rows] += np.log(self.decay)
+
+    def state(self) -> State:
+        return {**super().state(), "rows_logs": self._logs}
+
+    def resume(self, state: State) -> None:
+        super().resume(state)
+        if "rows_logs" in state:
+            self._logs = np.array(state["rows_logs"], np.float64)
 
     def details(self) -> Mapping[str, Any]:
         return {"chance": np.exp(self._logs)}

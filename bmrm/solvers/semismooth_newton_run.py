@@ -5,8 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bmrm.kernels.vectors import norm
-from bmrm.problem import Elastic, IncompatibleError, Profiled, RowParts, Scored, Scores, Solution, Vector, provides
+from bmrm.problem import (
+    Elastic,
+    IncompatibleError,
+    InputError,
+    Profiled,
+    RowParts,
+    RowScores,
+    Scored,
+    Scores,
+    Solution,
+    State,
+    Vector,
+    provides,
+)
 from bmrm.solvers.monitor import ROUNDING, Monitor
 from bmrm.solvers.multipliers import Model, Multipliers
 from bmrm.solvers.row_start import Start, start_from_sample
@@ -14,6 +29,8 @@ from bmrm.solvers.row_start import Start, start_from_sample
 if TYPE_CHECKING:
     from bmrm.solvers.semismooth_newton import SemismoothNewton
 
+STATE = ("point", "sigma", "rows_slopes")
+"""Names in the state that a later run goes on from."""
 SHARE = 1.0
 """A subproblem is solved when it lacks at most this share of what its multipliers lack."""
 NEAR = 4.0
@@ -76,7 +93,9 @@ class Run:
                 f" {WIDEST} are allowed; use dual_coordinate or line_search_bundle"
             )
         self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
-        self.parts = risk.ability(RowParts)
+        self.parts, self.rows = risk.ability(RowParts), risk.ability(RowScores)
+        if self.rows is not None:
+            monitor.state = self._saved
         self.model = Model(part.map, part.phi, regularizer.l2, profiled is not None, parts=self.parts)
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
@@ -95,7 +114,7 @@ class Run:
 
     def _iterate(self, fresh: bool) -> None:
         monitor, options = self.monitor, self.options
-        state = self._first(monitor.start)
+        state = self._resumed() or self._first(monitor.start)
         monitor.confirm = self._confirm
         self._note(state, fresh=not self.model.free)
         done = monitor.record()
@@ -128,6 +147,29 @@ class Run:
             lost = in_vain or not moved
             self._note(state)
             done = monitor.record()
+
+    def _resumed(self) -> Multipliers | None:
+        """Where an earlier run has ended, in its own units."""
+        monitor, earlier = self.monitor, self.monitor.earlier
+        saved = None if earlier is None else earlier.state_of("semismooth_newton", *STATE)
+        if saved is None or self.rows is None or self.slope is not None:
+            return None
+        w = np.array(saved["point"], np.float64)
+        if w.shape != monitor.start.shape or not float(saved["sigma"]) > 0.0:
+            raise InputError("the state of semismooth_newton to go on from has another shape")
+        best = self._objective(monitor.start, self.model.map.scores(monitor.start))
+        monitor.improve(monitor.start, best, fresh=True)
+        return Multipliers.at(self.model, w, float(saved["sigma"]), self.rows.hand_out(saved[STATE[-1]]))
+
+    def _saved(self) -> State:
+        assert self.state is not None
+        assert self.rows is not None
+        slope = self.model.constant(0.0) if self.state.slope is None else self.state.slope
+        point, sigma = self.state.w, np.array(self.state.sigma)
+        return dict(zip(STATE, (point, sigma, self.rows.collect(slope)), strict=True))
+
+    def _objective(self, w: Vector, f: Scores) -> float:
+        return self.scored.phi.value_and_slope(f)[0] + self.monitor.regularizer.value(w)
 
     def _first(self, w: Vector) -> Multipliers:
         """The point w with the first penalty."""
