@@ -496,3 +496,37 @@ def test_a_model_remembers_whether_features_count_from_zero(tmp_path):
     scores = model.decision_function(model.read(tmp_path / "new.svm"))
     w = model.weights
     np.testing.assert_allclose(scores, [w[1] + 0.5 * w[2], -w[1] + 0.5 * w[2]])
+
+
+NOT_CONVEX_LOSS = """
+from dataclasses import dataclass
+import numpy as np
+from bmrm.losses.base import RegressionLoss
+
+@dataclass(frozen=True)
+class Cauchy(RegressionLoss):
+    smooth = True
+    def value(self, f, y):
+        return np.log1p((f - y) ** 2)
+    def slope(self, f, y):
+        return 2 * (f - y) / (1 + (f - y) ** 2)
+"""
+
+
+def test_a_loss_that_proves_not_to_be_convex_ends_with_1_a_message_and_no_model(job, capsys, monkeypatch):
+    (job / "cauchy_loss.py").write_text(NOT_CONVEX_LOSS)
+    monkeypatch.syspath_prepend(str(job))
+    monkeypatch.setattr("bmrm.mpi.shared.sample_loss", lambda *rest: None)  # a sample may see nothing wrong
+    assert run() == 0
+    assert run("loss=cauchy_loss:Cauchy", "solver=bundle", "regularizer.lambda=0.001", "data.test=null") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("bmrm: loss Cauchy: R(w) is ")
+    found = summary()
+    assert message == f"bmrm: {found['message']}\n"
+    assert (found["status"], found["lower_bound"], found["gap"], found["relative_gap"]) == (
+        "NOT_CONVEX",
+        None,
+        None,
+        None,
+    )
+    assert {path.name for path in Path("out").iterdir()} == FILES - {"model.npz"}
