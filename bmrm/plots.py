@@ -15,6 +15,11 @@ from bmrm.problem import Iteration
 _OBJECTIVE, _BOUND, _SHADE = "#1b4f72", "#c0561f", "#e9eef2"
 
 
+def _proved(line: Iteration) -> bool:
+    """Whether there is a gap, and no bound above the objective."""
+    return math.isfinite(line.relative_gap)
+
+
 def convergence(history: Sequence[Iteration], *, title: str, tolerance: float | None = None) -> Figure:
     """Two stacked panels over the iterations.
 
@@ -42,7 +47,7 @@ def convergence(history: Sequence[Iteration], *, title: str, tolerance: float | 
         above.set_ylim(*_window(objective, bound))
     above.set_ylabel("objective")
     above.legend(loc="best", frameon=False)
-    certified = [line for line in bounded if line.relative_gap > 0]
+    certified = [line for line in bounded if 0.0 < line.relative_gap < math.inf]
     if certified:
         gaps = [line.relative_gap for line in certified]
         below.semilogy([line.iteration for line in certified], gaps, color=_OBJECTIVE, **style)
@@ -60,7 +65,7 @@ def convergence(history: Sequence[Iteration], *, title: str, tolerance: float | 
             )
             below.set_ylim(min(*gaps, tolerance) / 3, max(*gaps, tolerance) * 3)
     else:
-        words = "no lower bound for this problem" if not bounded else "the gap is 0"
+        words = "no lower bound for this problem" if not any(map(_proved, bounded)) else "the gap is 0"
         below.text(0.5, 0.5, words, transform=below.transAxes, ha="center", va="center", color="0.4")
         below.set_yticks([])
     below.set_ylabel("relative gap")

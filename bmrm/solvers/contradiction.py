@@ -192,14 +192,15 @@ class Consistency:
     def other_points(self, w: Vector, proof: Proof) -> list[Seen]:
         """R where a mistake would show that the points so far do not tell of; nothing for a risk of the package.
 
-        Half-way from `w` to the farthest point; downhill, where the infimum is part of the proof.
+        Half-way from the point nearest to `w` to the farthest; downhill, where the infimum is part of the proof.
         """
         rounding = self._risk.ability(Rounding)
         if rounding is not None and not rounding.foreign:
             return []
-        here = next((seen for seen in reversed(self._kept) if np.array_equal(seen.w, w)), None)
-        here = Seen(w, *self._risk.value_and_subgradient(w)) if here is None else here
-        if not (math.isfinite(here.value) and np.all(np.isfinite(here.a))):
+        if not self._kept:
+            return []
+        here = min(reversed(self._kept), key=lambda seen: dot(seen.w - w, seen.w - w))
+        if not np.all(np.isfinite(here.a)):
             return []
         found = []
         for step in self._steps(here, proof):

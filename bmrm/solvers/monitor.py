@@ -36,8 +36,8 @@ from bmrm.solvers.contradiction import Consistency, Contradiction, Planes, Proof
 from bmrm.solvers.metered import MeteredRisk
 from bmrm.solvers.rounding import cautious
 
-COMPLETE = Status.CONVERGED, Status.STALLED, Status.OWN_RULE
-"""Ends that the solver has come to by itself."""
+COMPLETE = Status.CONVERGED, Status.STALLED
+"""Ends to which the bound belongs, that of a limit being the bound of the moment."""
 
 PROVED = "proved"
 """In the state that a later run goes on from: the bound of which all was computed anew."""
