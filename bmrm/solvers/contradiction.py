@@ -140,12 +140,16 @@ class Consistency:
         self._blame(height, value, here.w, where, height - value, rounding)
         return False
 
-    def bound_holds(self, proof: Proof, w: Vector, objective: float) -> float:
-        """J(w), evaluated afresh where the bound is above `objective` by more than plainly is rounding."""
+    def doubts(self, proof: Proof, objective: float) -> bool:
+        """Whether the bound is above `objective` by more than plainly is rounding."""
         excess = proof.bound - objective
-        size = proof.size + abs(objective)
-        if not excess > 0.0 or excess <= self._excused * size:
+        return excess > 0.0 and excess > self._excused * (proof.size + abs(objective))
+
+    def bound_holds(self, proof: Proof, w: Vector, objective: float) -> float:
+        """J(w), evaluated afresh where there are doubts about the bound; the contradiction is found, if there is."""
+        if not self.doubts(proof, objective):
             return objective
+        size = proof.size + abs(objective)
         value, omega = self._risk.value_and_subgradient(w)[0], self._regularizer.value(w)
         size += abs(value) + abs(omega)
         reach = max(proof.reach, norm(w))

@@ -153,7 +153,7 @@ class DualCoordinate(IterativeSolver):
             profiled = run.risk.ability(Profiled)
             several = profiled is not None and profiled.phi.scores_per_row > 1
             free = profiled.phi if profiled is not None and several else None
-            run_of = _Run(self, run, steps, scored, free, profiled is not None, regularizer, rows)
+            run_of = _Run(self, run, steps, scored, free, profiled, regularizer, rows)
             return run_of.go(start is not None, slope)
 
 
@@ -167,7 +167,7 @@ class _Run:
         steps: DualSteps,
         scored: Scored,
         free: ScoreFunction | None,
-        profiled: bool,
+        profiled: Profiled | None,
         regularizer: Elastic,
         rows: RowScores | None,
     ) -> None:
@@ -175,7 +175,7 @@ class _Run:
         self.free = free
         """phi before the minimisation over several free constants, which takes longer than a sweep."""
         self.profiled = profiled
-        """Whether there are such: planes are then always computed anew."""
+        """With a free constant, for which planes are always computed anew."""
         self.l1, self.l2 = regularizer.l1, regularizer.l2
         self.guess, self.caution = math.inf, 1.0
         """What the gap seems to be now, and the last true one over what it seemed to be."""
@@ -302,9 +302,16 @@ class _Run:
     def _prove(self, ascent: DualAscent, anew: bool = False) -> float:
         """The bound of the present slopes, their sums formed anew or as sweeps have kept them."""
         a, b = ascent.plane(anew)
-        bound, fresh = self._bound(a, b), anew or self.profiled
+        bound, fresh = self._bound(a, b) - self._unbalanced(ascent), anew or self.profiled is not None
         self.run.raise_bound(bound, 2.0 * abs(b) + abs(bound), norm(ascent.weights), fresh=fresh)
         return bound
+
+    def _unbalanced(self, ascent: DualAscent) -> float:
+        """What slopes whose sum rounding has left above 0 may prove too much, at constants up to twice the present."""
+        if self.profiled is None:
+            return 0.0
+        sums = self.profiled.phi.total(ascent.slope())
+        return 2.0 * float(np.abs(sums) @ np.abs(ascent.constant))
 
     def _objective(self, w: Vector, f: Scores, constant: Vector | None = None) -> float:
         """J(w), or J(w, b) for a free intercept b that need not be the best."""

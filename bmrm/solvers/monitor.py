@@ -370,7 +370,11 @@ class Monitor:
         self._compare()
 
     def _compare(self) -> None:
-        """Bound and objective: they may contradict one another."""
+        """Bound and objective: they may contradict one another, where neither was carried along."""
+        carried = self.confirm is not None and self.proof.bound > self._proved.bound
+        if carried and self._consistency.doubts(self.proof, self.objective):
+            self.confirm()  # type: ignore[misc]
+            self.proof = self._proved
         if self.proof.bound > self.objective and self.contradiction is None:
             objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
             if objective != self.objective:
