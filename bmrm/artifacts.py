@@ -208,5 +208,15 @@ def draw_run(directory: Path, model: Model, summary: Mapping[str, Any], toleranc
         raise OutputError(f"{directory / PICTURE}: cannot be drawn: {error}") from error
 
 
+def write_seconds(directory: Path, summary: Mapping[str, Any]) -> None:
+    """Write summary.json once more, with the seconds that writing and drawing took, if that can be done."""
+    with suppress(OutputError):
+        write_file(directory, SUMMARY, _json(summary))
+
+
+def _json(summary: Mapping[str, Any]) -> Writer:
+    return _text(json.dumps(summary, indent=2, allow_nan=False) + "\n")
+
+
 def _text(text: str) -> Writer:
     return lambda stream: stream.write(text.encode())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmrm.mpi.group import Group
+from bmrm.phases import process_begin
 from bmrm.problem import InputError
 from bmrm.registry import Entry, Registry, option_name
 from bmrm.run import FAILED, OK, add_arguments, guarded, overrides_of, run, switches_of
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
+    begin = process_begin() if arguments is None else None
     parsed = _parser().parse_args(arguments)
+    parsed.begin = begin
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # `module:Class` of the folder that one stands in, as `python -m` finds it
     command: Callable[[Group, argparse.Namespace], int] = parsed.command
@@ -88,7 +91,7 @@ def _add_model_and_data(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(group: Group, arguments: argparse.Namespace) -> int:
-    return run(group, arguments.config, overrides_of(arguments), **switches_of(arguments))
+    return run(group, arguments.config, overrides_of(arguments), **switches_of(arguments), begin=arguments.begin)
 
 
 def _read(arguments: argparse.Namespace, model: Model | None = None, labelled: bool = False) -> Dataset:

@@ -12,12 +12,14 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bmrm.mpi.group import Group, OtherRankError, open_group
+from bmrm.phases import process_begin
 from bmrm.problem import IncompatibleError, InputError, OutputError
 
 if TYPE_CHECKING:
@@ -53,9 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line on rank 0 and run; returns the exit status, the same on every rank."""
+    begin = process_begin() if arguments is None else None
     parser = argparse.ArgumentParser(prog="python -m bmrm.run", description="Train a model as a config file says.")
     add_arguments(parser)
-    return guarded(lambda group: _start(group, parser, arguments))
+    return guarded(lambda group: _start(group, parser, arguments, begin))
 
 
 def overrides_of(parsed: argparse.Namespace) -> list[str]:
@@ -68,7 +71,7 @@ def switches_of(parsed: argparse.Namespace) -> dict[str, bool]:
     return {"quiet": parsed.quiet, "resume": parsed.resume}
 
 
-def _start(group: Group, parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
+def _start(group: Group, parser: argparse.ArgumentParser, arguments: Sequence[str] | None, begin: float | None) -> int:
     message: dict[str, Any] = {}
     if group.rank == 0:
         try:
@@ -79,11 +82,25 @@ def _start(group: Group, parser: argparse.ArgumentParser, arguments: Sequence[st
     message = group.broadcast(message)
     if "exit" in message:
         return int(message["exit"] or 0)
-    return run(group, message["config"], message["set"], quiet=message["quiet"], resume=message["resume"])
+    switches = {"quiet": message["quiet"], "resume": message["resume"]}
+    return run(group, message["config"], message["set"], **switches, begin=begin)
 
 
-def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool, resume: bool = False) -> int:
-    """Read the config on rank 0, train on all; returns the exit status."""
+def run(
+    group: Group,
+    config: str,
+    overrides: Sequence[str],
+    *,
+    quiet: bool,
+    resume: bool = False,
+    begin: float | None = None,
+) -> int:
+    """Read the config on rank 0, train on all; returns the exit status.
+
+    `begin` is when the program was started, on the clock of `time.perf_counter`; None for now.
+    """
+    begin = time.perf_counter() if begin is None else begin
+    from bmrm.phases import Phases
     from bmrm.training import fit_once, train
 
     plain = group.broadcast(_settings(group, config, overrides))
@@ -91,7 +108,7 @@ def run(group: Group, config: str, overrides: Sequence[str], *, quiet: bool, res
         raise OtherRankError(f"{config}: rank 0 has refused it")
     group.timeout = plain["mpi"]["timeout"]
     fit = fit_once if plain["search"] is None else _search(plain).fit
-    outcome = train(plain, group, quiet=quiet, resume=resume, fit=fit)
+    outcome = train(plain, group, quiet=quiet, resume=resume, fit=fit, phases=Phases(begin))
     return int(group.broadcast(None if outcome is None else _ended(outcome)))
 
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,10 +17,12 @@ from typing import Any
 from bmrm import fingerprint
 from bmrm.beginning import Beginning, From, beginning
 from bmrm.data.dataset import Dataset
+from bmrm.kernels.compiling import COMPILING
 from bmrm.loading import Loaded, load
 from bmrm.losses import LOSSES
 from bmrm.model import Model, from_plain
 from bmrm.mpi.group import Group, together
+from bmrm.phases import Phases
 from bmrm.problem import Callback, Iteration, OutputError, Start, Status
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
@@ -65,7 +66,13 @@ def fit_once(
 
 
 def train(
-    settings: Mapping[str, Any], group: Group, *, quiet: bool = False, resume: bool = False, fit: Fit = fit_once
+    settings: Mapping[str, Any],
+    group: Group,
+    *,
+    quiet: bool = False,
+    resume: bool = False,
+    fit: Fit = fit_once,
+    phases: Phases | None = None,
 ) -> Outcome | None:
     """Collective: read, solve, measure, write; the outcome on rank 0, None elsewhere.
 
@@ -76,19 +83,46 @@ def train(
     quiet : no progress and no table.
     resume : go on from what an earlier run has left in the output folder.
     fit : how the model is found; a search tries several.
+    phases : the clock of the run, where that began before.
 
     Raises
     ------
     InputError, IncompatibleError
         Before anything is written; on rank 0 with the message, `OtherRankError` elsewhere.
     """
-    begin = time.perf_counter()
+    phases = Phases() if phases is None else phases
+    with _display(group, quiet, phases) as show:
+        ended = _train(settings, group, quiet, resume, fit, phases, show)
+    if ended is None:
+        return None
+    outcome, title, where = ended
+    if not quiet and title:
+        _print_end(outcome.summary, title, where)
+    return outcome
+
+
+Ended = tuple[Outcome, str, str | None]
+"""The outcome, what it is the outcome of (empty where nothing was done), and where the files are, in words."""
+
+
+def _train(
+    settings: Mapping[str, Any],
+    group: Group,
+    quiet: bool,
+    resume: bool,
+    fit: Fit,
+    phases: Phases,
+    show: Callback,
+) -> Ended | None:
+    """Collective: how the run has ended, on rank 0."""
+    phases.started()
     facts = fingerprint.of_settings(settings)
     with together(group):
         _look_into_folder(settings["output"], facts, group, opening=True)
         problem = problem_of(settings)
-    loaded = load(settings["data"], settings["seed"], group)
-    facts["data"] = fingerprint.of_rows(loaded.train, group)
+    with phases("load", ", ".join(settings["data"]["train"])):
+        loaded = load(settings["data"], settings["seed"], group)
+        facts["data"] = fingerprint.of_rows(loaded.train, group)
     found = Beginning()
     with together(group):
         _look_into_folder(settings["output"], facts, group)
@@ -97,26 +131,38 @@ def train(
             if found.words and not quiet:
                 print(f"bmrm: {found.words}", file=sys.stderr)
     if group.broadcast(found.finished is not None):
-        return None if found.finished is None else _finished(found.finished, settings)
+        return None if found.finished is None else (_finished(found.finished, settings), "", None)
     if fit is fit_once:
         fit = partial(fit_once, start=found.start, facts=facts)
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
-    load_seconds = time.perf_counter() - begin
     # from here on there may be a point that a Ctrl-C must not discard
     with Interrupt(around=True) if group.rank == 0 else nullcontext():
-        model, search = fit(parts, problem, group, _watch(settings, facts, found.start, quiet))
-        # a search may end with another loss than it was given; ranks without the model judge nothing
-        metrics = measure_parts(model, problem.loss if model is None else model.loss, parts, group)
+        model, search = fit(parts, problem, group, _watch(settings, facts, found.start, phases, show))
+        with phases("measure"):
+            # a search may end with another loss than it was given; ranks without the model judge nothing
+            metrics = measure_parts(model, problem.loss if model is None else model.loss, parts, group)
         if model is None:
             return None
         earlier = _seconds(found.start)
-        seconds = {"load_seconds": load_seconds, "total_seconds": time.perf_counter() - begin + earlier}
-        summary = _summary(model, loaded, metrics, facts, group, seconds)
+        phases.earlier = earlier
+        summary = _summary(model, loaded, metrics, facts, group, phases)
         if search:
             summary["search"] = search
         if earlier:
             summary["resumed"] = {"seconds": earlier}
-        return _write(replace(model, header={**model.header, "problem": facts}), summary, settings, quiet)
+        return _write(replace(model, header={**model.header, "problem": facts}), summary, settings, phases)
+
+
+def _display(group: Group, quiet: bool, phases: Phases) -> AbstractContextManager[Callback]:
+    """What shows on rank 0 how far the run is; a callback that does nothing elsewhere."""
+    if group.rank != 0:
+        COMPILING.speaks = False
+        return nullcontext(lambda line: None)
+    from rich.console import Console
+
+    from bmrm.progress import Progress
+
+    return Progress(Console(stderr=True), quiet, phases)
 
 
 def _seconds(start: From) -> float:
@@ -148,7 +194,7 @@ def _summary(
     metrics: Mapping[str, Mapping[str, float | None]],
     facts: fingerprint.Facts,
     group: Group,
-    seconds: Mapping[str, float],
+    phases: Phases,
 ) -> dict[str, Any]:
     from bmrm.report import summarize
 
@@ -156,7 +202,7 @@ def _summary(
     assert solution is not None
     return summarize(
         solution,
-        **seconds,
+        seconds=phases.seconds(),
         ranks=group.size,
         rows=loaded.rows,
         dim=solution.w.shape[0],
@@ -165,33 +211,32 @@ def _summary(
     ) | {"problem": facts}
 
 
-def _write(model: Model, summary: Mapping[str, Any], settings: Mapping[str, Any], quiet: bool) -> Outcome:
-    """Write the files of the run, if there is a point, and say how it ended."""
-    from bmrm.artifacts import draw_run, write_run
+def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], phases: Phases) -> Ended:
+    """Write the files of the run, if there is a point."""
+    from bmrm.artifacts import draw_run, write_run, write_seconds
 
     assert model.solution is not None
     status, directory = model.solution.status, Path(settings["output"]["directory"])
     trained = getattr(model.loss, "name", "") or settings["loss"]["name"]
     title = f"{trained} + {settings['regularizer']['name']} on {', '.join(settings['data']['train'])}"
     if status is Status.NON_FINITE:
-        if not quiet:
-            _print_end(summary, title, "no files: there is no usable point")
-        return Outcome(status, summary, directory)
+        return Outcome(status, summary, directory), title, "no files: there is no usable point"
     try:
-        complaints = write_run(directory, model, summary, settings)
-        written, where = not complaints, f"files in {directory}"
-        if status is Status.NOT_CONVEX:
-            where += ", but no model: there is no usable point"
+        with phases("write", str(directory)):
+            complaints = write_run(directory, model, summary, settings)
     except OutputError as error:
-        complaints, written, where = [str(error)], False, None
-    if not quiet:
-        _print_end(summary, title, where)
-    if where is not None:
-        try:
+        return Outcome(status, summary, directory, False, (str(error),)), title, None
+    written, where = not complaints, f"files in {directory}"
+    if status is Status.NOT_CONVEX:
+        where += ", but no model: there is no usable point"
+    try:
+        with phases("draw"):
             draw_run(directory, model, summary, settings["solver"].get("tolerance"), title)
-        except OutputError as error:
-            complaints.append(str(error))
-    return Outcome(status, summary, directory, written, tuple(complaints))
+    except OutputError as error:
+        complaints.append(str(error))
+    summary["seconds"] = phases.seconds()
+    write_seconds(directory, summary)
+    return Outcome(status, summary, directory, written, tuple(complaints)), title, where
 
 
 def problem_of(settings: Mapping[str, Any]) -> Problem:
@@ -255,7 +300,7 @@ def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
     return values
 
 
-def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, quiet: bool) -> Watch:
+def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, phases: Phases, show: Callback) -> Watch:
     """Progress and checkpoints around the solver."""
     output = settings["output"]
     before = start.history if isinstance(start, Start) else ()
@@ -267,19 +312,23 @@ def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, q
         from rich.console import Console
 
         from bmrm.artifacts import Checkpoints
-        from bmrm.report import Progress
 
         console = Console(stderr=True)
         tolerance = math.inf if problem is None else settings["solver"].get("tolerance", 0.0)
         where, every = Path(output["directory"]), output["checkpoint_every"]
         checkpoints = Checkpoints(where, every, model_of, console, problem, settings["seed"], before, tolerance)
-        with Progress(console, quiet) as show, checkpoints as save:
+        last: list[Iteration] = []
 
-            def callback(line: Iteration) -> None:
-                show(line)
-                save(line)
+        def callback(line: Iteration) -> None:
+            last[:] = [line]
+            show(line)
+            save(line)
 
-            yield callback
+        try:
+            with phases("solve"), checkpoints as save:
+                yield callback
+        finally:
+            phases.solved(last[0] if last else None, before[-1] if before else None)
 
     return watch
 

@@ -4,13 +4,18 @@ import csv
 import io
 import json
 import math
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from bmrm.phases import NAMES, Phases
 from bmrm.problem import Iteration, Solution, Status
-from bmrm.report import Progress, history_csv, summarize, summary_table
+from bmrm.progress import Progress
+from bmrm.report import history_csv, summarize, summary_table
 
 
 def solution(bound=0.5, lines=3):
@@ -21,16 +26,14 @@ def solution(bound=0.5, lines=3):
 
 
 def summary(of):
-    return summarize(
-        of, load_seconds=1.0, total_seconds=2.0, ranks=2, rows=10, dim=2, nnz=20, metrics={"train": {"accuracy": 0.5}}
-    )
+    seconds = {"total": 2.0, "load": 1.5, "risk": 0.1, "master": 0.4}
+    return summarize(of, seconds=seconds, ranks=2, rows=10, dim=2, nnz=20, metrics={"train": {"accuracy": 0.5}})
 
 
 def test_the_summary_has_what_the_design_lists():
     values = summary(solution())
     listed = "objective lower_bound gap relative_gap status iterations passes seconds ranks rows dim nnz solver metrics"
     assert set(listed.split()) | {"versions"} <= set(values)
-    assert {"total", "load", "risk", "master", "network"} <= set(values["seconds"])
     assert values["gap"] == 0.5
     assert values["relative_gap"] == 0.5
     assert values["seconds"]["risk"] == 0.1
@@ -65,33 +68,89 @@ def test_the_table_shows_status_numbers_and_metrics():
     assert "lower bound" in shown(summary_table(summary(solution(-math.inf, lines=0)), ""))
 
 
-def progress(monkeypatch, seconds, **options):
-    clock = iter(seconds)
-    monkeypatch.setattr("bmrm.report.time.monotonic", lambda: next(clock))
+def progress(**options):
     console = Console(file=io.StringIO(), width=200, force_terminal=options.pop("terminal", False))
-    with Progress(console, **options) as show:
-        for line in solution().history:
-            show(line)
-    return console.file.getvalue()
+    return console.file, Progress(console, **options)
 
 
 def test_plain_lines_come_every_few_seconds(monkeypatch):
-    text = progress(monkeypatch, [0.0, 1.0, 6.0, 7.0])
-    assert len(text.splitlines()) == 1
+    monkeypatch.setattr("bmrm.progress.PLAIN_EVERY", 0.0)
+    monkeypatch.setattr("bmrm.progress.TICK", 60.0)
+    phases = Phases()
+    file, show = progress(phases=phases)
+    with show, phases("solve"):
+        for line in solution().history:
+            show(line)
+    assert len(file.getvalue().splitlines()) == 3
     for part in ("iteration     1", "objective", "bound", "relative gap", "passes", " s"):
-        assert part in text
+        assert part in file.getvalue()
+
+
+def test_plain_lines_name_each_phase_that_lasts(monkeypatch):
+    """Whether an iteration ends or not."""
+    monkeypatch.setattr("bmrm.progress.FIRST_AFTER", 0.02)
+    monkeypatch.setattr("bmrm.progress.TICK", 0.01)
+    phases = Phases()
+    file, show = progress(phases=phases)
+    with show:
+        for name, detail in (("load", "a9a.svm"), ("solve", ""), ("measure", ""), ("draw", "")):
+            with phases(name, detail):
+                time.sleep(0.1)
+    said = file.getvalue().splitlines()
+    assert [line.split("  ")[0] for line in said] == ["reading a9a.svm", "solving", "measuring", "drawing"]
 
 
 def test_quiet_prints_nothing(monkeypatch):
-    assert progress(monkeypatch, [0.0, 10.0, 20.0, 30.0], quiet=True) == ""
-
-
-def test_a_terminal_gets_one_line_that_lives():
-    console = Console(file=io.StringIO(), width=200, force_terminal=True)
-    with Progress(console) as show:
+    monkeypatch.setattr("bmrm.progress.PLAIN_EVERY", 0.0)
+    file, show = progress(quiet=True)
+    with show:
         for line in solution().history:
             show(line)
-    assert "iteration     2" in console.file.getvalue()
+    assert file.getvalue() == ""
+
+
+def test_a_terminal_gets_one_line_whose_clock_runs_while_an_iteration_lasts():
+    phases = Phases()
+    file, show = progress(terminal=True, phases=phases)
+    with show, phases("solve"):
+        time.sleep(0.3)
+        assert "solving" in file.getvalue()
+        for line in solution().history:
+            show(line)
+        time.sleep(0.8)
+    lines = [part for part in file.getvalue().split("\r") if "iteration     2" in part]
+    clocks = {float(part.split("passes")[1].split()[1]) for part in lines}
+    assert len(clocks) > 2, "the clock stood still"
+
+
+def test_phases_add_up_to_the_time_that_has_passed():
+    begin = time.perf_counter() - 1.0
+    phases = Phases(begin)
+    phases.started()
+    with phases("load"):
+        time.sleep(0.02)
+        with phases("measure"):
+            time.sleep(0.01)
+        time.sleep(0.02)
+    with phases("solve"):
+        time.sleep(0.05)
+    phases.solved(Iteration(1, 1.0, 0.0, 1.0, 0.05, 0.02, 0.01, 0.005))
+    seconds = phases.seconds()
+    passed = time.perf_counter() - begin
+    assert sum(seconds[name] for name in NAMES) == pytest.approx(seconds["total"], rel=1e-9)
+    assert seconds["total"] == pytest.approx(passed, abs=0.01)
+    assert seconds["start"] == pytest.approx(1.0, abs=0.01)
+    assert seconds["load"] >= 0.04
+    assert 0.01 <= seconds["measure"] < seconds["load"]
+    assert (seconds["risk"], seconds["master"], seconds["network"]) == (0.02, 0.01, 0.005)
+    assert seconds["solver"] >= 0.01
+
+
+def test_a_process_knows_when_it_was_started():
+    code = "import time; from bmrm.phases import process_begin; print(time.perf_counter() - process_begin())"
+    begin = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0.0 < float(done.stdout) <= time.perf_counter() - begin + 0.02
 
 
 @pytest.mark.parametrize("bound", [0.5, -math.inf, 1.0])

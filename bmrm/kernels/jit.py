@@ -15,8 +15,10 @@ CACHE = choose_folder(Path(__file__).parent.parent)
 import numba  # noqa: E402  (reads NUMBA_CACHE_DIR when it is imported)
 
 from bmrm.kernels.blas_check import leave_out_blas  # noqa: E402
+from bmrm.kernels.compiling import listen  # noqa: E402
 
 leave_out_blas()
+listen(CACHE)
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.compiling import COMPILING
 from bmrm.problem import (
     Envelope,
     LinearMap,
@@ -27,7 +28,7 @@ R = TypeVar("R")
 
 @dataclass
 class Count:
-    """What one run has used so far, and its budget."""
+    """What one run has used so far, and its budget; seconds without those that compiled kernels."""
 
     budget: Budget
     passes: float = 0.0
@@ -36,11 +37,11 @@ class Count:
     def timed(self, passes: float, function: Callable[..., R], *arguments: Any) -> R:
         """Call and charge, unless the budget is spent."""
         self.budget.check()
-        begin = time.perf_counter()
+        begin, compiling = time.perf_counter(), COMPILING.seconds
         try:
             return function(*arguments)
         finally:
-            self.seconds += time.perf_counter() - begin
+            self.seconds += time.perf_counter() - begin - (COMPILING.seconds - compiling)
             self.passes += passes
 
 

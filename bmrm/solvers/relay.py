@@ -328,6 +328,7 @@ def _ended(start: Start) -> Solution | None:
 def _shifted(before: Solution, line: Iteration) -> Iteration:
     """A line of a leg as one of the whole."""
     better = line.objective <= before.objective
+    last = before.history[-1] if before.history else Iteration(0, 0.0, 0.0, 0.0, 0.0)
     return dataclasses.replace(
         line,
         iteration=before.iterations + 1 + line.iteration,
@@ -335,5 +336,8 @@ def _shifted(before: Solution, line: Iteration) -> Iteration:
         lower_bound=min(max(line.lower_bound, before.lower_bound), line.objective, before.objective),
         passes=before.passes + line.passes,
         seconds=before.seconds + line.seconds,
+        seconds_risk=last.seconds_risk + line.seconds_risk,
+        seconds_master=last.seconds_master + line.seconds_master,
+        seconds_network=last.seconds_network + line.seconds_network,
         w=line.w if better or line.w is None else before.w,
     )

@@ -1,0 +1,108 @@
+"""What is being compiled, and how long that has taken: for clocks, and for those who wait.
+
+numba tells of every kernel. Loading one from the cache counts as compiling, too: milliseconds each.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Any
+
+SAY_AFTER = 1.5
+"""Seconds of compiling after which somebody who waits is told."""
+
+
+class Compiling:
+    """The process's one clock of compilation; times are those of `time.perf_counter`.
+
+    Attributes
+    ----------
+    seconds : spent so far, without what is under way.
+    kernels : compiled so far; those found in the cache do not count.
+    now : the kernel being compiled, None where there is none.
+    kept : whether kernels are kept on disk.
+    speaks : whether the log says so, once, when it takes long; False where something else shows it, or nothing should.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.kernels = 0
+        self.now: str | None = None
+        self.kept = True
+        self.speaks = True
+        self._depth = 0
+        self._begin = 0.0
+        self._said = False
+
+    @property
+    def elapsed(self) -> float:
+        """`seconds` and what is under way."""
+        return self.seconds + (time.perf_counter() - self._begin if self._depth else 0.0)
+
+    def enter(self) -> None:
+        """A kernel is asked for; calls nest, in one thread at a time."""
+        if self._depth == 0:
+            self._begin = time.perf_counter()
+        self._depth += 1
+
+    def leave(self) -> None:
+        """It is there."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._begin
+            self.now = None
+
+    def compile(self, kernel: Any) -> None:
+        """It was not in the cache and is compiled."""
+        self.now = name_of(kernel)
+        self.kernels += 1
+        if self.speaks and not self._said:
+            self._said = True
+            alarm = threading.Timer(SAY_AFTER, self._say)
+            alarm.daemon = True
+            alarm.start()
+
+    def _say(self) -> None:
+        if self.now is None:
+            self._said = False  # that was quick; the next may not be
+        elif self.speaks:
+            kept = ", kept for later runs" if self.kept else ""
+            logging.getLogger("bmrm").warning("bmrm: compiling kernels (once%s): %s ...", kept, self.now)
+
+
+COMPILING = Compiling()
+
+
+def name_of(kernel: Any) -> str:
+    """The file and function of a compiled function, without the digest of those that are specialised."""
+    function = getattr(kernel, "py_func", kernel)
+    name = str(function.__name__)
+    for compiler in ("_fast_jit_", "_strict_jit_", "_jit_"):
+        name = name.partition(compiler)[0]
+    return f"{function.__module__.rpartition('.')[2]}.{name}"
+
+
+def listen(kept: bool) -> None:
+    """Hear of numba's compilations; called once, when numba has been imported."""
+    from numba.core import event
+
+    COMPILING.kept = kept
+
+    class Ear(event.Listener):  # type: ignore[misc]
+        """What numba calls at the beginning and the end."""
+
+        def on_start(self, event: Any) -> None:
+            if event.kind == "numba:compiler_lock":
+                COMPILING.enter()
+            else:
+                COMPILING.compile(event.data["dispatcher"])
+
+        def on_end(self, event: Any) -> None:
+            if event.kind == "numba:compiler_lock":
+                COMPILING.leave()
+
+    ear = Ear()
+    for kind in ("numba:compiler_lock", "numba:compile"):
+        event.register(kind, ear)

@@ -1,0 +1,141 @@
+"""What a run shows while it lasts: its phase, with a clock that does not wait for iterations."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from bmrm.kernels.compiling import COMPILING
+from bmrm.phases import Phases
+from bmrm.problem import Iteration
+from bmrm.report import number
+
+PLAIN_EVERY = 5.0
+"""Seconds between two lines where the output is not a terminal."""
+FIRST_AFTER = 1.0
+"""Seconds after which a phase, or compiling, is told of there."""
+TICK = 0.25
+
+WORDS = {
+    "start": "starting",
+    "load": "reading",
+    "solve": "solving",
+    "measure": "measuring",
+    "write": "writing",
+    "draw": "drawing",
+    "prepare": "preparing",
+}
+
+
+class Progress:
+    """One line that lives on a terminal; plain lines every few seconds elsewhere; nothing when quiet.
+
+    A callback for a solver, and a context manager around the run. A thread of its own looks at the clock.
+
+    Parameters
+    ----------
+    console : where to.
+    quiet : say nothing.
+    phases : what the run is at.
+    """
+
+    def __init__(self, console: Console, quiet: bool = False, phases: Phases | None = None) -> None:
+        self._console = console
+        self._quiet = quiet
+        self._phases = Phases() if phases is None else phases
+        self._live: Live | None = None
+        self._line: tuple[Iteration, float] | None = None
+        self._last = time.monotonic()
+        self._told: set[str] = set()
+        self._end = threading.Event()
+        self._lock = threading.Lock()
+        self._compiled_before = COMPILING.elapsed
+        self._spoke = True
+
+    def __enter__(self) -> Progress:
+        self._spoke, COMPILING.speaks = COMPILING.speaks, False
+        if self._quiet:
+            return self
+        if self._console.is_terminal:
+            self._live = Live(
+                console=self._console, refresh_per_second=8, transient=True, get_renderable=self._renderable
+            )
+            self._live.__enter__()
+        else:
+            threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        COMPILING.speaks = self._spoke
+        self._end.set()
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def __call__(self, line: Iteration) -> None:
+        """Take note of an iteration."""
+        if self._quiet:
+            return
+        with self._lock:
+            self._line = line, time.perf_counter()
+            if self._live is None and time.monotonic() - self._last >= PLAIN_EVERY:
+                self._say(self._words())
+
+    def _renderable(self) -> Text:
+        return Text(self._words(), no_wrap=True, overflow="ellipsis")
+
+    def _words(self) -> str:
+        """The phase now, with its clock."""
+        now, phases = time.perf_counter(), self._phases
+        if COMPILING.now is not None:
+            return self._compiling()
+        if phases.name == "solve" and self._line is not None and self._line[1] >= phases.entered:
+            line, seen = self._line
+            return progress_line(line, line.seconds + now - seen)
+        what = f"{WORDS[phases.name]} {phases.detail}".rstrip()
+        return f"{what}  {now - phases.entered:.1f} s"
+
+    def _compiling(self) -> str:
+        kept = ", kept for later runs" if COMPILING.kept else ""
+        count = f"{COMPILING.kernels} so far" if COMPILING.kernels > 1 else "the first"
+        seconds = COMPILING.elapsed - self._compiled_before
+        return f"compiling kernels (once{kept}): {COMPILING.now}, {count}  {seconds:.1f} s"
+
+    def _watch(self) -> None:
+        """Plain lines: a phase when it begins to last, then every few seconds."""
+        while not self._end.wait(TICK):
+            with self._lock:
+                if self._due():
+                    self._say(self._words())
+
+    def _due(self) -> bool:
+        if time.monotonic() - self._last >= PLAIN_EVERY:
+            return True
+        phases = self._phases
+        if COMPILING.now is not None:
+            phase, lasted = "compile", COMPILING.elapsed - self._compiled_before
+        else:
+            phase, lasted = phases.name + phases.detail, time.perf_counter() - phases.entered
+        if phase in self._told or lasted < FIRST_AFTER:
+            return False
+        self._told.add(phase)
+        return True
+
+    def _say(self, text: str) -> None:
+        self._last = time.monotonic()
+        self._console.print(text, highlight=False, soft_wrap=True)
+
+
+def progress_line(line: Iteration, seconds: float | None = None) -> str:
+    """iteration, objective, lower bound, relative gap, passes, seconds (those of the line where None)."""
+    return (
+        f"iteration {line.iteration:5d}  objective {number(line.objective, 8):>12}  "
+        f"bound {number(line.lower_bound, 8):>12}  relative gap {number(line.relative_gap, 2):>8}  "
+        f"passes {line.passes:7.1f}  {line.seconds if seconds is None else seconds:7.1f} s"
+    )
