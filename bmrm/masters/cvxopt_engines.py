@@ -73,18 +73,24 @@ class CvxoptQP(CvxoptMaster):
         rows = self._rows()
         P = np.zeros((count, count))
         P[:n, :n] = rows @ rows.T / lam
-        unit = max(float(np.abs(b).max()), float(np.diagonal(P).max()), 1e-300)
+        # Above the floors, and each multiplier in units of the most that it can usefully be: planes may differ in size
+        # by more than an interior point can tell apart.
+        above = b - np.where(np.isfinite(planes.floors), planes.floors, 0.0) @ sums
+        depth = float(above.max()) or 1.0
+        most = 1.0 / np.maximum(1.0, np.diagonal(P) / abs(depth))
+        P, above = P * np.outer(most, most), above * most
+        unit = max(float(np.abs(above).max()), float(np.diagonal(P).max()), 1e-300)
         found = interior_point(
             solvers.qp,
             accuracy,
             matrix(P / unit),
-            matrix(-b / unit),
+            matrix(-above / unit),
             matrix(-np.eye(count)),
             matrix(np.zeros(count)),
-            matrix(sums[present]),
+            matrix(sums[present] * most),
             matrix(np.ones(int(present.sum()))),
         )
-        alpha = np.maximum(np.array(found["x"]).ravel(), 0.0)
+        alpha = np.maximum(np.array(found["x"]).ravel(), 0.0) * most
         alpha /= (sums @ alpha) @ sums
         w = planes.combine(roster.spread(alpha[:n])) / -lam
         bound = float(np.dot(alpha, b)) - 0.5 * lam * float(np.dot(w, w)) if present.all() else -math.inf
@@ -148,11 +154,12 @@ def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
 
     Asked for more than rounding allows, an interior point runs on into nonsense; so the tolerance is loosened until
     it is met. The LDL factorisation is slower than Cholesky's, and goes on where that one fails. Where both go round in
-    circles, they do not from the start that belongs to another multiple of the objective.
+    circles, they do not from the start that belongs to another multiple of the objective. Where nothing helps, what
+    came nearest is better than nothing: whatever the multipliers, they prove a bound.
     """
     terms = 2 if program is solvers.qp else 1
     tolerance = min(max(SAFETY * accuracy, TIGHTEST), LOOSEST)
-    reason = "no point found"
+    reason, nearest, rough = "no point found", math.inf, None
     while tolerance <= LOOSEST:
         for scale in SCALES:
             limits = {"abstol": 1e-3 * tolerance * scale, "reltol": tolerance, "feastol": tolerance}
@@ -166,5 +173,10 @@ def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
                 if found["status"] == "optimal":
                     return {"x": found["x"], "z": found["z"] / scale}
                 reason = found["status"]
+                whole = found["x"] is not None and np.all(np.isfinite(found["x"])) and np.all(np.isfinite(found["z"]))
+                if whole and found["gap"] is not None and found["gap"] / scale < nearest:
+                    nearest, rough = found["gap"] / scale, {"x": found["x"], "z": found["z"] / scale}
         tolerance *= 10.0
+    if rough is not None:
+        return rough
     raise BmrmError(f"cvxopt could not solve the master problem: {reason}")

@@ -105,6 +105,9 @@ def draw(seed, index):
 def _runs(rng, loss, regularizer):
     names = [None] * int(rng.integers(1, 4)) + ["auto"] * int(rng.random() < 0.4)
     drawn = [plugins.draw_solver(rng, loss, regularizer, name) for name in names]
+    if regularizer.engine == "cvxopt":  # slow with many planes
+        for _, options in drawn:
+            options["max_iterations"] = min(options["max_iterations"], 30)
     return [
         Run(name, options, start=bool(rng.random() < 0.1), threads=2 if rng.random() < 0.1 else 1)
         for name, options in drawn

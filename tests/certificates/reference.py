@@ -22,8 +22,18 @@ def plain_form(problem, twin):
     constant = {"none": 0.0, "regularized": 1.0, "free": LARGE * max(1.0, float(np.abs(X).max(initial=0.0)))}
     if problem.bias != "none":
         X = np.column_stack((X, np.full(len(X), constant[problem.bias])))
+    regularizer = problem.regularizer
+    ours = next(field.default for field in dataclasses.fields(regularizer) if field.name == "engine")
     return dataclasses.replace(
-        problem, name=problem.name + "/plain", bias="none", scale="none", X=X, exact=X, runs=[CAREFUL], scattered=False
+        problem,
+        name=problem.name + "/plain",
+        regularizer=dataclasses.replace(regularizer, engine=ours),
+        bias="none",
+        scale="none",
+        X=X,
+        exact=X,
+        runs=[CAREFUL],
+        scattered=False,
     )
 
 

@@ -3,9 +3,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bmrm.data.dataset import Dataset
+from bmrm.losses.least_squares import LeastSquares
 from bmrm.masters.planes import MemoryPlanes
 from bmrm.masters.simplex_qp import SimplexQP
 from bmrm.regularizers.l2 import L2
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers.bundle import Bundle
 from tests.masters.epigraph import Model, Player
 
 FLOORS = (0.0, -1.0, -np.inf)
@@ -189,3 +193,17 @@ def test_extreme_numbers_end_and_bound():
 def test_blocks_must_match_floors():
     with pytest.raises(ValueError, match="2 blocks but 1 floors"):
         SimplexQP(MemoryPlanes(1), 1.0, 2)
+
+
+def test_cvxopt_tells_planes_apart_that_differ_in_size():
+    """A bundle whose planes differ in size by more than the accuracy: it used to run away until float64 was full."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(15, 4)) * [1.0, 10.0, 1e2, 1e3], random.normal(size=15)
+    minima = {}
+    for engine in ("active_set", "cvxopt"):
+        regularizer = L2(4e-9, engine=engine)
+        solver = Bundle(tolerance=1e-6, max_iterations=40)
+        solution = solver.minimize(LinearRisk(Dataset.from_arrays(X, y), LeastSquares()), regularizer)
+        minima[engine] = solution.objective
+        assert np.linalg.norm(solution.w) < 1e3
+    assert minima["cvxopt"] < 3.0 * minima["active_set"]
