@@ -66,6 +66,6 @@ class GatheredRounding:
         if constant is not None:
             f, free = f + self.whole.constant(constant), free + self.whole.constant(b)
         layout = Layout(self.whole.scores_per_row)
-        sizes, terms, length = measured(self.whole, layout, f, free, longest, b)
+        sizes, terms, length = measured(self.whole, layout, f, free, longest, b, coupled=True)
         slope = gathered.hand_out(sizes)
         return Magnitudes(risk.ask(Operation.ABSOLUTE_PULL_BACK, risk.number(slope)), terms, length)

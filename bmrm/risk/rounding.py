@@ -100,7 +100,7 @@ def absolute(X: Matrix) -> Matrix:
 
 
 def measured(
-    phi: ScoreFunction, layout: Layout, f: Array, free: Array, longest: int, constant: Array
+    phi: ScoreFunction, layout: Layout, f: Array, free: Array, longest: int, constant: Array, coupled: bool
 ) -> tuple[Array, float, float]:
     """Slopes in absolute values, what makes the value besides, and the length of sums.
 
@@ -111,6 +111,7 @@ def measured(
     free : the scores that there would be if nothing cancelled.
     longest : terms of one score.
     constant : added to all scores, its absolute value; (scores per row,).
+    coupled : whether scores of several rows are added, as along a sentence.
     """
     value, slope = phi.value_and_slope(f)
     at_zero = np.abs(phi.value_and_slope(0.0 * f)[1])
@@ -122,9 +123,16 @@ def measured(
     table = layout.table(sizes)
     if table.ndim > 1:  # of scores that are equal within rounding any may have the slope
         table[:] = table.sum(axis=1, keepdims=True)
+    length = float(np.count_nonzero(table) + longest)
+    total = abs(value)
+    if coupled or (phi.smooth and table.ndim > 1):
+        # exponents, or sums of scores that are compared, are differences of scores: their rounding is in the slopes
+        inside = float(np.abs(f).sum()) if coupled else float(np.abs(f).max(initial=0.0))
+        total += inside * float(np.maximum(sizes, at_zero).max(initial=0.0))
+        sizes *= 1.0 + inside / max(length, 1.0)
     added = (sizes + at_zero) * np.abs(f)
-    total = abs(value) + float(added[sizes > 0.0].sum()) + float((table * constant).sum())
-    return sizes, total, float(np.count_nonzero(table) + longest)
+    total += float(added[sizes > 0.0].sum()) + float((table * constant).sum())
+    return sizes, total, length
 
 
 def subject_of(loss: Loss) -> str:
@@ -163,5 +171,7 @@ class RowRounding:
         if constant is not None:
             f, free = f + self._phi.constant(constant), free + self._phi.constant(b)
         with np.errstate(all="ignore"):  # any w may be asked for
-            sizes, terms, length = measured(self._phi, self._layout, f, free, without.longest, b)
+            sizes, terms, length = measured(
+                self._phi, self._layout, f, free, without.longest, b, self._loss.decomposes != "rows"
+            )
         return Magnitudes(without.pull_back(sizes), terms, length)
