@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,8 +14,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
 from bmrm.data.files import whole_file
+from bmrm.data.formats import formats
 from bmrm.data.label_types import is_whole, stored
 from bmrm.data.labels import in_form
 from bmrm.data.layout import Alike, Layout, aligned
@@ -25,8 +26,8 @@ from bmrm.data.reading import Source, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Loss, Regularizer, Solution, Targets
-from bmrm.registry import Registry
+from bmrm.problem import InputError, Loss, Regularizer, Solution, Targets, shown
+from bmrm.registry import Registry, field_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import predictions, scores_of
@@ -42,6 +43,9 @@ RUN = "run_"
 """Stands before the names of what a checkpoint holds besides the model."""
 NAMES = ("name_bytes", "name_ends")
 """The names of the features: their UTF-8 bytes, and where each ends."""
+
+SET_TYPES = ("", *(np.dtype(code).name for code in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?"))
+"""Types that labels in sets, or a matrix of them, can have."""
 
 ROW_SCALES = ("none", "unit_norm")
 """What is done to a row before it meets the weights; scaling of features is folded into the weights."""
@@ -110,7 +114,10 @@ class Model:
         name, options = named(self.header["loss"])
         if ":" in name:
             raise InputError(f"the model was trained with the loss {name}; hand it over: load_model(path, loss=...)")
-        return LOSSES.make(name, options)
+        _checked(LOSSES, self.header["loss"])
+        made = LOSSES.make(name, options)
+        object.__setattr__(self, "_loss", made)  # a model remembers what its header says
+        return made
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of rows: (rows,), or (rows, scores) for several scores per row.
@@ -280,9 +287,10 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
         (intercept.dtype == np.float64 and intercept.shape == (scores,), f"intercept is not {scores} float64 numbers"),
         (labels.dtype.kind in "fUiubmM" and labels.ndim == 1, "labels are neither numbers nor text"),
         (_all_there(labels), "labels that are missing"),
+        (_known_sets(header.get("sets")), "unknown form of sets of labels"),
         (weights.shape[:1] == (header["dimension"],), f"dimension {header['dimension']} is not that of the weights"),
         (bool(np.isfinite(weights).all() and np.isfinite(intercept).all()), "weights that are not finite"),
-        (header.get("row_scale", "none") in ROW_SCALES, f"unknown row_scale {header.get('row_scale')!r}"),
+        (header.get("row_scale", "none") in ROW_SCALES, f"unknown row_scale {shown(header.get('row_scale'))}"),
         (header.get("arrays", []) == list(arrays), "its header does not name its arrays"),
         (all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values()), "arrays that are not finite"),
     )
@@ -291,6 +299,31 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
             raise InputError(f"{path}: not a model file: {complaint}")
     row_scale = header.get("row_scale", "none")
     return Model(weights, intercept, labels, header, row_scale, None, loss, arrays, _layout(path, header, members))
+
+
+def _checked(registry: Registry[Any], section: Mapping[str, Any]) -> None:
+    """Raise InputError unless the section makes a plug-in and its values have the types of the options."""
+    from bmrm.fields import checked, option_types
+
+    name, options = named(section)
+    types = option_types(registry.get(name).cls)
+    try:
+        for option, value in options.items():
+            if field_name(option) in types:
+                checked(types[field_name(option)], value)
+    except ValueError as error:
+        raise InputError(f"{registry.kind} {shown(name)}: {option} is {shown(value)}, expected {error}") from error
+    registry.make(name, options)
+
+
+def _known_sets(sets: Any) -> bool:
+    return sets is None or (
+        isinstance(sets, dict)
+        and set(sets) == {"form", "dtype"}
+        and sets["form"] in ("sets", "matrix", "sparse")
+        and isinstance(sets["dtype"], str)
+        and sets["dtype"] in SET_TYPES
+    )
 
 
 def _all_there(labels: NDArray[Any]) -> bool:
@@ -302,56 +335,63 @@ def _all_there(labels: NDArray[Any]) -> bool:
 def _layout(path: Path | str, header: Mapping[str, Any], members: Mapping[str, NDArray[Any]]) -> Layout:
     try:
         text = TextReader.from_file(header["text"], members) if "text" in header else None
+        if text is not None and text.vocabulary.size != header["dimension"]:
+            raise InputError(f"its dictionary has {text.vocabulary.size} features, expected {header['dimension']}")
+        for section in (text.format if text is not None else None, (header.get("input") or {}).get("format")):
+            if isinstance(section, Mapping) and ":" not in str(section.get("name")):
+                _checked(formats, section)
         names = unpacked(*(members[name] for name in NAMES)) if NAMES[0] in members else None
         if names is not None and len(names) != header["dimension"]:
             raise InputError(f"{len(names)} names of features, expected {header['dimension']}")
         one_based = header.get("one_based")
         if type(one_based) not in (bool, type(None)):
-            raise InputError(f"one_based is {one_based!r:.40}")
+            raise InputError(f"one_based is {shown(one_based)}")
         known = {"features": header["dimension"], "names": names, "one_based": one_based, "text": text}
         return Layout.from_described(header.get("input"), **known)
-    except (InputError, KeyError) as error:
+    except (InputError, KeyError, AttributeError) as error:
         raise InputError(f"{path}: not a model file: {error}") from error
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+def _arrays(path: Path) -> Mapping[str, NDArray[Any]]:
     try:
         with open(path, "rb") as stream:
-            if stream.read(6) == b"\x93NUMPY":
-                raise InputError(f"{path}: not a model file: a single array")
-            stream.seek(0)
-            return _members(path, stream)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError, MemoryError) as error:
-        if isinstance(error, InputError):
-            raise
-        pickled = "pickle" in str(error)
-        raise InputError(
-            f"{path}: not a model file: {'it holds pickled objects, which are never read' if pickled else error}"
-        ) from error
-
-
-def _members(path: Path, stream: IO[bytes]) -> dict[str, NDArray[Any]]:
-    with np.load(stream, allow_pickle=False) as file:
-        missing = [name for name in ("weights", "intercept", "labels", "header") if name not in file.files]
-        if missing:
-            raise InputError(f"{path}: not a model file: it has no {', '.join(missing)}")
-        return {name: file[name] for name in file.files if not name.startswith(RUN)}
+            members = read_arrays(stream, but=RUN)
+    except InputError as error:
+        raise InputError(f"{path}: not a model file: {error}") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    missing = [name for name in ("weights", "intercept", "labels", "header") if name not in members]
+    if missing:
+        raise InputError(f"{path}: not a model file: it has no {', '.join(missing)}")
+    return members
 
 
 def _header(path: Path | str, array: NDArray[Any]) -> dict[str, Any]:
     try:
-        header = json.loads(str(array[()])) if array.dtype.kind == "U" and array.ndim == 0 else None
-    except ValueError:
+        header = _json(str(array[()])) if array.dtype.kind == "U" and array.ndim == 0 else None
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or not {"format", "loss", "dimension"} <= header.keys():
         raise InputError(f"{path}: not a model file: its header is not ours")
+    if type(header["dimension"]) is not int:
+        raise InputError(f"{path}: not a model file: dimension {shown(header['dimension'])}, expected a whole number")
     if header["format"] not in READ:
-        raise InputError(f"{path}: model format {header['format']!r:.40}, this version reads {FORMAT} and older ones")
+        raise InputError(f"{path}: model format {shown(header['format'])}, this version reads {FORMAT} and older ones")
     if not isinstance(header["loss"], dict) or not isinstance(header["loss"].get("name"), str):
         raise InputError(f"{path}: not a model file: its header names no loss")
     return header
+
+
+def _json(text: str) -> Any:
+    """JSON without what only Python takes for it: nan and infinities, by name or by overflow."""
+
+    def finite(number: str) -> float:
+        value = float(number)
+        if not math.isfinite(value):
+            raise ValueError(f"{number} is not finite")
+        return value
+
+    return json.loads(text, parse_float=finite, parse_constant=finite)
 
 
 def _tuples(value: Any) -> Any:

@@ -43,6 +43,7 @@ from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.rehearsal import rehearse, rehearse_map
+from bmrm.risk.room import refuse_too_wide
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import check_labelled, prepared_targets, scores_of
 from bmrm.solvers.monitor import IterativeSolver
@@ -108,6 +109,8 @@ def solve(
         if problem.bias == "free":
             _refuse_free_intercept(problem.loss)
         summary = positive_last(summary, problem.positive_label)
+        by_label = getattr(problem.loss, "task", "") in ("multiclass", "multilabel", "ontology", "sequence")
+        refuse_too_wide(data.features, max(1, len(summary.labels)) if by_label else 1)
         for part, rows in (others or {}).items():
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
     with together(group):  # the same error on every rank, if any

@@ -20,7 +20,7 @@ from bmrm.data.matrix import Csr
 from bmrm.data.raw import Raw
 from bmrm.data.shares import row_share
 from bmrm.data.templates import BUILT_IN, Interned, Sentences, Template, intern, parse
-from bmrm.data.vocabulary import NamedColumns, Vocabulary
+from bmrm.data.vocabulary import MOST_HASH_BITS, NamedColumns, Vocabulary
 from bmrm.problem import InputError, Targets, shown
 from bmrm.registry import check_parameters, nearest, parameter
 
@@ -41,7 +41,11 @@ class Conll:
     label: int | None = parameter(-1, doc="the column of labels, from 0 (-1: the last); null: none", example=0)
     min_count: int = parameter(1, least=1, doc="tokens that must have a feature for it to be kept", example=2)
     hash_bits: int | None = parameter(
-        None, least=1, most=30, doc="hash features to 2**hash_bits columns; null: a dictionary of all", example=10
+        None,
+        least=1,
+        most=MOST_HASH_BITS,
+        doc="hash features to 2**hash_bits columns; null: a dictionary of all",
+        example=10,
     )
     boundary: str = parameter(
         "mark", choices=("mark", "drop"), doc="whether places beyond a sentence have a name", example="drop"

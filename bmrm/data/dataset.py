@@ -272,10 +272,12 @@ def _all_finite(array: NDArray[Any]) -> bool:
 def _to_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     if np.iscomplexobj(array):
         raise InputError(f"{name}: complex numbers, expected real ones")
-    if array.dtype.kind in "US":
-        raise InputError(f"{name} holds text, expected numbers")
+    if array.dtype.kind in "USmMV":
+        kind = "text" if array.dtype.kind in "US" else str(array.dtype)
+        raise InputError(f"{name} holds {kind}, expected numbers")
     try:
-        return np.asarray(array, np.float64)
+        with np.errstate(over="ignore"):  # longer floats become infinite, which is refused
+            return np.asarray(array, np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: {error}; expected numbers") from error
 

@@ -7,7 +7,7 @@ where there are any, `weights` and `groups` (rows,), and `names` (features,) of 
 
 from __future__ import annotations
 
-import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes
 from bmrm.data.formats import formats
@@ -24,7 +25,7 @@ from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import MOST_COLUMNS, Csr
 from bmrm.data.raw import Raw
 from bmrm.data.shares import row_share
-from bmrm.problem import InputError
+from bmrm.problem import InputError, shown
 
 _KEYS = ("X", "indptr", "indices", "values", "shape", "names", "y", "label_indptr", "labels", "weights", "groups")
 
@@ -67,28 +68,22 @@ def read_npz(path: str | Path) -> Dataset:
     return replace(data, layout=layout)
 
 
-def _load(path: Path) -> dict[str, NDArray[Any]]:
-    arrays = {}
+def _load(path: Path) -> Mapping[str, NDArray[Any]]:
     with open_bytes(path) as file:
+        if file.read(2) != b"PK":
+            raise InputError(f"{path}: not a NumPy archive (.npz)")
+        file.seek(0)
         try:
-            if file.read(2) != b"PK":
-                raise InputError(f"{path}: not a NumPy archive (.npz)")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                for key in archive.files:
-                    if key not in _KEYS:
-                        raise InputError(f"{path}: unknown array {key!r}, expected some of {', '.join(_KEYS)}")
-                    arrays[key] = archive[key]
-                    if not isinstance(arrays[key], np.ndarray):
-                        raise InputError(f"{path}: {key} is not an array")
-        except InputError:
-            raise
-        except (ValueError, zipfile.BadZipFile, EOFError, KeyError) as error:
-            raise InputError(f"{path}: not an archive of plain arrays ({error})") from error
+            arrays = read_arrays(file)
+        except InputError as error:
+            raise InputError(f"{path}: not an archive of plain arrays: {error}") from error
+    strange = next((key for key in arrays if key not in _KEYS), None)
+    if strange is not None:
+        raise InputError(f"{path}: unknown array {shown(strange)}, expected some of {', '.join(_KEYS)}")
     return arrays
 
 
-def _sparse(arrays: dict[str, NDArray[Any]]) -> Csr:
+def _sparse(arrays: Mapping[str, NDArray[Any]]) -> Csr:
     for key in ("indices", "shape"):
         if key not in arrays:
             raise InputError(f"indptr is there, but {key} is missing")
@@ -114,7 +109,7 @@ def _sparse(arrays: dict[str, NDArray[Any]]) -> Csr:
     return Csr(indptr, indices.astype(np.int32), values, columns)
 
 
-def _names(arrays: dict[str, NDArray[Any]], columns: int) -> tuple[str, ...] | None:
+def _names(arrays: Mapping[str, NDArray[Any]], columns: int) -> tuple[str, ...] | None:
     if "names" not in arrays:
         return None
     names = arrays["names"]
@@ -123,7 +118,7 @@ def _names(arrays: dict[str, NDArray[Any]], columns: int) -> tuple[str, ...] | N
     return tuple(names.tolist())
 
 
-def _label_sets(arrays: dict[str, NDArray[Any]]) -> LabelSets:
+def _label_sets(arrays: Mapping[str, NDArray[Any]]) -> LabelSets:
     if "label_indptr" not in arrays:
         raise InputError("labels is there, but label_indptr is missing")
     indptr, labels = _integers(arrays, "label_indptr"), arrays["labels"]
@@ -136,7 +131,7 @@ def _label_sets(arrays: dict[str, NDArray[Any]]) -> LabelSets:
     return LabelSets.from_ends(indptr, *stored(labels, "labels"))
 
 
-def _integers(arrays: dict[str, NDArray[Any]], key: str) -> NDArray[np.int64]:
+def _integers(arrays: Mapping[str, NDArray[Any]], key: str) -> NDArray[np.int64]:
     array = arrays[key]
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(f"{key} is {array.dtype} of shape {array.shape}, expected a list of integers")

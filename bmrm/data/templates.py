@@ -28,10 +28,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import InputError
+from bmrm.problem import InputError, shown
 from bmrm.registry import nearest
 
 Ids = NDArray[np.int64]
+FARTHEST = 1000
+"""How many tokens away a macro may look."""
 
 
 def _chunking() -> Iterator[str]:
@@ -95,7 +97,7 @@ def parse(text: str) -> tuple[Template, ...]:
         line = line.strip()
         if not line or line.startswith("#") or line == "B":
             continue
-        place = f"template line {number}, {line!r}"
+        place = f"template line {number}, {shown(line)}"
         if line.startswith("B"):
             raise InputError(f"{place}: transitions by template; use the loss's option `transitions: observed`")
         texts, macros, end = [], [], 0
@@ -120,6 +122,11 @@ def _macro(match: re.Match[str], place: str) -> Macro:
     if sized != (size is not None) or size == "0":
         wanted = f"%{function}[row,column,characters]" if sized else f"%{function}[row,column]"
         raise InputError(f"{place}: {match.group()}, expected {wanted}")
+    numbers = row, column, size or "0"
+    if any(len(number) > 6 for number in numbers) or abs(int(row)) > FARTHEST:
+        raise InputError(
+            f"{place}: {shown(match.group())}, expected rows from -{FARTHEST} to {FARTHEST} and columns of a file"
+        )
     return Macro(function, int(row), int(column), int(size or 0))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bmrm.data.dataset import Dataset
 from bmrm.data.formats import formats
 from bmrm.data.reading import Source, scan
-from bmrm.data.vocabulary import Vocabulary
+from bmrm.data.vocabulary import MOST_HASH_BITS, Vocabulary
 from bmrm.problem import InputError
 
 
@@ -59,7 +59,11 @@ class TextReader:
         if not isinstance(header, Mapping) or not {"format", "hash_bits"} <= header.keys():
             raise InputError("the description of its text features is damaged")
         bits, options = header["hash_bits"], header["format"]
-        if not (bits is None or type(bits) is int) or not isinstance(options, Mapping) or "name" not in options:
+        if (
+            not (bits is None or (type(bits) is int and 1 <= bits <= MOST_HASH_BITS))
+            or not isinstance(options, Mapping)
+            or "name" not in options
+        ):
             raise InputError("the description of its text features is damaged")
         if ":" in str(options["name"]):
             raise InputError(

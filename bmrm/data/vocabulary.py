@@ -15,6 +15,7 @@ from bmrm.data.matrix import Csr
 from bmrm.problem import InputError
 
 Ids = NDArray[np.int64]
+MOST_HASH_BITS = 30
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,8 +57,14 @@ SLOPE_WITH_SCORES, SLOPE_BY_PASSES = 0.01, 0.1
 """Share of the slope that a line search leaves, where trial steps are free of passes and where each costs one."""
 
 
+def _share(above: float, below: float) -> float:
+    """above / below; 0, which is a restart, where rounding leaves no such number."""
+    share = above / below if below else 0.0
+    return share if math.isfinite(share) else 0.0
+
+
 def _polak_ribiere(r: Vector, before: Vector, d: Vector) -> float:
-    return float(r @ (r - before)) / float(before @ before)
+    return _share(float(r @ (r - before)), float(before @ before))
 
 
 def _modified_polak_ribiere(r: Vector, before: Vector, d: Vector) -> float:
@@ -67,15 +73,15 @@ def _modified_polak_ribiere(r: Vector, before: Vector, d: Vector) -> float:
 
 def _hestenes_stiefel(r: Vector, before: Vector, d: Vector) -> float:
     # the thesis' eq. 2.19 with the sign that makes it agree with the others on quadratics: r is minus the gradient
-    return float(r @ (r - before)) / -float(d @ (r - before))
+    return _share(float(r @ (r - before)), -float(d @ (r - before)))
 
 
 def _fletcher_reeves(r: Vector, before: Vector, d: Vector) -> float:
-    return float(r @ r) / float(before @ before)
+    return _share(float(r @ r), float(before @ before))
 
 
 def _hestenes_stiefel_dai_yuan(r: Vector, before: Vector, d: Vector) -> float:
-    return max(0.0, min(_hestenes_stiefel(r, before, d), float(r @ r) / -float(d @ (r - before))))
+    return max(0.0, min(_hestenes_stiefel(r, before, d), _share(float(r @ r), -float(d @ (r - before)))))
 
 
 UPDATES: Mapping[str, Callable[[Vector, Vector, Vector], float]] = {
@@ -295,6 +301,5 @@ class _Run:
 
     def _guess(self, slope: float, d: Vector) -> float:
         """A first step: as much decrease as last time."""
-        if self.last is None:
-            return 1e-2 / float(np.linalg.norm(d))
-        return self.last[0] * self.last[1] / slope
+        as_before = 0.0 if self.last is None else _share(self.last[0] * self.last[1], slope)
+        return as_before if as_before > 0.0 else 1e-2 / float(np.linalg.norm(d))

@@ -1,0 +1,49 @@
+"""Whether the weights of a problem fit into memory, asked before anything of their size is made."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from bmrm.problem import InputError
+
+VECTORS = 4
+"""A solver holds the weights, a subgradient, the best weights and something to step with, at the very least."""
+_LIMITS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
+)
+
+
+def available_bytes() -> int | None:
+    """Memory that this process may still take, by Linux and its control groups; None where nothing says."""
+    free: list[int] = []
+    with suppress(OSError, ValueError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    if not free:
+        with suppress(OSError, ValueError, AttributeError):
+            free.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for limit, used in _LIMITS:
+        with suppress(OSError, ValueError):
+            free.append(int(limit.read_text()) - int(used.read_text()))
+    return min(free, default=None)
+
+
+def refuse_too_wide(features: int, scores: int) -> None:
+    """Raise InputError where `VECTORS` vectors of weights, float64, do not fit into memory."""
+    free = available_bytes()
+    vector = 8 * features * scores
+    if free is None or VECTORS * vector <= free:
+        return
+    by_scores = f" of {scores} scores each" if scores > 1 else ""
+    raise InputError(
+        f"{features} features{by_scores} take {_shown(vector)} for a vector of weights and {VECTORS} of these at least,"
+        f" {_shown(free)} are free; if a number of a feature is a slip, data.dimension: N (fewer features) finds the"
+        " file that has it; text may be hashed to fewer columns (hash_bits)"
+    )
+
+
+def _shown(count: float) -> str:
+    return f"{count / 2**30:.1f} GiB"

@@ -1,0 +1,264 @@
+"""Files that are damaged, or made to do harm: read, or refused with a sentence, never more."""
+
+import io
+import json
+import tracemalloc
+import warnings
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import bmrm
+from bmrm.cli import main
+from bmrm.data.conll import Conll
+from bmrm.data.npz import read_npz
+from bmrm.data.reading import read
+from bmrm.data.templates import parse
+from bmrm.data.writing import write_npz, write_svmlight
+from bmrm.problem import InputError
+from bmrm.risk import room
+
+CONLL = "He PRP B-NP\nruns VBZ B-VP\n\nShe PRP B-NP\nsits VBZ B-VP\n. . O\n\n"
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """A file of every kind, by its name."""
+    folder = tmp_path_factory.mktemp("originals")
+    random = np.random.default_rng(0)
+    X = np.round(random.normal(size=(20, 3)), 2)
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    numbers = bmrm.Dataset.from_arrays(X, (y == "yes").astype(int))
+    write_svmlight(folder / "a.svm", numbers)
+    write_svmlight(folder / "a.svm.gz", numbers)
+    write_svmlight(folder / "a.svm.xz", numbers)
+    write_npz(folder / "a.npz", bmrm.Dataset.from_arrays(X, y, np.ones(20)))
+    np.savez_compressed(folder / "packed.npz", X=X, y=y)
+    (folder / "a.csv").write_text("a,b,c,y\n" + "".join(f"{p},{q},{r},{s}\n" for (p, q, r), s in zip(X, y)))
+    (folder / "a.conll").write_text(CONLL)
+    frame = type("Frame", (), {"columns": ["a", "b", "c"], "to_numpy": lambda self: X})()
+    bmrm.fit(frame, y, regularizer=bmrm.L2(0.1), bias="regularized").save(folder / "model.npz")
+    text = {"train": [str(folder / "a.conll")], "format": "conll"}
+    (folder / "job.yaml").write_text(
+        f"data: {{train: '{text['train'][0]}', format: conll}}\nloss: chain_crf\n"
+        f"regularizer: {{name: l2, lambda: 0.1}}\noutput: {{directory: {folder}/out}}\n"
+    )
+    assert main(["train", str(folder / "job.yaml"), "--quiet"]) == 0
+    (folder / "out" / "model.npz").rename(folder / "text-model.npz")
+    return folder
+
+
+NAMES = ["a.svm", "a.svm.gz", "a.svm.xz", "a.npz", "packed.npz", "a.csv", "a.conll", "model.npz", "text-model.npz"]
+
+
+def damaged(content, random):
+    """The bytes with a few changed, taken out, doubled or cut off."""
+    data = bytearray(content)
+    for _ in range(random.integers(1, 4)):
+        at = int(random.integers(len(data))) if data else 0
+        kind = random.integers(6)
+        if kind == 0 and data:
+            data[at] ^= 1 << int(random.integers(8))
+        elif kind == 1 and data:
+            data[at] = int(random.integers(256))
+        elif kind == 2:
+            del data[at:]
+        elif kind == 3:
+            del data[at : at + int(random.integers(1, 9))]
+        elif kind == 4:
+            data[at:at] = data[at : at + int(random.integers(1, 40))]
+        else:
+            data[at : at + 4] = random.choice([b"\xff\xff\xff\x7f", b"\0\0\0\0", b"1e99", b"9999", b"\n\n,:"])
+    return bytes(data)
+
+
+def unsealed(path, random):
+    """An archive whose members are damaged though their checksums are right."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(stream, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, damaged(content, random) if random.random() < 0.5 else content)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_bytes_are_read_or_refused(originals, tmp_path, name):
+    content = (originals / name).read_bytes()
+    random = np.random.default_rng(NAMES.index(name))
+    path = tmp_path / name
+    X = read(originals / "a.csv").X
+    for trial in range(400):
+        bad = unsealed(originals / name, random) if name.endswith("npz") and trial % 2 else damaged(content, random)
+        path.write_bytes(bad)
+        with suppress(InputError), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            if "model" in name:
+                model = bmrm.load_model(path)
+                if name == "model.npz":
+                    model.decision_function(X)
+            else:
+                read(path, format="conll" if name == "a.conll" else "auto")
+
+
+def archive(path, members, **more):
+    with zipfile.ZipFile(path, "w", **more) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return path
+
+
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def header_only(shape, dtype="<f8"):
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return stream.getvalue()
+
+
+def both_refuse(path, said):
+    for reader, kind in ((read_npz, "not an archive of plain arrays: "), (bmrm.load_model, "not a model file: ")):
+        with pytest.raises(InputError) as caught:
+            reader(path)
+        assert str(caught.value).startswith(f"{path}: {kind}")
+        assert said in str(caught.value)
+
+
+def test_a_header_that_asks_for_gigabytes(tmp_path):
+    path = archive(tmp_path / "a.npz", {"X.npy": header_only((10**9, 1)) + bytes(80)})
+    tracemalloc.start()
+    both_refuse(path, "says that it has shape (1000000000, 1), float64, but holds 208 bytes")
+    assert tracemalloc.get_traced_memory()[1] < 10**7
+    tracemalloc.stop()
+    both_refuse(archive(path, {"X.npy": header_only((-1, -8)) + bytes(64)}), "shape")
+    both_refuse(archive(path, {"X.npy": header_only((10**40,)) + bytes(64)}), "shape")
+
+
+def test_a_member_that_says_it_is_larger_than_any_packing_allows(tmp_path):
+    path = archive(tmp_path / "a.npz", {"X.npy": header_only((10**9,)) + bytes(1000)})
+    content = bytearray(path.read_bytes())
+    place = content.rindex(b"PK\x01\x02")
+    content[place + 24 : place + 28] = (0xFFFFFF00).to_bytes(4, "little")
+    path.write_bytes(content)
+    both_refuse(path, "more than 1100 times the size of the file")
+
+
+def test_encrypted_and_strange_members(tmp_path):
+    path = archive(tmp_path / "a.npz", {"X.npy": npy(np.eye(2)), "y.npy": npy(np.arange(2))})
+    content = path.read_bytes()
+    flags = [k + shift for mark, shift in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)) for k in places(content, mark)]
+    path.write_bytes(bytes(byte | 1 if at in flags else byte for at, byte in enumerate(content)))
+    both_refuse(path, "member 'X.npy' is encrypted")
+    methods = [k + shift for mark, shift in ((b"PK\x01\x02", 10), (b"PK\x03\x04", 8)) for k in places(content, mark)]
+    path.write_bytes(bytes(97 if at in methods else byte for at, byte in enumerate(content)))
+    both_refuse(path, "member 'X.npy' is packed by method 97")
+    both_refuse(archive(path, {"X.npy": npy(np.eye(2)), "X.txt": "1 2"}), "member 'X.txt' is no array")
+    both_refuse(archive(path, {"X.npy": b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 70000}), "damaged")
+    both_refuse(archive(path, {"X.npy": npy(np.zeros(2, [("a", "f8")]))}), "holds records")
+    both_refuse(archive(path, {"X.npy": npy(np.array([{}], object))}), "pickled objects")
+    text = npy(np.array("ab")).replace("b".encode("utf-32-le"), b"\xff\xff\xff\x7f")
+    both_refuse(archive(path, {"X.npy": text}), "characters that do not exist")
+
+
+def places(content, mark):
+    return [k for k in range(len(content)) if content.startswith(mark, k)]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_packed_archives_are_read(tmp_path, method):
+    members = {"X.npy": npy(np.zeros((1000, 50))), "y.npy": npy(np.asfortranarray(np.arange(1000.0)))}
+    data = read(archive(tmp_path / "a.npz", members, compression=method))
+    assert data.X.shape == (1000, 50)
+
+
+HEADER = {"format": 2, "loss": {"name": "hinge"}, "dimension": 2}
+ARRAYS = {"weights": np.zeros(2), "intercept": np.zeros(1), "labels": np.array([-1.0, 1.0])}
+TEXT = {"format": {"name": "conll", "templates": "w=%x[0,0]"}, "hash_bits": None}
+BAD_HEADERS = {
+    "deep": ("[" * 100_000, "header is not ours"),
+    "overflow": (json.dumps(HEADER)[:-1] + ', "objective": 1e999}', "header is not ours"),
+    "nan": (json.dumps(HEADER)[:-1] + ', "objective": NaN}', "header is not ours"),
+    "digits": (json.dumps(HEADER)[:-1] + ', "objective": ' + "9" * 5000 + "}", "header is not ours"),
+    "dimension": (HEADER | {"dimension": 2.0}, "dimension 2.0, expected a whole number"),
+    "format": (HEADER | {"format": [2]}, r"model format \[2\]"),
+    "hash_bits below": (HEADER | {"text": TEXT | {"hash_bits": -1}}, "text features is damaged"),
+    "hash_bits above": (HEADER | {"text": TEXT | {"hash_bits": 10**9}}, "text features is damaged"),
+    "hash_bits other": (HEADER | {"text": TEXT | {"hash_bits": 5}}, "dictionary has 32 features, expected 2"),
+    "templates": (HEADER | {"text": {"format": {"name": "conll", "templates": 5}, "hash_bits": 1}}, "templates is 5"),
+    "input": (HEADER | {"input": {"format": {"name": "csv", "delimiter": 5}}}, "delimiter is 5"),
+    "input kind": (HEADER | {"input": [1]}, "not a model file"),
+    "labels": (HEADER | {"input": {"format": {"name": "csv"}, "labels": 3}}, "input format is damaged"),
+    "sets": (HEADER | {"sets": {"form": "sets", "dtype": "O"}}, "unknown form of sets"),
+    "one_based": (HEADER | {"one_based": "yes"}, "one_based is 'yes'"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_HEADERS)
+def test_headers_that_are_wrong(tmp_path, what):
+    header, said = BAD_HEADERS[what]
+    text = header if isinstance(header, str) else json.dumps(header)
+    empty = {"feature_bytes": np.zeros(0, np.uint8), "feature_ends": np.zeros(0, np.int64)}
+    np.savez(tmp_path / "m.npz", header=np.array(text), **ARRAYS, **empty)
+    with pytest.raises(InputError, match=said) as caught:
+        bmrm.load_model(tmp_path / "m.npz")
+    assert "m.npz" in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_options_of_a_loss_of_other_types(tmp_path):
+    header = HEADER | {"loss": {"name": "huber_hinge", "delta": "x"}}
+    np.savez(tmp_path / "m.npz", header=np.array(json.dumps(header)), **ARRAYS)
+    with pytest.raises(InputError):
+        bmrm.load_model(tmp_path / "m.npz").predict(np.eye(2))
+
+
+@pytest.mark.parametrize("template", ["%x[99999999999999999999,0]", "%x[0,99999999999999999999]", "%x[-100000,0]",
+                                      "%prefix[0,0,99999999999999999999]", "%x[" + "9" * 5000 + ",0]"])  # fmt: skip
+def test_templates_that_look_beyond_all_numbers(template):
+    with pytest.raises(InputError, match="expected rows from -1000 to 1000"):
+        parse("w=" + template)
+    with pytest.raises(InputError):
+        Conll(templates="w=" + template).scan(__file__)
+
+
+def test_an_index_that_takes_more_memory_than_there_is(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.svm").write_text("1 1:1 2147483647:1\n-1 2:1\n")
+    (tmp_path / "job.yaml").write_text(
+        f"data: {{train: {tmp_path}/a.svm}}\nloss: hinge\nregularizer: {{name: l2, lambda: 0.1}}\n"
+        f"output: {{directory: {tmp_path}/out}}\n"
+    )
+    monkeypatch.setattr(room, "available_bytes", lambda: 20 * 2**30)
+    assert main(["train", str(tmp_path / "job.yaml"), "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert "2147483647 features take 16.0 GiB for a vector of weights" in said
+    assert "20.0 GiB are free" in said
+    assert "data.dimension" in said
+    assert "hash_bits" in said
+    assert main(["train", str(tmp_path / "job.yaml"), "--quiet", "--set", "data.dimension=5"]) == 2
+    assert "a.svm: 2147483647 features, expected at most 5" in capsys.readouterr().err
+
+
+def test_memory_is_told(monkeypatch):
+    free = room.available_bytes()
+    assert free is None or 0 < free < 2**50
+    room.refuse_too_wide(1000, 10)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax", "squared_hinge", "least_squares"])
+@pytest.mark.parametrize("scale", [1e-12, 1e7, 1e9])
+def test_nonlinear_cg_divides_by_nothing(loss, scale):
+    random = np.random.default_rng(0)
+    for update in ("hestenes_stiefel", "polak_ribiere", "fletcher_reeves", "hestenes_stiefel_dai_yuan"):
+        for _ in range(3):
+            X = scale * random.normal(size=(8, 3))
+            y = random.integers(0, 2, 8)
+            y[:2] = 0, 1
+            solver = {"name": "nonlinear_cg", "update": update, "max_iterations": 200, "time_limit": 2.0}
+            model = bmrm.fit(X, y, loss=loss, regularizer=bmrm.L2(1e-3), solver=solver)
+            assert np.isfinite(model.solution.objective)
