@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,28 +86,33 @@ def age_of_checkpoint(begin):
     return time.time() - written if written > begin else None
 
 
-def killed_until_it_ends(kills, most, seed, *words):
-    """Kill a run `kills` times at random moments and resume it; the exit status at the end, and the work lost.
+def killed_until_it_ends(kills, most, seed, lost, *words):
+    """Kill runs `kills` times in all at random moments and resume them, each to its end.
 
-    Each life lasts up to `most` seconds after the first checkpoint that it writes, or a little less than that takes.
+    A kill comes up to `most` seconds after the first checkpoint of a life, or before there is one. Yields the exit
+    status of each run that ends; `lost` gets the seconds of work that a kill cost.
     """
-    dice, lost = random.Random(seed), []
-    for _ in range(kills):
+    dice = random.Random(seed)
+    while kills >= 0:
         begin, child = time.time(), forked(*words)
         before_any = dice.random() < 0.2
         status, wait = None, dice.uniform(0.0, most)
         while status is None and not before_any and age_of_checkpoint(begin) is None:
             status = ended(child, 0.02)
         if status is None:
-            status = ended(child, wait)
+            status = ended(child, wait if kills else 600.0)
         if status is not None:
-            return status, lost
+            yield status
+            if not kills:
+                return
+            shutil.rmtree("out")
+            continue
+        kills -= 1
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         age = age_of_checkpoint(begin)
         if age is not None:
             lost.append(age)
-    return ended(forked(*words), 600.0), lost
 
 
 def check_like_uninterrupted(whole):
@@ -128,18 +134,22 @@ def check_like_uninterrupted(whole):
     assert values["problem"] == whole["problem"]
 
 
-LIVES = [("bundle", 5), pytest.param("bundle", 25, marks=pytest.mark.slow)]
-LIVES += [pytest.param(name, 10, marks=pytest.mark.slow) for name in ("line_search_bundle", "dual_coordinate", "auto")]
+LIVES = [("bundle", 5)]
+MORE = {"bundle": 25, "line_search_bundle": 10, "dual_coordinate": 10, "auto": 5}
+LIVES += [pytest.param(name, kills, marks=pytest.mark.slow) for name, kills in MORE.items()]
 
 
 @pytest.mark.parametrize(("solver", "kills"), LIVES)
 def test_a_run_killed_again_and_again_is_certified_like_one_that_was_not(job, solver, kills):
     words = ("--set", f"solver.name={solver}", "--set", "output.checkpoint_every=0.05")
     assert train(*words, "--set", "output.directory=whole") == 0
-    status, lost = killed_until_it_ends(kills, 0.3, 7, *words)
-    assert status == 0
-    check_like_uninterrupted(summary("whole"))
-    print(f"{solver}: {len(lost)} checkpoints met by a kill, work lost at most {max(lost, default=0.0):.2f} s")
+    whole, ends, lost = summary("whole"), 0, []
+    for status in killed_until_it_ends(kills, 0.3, 7, lost, *words):
+        assert status == 0
+        check_like_uninterrupted(whole)
+        ends += 1
+    assert max(lost) < 5.0  # an iteration and the writing, on a busy machine
+    print(f"{solver}: {kills} kills in {ends} runs, {len(lost)} after a checkpoint; lost at most {max(lost):.2f} s")
 
 
 @pytest.mark.slow
