@@ -112,6 +112,10 @@ class RowLoss(LossBase):
         """A number that each row's loss never goes below, (rows,) or one for all."""
         return self.least
 
+    def cancelled(self, f: Array, y: Any) -> Array | float:
+        """Absolute values that cancel inside each row's loss, (rows,), where value and slope do not tell of them."""
+        return 0.0
+
     def arguments(self, summary: Summary) -> tuple[Any, ...]:
         """What the kernels take after the arrays: the parameters, in the order of the fields."""
         return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(self))  # type: ignore[arg-type]

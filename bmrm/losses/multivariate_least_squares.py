@@ -90,6 +90,13 @@ class MultivariateLeastSquares(RowLoss):
         """Its slope, M (f - y)."""
         return self._times(_wide(f - y)).reshape(f.shape)
 
+    def cancelled(self, f: Array, y: Array) -> Array | float:
+        """1/2 |f - y|' |M| |f - y|."""
+        miss = np.abs(_wide(f - y))
+        sizes = miss if self.M is None else miss @ np.abs(_matrix(self.M))
+        total: Array = 0.5 * np.einsum("ik,ik->i", sizes, miss)
+        return total
+
     def curvature_product(self, f: Array, y: Array, step: Array) -> Array:
         """M step, for each row."""
         return self._times(_wide(step)).reshape(f.shape)

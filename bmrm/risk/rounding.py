@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, part_of
 from bmrm.kernels.vectors import plain
+from bmrm.losses.base import RowLoss
 from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products import products_of
+from bmrm.risk.score_function import LossPhi
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
@@ -149,7 +151,7 @@ class RowRounding:
     map, phi, layout : R(w) = phi(A w).
     """
 
-    def __init__(self, loss: Loss, map: DataMap | TailedMap, phi: ScoreFunction, layout: Layout) -> None:
+    def __init__(self, loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: Layout) -> None:
         self._loss = loss
         self._map, self._phi, self._layout = map, phi, layout
 
@@ -174,4 +176,12 @@ class RowRounding:
             sizes, terms, length = measured(
                 self._phi, self._layout, f, free, without.longest, b, self._loss.decomposes != "rows"
             )
+            terms += self._cancelled(f)
         return Magnitudes(without.pull_back(sizes), terms, length)
+
+    def _cancelled(self, f: Array) -> float:
+        """What cancels inside the losses of rows, over the mass."""
+        whole: Any = self._phi.bound.whole
+        sizes = self._loss.cancelled(f, whole.y) if isinstance(self._loss, RowLoss) and whole.rows else 0.0
+        weights = getattr(whole, "weights", None)
+        return float(np.sum(sizes if weights is None or np.ndim(sizes) == 0 else weights * sizes)) / self._phi.mass

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.vectors import norm
 from bmrm.problem import (
     Callback,
     IncompatibleError,
@@ -220,10 +221,11 @@ class _Run:
         if not (math.isfinite(value) and np.all(np.isfinite(direction))):
             return 0.5 * (w + run.w)
         after: Vector = w - direction / (self.modulus * (self.steps + 1))
-        norm = float(np.linalg.norm(after))
-        if norm > self.radius:
-            after *= self.radius / norm
-        elif not norm < LIMIT:
+        largest = float(np.abs(after).max(initial=0.0))
+        length = largest * norm(after / largest) if 0.0 < largest < math.inf else largest  # squares may overflow
+        if length > self.radius and math.isfinite(largest):
+            after *= self.radius / length
+        elif not length < LIMIT:
             return 0.5 * (w + run.w)
         if self.sampler.judges and self._value(rows, after, None) > self._value(rows, w, value):
             self.bad_steps += 1

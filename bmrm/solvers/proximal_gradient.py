@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmrm.kernels.vectors import norm as norm_of
 from bmrm.problem import (
     Callback,
     HasProx,
@@ -217,10 +218,10 @@ class _Run:
     def _estimate(self, v: _At, a: Vector) -> float:
         """The curvature along the gradient, from a second gradient nearby."""
         with np.errstate(over="ignore"):
-            norm = float(np.linalg.norm(a))
+            norm = norm_of(a)
         if norm == 0.0 or not math.isfinite(norm):
             return 1.0
-        short = 1e-3 * max(1.0, float(np.linalg.norm(v.w))) / norm
+        short = 1e-3 * max(1.0, norm_of(v.w)) / norm
         nearby, there, _ = self.oracle.gradient(self.oracle.point(v.w - short * a))
-        bend = float(np.linalg.norm(there - a)) / (short * norm)
+        bend = norm_of(there - a) / (short * norm)
         return bend if math.isfinite(nearby) and 1e-12 < bend < LARGEST else 1.0

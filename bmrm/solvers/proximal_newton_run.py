@@ -165,7 +165,7 @@ class Run(ABC):
         """The whole step, or the best part of it; None where none is left."""
         d = after - w
         here, there = omega.value(w), omega.value(after)
-        promise = float(a @ d) + there - here
+        promise = dot(a, d) + there - here
         here += at.value
         slack = 16.0 * ROUNDING * abs(here)  # within it values tell nothing, but the gradient, and the bound, still do
         if not d.any():

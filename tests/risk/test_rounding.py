@@ -8,6 +8,7 @@ import pytest
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.losses import LOSSES
+from bmrm.losses.multivariate_least_squares import MultivariateLeastSquares
 from bmrm.problem import Rounding, ability
 from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
@@ -85,3 +86,15 @@ def test_slopes_count_on_both_sides_of_a_kink():
     risk_at_kink = LinearRisk(Dataset.from_arrays(X, np.zeros(40)), LOSSES.make("least_absolute_deviation", {}))
     np.testing.assert_allclose(ability(risk, Rounding).at(w).sizes, np.abs(X).mean(axis=0))
     np.testing.assert_allclose(ability(risk_at_kink, Rounding).at(w).sizes, np.abs(X).mean(axis=0))
+
+
+def test_what_cancels_inside_a_row_counts():
+    """r'Mr with a nearly singular M: large errors r whose products cancel, so that value and slope are small."""
+    M = ((1.0, -1.0), (-1.0, 1.0 + 1e-9))
+    y = np.array([[1e3, 1e3], [-2e3, -2e3], [5e2, 5e2]])
+    for weights in (None, np.array([1.0, 0.0, 3.0])):
+        data = Dataset.from_arrays(np.ones((3, 1)), y, weights)
+        risk = LinearRisk(data, MultivariateLeastSquares(M))
+        counted = np.ones(3) if weights is None else weights
+        size = counted @ (2.0 * y[:, 0] ** 2) / counted.sum()
+        assert ability(risk, Rounding).at(np.zeros(2)).terms >= size

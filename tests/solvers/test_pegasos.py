@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bmrm.data.dataset import Dataset
+from bmrm.fitting import fit
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, RowSubsets, Status
 from bmrm.regularizers.l1 import L1
@@ -175,3 +176,12 @@ def test_what_cannot_be_served_is_refused():
         Pegasos().minimize(problems.ScoredRisk(X, y, "hinge"), L1(0.1))
     with pytest.raises(IncompatibleError, match="sample: null"):
         Pegasos().minimize(problems.PlainRisk(X, y, "hinge"), L2(0.1))
+
+
+@pytest.mark.filterwarnings("error")
+def test_steps_whose_squares_overflow_are_projected_without_a_warning():
+    random = np.random.default_rng(0)
+    X = np.round(2.0 * random.normal(size=(34, 8))) * [1.0, 2e5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    y = np.where(random.random(34) < 0.5, 1.0, -1.0)
+    model = fit(X, y, loss="exponential", regularizer=L2(8.7e-9), solver="pegasos", max_iterations=30)
+    assert model.solution.objective <= 1.0
