@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +12,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.archives import read_arrays
 from bmrm.fingerprint import Facts, difference
 from bmrm.model import RUN, Model, load_model
 from bmrm.problem import InputError, Iteration, Start
 
-STATE = RUN + "state_"
+HEADER, STATE = RUN + "header", RUN + "state_"
 FIELDS = ("iteration", "objective", "lower_bound", "passes", "seconds", "seconds_risk", "seconds_master")
 COLUMNS = (*FIELDS, "seconds_network")
 """Of the history, one row for each line."""
@@ -74,28 +74,26 @@ def read_start(path: Path) -> Checkpoint | Model:
     """
     model = load_model(path)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            names = [name for name in file.files if name.startswith(RUN)]
-            if not names:
-                return model
-            return _checkpoint({name: file[name] for name in names})
+        with open(path, "rb") as stream:
+            members = read_arrays(stream, only=RUN)
+        return _checkpoint(members) if members else model
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, MemoryError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{path}: not a checkpoint: {error}") from error
 
 
 def problem_of_file(path: Path) -> Any:
     """What a checkpoint says of its problem; None where it says nothing, or cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return json.loads(str(file[RUN + "header"]))["problem"]
-    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, MemoryError):
+        with open(path, "rb") as stream:
+            return json.loads(str(read_arrays(stream, only=HEADER)[HEADER]))["problem"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
 def _checkpoint(members: Mapping[str, NDArray[Any]]) -> Checkpoint:
-    header = json.loads(str(members[RUN + "header"]))
+    header = json.loads(str(members[HEADER]))
     w, table = members[RUN + "w"], members[RUN + "history"]
     right = (
         (w.dtype == np.float64 and w.ndim == 1 and bool(np.isfinite(w).all()), "its point is no finite vector"),

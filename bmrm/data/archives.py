@@ -23,8 +23,8 @@ _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile
 _MAGIC, _PICKLE, _ENCRYPTED = b"\x93NUMPY", b"\x80", 0x1
 
 
-def read_arrays(stream: IO[bytes], but: str | None = None) -> Mapping[str, NDArray[Any]]:
-    """The arrays of an archive by their names, but those whose names start with `but`.
+def read_arrays(stream: IO[bytes], but: str | None = None, only: str = "") -> Mapping[str, NDArray[Any]]:
+    """The arrays of an archive by their names: those whose names start with `only`, without those that do with `but`.
 
     Raises
     ------
@@ -42,14 +42,14 @@ def read_arrays(stream: IO[bytes], but: str | None = None) -> Mapping[str, NDArr
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that older versions of Python have written
-            return _arrays(stream, most, but)
+            return _arrays(stream, most, but, only)
     except InputError:
         raise
     except Exception as error:  # whatever zipfile, zlib, bz2, lzma and numpy.lib.format make of damaged bytes
         raise InputError(_said(error)) from error
 
 
-def _arrays(stream: IO[bytes], most: int, but: str | None) -> dict[str, NDArray[Any]]:
+def _arrays(stream: IO[bytes], most: int, but: str | None, only: str) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
@@ -57,7 +57,7 @@ def _arrays(stream: IO[bytes], most: int, but: str | None) -> dict[str, NDArray[
             return {}  # an archive of something else
         for member in members:
             name = member.filename.removesuffix(".npy")
-            if but is not None and name.startswith(but):
+            if (but is not None and name.startswith(but)) or not name.startswith(only):
                 continue
             place = f"member {shown(member.filename)}"
             if member.flag_bits & _ENCRYPTED:
