@@ -79,7 +79,7 @@ def read_start(path: Path) -> Checkpoint | Model:
         return _checkpoint(members) if members else model
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: not a checkpoint: {error}") from error
 
 

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import bmrm
+from bmrm.checkpoint import Checkpoint, read_start
 from bmrm.cli import main
 from bmrm.data.conll import Conll
 from bmrm.data.npz import read_npz
 from bmrm.data.reading import read
 from bmrm.data.templates import parse
 from bmrm.data.writing import write_npz, write_svmlight
-from bmrm.problem import InputError
+from bmrm.problem import InputError, Start
 from bmrm.risk import room
 
 CONLL = "He PRP B-NP\nruns VBZ B-VP\n\nShe PRP B-NP\nsits VBZ B-VP\n. . O\n\n"
@@ -39,7 +40,11 @@ def originals(tmp_path_factory):
     (folder / "a.csv").write_text("a,b,c,y\n" + "".join(f"{p},{q},{r},{s}\n" for (p, q, r), s in zip(X, y)))
     (folder / "a.conll").write_text(CONLL)
     frame = type("Frame", (), {"columns": ["a", "b", "c"], "to_numpy": lambda self: X})()
-    bmrm.fit(frame, y, regularizer=bmrm.L2(0.1), bias="regularized").save(folder / "model.npz")
+    model = bmrm.fit(frame, y, regularizer=bmrm.L2(0.1), bias="regularized")
+    model.save(folder / "model.npz")
+    start = Start(model.solution.w, 0.1, model.solution.history, {"rows_alpha": np.ones(20)})
+    with open(folder / "checkpoint.npz", "wb") as stream:
+        Checkpoint(start, {"data": {"rows": 20, "order": "x"}}, 0).write(stream, model)
     text = {"train": [str(folder / "a.conll")], "format": "conll"}
     (folder / "job.yaml").write_text(
         f"data: {{train: '{text['train'][0]}', format: conll}}\nloss: chain_crf\n"
@@ -50,7 +55,18 @@ def originals(tmp_path_factory):
     return folder
 
 
-NAMES = ["a.svm", "a.svm.gz", "a.svm.xz", "a.npz", "packed.npz", "a.csv", "a.conll", "model.npz", "text-model.npz"]
+NAMES = [
+    "a.svm",
+    "a.svm.gz",
+    "a.svm.xz",
+    "a.npz",
+    "packed.npz",
+    "a.csv",
+    "a.conll",
+    "model.npz",
+    "text-model.npz",
+    "checkpoint.npz",
+]
 
 
 def damaged(content, random):
@@ -90,12 +106,14 @@ def test_damaged_bytes_are_read_or_refused(originals, tmp_path, name):
     random = np.random.default_rng(NAMES.index(name))
     path = tmp_path / name
     X = read(originals / "a.csv").X
-    for trial in range(400):
+    for trial in range(200):
         bad = unsealed(originals / name, random) if name.endswith("npz") and trial % 2 else damaged(content, random)
         path.write_bytes(bad)
         with suppress(InputError), warnings.catch_warnings():
             warnings.simplefilter("error")
-            if "model" in name:
+            if "checkpoint" in name:
+                read_start(path)
+            elif "model" in name:
                 model = bmrm.load_model(path)
                 if name == "model.npz":
                     model.decision_function(X)
