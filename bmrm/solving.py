@@ -122,15 +122,17 @@ def solve(
         group.first_per_node(lambda: _rehearse(data, problem, summary, columns))
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))
-    risk = shared_risk(
-        data,
-        problem.loss,
-        group,
-        summary=summary,
-        bias=bias.constant_feature,
-        columns=columns,
-        threads=problem.threads,
-    )
+    threads = problem.threads or group.cores_per_rank
+    with one_thread(threads):  # a user's loss is tried there
+        risk = shared_risk(
+            data,
+            problem.loss,
+            group,
+            summary=summary,
+            bias=bias.constant_feature,
+            columns=columns,
+            threads=problem.threads,
+        )
 
     def work(whole: Risk) -> Model:
         minimised = bias.wrap(whole)
@@ -151,7 +153,7 @@ def solve(
             solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
         return model_of(solution)
 
-    with one_thread(problem.threads or group.cores_per_rank):
+    with one_thread(threads):
         model = lead(risk, group, work)
     return _with_threshold(model, data, problem.loss, summary, group)
 

@@ -207,7 +207,7 @@ def lines(
         text = f"for {ts.size} numbers t it gave {values.shape} values and {derivatives.shape} derivatives"
         yield function.violation("along", place.x, np.inf, text, step)
         return
-    on_line = function.on_line(place.x, step, curve)
+    on_line = function.on_line(place, step, curve)
     for t, value in zip(ts.tolist(), values.tolist()):
         there = function.at(place.x + t * step)
         if not there.finite or not np.isfinite(value):

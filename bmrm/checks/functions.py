@@ -74,7 +74,7 @@ class Place:
     @property
     def magnitude(self) -> float:
         """Of what shows in the value: itself, and the products of slope and point."""
-        return abs(self.value) + float(np.sum(np.abs(self.slope) * np.abs(self.x)))
+        return abs(self.value) + float(np.sum(np.abs(self.slope) * np.abs(self.x))) + self.function.hidden
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ class Function:
     terms : numbers that are added to make a value.
     coarse : what counts as rounding besides, relative to the magnitudes: 0 to measure to the last digit.
     single : whether it may have been computed in float32.
+    hidden : magnitudes that show in the value and in no x: on a line, those of where it starts.
     """
 
     call: Callable[[Array], tuple[Any, Any]]
@@ -103,6 +104,7 @@ class Function:
     terms: int = 1
     coarse: float = 0.0
     single: bool = False
+    hidden: float = 0.0
 
     def where(self, x: Array) -> str:
         """The place for a message."""
@@ -136,15 +138,19 @@ class Function:
         value, slope = self.raw(x.copy())
         return Place(self, x, value, slope.copy())
 
-    def on_line(self, x: Array, step: Array, curve: Callable[[Array], tuple[Any, Any]]) -> Function:
+    def on_line(self, place: Place, step: Array, curve: Callable[[Array], tuple[Any, Any]]) -> Function:
         """The function t -> (value, derivative) of one number that `curve` gives for a vector of t."""
+        x = place.x
+        hidden = float(np.sum(np.abs(place.slope) * (np.abs(x) + np.abs(step))))
 
         def call(t: Array) -> tuple[Any, Any]:
             values, slopes = curve(np.array([float(t)]))
             return _one(values), _one(slopes)
 
         beside = f" of {self.letter} + t step, {self.where(x)}, step = {shown(step)}"
-        return dataclasses.replace(self, call=call, shape=(), letter="t", slope="derivative", beside=beside)
+        return dataclasses.replace(
+            self, call=call, shape=(), letter="t", slope="derivative", beside=beside, hidden=hidden
+        )
 
 
 def _one(entries: Any) -> Any:
