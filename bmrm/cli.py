@@ -59,6 +59,11 @@ def _parser() -> argparse.ArgumentParser:
     check = add("check", _check, "try a loss or regularizer of yours against the laws that solvers rest on")
     check.add_argument("plug_in", metavar="NAME", help="module:Class, a name, or {name: ..., option: value}")
     check.add_argument("--seed", type=int, default=0, help="of the points that are tried; default: 0")
+    warm = add("warm", _warm, "compile what training needs beforehand, in parallel processes")
+    warm.add_argument(
+        "losses", nargs="*", metavar="LOSS", help="names, module:Class, or config files; default: all losses"
+    )
+    warm.add_argument("--processes", type=_processes, default=None, help="default: one per core")
     add("schema", _schema, "print the JSON schema of config files")
     return parser
 
@@ -78,6 +83,26 @@ def _check(group: Group, arguments: argparse.Namespace) -> int:
         report = check_regularizer(from_plain(REGULARIZERS, section), seed=arguments.seed)
     print(report)
     return OK if report.ok else FAILED
+
+
+def _processes(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError("expected a whole number >= 1")
+    return count
+
+
+def _warm(group: Group, arguments: argparse.Namespace) -> int:
+    from bmrm.warming import warm
+
+    def say(text: str) -> None:
+        print(f"compiling kernels (once, kept for later runs): {text}", file=sys.stderr, flush=True)
+
+    done = warm(arguments.losses, arguments.processes, say)
+    what = done.losses[0] if len(done.losses) == 1 else f"{len(done.losses)} losses or configs"
+    who = "1 process" if done.processes == 1 else f"{done.processes} processes"
+    print(f"{done.kernels} kernels compiled for {what} in {done.seconds:.1f} s by {who}")
+    return OK
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:

@@ -50,7 +50,7 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
         On rank 0, with the first failing rank's message (`OtherRankError` on the others).
     """
     if group.size > 1:
-        group.first_per_node(lambda: _compile_reader(section["format"]))
+        group.first_per_node(lambda: compile_reader(section["format"]))
 
     def scanned(part: str, alike: Alike | None = None) -> Raw:
         sources = [seeded(source, seed) for source in section[part]]
@@ -150,7 +150,7 @@ def _own_groups(data: Dataset, group: Group) -> Dataset:
     return replace(data, targets=replace(data.targets, groups=groups + sum(counts[: group.rank])))
 
 
-def _compile_reader(format: Any) -> None:
+def compile_reader(format: Any) -> None:
     """Read two lines: the first process of a node compiles the reader, the others find it done."""
     if format != "auto" and format != "svmlight" and not (isinstance(format, Mapping) and format["name"] == "svmlight"):
         return

@@ -119,7 +119,7 @@ def solve(
             lam = lambda_of(problem.relative, data, columns, group)
             problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
     if group.size > 1:
-        group.first_per_node(lambda: _rehearse(data, problem, summary, columns))
+        group.first_per_node(lambda: rehearse_ranks(data, problem, summary, columns))
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))
     threads = problem.threads or group.cores_per_rank
@@ -287,7 +287,7 @@ def _labels(summary: Summary) -> NDArray[Any]:
     return restored(summary.labels, summary.dtype if summary.form in ("", "sets") else "int64")
 
 
-def _rehearse(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
+def rehearse_ranks(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
     """Call what every rank will call, on a few rows: the first process of a node compiles, the others find it done."""
     if data.rows == 0:
         return
