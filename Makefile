@@ -10,7 +10,7 @@ $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet -e '.[dev,docs,mpirun]'
-	$(BIN)/bmrm warm mpi_examples/breast_cancer/config.yaml mpi_examples/sparse_text/config.yaml
+	-$(BIN)/bmrm warm mpi_examples/breast_cancer/config.yaml mpi_examples/sparse_text/config.yaml
 	touch $@
 
 run: install
