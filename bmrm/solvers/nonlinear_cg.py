@@ -164,7 +164,11 @@ class NonlinearCG(IterativeSolver):
     )
     cgmax: int | None = parameter(None, least=1, doc="iterations at most", example=2)
     returns: str | None = parameter(
-        None, doc="which iterate to return", choices=("objective", "deviance"), example="deviance"
+        None,
+        doc="which iterate to return",
+        choices=("objective", "deviance"),
+        example="deviance",
+        beside={"tolerance": 1e-12},
     )
 
     def minimize(
