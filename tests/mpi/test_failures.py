@@ -117,10 +117,9 @@ def ranks_of(launcher: int) -> list[int]:
 
 
 def wait_until_training(job: subprocess.Popen[str]) -> list[int]:
-    """The ranks, once the first progress line is out."""
+    """The ranks, once the first line of an iteration is out."""
     assert job.stdout is not None
-    line = job.stdout.readline()
-    assert line, "the job ended before it began"
+    assert any(line.startswith("iteration") for line in iter(job.stdout.readline, "")), "the job ended before it began"
     return [p for p in ranks_of(job.pid) if b"proxy" not in Path(f"/proc/{p}/cmdline").read_bytes()]
 
 
