@@ -21,7 +21,7 @@ from bmrm.kernels.compiling import COMPILING
 from bmrm.loading import Loaded, load
 from bmrm.losses import LOSSES
 from bmrm.model import Model, from_plain
-from bmrm.mpi.group import Group, together
+from bmrm.mpi.group import Alone, Group, together
 from bmrm.phases import Phases
 from bmrm.problem import Callback, Iteration, OutputError, Start, Status
 from bmrm.regularizers import REGULARIZERS
@@ -29,7 +29,7 @@ from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import check_labelled, measure, prepared_targets, scores_of
 from bmrm.solvers import SOLVERS
 from bmrm.solvers.interrupt import Interrupt
-from bmrm.solving import ModelOf, Problem, Watch, solve
+from bmrm.solving import FEW, ModelOf, Problem, Watch, solve
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,9 @@ def _train(
         problem = problem_of(settings)
     with phases("load", ", ".join(settings["data"]["train"])):
         loaded = load(settings["data"], settings["seed"], group)
+        if group.size > 1:  # the first of a node compiles
+            few = loaded.train.part(0, min(FEW, loaded.train.rows))
+            group.first_per_node(lambda: fingerprint.of_rows(few, Alone()))
         facts["data"] = fingerprint.of_rows(loaded.train, group)
     found = Beginning()
     with together(group):
