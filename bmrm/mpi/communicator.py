@@ -28,6 +28,8 @@ T = TypeVar("T")
 PIECE = 1 << 20
 """Numbers sent in one message; longer arrays go in pieces, so no count nears 2^31."""
 
+FORWARDING = 0.5
+"""Seconds that the launcher gets to pass on what was printed, before all are ended."""
 TIMEOUT, LOOK = 600.0, 0.25
 """Seconds without a sign of life of a rank after which the job ends, unless the config says otherwise; and between two
 looks at that while waiting."""
@@ -97,7 +99,7 @@ class MpiGroup:
         if self._pulse is None or self.timeout is None:
             return
         # If rank 0 is silent all others see it: the first of them that lives says so.
-        late = LOOK * max(0, self.rank - 1)
+        late = (LOOK + FORWARDING) * max(0, self.rank - 1)
         silent = self._pulse.silent(self.timeout + late)
         if silent:
             verb = "has" if len(silent) == 1 else "have"
@@ -203,6 +205,7 @@ class MpiGroup:
         """As of `Group`."""
         sys.stdout.flush()
         sys.stderr.flush()
+        time.sleep(FORWARDING)
         MPI.COMM_WORLD.Abort(status)
 
     # -- pieces ----------------------------------------------------------------------------------
