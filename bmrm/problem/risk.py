@@ -203,6 +203,15 @@ def magnitude_of(phi: ScoreFunction, scores: Scores) -> Vector:
     return np.zeros(phi.scores_per_row) if own is None else np.atleast_1d(own(scores))
 
 
+def attained_by(phi: ScoreFunction, f: Scores) -> float:
+    """phi(f), which `value_and_slope` may give too low by what a search for a minimum has left; here it never is.
+
+    By `attained` of score functions that have it.
+    """
+    own = getattr(phi, "attained", None)
+    return float(phi.value_and_slope(f)[0] if own is None else own(f))
+
+
 def product_of(phi: ScoreFunction, slope: Scores, f: Scores) -> float:
     """<slope, f>, by `product` where a score function from outside has it."""
     own = getattr(phi, "product", None)

@@ -174,6 +174,10 @@ class ProfiledPhi:
         found = self.mixture(f)
         return found.value, slope_of(self.phi, f, found)
 
+    def attained(self, f: Scores) -> float:
+        """phi at the constant that a search finds which remembers nothing: that of the model."""
+        return ProfiledPhi(self.phi).mixture(f).least
+
     def along(self, f: Scores, step: Scores) -> Callable[[Vector], tuple[Vector, Vector]]:
         """The function t -> (phi~(f + t step), its derivative in t), for a vector of t; a search for each t."""
 

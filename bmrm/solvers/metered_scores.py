@@ -17,6 +17,7 @@ from bmrm.problem import (
     ScoreFunction,
     Scores,
     Vector,
+    attained_by,
     interruptible,
     magnitude_of,
     product_of,
@@ -123,6 +124,9 @@ class MeteredPhi:
 
     def total(self, scores: Scores) -> Vector:
         return self.count.timed(0.0, self.inner.total, scores)
+
+    def attained(self, f: Scores) -> float:
+        return self.count.timed(0.0, attained_by, self.inner, f)
 
     def product(self, slope: Scores, f: Scores) -> float:
         return self.count.timed(0.0, product_of, self.inner, slope, f)

@@ -18,6 +18,7 @@ from bmrm.problem import (
     Callback,
     InputError,
     Iteration,
+    Profiled,
     Regularizer,
     Risk,
     SavedPlanes,
@@ -28,6 +29,7 @@ from bmrm.problem import (
     Status,
     Vector,
     ability,
+    attained_by,
     relative_gap,
 )
 from bmrm.registry import check_parameters, parameter
@@ -141,6 +143,8 @@ class Monitor:
     _own: float = -math.inf
     _own_before: float = -math.inf
     """The best bound of this run alone, now and an iteration ago."""
+    _searched: bool = False
+    """Whether values of R end a search for constants, which leaves a little below what is attained."""
     _consistency: Consistency = field(init=False)
 
     def __post_init__(self) -> None:
@@ -149,6 +153,8 @@ class Monitor:
             # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
             self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
         self._sure, self._proved = (math.inf, self.start), self.proof
+        profiled = self.risk.ability(Profiled)
+        self._searched = profiled is not None and profiled.phi.scores_per_row > 1
         self._consistency = Consistency(self.risk, self.regularizer)
         if self.earlier is not None:
             self.raise_bound(self.earlier.lower_bound, 4.0 * abs(self.earlier.lower_bound))
@@ -220,6 +226,7 @@ class Monitor:
         """
         if math.isnan(objective):
             raise BmrmError(NAN)
+        fresh = fresh and not self._searched
         if fresh and objective < self._sure[0]:
             self._sure = objective, w
         if objective < self.objective:
@@ -402,10 +409,9 @@ class Monitor:
     def _value(self, w: Vector) -> float:
         """J(w); half a pass where there are scores."""
         scored = self.risk.ability(Scored)
-        if scored is None:
-            value = self.risk.value_and_subgradient(w)[0]
-        else:
-            value = scored.phi.value_and_slope(scored.map.scores(w))[0]
+        value = (
+            self.risk.value_and_subgradient(w)[0] if scored is None else attained_by(scored.phi, scored.map.scores(w))
+        )
         objective = value + self.regularizer.value(w)
         if math.isnan(objective):
             raise BmrmError(NAN)
@@ -413,8 +419,8 @@ class Monitor:
 
     def _evaluated(self, objective: float) -> None:
         """Take for J(w) what it was found to be; a point that is better for sure takes its place."""
-        self.objective, self.w = min((objective, self.w), self._sure, key=lambda pair: pair[0])
-        self._fresh = True
+        self._sure = min((objective, self.w), self._sure, key=lambda pair: pair[0])
+        (self.objective, self.w), self._fresh = self._sure, True
 
     def _revise(self) -> None:
         """Bring the last line of the history up to date; and let none before it claim more than has proved true."""

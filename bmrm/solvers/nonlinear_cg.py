@@ -236,7 +236,8 @@ class _Run:
                     if not self._search(r, r):
                         if run.stall():
                             break
-                        r = self._renewed()
+                        r, since = self._renewed(), 0
+                        continue
                 self.restarts += fresh
                 since = 1 if fresh else since + 1
                 before, r = r, self._note()
