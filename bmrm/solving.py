@@ -139,7 +139,7 @@ def solve(
 
         def model_of(solution: Solution) -> Model:
             w = solution.w
-            table, intercept = bias.read(minimised, w, data.features, own)
+            table, intercept = bias.read(minimised, w, data.features, own, solution.objective)
             arrays = _learned(minimised, w)
             if own:
                 arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
@@ -311,7 +311,7 @@ class Bias(Protocol):
         """The risk that is minimised."""
         ...
 
-    def read(self, risk: Risk, w: Vector, features: int, own: int) -> tuple[Table, Vector]:
+    def read(self, risk: Risk, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
         """Weights of the features, and the intercept (scores per row,), from a point of the risk that `wrap` gave.
 
         The last `own` numbers of the point are parameters of the loss.
@@ -325,7 +325,7 @@ class _None:
     def wrap(self, risk: Risk) -> Risk:
         return risk
 
-    def read(self, risk: Risk, w: Vector, features: int, own: int) -> tuple[Table, Vector]:
+    def read(self, risk: Risk, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
         table = _table(w[: w.size - own], features)
         return table, np.zeros(1 if table.ndim == 1 else table.shape[1])
 
@@ -333,7 +333,7 @@ class _None:
 class _Regularized(_None):
     constant_feature = True
 
-    def read(self, risk: Risk, w: Vector, features: int, own: int) -> tuple[Table, Vector]:
+    def read(self, risk: Risk, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
         table = _table(w[: w.size - own], features + 1)
         return table[:-1], np.atleast_1d(table[-1])
 
@@ -344,11 +344,13 @@ class _Free(_None):
 
         return FreeIntercept(risk)
 
-    def read(self, risk: Any, w: Vector, features: int, own: int) -> tuple[Table, Vector]:
+    def read(self, risk: Any, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
         from bmrm.risk.intercept import FreeIntercept
 
+        settled = risk.settled.of(w, objective)
         # A search that remembers nothing: a model depends on w alone, not on what was evaluated before.
-        return _table(w[: w.size - own], features), FreeIntercept(risk.risk).intercept(w)
+        b = FreeIntercept(risk.risk).intercept(w) if settled is None else settled
+        return _table(w[: w.size - own], features), b
 
 
 BIASES: Mapping[str, Bias] = {"none": _None(), "regularized": _Regularized(), "free": _Free()}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -187,6 +188,34 @@ class Profiled:
 
     map: LinearMap
     phi: ScoreFunction
+    settled: Settled = field(default_factory=lambda: Settled())
+
+
+ROUNDING = 1e-12
+"""By which two evaluations of J at one point may differ, relative."""
+
+
+class Settled:
+    """Constants b that a solver has found for weights, where it has not minimised over b to the last digit.
+
+    What is kept: the pair of least objective, and the last one.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[float, Vector, Vector]] = []
+
+    def note(self, w: Vector, b: Vector, objective: float) -> None:
+        """Take J(w, b) = objective into account; it replaces what was said of this w before."""
+        others = [pair for pair in self._pairs if pair[1] is not w]
+        best = min(others, key=lambda pair: pair[0], default=None)
+        self._pairs = [(objective, w, b)] if best is None or objective < best[0] else [best, (objective, w, b)]
+
+    def of(self, w: Vector, most: float = math.inf) -> Vector | None:
+        """The constants that go with `w`, if it is one of those kept; and if J with them is at most `most`."""
+        for objective, point, b in self._pairs:
+            if objective <= most + ROUNDING * abs(most) and (point is w or np.array_equal(point, w)):
+                return b
+        return None
 
 
 class RowSample(Protocol):

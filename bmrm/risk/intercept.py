@@ -30,6 +30,7 @@ from bmrm.problem import (
     Scored,
     ScoreFunction,
     Scores,
+    Settled,
     Traffic,
     Vector,
     ability,
@@ -68,6 +69,7 @@ class FreeIntercept:
         self.risk = risk
         self.map = scored.map
         self.phi = ProfiledPhi(scored.phi)
+        self.settled = Settled()
         self.dim, self.infimum = risk.dim, risk.infimum
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
@@ -76,8 +78,12 @@ class FreeIntercept:
         return value, self.map.pull_back(slope)
 
     def intercept(self, w: Vector) -> Vector:
-        """The minimising b, (scores per row,), to be added to scores that `w` gives."""
-        return np.array(self.phi.mixture(self.map.scores(w)).best)
+        """The b to be added to scores that `w` gives, (scores per row,): the minimising one.
+
+        Where a solver has settled for another with these weights, it is that one.
+        """
+        settled = self.settled.of(w)
+        return np.array(self.phi.mixture(self.map.scores(w)).best if settled is None else settled)
 
     def ability(self, kind: type[T]) -> T | None:
         """`Scored`, and what the risk says of its traffic; subsets and blocks of rows do not share one b."""
@@ -85,7 +91,7 @@ class FreeIntercept:
         if kind is Scored:
             offered = Scored(self.map, self.phi)
         elif kind is Profiled:
-            offered = Profiled(self.map, self.phi.phi)
+            offered = Profiled(self.map, self.phi.phi, self.settled)
         elif kind in (Traffic, Extent, QuadraticColumns, CurvatureBound):
             offered = ability(self.risk, kind)
         elif kind is DualSteps:

@@ -58,7 +58,7 @@ class Certificate:
         plane = self._plane
         if plane is None:
             return True
-        return seen.plane_holds(plane.a, plane.b, plane.size, plane.reach, self, Seen(w, value, a))
+        return seen.plane_holds(plane.a, plane.b, plane.size, plane.reach, self, Seen(w, value, a, value))
 
     def highest(self, w: Vector) -> tuple[float, Vector | None]:
         """The plane's value at `w`, and where most of it was taken."""

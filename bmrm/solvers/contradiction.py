@@ -83,6 +83,8 @@ class Seen(NamedTuple):
     w: Vector
     value: float
     a: Vector
+    height: float
+    """Of the plane that was taken there: the value, or less where it is not quite a tangent."""
 
 
 class Consistency:
@@ -106,9 +108,12 @@ class Consistency:
 
     # -- the checks ------------------------------------------------------------------------------
 
-    def holds(self, w: Vector, value: float, a: Vector) -> bool:
-        """Take R(w) and the subgradient there into account; whether they fit what was seen at the point before."""
-        before, here = self._last, Seen(w, value, a)
+    def holds(self, w: Vector, value: float, a: Vector, height: float | None = None) -> bool:
+        """Take R(w) and the subgradient there into account; whether they fit what was seen at the point before.
+
+        `height` is that of the plane with slope `a`, where it is not the value.
+        """
+        before, here = self._last, Seen(w, value, a, value if height is None else height)
         self._last = here
         if not math.isfinite(value):
             return True
@@ -117,10 +122,10 @@ class Consistency:
         if before is None or not math.isfinite(before.value):
             return fits
         old, new = tangents(before.w, before.a, w, a)
-        if before.value + old > value:
-            fits = self._explained(before, here, before.value + old - value) and fits
-        if value - new > before.value:
-            fits = self._explained(here, before, value - new - before.value) and fits
+        if before.height + old > value:
+            fits = self._explained(before, here, before.height + old - value) and fits
+        if here.height - new > before.value:
+            fits = self._explained(here, before, here.height - new - before.value) and fits
         return fits
 
     def plane_holds(self, a: Vector, b: float, size: float, reach: float, planes: Planes, here: Seen) -> bool:
@@ -159,7 +164,7 @@ class Consistency:
             self._excuse(excess, rounding, size)
             return value + omega
         if proof.planes is None and proof.bound == self._risk.infimum:
-            self._above_infimum(Seen(w, value, w))
+            self._above_infimum(Seen(w, value, w, value))
         height, where = (-math.inf, None) if proof.planes is None else proof.planes.highest(w)
         if self.found is None and height - value > rounding:
             self._blame(height, value, w, where, height - value, rounding)
@@ -185,7 +190,8 @@ class Consistency:
         w, a = np.array([seen.w for seen in self._kept]), np.array([seen.a for seen in self._kept])
         value = np.array([seen.value for seen in self._kept])
         own, absolute = (a * w).sum(axis=1), (np.abs(a) * np.abs(w)).sum(axis=1)
-        excess = (value - own)[:, None] + a @ w.T - value
+        height = np.array([seen.height for seen in self._kept])
+        excess = (height - own)[:, None] + a @ w.T - value
         size = (np.abs(value) + absolute)[:, None] + np.abs(value) + absolute + np.abs(a) @ np.abs(w).T
         suspicion = np.where(excess > self._excused * size, excess / np.maximum(size, 1e-300), 0.0)
         for place in np.argsort(suspicion, axis=None)[: -SUSPECTS - 1 : -1]:
@@ -208,7 +214,7 @@ class Consistency:
             return []
         found = []
         for step in self._steps(here, proof):
-            there = Seen(w + step, *self._risk.value_and_subgradient(w + step))
+            there = self._evaluated(w + step)
             self._last = here
             self.holds(*there)
             self.compare()
@@ -292,7 +298,11 @@ class Consistency:
             self.found = Contradiction(f"{amount} {advice.format(subject.split()[0])}", excess, rounding, kept)
 
     def _anew(self, seen: Seen) -> Seen:
-        return Seen(seen.w, *self._risk.value_and_subgradient(seen.w))
+        return self._evaluated(seen.w)
+
+    def _evaluated(self, w: Vector) -> Seen:
+        value, a = self._risk.value_and_subgradient(w)
+        return Seen(w, value, a, value)
 
     def _excuse(self, excess: float, rounding: float, size: float) -> None:
         """Less is excused from now on without a pass, but no more than a little: another point may round less."""

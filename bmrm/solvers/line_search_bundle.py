@@ -14,6 +14,7 @@ import numpy as np
 from bmrm.problem import (
     Callback,
     IncompatibleError,
+    Profiled,
     Regularizer,
     Risk,
     SavedPlanes,
@@ -24,12 +25,20 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.line_search import minimize_along, total
+from bmrm.solvers.cuts import Cuts, FreeCuts
+from bmrm.solvers.joint_planes import Joint
+from bmrm.solvers.line_search import NEAR_ZERO, minimize_along, total
 from bmrm.solvers.monitor import Monitor
 from bmrm.solvers.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 
 NEAREST = 1e-9
 """The least share of the way to the model's minimiser at which a plane is looked for."""
+
+CUT_ACCURACY = 0.15
+"""Where planes of a free intercept are mixed, they may lie this share of the gap below the risk."""
+
+STILL = 0.999
+"""The share of the gap that an iteration leaves when it has brought nothing."""
 
 SEARCH_ACCURACY = 0.01
 """The line search stops this share of the gap above the minimum along the line."""
@@ -42,6 +51,8 @@ class _Best:
     w: Vector
     f: Scores
     objective: float
+    b: Vector
+    """Free constants that are in the scores, where there are several; else none are free, or phi has their minimum."""
 
 
 @register(
@@ -61,7 +72,11 @@ class LineSearchBundle(PlaneSolver):
     `Omega + phi` along the scores (no product with the data per trial step); the next plane is taken at
     `w_b + mu (w_m - w_b)`. One pass an iteration: one product for the scores of `w_m`, one for the plane.
 
-    Memory: 8 (planes + 6) dim + 40 planes^2 + 56 scores bytes, scores being rows times the scores of each.
+    Where several constants are free, points and lines have these, too; planes are mixed until the constants cancel,
+    docs/decisions/free-intercept.md.
+
+    Memory: 8 (planes + 6) dim + 40 planes^2 + 56 scores bytes, scores being rows times the scores of each. With K free
+    constants, K > 1, another 8 dim for each of up to 100 + 2 K planes of weights and constants.
 
     Parameters
     ----------
@@ -96,39 +111,47 @@ class LineSearchBundle(PlaneSolver):
             if proposal is not None:
                 run.raise_bound(*model.proof(proposal))
                 run.start = run.start if start is not None else proposal.w
+            profiled = run.risk.ability(Profiled)
+            cuts = Cuts(scored) if profiled is None or scored.phi.scores_per_row == 1 else FreeCuts(scored, profiled)
             with run.iterating():
-                self._loop(run, scored, model)
+                self._loop(run, cuts, model)
             return self.finished(run, model, self.name)  # type: ignore[attr-defined]
 
-    def _loop(self, run: Monitor, scored: Scored, model: PlaneModel) -> None:
-        w, f = run.start, scored.map.scores(run.start)
-        value, slope = scored.phi.value_and_slope(f)
-        best = _Best(w, f, value + run.regularizer.value(w))
-        run.improve(w, best.objective, fresh=True)
-        done, first = run.record(), 1.0
+    def _loop(self, run: Monitor, cuts: Cuts, model: PlaneModel) -> None:
+        here = cuts.start(run.start)
+        best = _Best(here.w, here.f, here.value + run.regularizer.value(here.w), here.b)
+        self._improved(run, cuts, best, fresh=True)
+        done, first, stuck, share = run.record(), 1.0, False, CUT_ACCURACY
         while not done:
-            a = scored.map.pull_back(slope)
-            run.fits(w, value, a)
+            gap = max(run.objective - run.lower_bound, 0.0)
+            plane, lower = cuts.plane(here, share * gap)
+            if lower is not None:
+                best = self._better(run, cuts, best, lower)
+            run.fits(here.w, here.value, plane.a, plane.height - plane.rounding)
             with run.master():
-                model.add(a, value, w, offset=value - scored.phi.product(slope, f))
+                model.add(plane.a, plane.height, here.w, offset=plane.offset)
                 proposal = model.solve(master_accuracy(run.relative_gap))
             run.raise_bound(*model.proof(proposal))
-            there_f = scored.map.scores(proposal.w)
-            step_f = there_f - best.f
-            t = self._search(run, scored, best, proposal.w - best.w, step_f, first)
-            done, left_f = run.record(), (1.0 - t) * step_f
+            there_f, there_b = cuts.scores(proposal.w, best.b)
+            step_f, step_b = there_f - best.f, there_b - best.b
+            t = self._search(run, cuts, best, proposal.w - best.w, step_f, step_b, first)
+            done, left_f, left_b = run.record(), (1.0 - t) * step_f, (1.0 - t) * step_b
             if run.refreshed or (run.careful and t > 0.0):
-                best.w, best.f = run.w, scored.map.scores(run.w)
-                best.objective = scored.phi.value_and_slope(best.f)[0] + run.regularizer.value(best.w)
-                left_f = there_f - best.f
+                best = self._anew(run, cuts, best)
+                left_f, left_b = there_f - best.f, there_b - best.b
             first = min(max(t, 1e-4), 1.0) if t > 0.0 else first
             mu = self.mu if self.mu is not None else float(np.clip(0.5 * t, 0.05, 0.9))
-            if not done:
-                w, f, value, slope = self._cut(run, scored, best, mu, proposal.w, left_f)
+            # Where planes bring nothing any more they were not exact enough.
+            share = 0.1 * share if run.objective - run.lower_bound > STILL * gap else CUT_ACCURACY
+            stuck = t <= NEAR_ZERO and cuts.free and not stuck
+            if stuck and not done:  # the constants may be to blame
+                here = cuts.again(best.w, best.f, best.b)
+            elif not done:
+                here = self._cut(run, cuts, best, mu, proposal.w, left_f, left_b)
 
     def _cut(
-        self, run: Monitor, scored: Scored, best: _Best, mu: float, w_model: Vector, step_f: Scores
-    ) -> tuple[Vector, Scores, float, Scores]:
+        self, run: Monitor, cuts: Cuts, best: _Best, mu: float, w_model: Vector, step_f: Scores, step_b: Vector
+    ) -> Joint:
         """The point of the next plane with its scores, value and slope.
 
         It moves nearer to the best point where the risk overflows, or lies above the best objective by more than the
@@ -136,29 +159,48 @@ class LineSearchBundle(PlaneSolver):
         """
         highest = best.objective + max(run.objective - run.lower_bound, 0.0)
         while True:
-            f = best.f + mu * step_f
-            value, slope = scored.phi.value_and_slope(f)
-            if math.isfinite(value) and (value <= highest or mu < NEAREST):
-                return best.w + mu * (w_model - best.w), f, value, slope
+            here = cuts.at(best.w + mu * (w_model - best.w), best.b + mu * step_b, best.f + mu * step_f)
+            if math.isfinite(here.value) and (here.value <= highest or mu < NEAREST):
+                return here
             mu *= 0.5
 
     def _search(
         self,
         run: Monitor,
-        scored: Scored,
+        cuts: Cuts,
         best: _Best,
         step_w: Vector,
         step_f: Scores,
+        step_b: Vector,
         first: float,
     ) -> float:
         """Move `best` to the minimum along the step; returns the step length, 0 where nothing is gained."""
-        function = total(run.regularizer.along(best.w, step_w), scored.phi.along(best.f, step_f))
+        function = total(run.regularizer.along(best.w, step_w), cuts.phi.along(best.f, step_f))
         accuracy = SEARCH_ACCURACY * max(run.objective - run.lower_bound, 0.0)
         found = minimize_along(function, accuracy, first=first)
         if found.value >= best.objective:
             return 0.0
-        best.w = best.w + found.t * step_w
+        best.w, best.b = best.w + found.t * step_w, best.b + found.t * step_b
         best.f = best.f + found.t * step_f
         best.objective = found.value
-        run.improve(best.w, found.value)
+        self._improved(run, cuts, best)
         return found.t
+
+    def _improved(self, run: Monitor, cuts: Cuts, best: _Best, fresh: bool = False) -> None:
+        if run.improve(best.w, best.objective, fresh=fresh):
+            cuts.settle(best.w, best.b, best.objective)
+
+    def _better(self, run: Monitor, cuts: Cuts, best: _Best, lower: Joint) -> _Best:
+        """The best point, or a new one if that is lower."""
+        objective = lower.value + run.regularizer.value(lower.w)
+        if not objective < best.objective:
+            return best
+        best = _Best(lower.w, lower.f, objective, lower.b)
+        self._improved(run, cuts, best)
+        return best
+
+    def _anew(self, run: Monitor, cuts: Cuts, best: _Best) -> _Best:
+        """The best point of the run, evaluated from its weights, not from accumulated scores."""
+        b = best.b if run.w is best.w else cuts.constants_of(run.w, best.b)
+        f = cuts.scores_with(run.w, b)
+        return _Best(run.w, f, cuts.phi.value_and_slope(f)[0] + run.regularizer.value(run.w), b)

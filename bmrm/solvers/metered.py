@@ -69,7 +69,9 @@ class MeteredRisk:
 
 _WRAPPERS: dict[type, Callable[[Any, Count], Any]] = {
     Scored: lambda scored, count: Scored(MeteredMap.of(scored.map, count), MeteredPhi(scored.phi, count)),
-    Profiled: lambda scored, count: Profiled(MeteredMap.of(scored.map, count), MeteredPhi(scored.phi, count)),
+    Profiled: lambda scored, count: Profiled(
+        MeteredMap.of(scored.map, count), MeteredPhi(scored.phi, count), scored.settled
+    ),
     RowParts: MeteredParts,
     RowSubsets: MeteredRows,
     Blocks: MeteredBlocks,

@@ -277,9 +277,12 @@ class Monitor:
             certificate.take(w, value, a, offset)
             self.raise_bound(*certificate.proof)
 
-    def fits(self, w: Vector, value: float, a: Vector) -> bool:
-        """Whether R(w) and the subgradient there contradict neither the infimum nor the last point that was told."""
-        return self._consistency.holds(w, value, a)
+    def fits(self, w: Vector, value: float, a: Vector, height: float | None = None) -> bool:
+        """Whether R(w) and the subgradient there contradict neither the infimum nor the last point that was told.
+
+        `height` is that of the plane with slope `a`, where it is not the value.
+        """
+        return self._consistency.holds(w, value, a, height)
 
     def record(self, *, iteration: int | None = None) -> bool:
         """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why.
@@ -408,10 +411,15 @@ class Monitor:
 
     def _value(self, w: Vector) -> float:
         """J(w); half a pass where there are scores."""
-        scored = self.risk.ability(Scored)
-        value = (
-            self.risk.value_and_subgradient(w)[0] if scored is None else attained_by(scored.phi, scored.map.scores(w))
-        )
+        scored, profiled = self.risk.ability(Scored), self.risk.ability(Profiled)
+        b = None if profiled is None else profiled.settled.of(w, self.objective)
+        if profiled is not None and b is not None:
+            value = profiled.phi.value_and_slope(profiled.map.scores(w) + profiled.phi.constant(b))[0]
+            profiled.settled.note(w, b, value + self.regularizer.value(w))
+        elif scored is None:
+            value = self.risk.value_and_subgradient(w)[0]
+        else:
+            value = attained_by(scored.phi, scored.map.scores(w))
         objective = value + self.regularizer.value(w)
         if math.isnan(objective):
             raise BmrmError(NAN)
@@ -457,6 +465,9 @@ class Monitor:
 
     def _look_at(self, w: Vector) -> bool:
         """J at w and what its plane proves; whether it is better than the best point."""
+        profiled = self.risk.ability(Profiled)
+        if profiled is not None and profiled.settled.of(w) is not None:  # to minimise over constants may take long
+            return self.improve(w, self._value(w), fresh=True)
         value, a = self.risk.value_and_subgradient(w)
         self.take_plane(SinglePlane(self.regularizer, self.risk.infimum), w, value, a)
         return self.improve(w, value + self.regularizer.value(w), fresh=True)

@@ -14,6 +14,7 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.score_function import LossPhi
 
 IRIS_MINIMUM = 0.22428890  # of softmax with 0.01/2 ||w||^2, by two solvers that know nothing of cuts; so many digits
 
@@ -138,3 +139,42 @@ def test_slopes_too_steep_for_their_squares_say_nothing(regularizer):
             max_iterations=20,
         ).solution
     assert found.lower_bound <= found.objective <= 1.0 / 3.0 + 1e-12
+
+
+@pytest.mark.parametrize("name", ["multiclass_hinge", "weston_watkins", "softmax"])
+def test_several_constants_cost_the_bundle_little(name, monkeypatch):
+    """Evaluations of phi and passes a fit needs, beside those with a regularized intercept; and J of the model."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 8))
+    y = np.argmax(X[:, :6] + 0.7 * rng.normal(size=(3000, 6)) + 0.4 * np.arange(6), axis=1).astype(float)
+    calls, evaluate = [0], LossPhi.value_and_slope
+
+    def counted(phi, f):
+        calls[0] += 1
+        return evaluate(phi, f)
+
+    monkeypatch.setattr(LossPhi, "value_and_slope", counted)
+    used, lam = {}, 1e-4
+    for bias in ("regularized", "free"):
+        calls[0] = 0
+        model = bmrm.fit(X, y, loss=name, regularizer=L2(lam), solver="line_search_bundle", bias=bias)
+        assert model.solution.status is Status.CONVERGED
+        used[bias] = calls[0], model.solution.passes
+    assert used["free"][0] <= 8 * used["regularized"][0]
+    assert used["free"][1] <= 5 * used["regularized"][1]
+    phi = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(name)).phi
+    reached = evaluate(phi, X @ model.weights + model.intercept)[0] + 0.5 * lam * np.sum(model.weights**2)
+    assert model.solution.objective == pytest.approx(reached, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", MANY)
+def test_planes_mixed_until_the_constants_cancel(name, seed):
+    """The line-search bundle, which never minimises over the constants, against the bundle, which always does."""
+    X, y = few_rows(seed, rows=20 + 5 * seed, classes=3 + seed % 3)
+    options = {"loss": name, "regularizer": [L2(1e-2), L1(1e-3)][seed % 2], "bias": "free", "tolerance": 1e-5}
+    exact = bmrm.fit(X, y, solver="bundle", **options).solution
+    found = bmrm.fit(X, y, solver="line_search_bundle", **options).solution
+    assert found.status is Status.CONVERGED
+    assert found.lower_bound <= exact.objective * (1.0 + 1e-12)
+    assert exact.lower_bound <= found.objective * (1.0 + 1e-12)

@@ -1,0 +1,178 @@
+"""Planes of the weights from planes of weights and free constants: these are mixed until the constants cancel.
+
+A tangent of phi(A w + b) at any point is a plane R(w, b) >= <a, w> + <g, b> + c. With shares theta >= 0 that add up to
+1 and make sum theta_j g_j = 0, the mixture of such planes bounds min over b of phi(A w + b) from below, for all w. The
+best shares at a given w are the dual of the model of that minimum, so that they also say how far the mixture may lie
+below the minimum there, and which b to look at if that is too far: mostly none, since planes taken elsewhere serve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.vectors import dot
+from bmrm.masters.mixing import EPS, Mixing
+from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector, magnitude_of, product_of
+
+Array = NDArray[np.float64]
+WALLS = (1e1, 1e3, 1e6, 1e9)
+"""How low the artificial planes lie, relative to the value; lowered while they matter."""
+LOOKS = 30
+"""Evaluations at one w that are to bring the mixture nearer to the minimum, at most."""
+FIRST = 20
+"""Evaluations, for each constant, that are to make the first mixture, at most."""
+SHIFT = 1e-12
+"""A sum over all constants, relative to what is added, that is 0 but for rounding."""
+STORED, BYTES = 100, 2**28
+"""Planes that are kept, and their memory, unless twice the number of constants needs more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A point (w, b): scores with b, the value of phi there, a slope.
+
+    Attributes
+    ----------
+    value : at least the minimum over b.
+    """
+
+    w: Vector
+    b: Vector
+    f: Scores
+    value: float
+    slope: Scores
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """R~(v) >= <a, v> + offset for all v; at the point asked for it is `height`, at most R~ but for `rounding`."""
+
+    a: Vector
+    offset: float
+    height: float
+    rounding: float = 0.0
+
+
+class JointPlanes:
+    """All planes of one run.
+
+    Parameters
+    ----------
+    map, phi : R~(w) = min over b of phi(A w + b).
+    """
+
+    def __init__(self, map: LinearMap, phi: ScoreFunction) -> None:
+        self.map, self.phi = map, phi
+        self.constants = phi.scores_per_row
+        self._slopes: list[Vector] = []
+        self._sums: list[Vector] = []
+        self._offsets: list[float] = []
+        self._terms: list[float] = []
+        """What was added to make an offset, in absolute values."""
+        self._mixing: Mixing | None = None
+        self._rounding = self._errors = 0.0
+        self._wall = 0
+        self.looks = 0
+
+    def at(self, w: Vector, b: Vector, f: Scores) -> Joint:
+        """The point w with constants b; f has them."""
+        value, slope = self.phi.value_and_slope(f)
+        return Joint(w, b, f, value, slope)
+
+    def constants_at(self, w: Vector, near: Vector) -> Vector:
+        """The minimiser over b of the model at w; `near` before there is one."""
+        if self._mixing is None or not self._mixing.feasible:
+            return near
+        return near + self._solved(w, near, 0.0)[0]
+
+    def plane(self, point: Joint, accuracy: float) -> tuple[Plane | None, Joint | None]:
+        """A plane that is at the point's w at most `accuracy` below the minimum over b, if a few looks suffice.
+
+        None where no mixture was found at all. And the lowest point, if that is another than the given one.
+        """
+        self._take(point)
+        best, inward, found = point, 0.5, False
+        for look in range(FIRST * self.constants):
+            x, height = self._solved(point.w, best.b, best.value)
+            found = self._mixing is not None and self._mixing.feasible
+            near = best.value - height <= max(accuracy, 64.0 * EPS * abs(best.value))
+            if found and (near or look >= LOOKS):
+                break
+            if near:
+                self._lower()
+            move = (1.0 - inward) * x + best.b - point.b
+            trial = self.at(point.w, point.b + move, point.f + self.phi.constant(move))
+            cuts_off = trial.value > height + 0.1 * (best.value - height)
+            inward = 0.5 if cuts_off else 0.0
+            self._take(trial)
+            self.looks += 1
+            best = trial if trial.value < best.value else best
+        return self._mixed(point.w) if found else None, None if best is point else best
+
+    def _take(self, point: Joint) -> None:
+        sums = self.phi.total(point.slope)
+        terms = float(magnitude_of(self.phi, point.slope).sum())
+        shift_free = abs(float(sums.sum())) <= SHIFT * max(terms, float(np.abs(sums).sum()))
+        if self._mixing is None:
+            rows = float(self.phi.total(self.phi.constant(np.ones(self.constants)))[0])
+            self._errors = EPS * (16.0 + float(np.sqrt(rows)))
+            self._rounding = self._errors * terms
+            self._begin(self.constants - int(shift_free and self.constants > 1))
+        elif self._mixing.size < self.constants and not shift_free:
+            self._begin(self.constants)
+        self._slopes.append(self.map.pull_back(point.slope))
+        self._sums.append(sums)
+        product = product_of(self.phi, point.slope, point.f)
+        self._offsets.append(point.value - product)
+        self._terms.append(abs(point.value) + abs(product) + float(np.abs(sums) @ np.abs(point.b)))
+        assert self._mixing is not None
+        self._mixing.add(sums[: self._mixing.size], 0.0)
+        self._forget()
+
+    def _begin(self, size: int) -> None:
+        self._mixing = Mixing(size, -1.0, self._rounding)
+        for sums in self._sums:
+            self._mixing.add(sums[:size], 0.0)
+
+    def _solved(self, w: Vector, centre: Vector, value: float) -> tuple[Vector, float]:
+        """How far from the centre the model at w has its minimum, and the height there."""
+        mixing = self._mixing
+        assert mixing is not None
+        costs = np.array([dot(a, w) for a in self._slopes])
+        costs += np.array(self._offsets) + np.array(self._sums) @ centre
+        top = max(abs(value), float(np.max(np.abs(costs))))
+        mixing.price(costs, value - WALLS[self._wall] * (1.0 + top))
+        x, height = mixing.solve()
+        return np.concatenate((x, np.zeros(self.constants - mixing.size))), height
+
+    def _lower(self) -> None:
+        """Lower walls, and no nudge: the model is as good as can be, but for artificial planes in it."""
+        assert self._mixing is not None
+        self._mixing.part_no_ties()
+        self._wall = min(self._wall + 1, len(WALLS) - 1)
+
+    def _mixed(self, w: Vector) -> Plane:
+        assert self._mixing is not None
+        a, offset, terms = np.zeros_like(w), 0.0, 0.0
+        for k, share in self._mixing.mixture():
+            a += share * self._slopes[k]
+            offset += share * self._offsets[k]
+            terms += share * (self._terms[k] + abs(dot(self._slopes[k], w)))
+        return Plane(a, offset, dot(a, w) + offset, self._errors * terms)
+
+    def _forget(self) -> None:
+        """The older half of the planes that are not at work, where there are too many."""
+        mixing, dim = self._mixing, self._slopes[0].size
+        most = max(2 * (self.constants + 1), min(STORED + 2 * self.constants, BYTES // (8 * dim)))
+        if mixing is None or len(self._slopes) <= most:
+            return
+        recent = np.arange(len(self._slopes) - most // 2, len(self._slopes))
+        kept = np.union1d(mixing.used, recent).astype(np.int64)
+        mixing.keep(kept)
+        self._slopes = [self._slopes[k] for k in kept]
+        self._sums = [self._sums[k] for k in kept]
+        self._offsets = [self._offsets[k] for k in kept]
+        self._terms = [self._terms[k] for k in kept]
