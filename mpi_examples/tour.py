@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -23,33 +24,25 @@ def main() -> int:
     if launcher is None:
         console.print("no mpirun found: install the extra `mpirun`, or put one on the path", style="bold red")
         return 1
-    table = Table(title=f"{len(EXAMPLES)} examples under mpirun -n {RANKS}", title_justify="left")
-    for heading in (
-        "data set",
-        "loss",
-        "status",
-        "objective",
-        "lower bound",
-        "relative gap",
-        "seconds",
-        "train accuracy",
-    ):
-        table.add_column(
-            heading, justify="left" if heading in ("data set", "loss", "status") else "right", overflow="fold"
-        )
+    title = f"{len(EXAMPLES)} examples under mpirun -n {RANKS}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("data set", "status"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("objective", "lower bound", "gap", "seconds", "accuracy"):
+        table.add_column(heading, justify="right", no_wrap=True)
     worst, places = 0, []
     for name in EXAMPLES:
         config, directory = Path(__file__).parent / name / "config.yaml", Path("runs") / name
         console.print(f"mpirun -n {RANKS} python -m bmrm.run {config}", highlight=False, soft_wrap=True)
-        command = [launcher, "-n", str(RANKS), sys.executable, "-m", "bmrm.run", str(config), "--quiet"]
+        command = [launcher, "-n", str(RANKS), sys.executable, "-m", "bmrm.run", str(config)]
         command += ["--set", f"output.directory={directory}", "--set", "solver.threads=1"]
         status = subprocess.run(command, check=False).returncode
         worst = max(worst, status)
         if status in (0, 3):
-            table.add_row(name, *_row(json.loads((directory / "summary.json").read_text()), _loss(directory)))
+            table.add_row(name, *_row(json.loads((directory / "summary.json").read_text())))
             places.append(directory)
         else:
-            table.add_row(name, "", f"exit status {status}")
+            table.add_row(name, f"exit status {status}")
     console.print()
     console.print(table)
     for directory in places:
@@ -63,15 +56,8 @@ def mpirun() -> str | None:
     return str(beside) if beside.exists() else shutil.which("mpirun")
 
 
-def _loss(directory: Path) -> str:
-    from bmrm.model import load_model
-
-    return str(load_model(directory / "model.npz").header["loss"]["name"])
-
-
-def _row(summary: dict[str, Any], loss: str) -> list[str]:
+def _row(summary: dict[str, Any]) -> list[str]:
     return [
-        loss,
         summary["status"],
         f"{summary['objective']:.6f}",
         f"{summary['lower_bound']:.6f}",
