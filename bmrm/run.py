@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from bmrm.mpi.group import Group, OtherRankError, open_group
 from bmrm.phases import process_begin
 from bmrm.problem import IncompatibleError, InputError, OutputError
+from bmrm.solvers.interrupt import terminated
 
 if TYPE_CHECKING:
     from bmrm.search import Search
@@ -173,8 +174,11 @@ def guarded(work: Callable[[Group], int]) -> int:
 
 @contextmanager
 def _signals(group: Group) -> Iterator[None]:
-    """SIGTERM means what Ctrl-C means; only rank 0 listens, the others do as it says."""
-    changes: dict[signal.Signals, Any] = {signal.SIGTERM: lambda number, frame: signal.raise_signal(signal.SIGINT)}
+    """SIGTERM means what Ctrl-C means; only rank 0 listens, the others do as it says.
+
+    Also where Ctrl-C is ignored, as in jobs that a script or nohup has put into the background; that stays so.
+    """
+    changes: dict[signal.Signals, Any] = {signal.SIGTERM: terminated}
     if group.rank != 0:
         changes = {signal.SIGTERM: signal.SIG_IGN, signal.SIGINT: signal.SIG_IGN}
     if threading.current_thread() is not threading.main_thread():

@@ -325,6 +325,20 @@ def test_a_signal_stops_with_the_best_point_and_all_files(job, number):
     assert {path.name for path in (job / "out").iterdir()} == FILES | {"checkpoint.npz"}
 
 
+def test_a_job_in_the_background_is_deaf_to_ctrl_c_but_ends_in_good_order_at_sigterm(job):
+    """As scripts and nohup start them: SIGINT is inherited as ignored."""
+    process = start(*LONG, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    wait_for_progress(process)
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=1.0)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert summary()["status"] == "INTERRUPTED"
+    assert {path.name for path in (job / "out").iterdir()} == FILES | {"checkpoint.npz"}
+
+
 @pytest.mark.parametrize("bias", ["none", "free"])
 def test_a_checkpoint_is_a_model_and_goes_when_the_run_ends_well(job, monkeypatch, bias):
     seen = []

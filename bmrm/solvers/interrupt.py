@@ -1,17 +1,31 @@
-"""Ctrl-C as a flag."""
+"""Ctrl-C, and SIGTERM in a run, as a flag."""
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
+
+
+def terminated(number: int, frame: FrameType | None) -> None:
+    """What a program that ends in good order does at SIGTERM: as Python at Ctrl-C, which may well be ignored."""
+    raise KeyboardInterrupt
+
+
+PLAIN: dict[signal.Signals, Callable[..., None]] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: terminated,
+}
+"""Handlers that are taken over, and given back."""
 
 
 class Interrupt:
     """Ctrl-C as a flag while a solver runs; a second Ctrl-C is a KeyboardInterrupt as ever. A context manager.
 
-    Only in the main thread, and only where Ctrl-C has Python's own meaning: a host's handler is left alone. Inside
-    another one it has that one's flag.
+    Only in the main thread, and only where Ctrl-C has Python's own meaning: a host's handler is left alone. SIGTERM
+    means the same where its handler is `terminated`, whether Ctrl-C is ignored or not. Inside another one it has that
+    one's flag.
 
     Parameters
     ----------
@@ -21,7 +35,7 @@ class Interrupt:
 
     def __init__(self, around: bool = False) -> None:
         self._raised = False
-        self._ours = False
+        self._ours: list[signal.Signals] = []
         self._host: Interrupt | None = None
         self._running = 0 if around else 1
         self._ended = False
@@ -34,14 +48,16 @@ class Interrupt:
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is not threading.main_thread():
             return self
-        handler = signal.getsignal(signal.SIGINT)
-        host = getattr(handler, "__self__", None)
-        if isinstance(host, Interrupt):
-            self._host = host
-            host._running += 1
-        elif handler is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._handle)
-            self._ours = True
+        handlers = {number: signal.getsignal(number) for number in PLAIN}
+        owners = (getattr(handler, "__self__", None) for handler in handlers.values())
+        self._host = next((owner for owner in owners if isinstance(owner, Interrupt)), None)
+        if self._host is not None:
+            self._host._running += 1
+            return self
+        for number, handler in handlers.items():
+            if handler is PLAIN[number]:
+                signal.signal(number, self._handle)
+                self._ours.append(number)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -49,9 +65,9 @@ class Interrupt:
             self._host._ended = True
             self._host._running -= 1
             self._raised, self._host = self._host.raised, None
-        if self._ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            self._ours = False
+        while self._ours:
+            number = self._ours.pop()
+            signal.signal(number, PLAIN[number])
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._raised and not (self._ended and not self._running):
