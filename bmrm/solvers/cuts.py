@@ -83,7 +83,8 @@ class FreeCuts(Cuts):
     def again(self, w: Vector, f: Scores, b: Vector) -> Joint:
         """As of `Cuts`."""
         better = self._planes.constants_at(w, b)
-        return self.at(w, better, f + self.phi.constant(better - b))
+        here, there = self.at(w, b, f), self.at(w, better, f + self.phi.constant(better - b))
+        return there if there.value < here.value else here
 
     def scores(self, w: Vector, near: Vector) -> tuple[Scores, Vector]:
         """As of `Cuts`."""

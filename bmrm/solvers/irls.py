@@ -85,7 +85,7 @@ class IRLS(IterativeSolver):
     cgmax : CG iterations at most.
     lreps : stop with OWN_RULE when the relative change of the deviance is below this.
     lrmax : iterations at most, as `max_iterations`.
-    lrdevdone : stop with OWN_RULE when the deviance is below this.
+    lrdevdone : stop with OWN_RULE when the deviance is below this; 0 for never, as deviances may be below 0.
     holdout_size : share of the rows that are not fitted; their deviance decides (`lreps`, `returns`).
     binitmean : start with the mean outcome as the weight of the constant feature (`data.bias: regularized`).
     wmargin : W is kept within [wmargin, 1 - wmargin].
@@ -115,7 +115,7 @@ class IRLS(IterativeSolver):
     cgmax: int | None = parameter(None, doc="CG iterations at most", least=1, example=2)
     lreps: float | None = parameter(None, doc="change of the deviance that ends the run", least=0.0, example=0.5)
     lrmax: int | None = parameter(None, doc="iterations at most", least=1, example=2)
-    lrdevdone: float = parameter(0.0, doc="deviance that ends the run", least=0.0, example=1e9)
+    lrdevdone: float = parameter(0.0, doc="deviance that ends the run; 0 = none", least=0.0, example=1e9)
     holdout_size: float = parameter(0.0, doc="share of rows held out", least=0.0, below=1.0, example=0.25)
     binitmean: bool = parameter(False, doc="start with the mean outcome as offset", example=True)
     wmargin: float = parameter(0.0, doc="least weight", least=0.0, below=0.5, example=0.2)

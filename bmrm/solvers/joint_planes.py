@@ -24,6 +24,8 @@ LOOKS = 30
 """Evaluations at one w that are to bring the mixture nearer to the minimum, at most."""
 FIRST = 20
 """Evaluations, for each constant, that are to make the first mixture, at most."""
+HUGE = 1e150
+"""A value from which on products overflow: no plane is taken there."""
 SHIFT = 1e-12
 """A sum over all constants, relative to what is added, that is 0 but for rounding."""
 STORED, BYTES = 100, 2**28
@@ -105,6 +107,8 @@ class JointPlanes:
                 self._lower()
             move = (1.0 - inward) * x + best.b - point.b
             trial = self.at(point.w, point.b + move, point.f + self.phi.constant(move))
+            if not abs(trial.value) < HUGE:
+                break
             cuts_off = trial.value > height + 0.1 * (best.value - height)
             inward = 0.5 if cuts_off else 0.0
             self._take(trial)

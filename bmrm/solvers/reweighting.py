@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bmrm.kernels.vectors import dot
 from bmrm.problem import (
     HasCurvature,
     IncompatibleError,
@@ -22,7 +23,7 @@ from bmrm.problem import (
 from bmrm.solvers.certificate import Certificate
 from bmrm.solvers.line_search import total
 from bmrm.solvers.monitor import Monitor
-from bmrm.solvers.truncated_cg import Stops, TruncatedCG, relative_change
+from bmrm.solvers.truncated_cg import Stops, TruncatedCG, length_of, relative_change
 from bmrm.solvers.weighted_system import WeightedSystem
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Reweighting:
 
     def _own_rule(self) -> str:
         """Which of the thesis' stopping rules is met, or the empty string."""
-        if self.deviances[-1] < self.options.lrdevdone:
+        if self.options.lrdevdone and self.deviances[-1] < self.options.lrdevdone:
             return "the deviance is below lrdevdone"
         if self.options.lreps and len(self.deviances) > 1:
             change = relative_change(*self.deviances[-2:])
@@ -152,8 +153,8 @@ class Reweighting:
         assert options.cgdeveps is not None
         assert options.cgmax is not None
         if math.isnan(self.first_norm):
-            self.first_norm = float(np.linalg.norm(residual))
-        norm = float(np.linalg.norm(system.gradient))
+            self.first_norm = length_of(residual)
+        norm = length_of(system.gradient)
         # the root makes Newton's steps ever more exact, so that convergence is faster than linear
         scales = {
             "attributes": len(system.w) / self.rows,
@@ -174,7 +175,7 @@ class Reweighting:
         regularizer = self.run.regularizer
         function = total(regularizer.along(w, step), self.fit.along(system.f, step_f))
         before = system.value + regularizer.value(w)
-        slope = float(system.gradient @ step)
+        slope = dot(system.gradient, step)
         slack = 4.0 * float(np.finfo(np.float64).eps) * abs(before)
         for k in range(HALVINGS if slope < 0.0 else 0):
             t = 0.5**k

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bmrm.kernels.vectors import dot, norm
 from bmrm.problem import LinearMap, Scores, Vector
 
 Product = Callable[[Vector, Scores], Vector]
 """A v from v and its scores."""
 Deviance = Callable[[Scores], float]
+HUGE = 1e100
+"""The largest entry of a residual of which products are formed as it is; and one over it the smallest."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,10 @@ class TruncatedCG:
         """
         stops = self.stops
         follows = stops.deviance_change > 0.0 or math.isfinite(stops.decay)
-        r, z = residual, self._preconditioned(residual)
-        d, rz = z, float(residual @ z)
+        unit = unit_of(residual)  # of r and d
+        r = residual if unit == 1.0 else residual / unit
+        z = self._preconditioned(r)
+        d, rz = z, dot(r, z)
         now = self.deviance(f) if follows else math.nan
         before, least_deviance = math.inf, now
         best: tuple[Vector, Scores | None] = (x, f if follows else None)
@@ -90,25 +95,25 @@ class TruncatedCG:
         for self.iterations in range(stops.most + 1):
             if self.iterations == stops.most or watched.left <= 0:
                 break
-            if stops.threshold > 0.0 and watched.least < stops.threshold:
+            if stops.threshold > 0.0 and watched.least < stops.threshold / unit:
                 break
             if stops.deviance_change > 0.0 and relative_change(before, now) < stops.deviance_change:
                 break
             fd = self.map.scores(d)
             Ad = self.product(d, fd)
-            curvature = float(d @ Ad)
-            if not curvature > 0.0:  # rounding, or nothing left to gain
+            curvature = dot(d, Ad)
+            if not 0.0 < curvature < math.inf:  # rounding, or nothing left to gain; or beyond all numbers
                 break
             alpha = rz / curvature
-            x = x + alpha * d
+            x = x + (alpha * unit) * d
             r = r - alpha * Ad
             if follows:
-                f = f + alpha * fd
+                f = f + (alpha * unit) * fd
                 before, now = now, self.deviance(f)
             if stops.deviance_change > 0.0:
                 watched.take(now)
             else:
-                watched.take(float(np.linalg.norm(r)))
+                watched.take(norm(r))
             last = (x, f if follows else None)
             if follows and not now <= stops.decay * least_deviance:
                 self.iterations += 1
@@ -116,13 +121,25 @@ class TruncatedCG:
             if now < least_deviance:
                 best, least_deviance = last, now
             z = self._preconditioned(r)
-            fresh = float(r @ z)
+            fresh = dot(r, z)
             d = z + (fresh / rz if rz > 0.0 else 0.0) * d
             rz = fresh
         return best if stops.deviance_change > 0.0 else last
 
     def _preconditioned(self, r: Vector) -> Vector:
         return r if self.inverse_diagonal is None else self.inverse_diagonal * r
+
+
+def unit_of(residual: Vector) -> float:
+    """What to divide by, so that squares neither overflow nor vanish: mostly 1."""
+    largest = float(np.max(np.abs(residual), initial=0.0))
+    return largest if 0.0 < largest < 1.0 / HUGE or HUGE < largest < math.inf else 1.0
+
+
+def length_of(residual: Vector) -> float:
+    """Its Euclidean norm, which overflows only where that itself is beyond all numbers."""
+    unit = unit_of(residual)
+    return unit * norm(residual / unit)
 
 
 def relative_change(before: float, now: float) -> float:

@@ -24,6 +24,8 @@ from tests.certificates.twin import Twin, wrong_scales
 HONEST = ("CONVERGED", "OWN_RULE", "ITERATION_LIMIT", "STALLED", "TIME_LIMIT")
 """Statuses that a convex problem may end with; NON_FINITE and NOT_CONVEX say something false of it."""
 TINY = 1e-300
+LEAST = float(np.finfo(np.float64).tiny)
+"""What a gap is relative to where the objective is less, as `relative_gap` says."""
 CHOOSES = ("judge", "returns", "preset")
 """Options by which a solver may return another point than the best."""
 
@@ -142,12 +144,20 @@ def start_of(problem):
 
 def _may_refuse(problem, run, said):
     """Refusals that the documentation announces: a free intercept without meaning, a solver's own limits."""
-    if problem.bias == "free" and getattr(problem.loss, "no_free_intercept", ""):
+    if problem.bias == "free" and (getattr(problem.loss, "no_free_intercept", "") or _indifferent(problem)):
         return True
     if "no meaning" in said or "no minimum" in said:
         return False
     facts = SOLVERS.get(run.solver).facts
     return bool(facts.get("refuses") or facts.get("abilities")) or "cuts_per_pass" in run.options
+
+
+def _indifferent(problem):
+    """Whether every row has all labels or none, so that no score matters."""
+    if problem.loss.task != "multilabel":
+        return False
+    present = [row for k, row in enumerate(problem.plain) if problem.weights is None or problem.weights[k] > 0.0]
+    return all(not row or row == set().union(*present) for row in present)
 
 
 def _place(error):
@@ -208,7 +218,7 @@ def _judge_bound(truths, model, run, outcome, twin):
     if outcome.faults and outcome.faults[-1].startswith("bound:"):
         outcome.faults[-1] += f"; bound {bound!r}, least J {best.value!r}, J {solution.objective!r}"
     if solution.status is Status.CONVERGED:
-        beyond = solution.objective - best.value - run.options["tolerance"] * abs(solution.objective)
+        beyond = solution.objective - best.value - run.options["tolerance"] * max(abs(solution.objective), LEAST)
         _exceeds(outcome, "gap", beyond, best.steep, 2 * twin.roundings)
 
 

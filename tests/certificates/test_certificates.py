@@ -96,6 +96,20 @@ def test_plain_form_is_the_same_problem(bias, scale):
     assert value.value == pytest.approx(twin.of_model(judge.fitted(problem, run)).value, rel=1e-6)
 
 
+FOUND = {
+    (11, 41): "a gap of an objective below the least normal number",
+    (11, 128): "a row with all labels there are: no intercept has a meaning",
+    (11, 215): "irls far from all, where squares of residuals overflow",
+    (13, 140): "constants of line_search_bundle that run away along a flat direction",
+}
+"""Problems on which something was false."""
+
+
+@pytest.mark.parametrize(("seed", "index"), FOUND)
+def test_what_was_false_is_true(seed, index):
+    assert [fault for outcome in judge.check(problems.draw(seed, index)) for fault in outcome.faults] == []
+
+
 def test_a_problem_is_always_the_same():
     first, again = problems.draw(3, 17), problems.draw(3, 17)
     assert first.title == again.title

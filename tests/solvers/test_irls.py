@@ -11,6 +11,7 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.irls import IRLS
+from bmrm.solvers.newton import Newton
 from tests import problems
 
 M, D = 80, 6
@@ -232,6 +233,26 @@ def test_lrdevdone_and_lrmax_end_the_run():
     limited = IRLS(preset="cgeps", tolerance=0.0, lreps=1e-12, lrmax=2).minimize(risk_of(X, y), L2(RIDGE / M))
     assert limited.status is Status.ITERATION_LIMIT
     assert limited.iterations == 2
+
+
+def test_deviances_below_0_end_nothing_by_themselves():
+    """The Poisson loss exp(f) - y f has no infimum 0: many events make it negative."""
+    X, _ = binary_data()
+    y = np.random.default_rng(0).poisson(np.exp(3.0 + 0.1 * X[:, 0])).astype(float)
+    solution = IRLS(tolerance=1e-9).minimize(risk_of(X, y, "poisson", bias=True), L2(1e-3))
+    newton = Newton(tolerance=1e-9).minimize(risk_of(X, y, "poisson", bias=True), L2(1e-3))
+    assert solution.status is Status.CONVERGED
+    assert solution.objective == pytest.approx(newton.objective, rel=1e-8)
+    assert solution.objective < -10.0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", [360.0, 430.0])
+def test_residuals_whose_squares_overflow_are_solved_for(far):
+    """From exp(far) down, by about 1 of the exponent in each iteration, as Newton's method does there."""
+    risk = risk_of(np.ones((3, 1)), np.ones(3), "poisson")
+    solution = IRLS(max_iterations=20).minimize(risk, L2(1e-3), start=np.array([far]))
+    assert solution.w[0] == pytest.approx(far - 20.0, abs=1.5)
 
 
 @pytest.mark.parametrize("scale", ["attributes", "first_residual", "residual"])
