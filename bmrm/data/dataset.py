@@ -14,8 +14,8 @@ from bmrm.data.frames import is_frame, names_of, values_of
 from bmrm.data.label_types import as_listed, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, shown
-from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of, with_columns
-from bmrm.problem import InputError, Targets, Vector
+from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of, rows_of, with_columns
+from bmrm.problem import Check, InputError, Targets, Vector, unchecked
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +73,13 @@ class Dataset:
         """The rows [start, stop), as views."""
         return replace(self, X=part_of(self.X, start, stop), targets=self.targets.part(start, stop), sources=())
 
-    def select(self, rows: NDArray[np.integer[Any]]) -> Dataset:
-        """A copy of the chosen rows, in the order given."""
+    def select(self, rows: NDArray[np.integer[Any]], check: Check = unchecked) -> Dataset:
+        """A copy of the chosen rows, in the order given; `check` is called now and then."""
         X, t = self.X, self.targets
         y = t.y.select(rows) if isinstance(t.y, LabelSets) else t.y[rows]
         weights = None if t.weights is None else t.weights[rows]
         groups = None if t.groups is None else t.groups[rows]
-        chosen = X.select(rows) if isinstance(X, Csr) else X[rows]
-        return replace(self, X=chosen, targets=Targets(y, weights, groups, t.dtype), sources=())
+        return replace(self, X=rows_of(X, rows, check), targets=Targets(y, weights, groups, t.dtype), sources=())
 
     def with_features(self, features: int) -> Dataset:
         """The same rows with columns of zeros added; fewer columns than there are is an InputError."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import InputError
+from bmrm.problem import Check, InputError, unchecked
 
 MOST_COLUMNS = 2**31
 """Column numbers are int32, counted from 0."""
+COPIED = 1 << 21
+"""Entries that are copied between two looks at the clock: new memory may cost many times what copying does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +73,21 @@ class Csr:
             raise InputError(f"the data have {self.columns} features, expected at most {columns}")
         return replace(self, columns=columns)
 
-    def select(self, rows: NDArray[np.integer[Any]]) -> Csr:
-        """A copy of the chosen rows, in the order given; repetition is allowed."""
+    def select(self, rows: NDArray[np.integer[Any]], check: Check = unchecked) -> Csr:
+        """A copy of the chosen rows, in the order given; repetition is allowed. `check` is called now and then."""
         starts = self.indptr[rows]
         lengths = self.indptr[np.asarray(rows) + 1] - starts
         indptr = np.zeros(lengths.shape[0] + 1, np.int64)
         np.cumsum(lengths, out=indptr[1:])
-        entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
-        values = None if self.values is None else self.values[entries]
-        return Csr(indptr, self.indices[entries], values, self.columns)
+        indices = np.empty(indptr[-1], self.indices.dtype)
+        values = None if self.values is None else np.empty(indptr[-1], self.values.dtype)
+        for some in pieces(lengths.shape[0], int(indptr[-1]), check):
+            part = slice(indptr[some.start], indptr[some.stop])
+            entries = np.repeat(starts[some] - indptr[some], lengths[some]) + np.arange(part.start, part.stop)
+            indices[part] = self.indices[entries]
+            if values is not None and self.values is not None:
+                values[part] = self.values[entries]
+        return Csr(indptr, indices, values, self.columns)
 
     def without_unit_values(self) -> Csr:
         """The same matrix, valueless where every stored value is 1."""
@@ -143,6 +152,25 @@ def nnz_of(matrix: Matrix) -> int:
 def part_of(matrix: Matrix, start: int, stop: int) -> Matrix:
     """The rows [start, stop), as views."""
     return matrix.part(start, stop) if isinstance(matrix, Csr) else matrix[start:stop]
+
+
+def rows_of(matrix: Matrix, rows: NDArray[np.integer[Any]], check: Check = unchecked) -> Matrix:
+    """A copy of the chosen rows, in the order given; `check` is called now and then."""
+    if isinstance(matrix, Csr):
+        return matrix.select(rows, check)
+    out = np.empty((len(rows), matrix.shape[1]), matrix.dtype)
+    for some in pieces(len(out), out.size, check):
+        np.take(matrix, rows[some], axis=0, out=out[some], mode="clip")
+    return out
+
+
+def pieces(rows: int, entries: int, check: Check) -> Iterator[slice]:
+    """Rows that are copied at a time, where they have so many entries in all; `check` is called between them."""
+    size = max(1, int(COPIED / max(1.0, entries / max(1, rows))))
+    for first in range(0, rows, size):
+        if first:
+            check()
+        yield slice(first, min(first + size, rows))
 
 
 def with_columns(matrix: Matrix, columns: int) -> Matrix:

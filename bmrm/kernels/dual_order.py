@@ -53,8 +53,11 @@ def shuffle_blocks(rows, out, random):  # type: ignore[no-untyped-def]
 
 @fast_jit
 def copy_rows(indptr, indices, values, scale, order, new_indptr, new_indices, new_values, norms):  # type: ignore[no-untyped-def]
-    """The rows of `order` one after the other, columns times `scale` (of size 0 for 1), and their squared norms."""
-    at, last, scaled = U(0), order.size - 1, scale.size > 0
+    """The rows of `order` one after the other, columns times `scale` (of size 0 for 1), and their squared norms.
+
+    The first goes where new_indptr[0] says.
+    """
+    at, last, scaled = U(new_indptr[0]), order.size - 1, scale.size > 0
     for r in range(order.size):
         new_indptr[r] = at
         i, soon = U(order[r]), U(order[min(r + AHEAD, last)])
@@ -84,7 +87,7 @@ def copy_rows(indptr, indices, values, scale, order, new_indptr, new_indices, ne
 @jit
 def copy_rows_valueless(indptr, indices, order, new_indptr, new_indices, norms):  # type: ignore[no-untyped-def]
     """As `copy_rows`, where every stored value is 1 and stays it."""
-    at, last = U(0), order.size - 1
+    at, last = U(new_indptr[0]), order.size - 1
     for r in range(order.size):
         new_indptr[r] = at
         i, soon = U(order[r]), U(order[min(r + AHEAD, last)])

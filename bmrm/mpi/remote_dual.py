@@ -16,7 +16,7 @@ def remote_steps(risk: Asker) -> RowAscents:
     """The ability `DualSteps` of all ranks together."""
     mine: Any = ability(risk.local.share.risk, DualSteps)
 
-    def make(l1: float, l2: float, seed: int, shares: int) -> RemoteAscentRows:
+    def make(l1: float, l2: float, seed: int, shares: int, check: Check = unchecked) -> RemoteAscentRows:
         return RemoteAscentRows(risk, l1, l2, seed)
 
     return RowAscents(risk.rows, risk.dim, mine.mass, risk.infimum, mine.scores_per_row, make, mine.grouped)

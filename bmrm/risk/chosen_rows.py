@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix
-from bmrm.problem import InputError, LinearMap, Vector
+from bmrm.data.matrix import Matrix, rows_of
+from bmrm.problem import Check, InputError, LinearMap, Vector, unchecked
 from bmrm.risk.score_function import BoundLoss
 
 Rows = NDArray[np.int64]
@@ -33,6 +34,13 @@ class ChosenRows:
     def __init__(self, X: Matrix, bound: BoundLoss, map_of: MapOf, mass: float) -> None:
         self.X, self.bound, self.map_of, self.mass = X, bound, map_of, mass
         self.rows = bound.rows
+        self._check: Check = unchecked
+
+    def interruptible(self, check: Check) -> ChosenRows:
+        """The same, whose copies of rows look up now and then."""
+        found = copy(self)
+        found._check = check
+        return found
 
     def value_and_subgradient_of(self, rows: Rows, w: Vector) -> tuple[float, Vector]:
         """(number of rows / number of chosen ones) times their part of R(w), and a subgradient."""
@@ -53,7 +61,7 @@ class ChosenRows:
 
     def map_of_rows(self, rows: Rows) -> LinearMap:
         """The map of a copy of `rows`."""
-        return self.map_of(self.X.select(rows) if isinstance(self.X, Csr) else self.X[rows])
+        return self.map_of(rows_of(self.X, rows, self._check))
 
     def quiet(self, slope: NDArray[np.float64], rows: int) -> NDArray[np.bool_]:
         """For each row whether its slope is 0."""
@@ -106,8 +114,8 @@ class RowWatch:
             return chosen.part(rows, w)
         inside = self._is_held[rows]
         if inside.sum() < ENOUGH * self._held.size or (~inside & ~tried).sum() > (1.0 - ENOUGH) * self._held.size:
+            self._held_map = chosen.map_of_rows(rows[~tried])
             self._held = rows[~tried]
-            self._held_map = chosen.map_of_rows(self._held)
             self._is_held = np.zeros(chosen.rows, bool)
             self._is_held[self._held] = True
             inside = ~tried

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from bmrm.problem import Check, DualSweep, IncompatibleError, Scores, Vector, un
 from bmrm.risk.dual_balance import Balance
 from bmrm.risk.dual_rows import LITTLE, AscentRows
 
-MakeRows = Callable[[float, float, int, int], AscentRows]
-"""Rows for (l1, l2, seed, shares)."""
 SPRING = 0.05
 """Square of the feature that stands for a free intercept, in units of the mean square norm of rows."""
 FASTER, SLOWER, CREEPING, MOST_KEPT = 1.3, 0.7, 0.1, 0.9
@@ -20,6 +18,12 @@ FASTER, SLOWER, CREEPING, MOST_KEPT = 1.3, 0.7, 0.1, 0.9
 wrong exceeds a share of the gap, the sum of the slopes going on to fall as it did (at most so slowly)."""
 REFRESH = 64
 """Visits of every row after which running sums are not trusted any more."""
+
+
+class MakeRows(Protocol):
+    """Rows with nothing begun; `check` is called now and then until they are made."""
+
+    def __call__(self, l1: float, l2: float, seed: int, shares: int, check: Check = unchecked) -> AscentRows: ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class RowAscents:
         """As of `DualSteps`."""
         if intercept and self.grouped:
             raise IncompatibleError("dual steps of groups know no free intercept; use line_search_bundle or lbfgs")
-        return Ascent(self, self.make(l1, l2, seed, 1), l1, l2, start, near, intercept)
+        return Ascent(self, self.make(l1, l2, seed, 1, self.check), l1, l2, start, near, intercept)
 
 
 class Ascent:

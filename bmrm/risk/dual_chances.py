@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bmrm.kernels import dual_chances
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.vectors import plain
-from bmrm.problem import Scores
+from bmrm.problem import Check, Scores, unchecked
 from bmrm.risk.dual_sentences import Array, SentenceRows, access_of, ends
 from bmrm.risk.linear_map import DataMap
 
@@ -32,9 +32,18 @@ class ChanceRows(SentenceRows):
     """
 
     def __init__(
-        self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
+        self,
+        map: DataMap,
+        prepared: Any,
+        mass: float,
+        l1: float,
+        l2: float,
+        *,
+        seed: int,
+        shares: int = 1,
+        check: Check = unchecked,
     ) -> None:
-        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares)
+        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
         self._visit = _visit_of(self._way, l1 > 0.0)
         width, labels = prepared.scores_per_row, self._labels
         self._kept = _true_chances(prepared, self._lengths)

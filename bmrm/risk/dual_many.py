@@ -75,9 +75,18 @@ class ManyScoreRows(ShuffledRows):
     """
 
     def __init__(
-        self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
+        self,
+        map: DataMap,
+        prepared: Any,
+        mass: float,
+        l1: float,
+        l2: float,
+        *,
+        seed: int,
+        shares: int = 1,
+        check: Check = unchecked,
     ) -> None:
-        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares)
+        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
         loss, width = prepared.loss, prepared.scores_per_row
         self._kernels = kernels_of(self._way, l1 > 0.0, loss.prox_scores_row, loss.value_scores_row)
         self._slopes = np.zeros((map.rows, width))

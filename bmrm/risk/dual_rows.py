@@ -137,9 +137,18 @@ class OneScoreRows(ShuffledRows):
     """
 
     def __init__(
-        self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
+        self,
+        map: DataMap,
+        prepared: Any,
+        mass: float,
+        l1: float,
+        l2: float,
+        *,
+        seed: int,
+        shares: int = 1,
+        check: Check = unchecked,
     ) -> None:
-        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares)
+        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
         self._smooth = bool(prepared.smooth)
         self._kernels = kernels_of(self._way, l1 > 0.0, prepared.loss.prox_row, prepared.loss.value_row)
 

@@ -69,26 +69,39 @@ class SentenceRows(ABC):
 
     Parameters
     ----------
-    map, mass, l1, l2, seed, shares : as of `ShuffledRows`.
+    map, mass, l1, l2, seed, shares, check : as of `ShuffledRows`.
     prepared : the loss of the rows, a `PreparedChains`.
     """
 
     def __init__(
-        self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
+        self,
+        map: DataMap,
+        prepared: Any,
+        mass: float,
+        l1: float,
+        l2: float,
+        *,
+        seed: int,
+        shares: int = 1,
+        check: Check = unchecked,
     ) -> None:
         self.map, self.mass = map, mass
         self._layout, self._labels = Layout(prepared.scores_per_row, prepared.extra_dim), int(prepared.labels)
         self._threshold, self._step = l1 / l2, shares / (mass * l2)
         self._random = np.array([seed], np.uint64)
         self._observed = bool(prepared.observed)
-        stored = stored_rows(map, np.arange(map.rows, dtype=np.uint32), keep_sparse=False)
+        stored = stored_rows(map, np.arange(map.rows, dtype=np.uint32), keep_sparse=False, check=check)
         self._way, self._matrix = stored.way, stored.matrix
         starts = prepared.starts
         lengths = np.diff(starts)
         weights = np.ones(lengths.size) if prepared.weights is None else plain(prepared.weights)
         gram_at = ends(lengths**2)
         products = np.empty(gram_at[-1])
-        _grams_of(self._way)(self._matrix, starts, gram_at, float(map.bias), np.zeros(map.features), products)
+        grams, row = _grams_of(self._way), np.zeros(map.features)
+        for first in range(0, lengths.size, SENTENCES):
+            check()
+            some = slice(first, first + SENTENCES + 1)
+            grams(self._matrix, starts[some], gram_at[some], float(map.bias), row, products)
         self._sentences = (starts, prepared.y, weights, products, gram_at)
         self._lengths, self._present = lengths, np.flatnonzero(weights > 0.0)
         self._longest = int(lengths.max(initial=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bmrm.problem import Check, DualAscent, DualSteps, Risk, Scores, ability, interruptible
+from bmrm.problem import Check, DualAscent, DualSteps, Risk, Scores, ability, interruptible, unchecked
 from bmrm.risk.dual_ascent import RowAscents
 from bmrm.risk.dual_chains import MixtureRows
 from bmrm.risk.dual_chances import ChanceRows
@@ -27,8 +27,8 @@ def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: flo
     if kind is None:
         return None
 
-    def make(l1: float, l2: float, seed: int, shares: int) -> AscentRows:
-        return kind(map, prepared, mass, l1, l2, seed=seed, shares=shares)
+    def make(l1: float, l2: float, seed: int, shares: int, check: Check = unchecked) -> AscentRows:
+        return kind(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
 
     dim, grouped = map.dim + prepared.extra_dim, loss.decomposes == "groups"
     return RowAscents(map.rows, dim, mass, infimum, prepared.scores_per_row, make, grouped)

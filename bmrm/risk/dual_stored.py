@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, nnz_of
+from bmrm.data.matrix import Csr, Matrix, nnz_of, pieces
 from bmrm.kernels import dual_order
 from bmrm.kernels.dual_sweep import CURVE, DRIFT, SHIFT, TARGET, WEIGHT, WIDTH
 from bmrm.kernels.vectors import plain
-from bmrm.problem import Check, Vector
+from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products import products_of
 
@@ -58,10 +58,20 @@ class ShuffledRows:
     l1, l2 : of the regularizer.
     seed : of the order.
     shares : the number of ranks that sweep at once (Ma et al. 2015: sigma').
+    check : called now and then while the rows are copied.
     """
 
     def __init__(
-        self, map: DataMap, prepared: Any, mass: float, l1: float, l2: float, *, seed: int, shares: int = 1
+        self,
+        map: DataMap,
+        prepared: Any,
+        mass: float,
+        l1: float,
+        l2: float,
+        *,
+        seed: int,
+        shares: int = 1,
+        check: Check = unchecked,
     ) -> None:
         self.map, self.mass, self.shares = map, mass, shares
         self.threshold, self.scale = l1 / l2, 1.0 / (mass * l2)
@@ -69,7 +79,7 @@ class ShuffledRows:
         self._random = np.array([seed], np.uint64)
         self._places = np.arange(rows, dtype=np.uint32)
         dual_order.shuffle(self._places, self._random)
-        stored = stored_rows(map, self._places, keep_sparse=l1 == 0.0)
+        stored = stored_rows(map, self._places, keep_sparse=l1 == 0.0, check=check)
         self._way, self._matrix, self._shift = stored.way, stored.matrix, stored.shift
         self._arguments = prepared.arguments
         self._state = aligned(rows * WIDTH)
@@ -150,14 +160,14 @@ class Stored:
     along: Array | float
 
 
-def stored_rows(map: DataMap, order: NDArray[np.uint32], keep_sparse: bool) -> Stored:
+def stored_rows(map: DataMap, order: NDArray[np.uint32], keep_sparse: bool, check: Check = unchecked) -> Stored:
     """The rows in this order; a shift makes sparse rows dense unless they are to stay sparse."""
     columns, X, norms = map.columns, map.X, np.empty(map.rows)
     shift = columns.shift
     if shift is not None and columns.scale is not None:
         shift = shift * columns.scale
     if isinstance(X, Csr) and (shift is None or keep_sparse):
-        way, matrix = _sparse(X, columns.scale, order, norms)
+        way, matrix = _sparse(X, columns.scale, order, norms, check)
         if shift is None:
             return Stored(way, matrix, norms, None, 0.0)
         along = np.empty(map.rows)
@@ -165,24 +175,40 @@ def stored_rows(map: DataMap, order: NDArray[np.uint32], keep_sparse: bool) -> S
         products_of(X, 1).scores(0, map.rows, plain(scaled), 0.0, along)
         along = along[order]
         return Stored(way, matrix, np.maximum(norms - 2.0 * along + float(shift @ shift), 0.0), plain(shift), along)
-    dense = np.ascontiguousarray((X.to_dense() if isinstance(X, Csr) else X)[order])
-    if columns.scale is not None or shift is not None:
-        dense = np.multiply(dense, 1.0 if columns.scale is None else columns.scale, dtype=np.float64)
-        dense -= 0.0 if shift is None else shift
-    dual_order.squared_norms(dense, norms)
-    return Stored("dense", (dense,), norms, None, 0.0)
+    return Stored("dense", (_dense(X, columns.scale, shift, order, norms, check),), norms, None, 0.0)
 
 
-def _sparse(X: Csr, scale: Vector | None, order: NDArray[np.uint32], norms: Array) -> tuple[str, tuple[Any, ...]]:
+def _dense(
+    X: Matrix, scale: Vector | None, shift: Vector | None, order: NDArray[np.uint32], norms: Array, check: Check
+) -> NDArray[Any]:
+    moved = scale is not None or shift is not None
+    out = np.empty(X.shape, np.float64 if moved else X.dtype)
+    for some in pieces(len(out), out.size, check):
+        rows, part = order[some], out[some]
+        block = X.select(rows).to_dense() if isinstance(X, Csr) else X[rows]
+        np.multiply(block, 1.0 if scale is None else scale, out=part)
+        if shift is not None:
+            part -= shift
+        dual_order.squared_norms(part, norms[some])
+    return out
+
+
+def _sparse(
+    X: Csr, scale: Vector | None, order: NDArray[np.uint32], norms: Array, check: Check
+) -> tuple[str, tuple[Any, ...]]:
     indptr, indices = np.empty(X.rows + 1, np.int64), np.empty(X.nnz, np.uint32)
     old = X.indices.view(np.uint32)
+    indptr[0] = 0
+    parts = ((some, slice(some.start, some.stop + 1)) for some in pieces(X.rows, X.nnz, check))
     if X.values is None and scale is None:
-        dual_order.copy_rows_valueless(X.indptr, old, order, indptr, indices, norms)
+        for rows, ends in parts:
+            dual_order.copy_rows_valueless(X.indptr, old, order[rows], indptr[ends], indices, norms[rows])
         return "valueless", (indptr, indices)
-    source = np.broadcast_to(1.0, old.shape) if X.values is None else X.values
+    source = np.ascontiguousarray(np.broadcast_to(1.0, old.shape) if X.values is None else X.values)
     values = np.empty(X.nnz, source.dtype if scale is None else np.float64)
     factors = NOTHING if scale is None else plain(scale)
-    dual_order.copy_rows(X.indptr, old, np.ascontiguousarray(source), factors, order, indptr, indices, values, norms)
+    for rows, ends in parts:
+        dual_order.copy_rows(X.indptr, old, source, factors, order[rows], indptr[ends], indices, values, norms[rows])
     return "csr", (indptr, indices, values)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix, nnz_of
+from bmrm.data.matrix import Csr, Matrix, nnz_of, rows_of
 from bmrm.problem import Extent
 from bmrm.risk.columns import Columns
 from bmrm.risk.diagonal import diagonal
@@ -32,7 +32,7 @@ def _some(X: Matrix, count: int) -> Matrix:
     if rows <= count:
         return X
     chosen = np.arange(count) * (rows - 1) // (count - 1)
-    return X.select(chosen) if isinstance(X, Csr) else X[chosen]
+    return rows_of(X, chosen)
 
 
 def _overlap(X: Matrix, columns: Columns, bias: bool) -> float:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bmrm.problem import (
+    Check,
     CurvatureBound,
     DualSteps,
     Envelope,
@@ -34,6 +35,7 @@ from bmrm.problem import (
     Traffic,
     Vector,
     ability,
+    interruptible,
     magnitude_of,
     product_of,
 )
@@ -135,6 +137,9 @@ class _Drawn:
     """Samples of rows, each with an intercept of its own."""
 
     inner: RowSample
+
+    def interruptible(self, check: Check) -> _Drawn:
+        return _Drawn(interruptible(self.inner, check))
 
     @property
     def rows(self) -> int:

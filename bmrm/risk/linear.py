@@ -17,6 +17,7 @@ from bmrm.kernels.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
     Blocks,
+    Check,
     CurvatureBound,
     DualSteps,
     Extent,
@@ -252,8 +253,8 @@ def _row_sample(risk: LinearRisk) -> DrawnRows | None:
         return None
     columns, bias, threads = risk.rows_map.columns, risk.rows_map.bias, risk._workers.threads
 
-    def of(rows: NDArray[np.int64]) -> LinearRisk:
-        chosen = risk.data.select(rows)
+    def of(rows: NDArray[np.int64], check: Check) -> LinearRisk:
+        chosen = risk.data.select(rows, check)
         return LinearRisk(chosen, risk.loss, summary=risk.summary, bias=bias, columns=columns, threads=threads)
 
     return DrawnRows(risk.data.rows, of)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix
+from bmrm.data.matrix import Matrix, rows_of
 from bmrm.kernels.csr import active_rows
 from bmrm.kernels.vectors import plain
 from bmrm.kernels.workers import Workers
@@ -41,7 +41,7 @@ class ChosenParts:
     check: Check = unchecked
 
     def interruptible(self, check: Check) -> ChosenParts:
-        """The same, whose products look up now and then."""
+        """The same, whose copies and products look up now and then."""
         return replace(self, check=check)
 
     @property
@@ -52,7 +52,7 @@ class ChosenParts:
     def part(self, weights: Array) -> RowPart:
         """The rows of weight other than 0, copied."""
         rows = active_rows(plain(weights if weights.ndim == 1 else np.abs(weights).sum(axis=1)))
-        X = self.X.select(rows) if isinstance(self.X, Csr) else self.X[rows]
+        X = rows_of(self.X, rows, self.check)
         part = ChosenParts(X, self.bound.some(rows), self.map_of, self.mass, self.workers, self.check)
         phi = LossPhi(part.bound, self.mass, self.workers)
         return RowPart(self.map_of(X), phi, lambda scores: scores[rows], int(rows.size), part)

@@ -10,6 +10,7 @@ import numpy as np
 
 from bmrm.kernels.blas_threads import lapack_threads
 from bmrm.problem import (
+    Check,
     Elastic,
     Extent,
     HasCurvature,
@@ -20,6 +21,7 @@ from bmrm.problem import (
     Scores,
     Vector,
     ability,
+    interruptible,
     provides,
 )
 from bmrm.solvers.newton_system import Matrix
@@ -62,11 +64,11 @@ class Costs:
         return cls(full, 0.25 * (width + 1.0) / (FULL_SPEED if full else 1.0))
 
 
-def rows_for_blocks(risk: Risk, objective: Objective, seed: int) -> Scored | None:
+def rows_for_blocks(risk: Risk, objective: Objective, seed: int, check: Check) -> Scored | None:
     """The rows that the blocks of a Hessian are taken from, where these cost less than they save; else None.
 
     With several scores they are all; with one, where the Hessian itself would be dear, a sample of full rows: where
-    many features are absent from a row it would have too little of rare ones.
+    many features are absent from a row it would have too little of rare ones. Their Gram matrices call `check`.
     """
     phi, K = objective.phi, objective.phi.scores_per_row
     costs = Costs.of(risk, K)
@@ -79,9 +81,10 @@ def rows_for_blocks(risk: Risk, objective: Objective, seed: int) -> Scored | Non
     if offer is None or 2 * rows > offer.rows or not (costs.full and costs.passes > DEAR):
         return None
     try:
-        return ability(offer.sample(rows, seed), Scored)
+        found = ability(offer.sample(rows, seed), Scored)
     except InputError:  # one class only, or weights of 0
         return None
+    return None if found is None else Scored(interruptible(found.map, check), found.phi)
 
 
 def by_diagonal(objective: Objective, point: SmoothPoint) -> Preconditioner:

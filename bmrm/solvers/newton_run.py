@@ -51,7 +51,8 @@ class Run:
         free = profiled is not None and profiled.phi.separable
         part = profiled if free and profiled is not None else scored
         self.objective = Objective(part.map, part.phi, regularizer, free)
-        rows = rows_for_blocks(risk, self.objective, options.seed or 0) if options.hessian != "dense" else None
+        seed, check = options.seed or 0, monitor.budget.check
+        rows = rows_for_blocks(risk, self.objective, seed, check) if options.hessian != "dense" else None
         self.model = model_for(self.objective, self._hessian(rows), options.forcing, rows)
         self.certificate = Certificate(regularizer, risk.infimum)
 

@@ -183,7 +183,7 @@ def test_copies_of_rows(dtype):
     X = csr_array(table("csr", dtype))
     order = np.random.default_rng(8).permutation(ROWS).astype(np.uint32)
     positions, old = X.indptr.astype(np.int64), X.indices.astype(np.int32).view(np.uint32)
-    indptr, indices, norms = np.empty(ROWS + 1, np.int64), np.empty(X.nnz, np.uint32), np.empty(ROWS)
+    indptr, indices, norms = np.zeros(ROWS + 1, np.int64), np.empty(X.nnz, np.uint32), np.empty(ROWS)
     scale = np.linspace(0.5, 2.0, COLUMNS)
     values = np.empty(X.nnz)
     dual_order.copy_rows(positions, old, X.data, scale, order, indptr, indices, values, norms)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from bmrm.data import matrix
 from bmrm.data.dataset import Dataset
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import Csr, part_of
 from bmrm.losses import LOSSES
 from bmrm.problem import DualSteps, Scored, ability, interruptible
 from bmrm.regularizers.elastic_net import ElasticNet
@@ -13,8 +14,10 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk import dual_stored
 from bmrm.risk.columns import Columns
 from bmrm.risk.dual_balance import zero_of
+from bmrm.risk.dual_stored import stored_rows
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.linear_map import DataMap
 from bmrm.solvers.certificate import plane_bound
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 
@@ -258,3 +261,28 @@ def test_a_sweep_that_is_broken_off_leaves_a_dual_point(loss, free, after, monke
         np.testing.assert_allclose(ascent.weights, -a / L2_, atol=1e-12)
     if after == 40:
         assert bound((a, b)) > 0.5 * best.objective
+
+
+@pytest.mark.parametrize("way", ["dense", "csr", "valueless", "filled", "shifted"])
+def test_a_copy_in_pieces_is_the_copy_in_one_and_looks_at_the_clock(way, monkeypatch):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((50, 6)) * (rng.random((50, 6)) < 0.5)
+    if way == "valueless":
+        X = (X != 0.0).astype(float)
+    data = X if way == "dense" else Csr.from_scipy(csr_array(X))
+    data = data.without_unit_values() if way == "valueless" else data
+    columns = Columns(shift=np.arange(6.0)) if way in {"filled", "shifted"} else Columns()
+    order = rng.permutation(50).astype(np.uint32)
+    part, looks = DataMap(part_of(data, 3, 50), columns=columns), []
+    chosen = order[order < 47]
+    whole = stored_rows(part, chosen, way == "shifted")
+    monkeypatch.setattr(matrix, "COPIED", 30)
+    pieces = stored_rows(part, chosen, way == "shifted", lambda: looks.append(1))
+    assert len(looks) >= 3
+    assert pieces.way == whole.way
+    for one, other in zip((*pieces.matrix, pieces.norms), (*whole.matrix, whole.norms), strict=True):
+        np.testing.assert_array_equal(one, other)
+    expected = np.linalg.norm(X[3:][chosen] - (0.0 if columns.shift is None else columns.shift), axis=1)
+    np.testing.assert_allclose(pieces.norms, expected**2, rtol=1e-12)
+    some = matrix.rows_of(data, chosen, lambda: looks.append(1))
+    np.testing.assert_array_equal(some if way == "dense" else some.to_dense(), X[chosen])

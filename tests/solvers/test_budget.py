@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bmrm.data.dataset import Dataset
+from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, RowSample, Status, ability
 from bmrm.regularizers import REGULARIZERS
@@ -143,9 +144,11 @@ def test_overshoot_is_a_second_and_a_pass_at_most(large, loss, regularizer, monk
     for name in EVERY:
         solver = SOLVERS.make(name, {"tolerance": 1e-10, "time_limit": 0.5})
         try:
-            for limit in (1.5, 0.5):  # the first time kernels may be compiled, which no clock can stop
-                begin = time.process_time()
-                solution = dataclasses.replace(solver, time_limit=limit).minimize(risk, regularizer)
+            dataclasses.replace(solver, time_limit=1.5).minimize(risk, regularizer)
+            compiled = -1
+            while compiled < COMPILING.kernels:  # which no clock can stop: what ran then is run again
+                compiled, begin = COMPILING.kernels, time.process_time()
+                solution = solver.minimize(risk, regularizer)
                 spent = time.process_time() - begin
         except IncompatibleError:
             continue
