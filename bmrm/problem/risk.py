@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem.basics import Scores, Vector
+from bmrm.problem.basics import Scores, Vector, provides
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Interruptible(Protocol):
 
 def interruptible(offered: T, check: Check) -> T:
     """`offered`, whose long calls call `check` if they know how to."""
-    return offered.interruptible(check) if isinstance(offered, Interruptible) else offered
+    return offered.interruptible(check) if provides(offered, Interruptible) else offered
 
 
 def unchecked() -> None:

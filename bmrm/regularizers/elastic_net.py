@@ -83,8 +83,7 @@ class ElasticNet(Strength):
         It is +inf where that overflows.
         """
         excess = soft_threshold(v, self.l1)
-        with np.errstate(over="ignore"):
-            return 0.5 * float(excess @ excess) / self.l2
+        return 0.5 * float(np.vdot(excess, excess)) / self.l2
 
     def feasible(self, v: Vector) -> float:
         """1.0: the conjugate is finite everywhere."""

@@ -63,9 +63,8 @@ class L2(Strength):
         return l2_line(self.lam, w, step)
 
     def conjugate(self, v: Vector) -> float:
-        """||v||^2 / (2 lambda), the maximum over w of <v, w> - Omega(w); +inf where that overflows."""
-        with np.errstate(over="ignore"):
-            return 0.5 * float(v @ v) / self.lam
+        """||v||^2 / (2 lambda), the maximum over w of <v, w> - Omega(w); +inf, with no warning, where it overflows."""
+        return 0.5 * float(np.vdot(v, v)) / self.lam
 
     def feasible(self, v: Vector) -> float:
         """1.0: the conjugate is finite everywhere."""

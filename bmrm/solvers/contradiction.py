@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -117,7 +118,8 @@ class Consistency:
         self._last = here
         if not math.isfinite(value):
             return True
-        self._keep(here)
+        if self._foreign:
+            self._keep(here)
         fits = value >= self._risk.infimum or self._above_infimum(here)
         if before is None or not math.isfinite(before.value):
             return fits
@@ -204,9 +206,6 @@ class Consistency:
 
         Half-way from the point nearest to `w` to the farthest; downhill, where the infimum is part of the proof.
         """
-        rounding = self._risk.ability(Rounding)
-        if rounding is not None and not rounding.foreign:
-            return []
         if not self._kept:
             return []
         here = min(reversed(self._kept), key=lambda seen: dot(seen.w - w, seen.w - w))
@@ -247,6 +246,12 @@ class Consistency:
             return excess <= rounding
         self._blame(other.value + fresh, other.value, other.w, one.w, fresh, rounding)
         return False
+
+    @cached_property
+    def _foreign(self) -> bool:
+        """Whether the risk or its loss is a user's: the points of others are not kept, their laws are tested."""
+        rounding = self._risk.ability(Rounding)
+        return rounding is None or rounding.foreign
 
     def _keep(self, seen: Seen) -> None:
         """As many points as may be; every other leaves when they are too many, the first and the last stay."""

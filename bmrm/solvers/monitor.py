@@ -49,6 +49,9 @@ PATIENCE = 60
 
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
+NOTHING = Iteration(0, math.inf, -math.inf, 0.0, 0.0)
+"""What a run that goes on from no other one has behind it."""
+
 NAN = "the objective is nan; a risk must return finite values or +inf"
 EARLY_ENDS = Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED
 
@@ -189,12 +192,12 @@ class Monitor:
     @property
     def seconds(self) -> float:
         """Since the start of the run."""
-        return self.budget.seconds + (0.0 if self._before is None else self._before.seconds)
+        return self.budget.seconds + (self._before or NOTHING).seconds
 
     @property
     def passes(self) -> float:
         """Since the start of the run."""
-        return self.risk.count.passes + (0.0 if self._before is None else self._before.passes)
+        return self.risk.count.passes + (self._before or NOTHING).passes
 
     @contextmanager
     def iterating(self) -> Iterator[None]:
@@ -478,19 +481,18 @@ class Monitor:
         state: Callable[[], State] = self.state or dict
         if self.state is None and self.earlier is not None and (before := self.earlier.state_of(name)) is not None:
             state = lambda: before  # noqa: E731 (not taken up yet, but not lost either)
-        known = {"solver": np.array(name), PROVED: np.array(bound)}
-        return replace(self.history[-1], w=self.w, state=lambda: {**state(), **known})
+        return self.history[-1].told(self.w, lambda: {**state(), "solver": np.array(name), PROVED: np.array(bound)})
 
     def _line(self, iteration: int) -> Iteration:
         network = self.risk.network_seconds
-        before = self._before or Iteration(0, math.inf, -math.inf, 0.0, 0.0)
+        before, count = self._before or NOTHING, self.risk.count
         return Iteration(
             iteration=iteration,
             objective=self.objective,
             lower_bound=self._cut,
-            passes=self.passes,
-            seconds=self.seconds,
-            seconds_risk=max(0.0, self.risk.count.seconds - network) + before.seconds_risk,
+            passes=count.passes + before.passes,
+            seconds=self.budget.seconds + before.seconds,
+            seconds_risk=max(0.0, count.seconds - network) + before.seconds_risk,
             seconds_master=self.seconds_master + before.seconds_master,
             seconds_network=network + before.seconds_network,
         )

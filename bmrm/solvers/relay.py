@@ -155,7 +155,6 @@ class Relay:
     def _relay(self, before: Solution | None, pace: Pace) -> Callback:
         def relay(line: Iteration) -> bool:
             whole = line if before is None else _shifted(before, line)
-            whole = replace(whole, state=lambda: {PLAN: np.array(self.plan()), **(line.state() if line.state else {})})
             stop = self._outside(whole)
             if before is not None and whole.relative_gap <= self.options.tolerance:
                 self._together = True  # the two legs together have met what neither has alone, as far as they know
@@ -165,8 +164,9 @@ class Relay:
         return relay
 
     def _outside(self, line: Iteration) -> bool:
-        if self.callback is not None and self.callback(line):
-            self._stopped = True
+        if self.callback is not None:
+            state = line.state or dict
+            self._stopped |= bool(self.callback(line.told(line.w, lambda: {PLAN: np.array(self.plan()), **state()})))
         return self._stopped
 
     def _joined(self, before: Solution, leg: Solution) -> Solution:
