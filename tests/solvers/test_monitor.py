@@ -8,8 +8,11 @@ import time
 import numpy as np
 import pytest
 
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError, Scored, Status, Traffic, ability, relative_gap
 from bmrm.regularizers.l2 import L2
+from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.bundle import Bundle
 from bmrm.solvers.interrupt import Interrupt
 from bmrm.solvers.line_search_bundle import LineSearchBundle
@@ -80,9 +83,24 @@ def test_passes_are_counted():
     assert ability(metered, Traffic) is None
 
 
+def of_the_package(kind):
+    return LinearRisk(Dataset.from_arrays(*problems.data(kind)), LOSSES.make(kind))
+
+
 def test_a_line_search_costs_no_passes():
-    solution = LineSearchBundle(tolerance=1e-6).minimize(risk("hinge"), L2(1e-2))
-    assert solution.passes <= solution.iterations + 1.5 + 1.0  # a risk of one's own is tried at one more point
+    solution = LineSearchBundle(tolerance=1e-6).minimize(of_the_package("hinge"), L2(1e-2))
+    assert solution.converged
+    assert solution.passes <= solution.iterations + 1.5
+
+
+def test_a_risk_of_ones_own_costs_one_more_pass_before_it_is_called_converged():
+    """It is tried at a point where mistakes would show that the points so far do not tell of; not where it stops."""
+    for most in (10000, 5):
+        solver = LineSearchBundle(tolerance=1e-6, max_iterations=most)
+        ours, theirs = (solver.minimize(one, L2(1e-2)) for one in (of_the_package("hinge"), risk("hinge")))
+        assert theirs.iterations == ours.iterations
+        assert theirs.status is ours.status is (Status.CONVERGED if most > 5 else Status.ITERATION_LIMIT)
+        assert theirs.passes == ours.passes + (1.0 if most > 5 else 0.0)
 
 
 def test_nan_is_an_error():
