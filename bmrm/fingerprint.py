@@ -15,6 +15,8 @@ from bmrm.mpi.group import Group
 Facts = dict[str, Any]
 BITS, WORD = 32, 1 << 64
 """Digests are summed over ranks as floats, so in pieces of so many bits."""
+DATA = {"data": "training data", "validation": "validation data"}
+"""Facts that are of rows, and what these are called in messages."""
 
 
 def of_settings(settings: Mapping[str, Any]) -> Facts:
@@ -48,24 +50,30 @@ def _hex(number: int) -> str:
 
 
 def difference(there: Any, here: Facts) -> str | None:
-    """What differs between two problems in words, None where nothing does; a missing `data` counts as equal."""
+    """What differs between two problems in words, None where nothing does; missing data here count as equal."""
     if not isinstance(there, Mapping):
         return "what it is of is not said there"
-    settings = [one for name, value in here.items() if name != "data" for one in _unequal(name, there.get(name), value)]
+    names = [name for name in here if name not in DATA]
+    settings = [one for name in names for one in _unequal(name, there.get(name), here[name])]
     if settings:
         more = f", and {len(settings) - 3} more" if len(settings) > 3 else ""
         return "; ".join(settings[:3]) + more
     if "data" not in here:
         return None
-    ours, theirs = here["data"], there.get("data")
+    found = (_other_rows(what, there.get(name), here.get(name)) for name, what in DATA.items())
+    return next(filter(None, found), None)
+
+
+def _other_rows(what: str, theirs: Any, ours: Facts | None) -> str | None:
+    """How rows differ in words; those of training are never missing here."""
+    if ours is None:
+        return None if theirs is None else f"there are {what} there, none here"
     if not isinstance(theirs, Mapping):
-        return "what data it is of is not said there"
+        return f"what {what} it is of is not said there"
     for name in ("rows", "features"):
         if theirs.get(name) != ours[name]:
-            return f"the training data have {theirs.get(name)!s:.20} {name} there, {ours[name]} here"
-    return (
-        None if theirs.get("content") == ours["content"] else "the training data differ in features, labels or weights"
-    )
+            return f"the {what} have {theirs.get(name)!s:.20} {name} there, {ours[name]} here"
+    return None if theirs.get("content") == ours["content"] else f"the {what} differ in features, labels or weights"
 
 
 def _unequal(name: str, there: Any, here: Any) -> Iterator[str]:

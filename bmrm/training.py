@@ -126,6 +126,8 @@ def _train(
             few = loaded.train.part(0, min(FEW, loaded.train.rows))
             group.first_per_node(lambda: fingerprint.of_rows(few, Alone()))
         facts["data"] = fingerprint.of_rows(loaded.train, group)
+        if settings["search"] is not None and "validation" in loaded.parts:  # they decide
+            facts["validation"] = fingerprint.of_rows(loaded.parts["validation"], group)
     found = Beginning()
     with together(group):
         _look_into_folder(settings["output"], facts, group)

@@ -217,3 +217,28 @@ def test_ranks_find_the_same(folder):
     for one, two in zip(found[0]["table"], found[1]["table"], strict=True):
         assert two["f_beta"] == pytest.approx(one["f_beta"], abs=0.02)
         assert two["objective"] == pytest.approx(one["objective"], rel=1e-5)
+
+
+def test_other_validation_data_are_another_problem(folder, monkeypatch, capsys):
+    """They decide which model is kept; without a search they are only measured."""
+    monkeypatch.chdir(folder)
+    data = {"train": "train.svm", "validation": "validation.svm", "bias": "none"}
+    path, lines = config(folder, data=data), (folder / "validation.svm").read_text().splitlines(keepends=True)
+    assert main([path, "--quiet"]) == 0
+    assert main([path, "--quiet"]) == 0
+    (folder / "validation.svm").write_text("".join(lines[:-1]))
+    for words in ([], ["--resume"]):
+        assert main([path, "--quiet", *words]) == 2
+        assert "the validation data have 150 rows there, 149 here" in capsys.readouterr().err
+    assert main([path, "--quiet", "--overwrite"]) == 0
+    (folder / "validation.svm").write_text(
+        "".join([*lines[:-2], lines[-2].replace(":0.", ":1.").replace(":-0.", ":1.")])
+    )
+    assert main([path, "--quiet"]) == 2
+    assert "the validation data differ in features, labels or weights" in capsys.readouterr().err
+    assert main([config(folder, data=data | {"validation": None}), "--quiet"]) == 2
+    assert "there are validation data there, none here" in capsys.readouterr().err
+    plain = config(folder, data=data, search=None, loss="hinge", output={"directory": "plain"})
+    assert main([plain, "--quiet"]) == 0
+    (folder / "validation.svm").write_text("".join(lines))
+    assert main([plain, "--quiet"]) == 0
