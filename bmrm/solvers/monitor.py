@@ -1,4 +1,4 @@
-"""The loop's bookkeeping, written once: best point, bound, limits, callback, history, Ctrl-C, stalling."""
+"""The loop's bookkeeping, written once: limits, callback, history, Ctrl-C, stalling; best point and bound: `Best`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from types import TracebackType
 from typing import Any, ClassVar
 
@@ -14,30 +14,23 @@ import numpy as np
 
 from bmrm.kernels.compiling import COMPILING
 from bmrm.problem import (
-    BmrmError,
     Callback,
     InputError,
     Iteration,
-    Profiled,
     Regularizer,
     Risk,
     SavedPlanes,
-    Scored,
     Solution,
     Start,
     State,
     Status,
     Vector,
     ability,
-    attained_by,
-    relative_gap,
 )
 from bmrm.registry import check_parameters, parameter
+from bmrm.solvers.best import ROUNDING, Best
 from bmrm.solvers.budget import Budget
-from bmrm.solvers.certificate import Certificate, SinglePlane
-from bmrm.solvers.contradiction import Consistency, Contradiction, Planes, Proof
 from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.rounding import cautious
 
 COMPLETE = Status.CONVERGED, Status.STALLED
 """Ends to which the bound belongs, that of a limit being the bound of the moment."""
@@ -47,12 +40,9 @@ PROVED = "proved"
 PATIENCE = 60
 """Iterations in which neither bound nor objective moves beyond rounding before a run counts as stalled."""
 
-ROUNDING = 4 * float(np.finfo(np.float64).eps)
-
 NOTHING = Iteration(0, math.inf, -math.inf, 0.0, 0.0)
 """What a run that goes on from no other one has behind it."""
 
-NAN = "the objective is nan; a risk must return finite values or +inf"
 EARLY_ENDS = Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED
 
 UNDONE = 8
@@ -86,7 +76,8 @@ class IterativeSolver:
         """The bookkeeping of one run, to be used as a context manager."""
         budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
         w = starting_point(risk, start)
-        return Monitor(self, MeteredRisk(risk, budget), regularizer, w, callback, budget, earlier)
+        metered = MeteredRisk(risk, budget)
+        return Monitor(metered, regularizer, w, options=self, callback=callback, budget=budget, earlier=earlier)
 
 
 def starting_point(risk: Risk, start: Vector | Start | None) -> Vector:
@@ -104,29 +95,21 @@ def starting_point(risk: Risk, start: Vector | Start | None) -> Vector:
 
 
 @dataclass
-class Monitor:
+class Monitor(Best):
     """What changes during a run. `record` is called once an iteration and says whether to stop."""
 
+    _: KW_ONLY
     options: IterativeSolver
-    risk: MeteredRisk
-    regularizer: Regularizer
-    start: Vector
     callback: Callback | None
     budget: Budget
     earlier: Start | None = None
     """Where another run on the same problem was, that this one goes on from."""
-    w: Vector = field(init=False)
-    objective: float = math.inf
-    proof: Proof = field(default_factory=Proof)
     status: Status | None = None
     history: list[Iteration] = field(default_factory=list)
     seconds_master: float = 0.0
     patience: int = PATIENCE
     untried: Vector | None = None
     """A point that is presumably good, but not evaluated yet; taken into account where a run ends before it is."""
-    confirm: Callable[[], None] | None = None
-    """Of a solver whose bounds rest on what is carried along (`raise_bound(fresh=False)`): raises the bound by what
-    its present state proves, all parts of it computed anew."""
     refreshed: bool = False
     """Whether the last `record` or `stall` has found other values than it was told. The run goes on from `w`, and a
     solver that carries something along, such as scores, must form it anew."""
@@ -136,29 +119,12 @@ class Monitor:
     """What the solver needs to go on from here, besides the best point; see `Start`."""
     _idle: int = 0
     _undone: int = 0
-    _fresh: bool = False
-    """Whether `objective` was evaluated at `w` itself."""
-    _sure: tuple[float, Vector] = field(init=False)
-    """The best of the points where J was."""
-    _proved: Proof = field(init=False)
-    """The best bound of which all was computed anew."""
     _before: Iteration | None = None
-    _own: float = -math.inf
     _own_before: float = -math.inf
-    """The best bound of this run alone, now and an iteration ago."""
-    _searched: bool = False
-    """Whether values of R end a search for constants, which leaves a little below what is attained."""
-    _consistency: Consistency = field(init=False)
+    """The best bound of this run alone an iteration ago."""
 
     def __post_init__(self) -> None:
-        self.w = self.start
-        if math.isfinite(self.risk.infimum):
-            # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
-            self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
-        self._sure, self._proved = (math.inf, self.start), self.proof
-        profiled = self.risk.ability(Profiled)
-        self._searched = profiled is not None and profiled.phi.scores_per_row > 1
-        self._consistency = Consistency(self.risk, self.regularizer)
+        super().__post_init__()
         if self.earlier is not None:
             self.raise_bound(self.earlier.lower_bound, 4.0 * abs(self.earlier.lower_bound))
             self.history = list(self.earlier.history)
@@ -173,21 +139,6 @@ class Monitor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.budget.__exit__()
-
-    @property
-    def relative_gap(self) -> float:
-        """Of the best point and the best bound so far; inf once they contradict one another."""
-        return relative_gap(self.objective, self._cut)
-
-    @property
-    def lower_bound(self) -> float:
-        """The best bound so far, raw: rounding may have put it above the objective."""
-        return self.proof.bound
-
-    @property
-    def contradiction(self) -> Contradiction | None:
-        """The first that was found: the run is to end, with NOT_CONVEX."""
-        return self._consistency.found
 
     @property
     def seconds(self) -> float:
@@ -219,74 +170,6 @@ class Monitor:
         finally:
             self.seconds_master += time.perf_counter() - begin - (COMPILING.seconds - compiling)
 
-    def improve(self, w: Vector, objective: float, *, fresh: bool = False) -> bool:
-        """Keep `w` if it is better than the best point; True if so.
-
-        Parameters
-        ----------
-        fresh : whether the objective was evaluated at `w` itself: not by scores that were carried along, nor at some
-            value of a free intercept. Otherwise that is done before a run ends with this point.
-        """
-        if math.isnan(objective):
-            raise BmrmError(NAN)
-        fresh = fresh and not self._searched
-        if fresh and objective < self._sure[0]:
-            self._sure = objective, w
-        if objective < self.objective:
-            self.w, self.objective, self._fresh = w, objective, fresh
-            self._compare()
-            return True
-        return False
-
-    def raise_bound(
-        self,
-        lower_bound: float,
-        size: float = 0.0,
-        reach: float = 0.0,
-        planes: Planes | None = None,
-        floor: float = 0.0,
-        *,
-        fresh: bool = True,
-    ) -> None:
-        """Take a lower bound into account; above the objective by more than rounding explains, it ends the run.
-
-        Parameters
-        ----------
-        size : the absolute values of what was added to make it; what they lose by cancelling is taken off.
-        reach, planes, floor : as of `Proof`.
-        fresh : whether all that it rests on was computed for it, and nothing kept up to date by differences; if not,
-            `confirm` is called before a run ends with it.
-        """
-        proof = Proof(cautious(lower_bound, size), size, reach, planes, floor)
-        self._own = max(self._own, proof.bound)
-        if fresh and proof.bound > self._proved.bound:
-            self._proved = proof
-        if proof.bound > self.proof.bound:
-            self.proof = proof
-            self._compare()
-
-    def take_plane(
-        self, certificate: Certificate, w: Vector, value: float, a: Vector, offset: float | None = None
-    ) -> None:
-        """Raise the bound by what R(w), the subgradient `a` there and the planes before prove.
-
-        A plane that contradicts what was seen is left out, and ends the run unless rounding explains it.
-
-        Parameters
-        ----------
-        offset : of the plane R(v) >= <a, v> + offset, where it is known better than by value - <a, w>.
-        """
-        if math.isfinite(value) and self.fits(w, value, a) and certificate.holds(self._consistency, w, value, a):
-            certificate.take(w, value, a, offset)
-            self.raise_bound(*certificate.proof)
-
-    def fits(self, w: Vector, value: float, a: Vector, height: float | None = None) -> bool:
-        """Whether R(w) and the subgradient there contradict neither the infimum nor the last point that was told.
-
-        `height` is that of the plane with slope `a`, where it is not the value.
-        """
-        return self._consistency.holds(w, value, a, height)
-
     def record(self, *, iteration: int | None = None) -> bool:
         """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why.
 
@@ -313,7 +196,7 @@ class Monitor:
         `refreshed`.
         """
         checked = self.budget.rest()
-        others = self._verify()
+        others = self._checked()
         self.refreshed = False
         if not math.isfinite(self.objective):
             self.status = Status.NON_FINITE
@@ -344,13 +227,13 @@ class Monitor:
         self, solver: str, planes: SavedPlanes | None = None, details: Mapping[str, Any] | None = None
     ) -> Solution:
         """The result, verified; the last line of the history is brought up to date."""
-        self._verify()
+        self._checked()
         met = self.relative_gap <= self.options.tolerance
         if met and self.status in EARLY_ENDS:
             self.status = Status.CONVERGED
         elif self.status is Status.CONVERGED and not met:
             self.status = Status.STALLED
-        self._conclude()
+        self._conclude(self.status in COMPLETE)
         found = self.contradiction
         self._revise()
         iterations = self.history[-1].iteration if self.history else 0
@@ -369,69 +252,11 @@ class Monitor:
             message="" if found is None else found.message,
         )
 
-    @property
-    def _cut(self) -> float:
-        """The bound, cut to the objective where rounding explains that it is above."""
-        return self.lower_bound if self.contradiction is not None else min(self.lower_bound, self.objective)
-
-    def _conclude(self) -> None:
-        """Whether anything that was seen contradicts the proof, before it is given."""
-        self._consistency.compare()
-        if self.status in COMPLETE and self.contradiction is None:
-            for seen in self._consistency.other_points(self.w, self.proof):
-                objective = seen.value + self.regularizer.value(seen.w)
-                self._consistency.bound_holds(self.proof, seen.w, objective)
-        self._compare()
-
-    def _compare(self) -> None:
-        """Bound and objective: they may contradict one another, where neither was carried along."""
-        carried = self.confirm is not None and self.proof.bound > self._proved.bound
-        if carried and self._consistency.doubts(self.proof, self.objective):
-            self.confirm()  # type: ignore[misc]
-            self.proof = self._proved
-        if self.proof.bound > self.objective and self.contradiction is None:
-            objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
-            if objective != self.objective:
-                self._evaluated(objective)
-
-    def _verify(self) -> bool:
-        """Evaluate the best point from its weights, and the bound anew, where that is not done; whether they changed.
-
-        By more than rounding, that is.
-        """
-        if self.contradiction is not None or not math.isfinite(self.objective):
-            return False
-        before = self.objective, self.lower_bound
-        if self.proof.bound > self._proved.bound:
-            if self.confirm is not None:
-                self.confirm()
-            self.proof = self._proved
-        if not self._fresh:
-            self._evaluated(self._value(self.w))
+    def _checked(self) -> bool:
+        """Verify point and bound, and with them the history; whether they changed by more than rounding."""
+        others = self._verify()
         self._revise()
-        scale = ROUNDING * abs(before[0])
-        return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))
-
-    def _value(self, w: Vector) -> float:
-        """J(w); half a pass where there are scores."""
-        scored, profiled = self.risk.ability(Scored), self.risk.ability(Profiled)
-        b = None if profiled is None else profiled.settled.of(w, self.objective)
-        if profiled is not None and b is not None:
-            value = profiled.phi.value_and_slope(profiled.map.scores(w) + profiled.phi.constant(b))[0]
-            profiled.settled.note(w, b, value + self.regularizer.value(w))
-        elif scored is None:
-            value = self.risk.value_and_subgradient(w)[0]
-        else:
-            value = attained_by(scored.phi, scored.map.scores(w))
-        objective = value + self.regularizer.value(w)
-        if math.isnan(objective):
-            raise BmrmError(NAN)
-        return objective
-
-    def _evaluated(self, objective: float) -> None:
-        """Take for J(w) what it was found to be; a point that is better for sure takes its place."""
-        self._sure = min((objective, self.w), self._sure, key=lambda pair: pair[0])
-        (self.objective, self.w), self._fresh = self._sure, True
+        return others
 
     def _revise(self) -> None:
         """Bring the last line of the history up to date; and let none before it claim more than has proved true."""
@@ -446,7 +271,7 @@ class Monitor:
 
     def _confirm_end(self, stop: bool) -> None:
         """Set `status` anew after all was verified."""
-        others = self._verify()
+        others = self._checked()
         self.status = self._judge(stop)
         if self.status is None or (self.status is Status.STALLED and others):
             self.status = Status.STALLED
@@ -465,15 +290,6 @@ class Monitor:
         self.status = status if math.isfinite(self.objective) else Status.NON_FINITE
         if not self.history:
             self.history.append(self._line(0))
-
-    def _look_at(self, w: Vector) -> bool:
-        """J at w and what its plane proves; whether it is better than the best point."""
-        profiled = self.risk.ability(Profiled)
-        if profiled is not None and profiled.settled.of(w) is not None:  # to minimise over constants may take long
-            return self.improve(w, self._value(w), fresh=True)
-        value, a = self.risk.value_and_subgradient(w)
-        self.take_plane(SinglePlane(self.regularizer, self.risk.infimum), w, value, a)
-        return self.improve(w, value + self.regularizer.value(w), fresh=True)
 
     def _told(self) -> Iteration:
         """The last line, as callbacks get it."""

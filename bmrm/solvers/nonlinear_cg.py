@@ -22,9 +22,10 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
+from bmrm.solvers.best import ROUNDING
 from bmrm.solvers.certificate import Certificate
 from bmrm.solvers.line_search import total
-from bmrm.solvers.monitor import ROUNDING, IterativeSolver, Monitor
+from bmrm.solvers.monitor import IterativeSolver, Monitor
 from bmrm.solvers.points import Point, ScoredPoint
 from bmrm.solvers.secant import secant_search
 from bmrm.solvers.truncated_cg import relative_change

@@ -12,9 +12,10 @@ import numpy as np
 from bmrm.kernels.lines import absolute_line
 from bmrm.kernels.vectors import dot
 from bmrm.problem import Scores, Solution, Vector
+from bmrm.solvers.best import ROUNDING
 from bmrm.solvers.certificate import Certificate
 from bmrm.solvers.line_search import Along, minimize_along, total
-from bmrm.solvers.monitor import ROUNDING, Monitor
+from bmrm.solvers.monitor import Monitor
 from bmrm.solvers.row_scores import RowScores, Settled
 from bmrm.solvers.safe_zeros import SafeZeros
 from bmrm.solvers.working_set import Columns, violation

@@ -18,9 +18,9 @@ from bmrm.problem import (
     Scores,
     provides,
 )
+from bmrm.solvers.best import ROUNDING
 from bmrm.solvers.line_search import Along
 from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.monitor import ROUNDING
 
 ROUNDS = 200
 """Steps at most to the best constant: far more than bisection to the last bit needs."""

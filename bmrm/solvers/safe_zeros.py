@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import CurvatureBound, Vector
+from bmrm.solvers.best import ROUNDING
 from bmrm.solvers.certificate import Certificate
-from bmrm.solvers.monitor import ROUNDING, Monitor
+from bmrm.solvers.monitor import Monitor
 from bmrm.solvers.row_scores import RowScores
 
 NEAR = 0.1

@@ -22,7 +22,8 @@ from bmrm.problem import (
     Vector,
     provides,
 )
-from bmrm.solvers.monitor import ROUNDING, Monitor
+from bmrm.solvers.best import ROUNDING
+from bmrm.solvers.monitor import Monitor
 from bmrm.solvers.multipliers import Model, Multipliers
 from bmrm.solvers.row_start import Start, start_from_sample
 

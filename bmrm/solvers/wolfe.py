@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from bmrm.solvers.best import ROUNDING
 from bmrm.solvers.line_search import LARGEST_STEP, Along, Trial
-from bmrm.solvers.monitor import ROUNDING
 
 FALL = 1e-4
 """The least mean slope up to a step, as a share of the first one."""
