@@ -182,23 +182,29 @@ def _elsewhere(model: Model) -> str:
     return f"the model is in {path}"
 
 
-def draw_run(directory: Path, model: Model, summary: Mapping[str, Any], tolerance: float | None, title: str) -> None:
-    """Add convergence.png to the files of a run.
+def draw_run(
+    directory: Path,
+    summary: Mapping[str, Any],
+    tolerance: float | None,
+    title: str,
+    history: Sequence[Iteration] | None = None,
+) -> None:
+    """Add convergence.png to the files of a run; without its history that of history.csv is drawn.
 
     Raises
     ------
     OutputError
         When it cannot be drawn or written; a picture is not worth more than a sentence.
     """
-    assert model.solution is not None
     gap = summary["relative_gap"]
     caption = f"{title}: {summary['status']}" + ("" if gap is None else f", relative gap {gap:.1e}")
-    history = model.solution.history
 
     def draw(stream: IO[bytes]) -> None:
         from bmrm.plots import convergence, save_convergence
+        from bmrm.report import history_of
 
-        save_convergence(convergence(history, title=caption, tolerance=tolerance), stream)
+        lines = history_of((directory / HISTORY).read_text()) if history is None else history
+        save_convergence(convergence(lines, title=caption, tolerance=tolerance), stream)
 
     try:
         write_file(directory, PICTURE, draw)

@@ -13,7 +13,7 @@ from typing import Any
 from rich.table import Table
 
 from bmrm.phases import in_words
-from bmrm.problem import Solution
+from bmrm.problem import Iteration, Solution
 
 HISTORY_COLUMNS = (
     "iteration",
@@ -48,6 +48,20 @@ def history_csv(solution: Solution) -> str:
         values = (getattr(line, name) for name in HISTORY_COLUMNS)
         writer.writerow(["" if not math.isfinite(value) else repr(value) for value in values])
     return text.getvalue()
+
+
+def history_of(text: str) -> list[Iteration]:
+    """The lines of a history.csv; ValueError where it is none."""
+    rows = csv.DictReader(io.StringIO(text))
+    return [
+        Iteration(
+            int(row["iteration"]),
+            float(row["objective"] or math.inf),
+            float(row["lower_bound"] or -math.inf),
+            *(float(row[name]) for name in HISTORY_COLUMNS[5:]),
+        )
+        for row in rows
+    ]
 
 
 def summarize(

@@ -136,7 +136,7 @@ def _train(
             if found.words and not quiet:
                 print(f"bmrm: {found.words}", file=sys.stderr)
     if group.broadcast(found.finished is not None):
-        return None if found.finished is None else (_finished(found.finished, settings), "", None)
+        return None if found.finished is None else (_finished(found.finished, settings, phases), "", None)
     if fit is fit_once:
         fit = partial(fit_once, start=found.start, facts=facts)
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
@@ -175,8 +175,25 @@ def _seconds(start: From) -> float:
     return start.history[-1].seconds if isinstance(start, Start) and start.history else 0.0
 
 
-def _finished(summary: Mapping[str, Any], settings: Mapping[str, Any]) -> Outcome:
-    return Outcome(Status.CONVERGED, summary, Path(settings["output"]["directory"]))
+def _finished(summary: Mapping[str, Any], settings: Mapping[str, Any], phases: Phases) -> Outcome:
+    """The outcome of a run that has ended before; its picture is drawn where the run was killed before it was."""
+    from bmrm.artifacts import draw_run
+    from bmrm.run_folder import HISTORY, PICTURE, present
+
+    directory, complaints = Path(settings["output"]["directory"]), []
+    if present(directory, (HISTORY, PICTURE)) == [HISTORY]:
+        try:
+            with phases("draw"):
+                draw_run(directory, summary, settings["solver"].get("tolerance"), _title(settings))
+        except OutputError as error:
+            complaints.append(str(error))
+    return Outcome(Status.CONVERGED, summary, directory, complaints=complaints)
+
+
+def _title(settings: Mapping[str, Any], loss: str = "") -> str:
+    """What a run is of."""
+    loss = loss or settings["loss"]["name"]
+    return f"{loss} + {settings['regularizer']['name']} on {', '.join(settings['data']['train'])}"
 
 
 def _look_into_folder(output: Mapping[str, Any], facts: fingerprint.Facts, group: Group, opening: bool = False) -> None:
@@ -222,8 +239,7 @@ def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], p
 
     assert model.solution is not None
     status, directory = model.solution.status, Path(settings["output"]["directory"])
-    trained = getattr(model.loss, "name", "") or settings["loss"]["name"]
-    title = f"{trained} + {settings['regularizer']['name']} on {', '.join(settings['data']['train'])}"
+    title = _title(settings, getattr(model.loss, "name", ""))
     if status is Status.NON_FINITE:
         return Outcome(status, summary, directory), title, "no files: there is no usable point"
     try:
@@ -236,7 +252,7 @@ def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], p
         where += ", but no model: there is no usable point"
     try:
         with phases("draw"):
-            draw_run(directory, model, summary, settings["solver"].get("tolerance"), title)
+            draw_run(directory, summary, settings["solver"].get("tolerance"), title, model.solution.history)
     except OutputError as error:
         complaints.append(str(error))
     summary["seconds"] = phases.seconds()

@@ -16,6 +16,7 @@ import yaml
 
 import bmrm
 from bmrm.checkpoint import read_start
+from bmrm.phases import SOLVING
 from bmrm.problem import InputError
 from bmrm.run import main
 from tests.test_run import MPIRUN
@@ -73,7 +74,7 @@ def ended(child, seconds):
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
             return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
+        time.sleep(min(0.002, seconds))
     return None
 
 
@@ -98,7 +99,7 @@ def killed_until_it_ends(kills, most, seed, lost, *words):
         before_any = dice.random() < 0.2
         status, wait = None, dice.uniform(0.0, most)
         while status is None and not before_any and age_of_checkpoint(begin) is None:
-            status = ended(child, 0.02)
+            status = ended(child, 0.002)
         if status is None:
             status = ended(child, wait if kills else 600.0)
         if status is not None:
@@ -134,22 +135,32 @@ def check_like_uninterrupted(whole):
     assert values["problem"] == whole["problem"]
 
 
+def pace(*words):
+    """The summary of a run that nobody disturbs; with how it is said how often to save, and how long a life lasts.
+
+    In shares of that run, so that a fast machine meets as many kills in it as a slow one.
+    """
+    assert train(*words, "--set", "output.directory=whole") == 0
+    whole = summary("whole")
+    solving = sum(whole["seconds"][part] for part in SOLVING)
+    every, most = min(0.05, solving / 30), min(0.3, solving / 6)
+    return whole, (*words, "--set", f"output.checkpoint_every={every:.2g}"), most
+
+
 LIVES = [("bundle", 5)]
 MORE = {"bundle": 25, "line_search_bundle": 10, "dual_coordinate": 10, "auto": 5}
-# Fifty kills need a machine whose speed fits the lives: by hand, with BMRM_KILLS=1; CI has the five above.
-BY_HAND = pytest.mark.skipif("BMRM_KILLS" not in os.environ, reason="fifty kills are asked for by BMRM_KILLS=1")
-LIVES += [pytest.param(name, kills, marks=[pytest.mark.slow, BY_HAND]) for name, kills in MORE.items()]
+LIVES += [pytest.param(name, kills, marks=pytest.mark.slow) for name, kills in MORE.items()]
 
 
 @pytest.mark.parametrize(("solver", "kills"), LIVES)
 def test_a_run_killed_again_and_again_is_certified_like_one_that_was_not(job, solver, kills):
-    words = ("--set", f"solver.name={solver}", "--set", "output.checkpoint_every=0.05")
-    assert train(*words, "--set", "output.directory=whole") == 0
-    whole, ends, lost = summary("whole"), 0, []
-    for status in killed_until_it_ends(kills, 0.3, 7, lost, *words):
+    whole, words, most = pace("--set", f"solver.name={solver}")
+    ends, lost = 0, []
+    for status in killed_until_it_ends(kills, most, 7, lost, *words):
         assert status == 0
         check_like_uninterrupted(whole)
         ends += 1
+    assert lost
     assert max(lost) < 5.0  # an iteration and the writing, on a busy machine
     print(f"{solver}: {kills} kills in {ends} runs, {len(lost)} after a checkpoint; lost at most {max(lost):.2f} s")
 
@@ -157,15 +168,14 @@ def test_a_run_killed_again_and_again_is_certified_like_one_that_was_not(job, so
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_killed_on_three_ranks_and_resumed_on_three_and_on_one(job):
-    words = ("--set", "output.checkpoint_every=0.05")
-    assert train(*words, "--set", "output.directory=whole") == 0
+    whole, words, most = pace()
     dice = random.Random(3)
     for _ in range(8):
         begin, process = time.time(), launched(*words)
         deadline = time.monotonic() + 120.0
         while process.poll() is None and age_of_checkpoint(begin) is None and time.monotonic() < deadline:
             time.sleep(0.02)
-        time.sleep(dice.uniform(0.0, 0.3))
+        time.sleep(dice.uniform(0.0, most))
         if process.poll() is not None:
             break
         os.killpg(process.pid, signal.SIGKILL)  # mpirun, its proxy and the ranks
@@ -174,7 +184,20 @@ def test_killed_on_three_ranks_and_resumed_on_three_and_on_one(job):
         assert read_start(Path("out/checkpoint.npz")).start.history
         process = launched(*words)
         assert process.wait(timeout=600) == 0
-    check_like_uninterrupted(summary("whole"))
+    check_like_uninterrupted(whole)
+
+
+def test_a_run_killed_while_it_draws_gets_its_picture_when_resumed(job, capsys):
+    assert train("--set", "solver.tolerance=1e-2") == 0
+    before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    Path("out/convergence.png").unlink()
+    assert train("--set", "solver.tolerance=1e-2", "--resume") == 0
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+    Path("out/convergence.png").unlink()
+    Path("out/history.csv").write_text("of another kind\n1\n")
+    capsys.readouterr()
+    assert train("--set", "solver.tolerance=1e-2", "--resume") == 0
+    assert "out/convergence.png: cannot be drawn" in capsys.readouterr().err
 
 
 @pytest.mark.mpi
