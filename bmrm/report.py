@@ -51,16 +51,20 @@ def history_csv(solution: Solution) -> str:
 
 
 def history_of(text: str) -> list[Iteration]:
-    """The lines of a history.csv; ValueError where it is none."""
-    rows = csv.DictReader(io.StringIO(text))
+    """The lines of a history.csv, without the parts of their seconds; KeyError or ValueError where it is none."""
+
+    def number(text: str, absent: float) -> float:
+        return float(text) if text else absent
+
     return [
         Iteration(
             int(row["iteration"]),
-            float(row["objective"] or math.inf),
-            float(row["lower_bound"] or -math.inf),
-            *(float(row[name]) for name in HISTORY_COLUMNS[5:]),
+            number(row["objective"], math.inf),
+            number(row["lower_bound"], -math.inf),
+            float(row["passes"]),
+            float(row["seconds"]),
         )
-        for row in rows
+        for row in csv.DictReader(io.StringIO(text))
     ]
 
 
