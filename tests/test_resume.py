@@ -201,10 +201,12 @@ def test_a_run_killed_while_it_draws_gets_its_picture_when_resumed(job, capsys):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("solver", ["bundle", "dual_coordinate"])
-def test_what_one_process_has_begun_three_ranks_finish(job, solver):
+@pytest.mark.parametrize(
+    ("solver", "bias"), [("bundle", "regularized"), ("dual_coordinate", "regularized"), ("dual_coordinate", "free")]
+)
+def test_what_one_process_has_begun_three_ranks_finish(job, solver, bias):
     # over ranks dual ascent takes many sweeps at small lambda, resumed or not
-    words = ("--set", f"solver.name={solver}", "--set", "regularizer.lambda=1e-3")
+    words = ("--set", f"solver.name={solver}", "--set", "regularizer.lambda=1e-3", "--set", f"data.bias={bias}")
     assert train(*words, "--set", "output.directory=whole") == 0
     half = summary("whole")["iterations"] // 2
     assert train(*words, "--set", f"solver.max_iterations={half}") == 3

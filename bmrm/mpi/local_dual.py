@@ -72,5 +72,7 @@ def sums(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
 
 
 def slope(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
-    """Keep the slopes."""
-    local.store[int(arguments[1])] = _rows(local, arguments[0]).slope()
+    """Keep the slopes, or the scores that belong to them."""
+    number, new, scores = arguments
+    rows = _rows(local, number)
+    local.store[int(new)] = rows.scores() if scores else rows.slope()

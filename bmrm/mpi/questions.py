@@ -49,7 +49,7 @@ class Operation(IntEnum):
     DUAL_TOTALS = 29  # rows, share, then the shifts
     DUAL_SETTLE = 30  # rows, shift, share
     DUAL_SUMS = 31  # rows
-    DUAL_SLOPE = 32  # rows, new
+    DUAL_SLOPE = 32  # rows, new, 1 for the scores instead
     ACTIVE = 33  # weights
     GRAM_BLOCKS = 34  # weights, the least that count
     PRODUCT = 35  # slope, scores

@@ -63,9 +63,16 @@ class RemoteAscentRows:
 
     def slope(self) -> RemoteScores:
         """As of `AscentRows`."""
-        scores, number = self._risk.new()
-        self._ask(Operation.DUAL_SLOPE, number)
-        return scores
+        return self._kept(scores=False)
+
+    def scores(self) -> RemoteScores:
+        """As of `AscentRows`."""
+        return self._kept(scores=True)
+
+    def _kept(self, *, scores: bool) -> RemoteScores:
+        kept, number = self._risk.new()
+        self._ask(Operation.DUAL_SLOPE, number, float(scores))
+        return kept
 
     def _ask(self, operation: Operation, *arguments: float, sent: Vector | None = None) -> Any:
         return self._risk.ask(operation, self._slot.number, *arguments, sent=sent)

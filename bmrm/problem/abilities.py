@@ -346,6 +346,19 @@ class DualAscent(Protocol):
         """The present b of the free intercept, (scores per row,); zeros without."""
         ...
 
+    def scores(self) -> Scores | None:
+        """With a free intercept scores at which the rows have the slopes s, for `near` of another ascent; else None."""
+        ...
+
+    @property
+    def balance(self) -> Vector:
+        """With a free intercept where it is and how it moves: for `resume` of another ascent; else empty."""
+        ...
+
+    def resume(self, balance: Vector) -> None:
+        """Move the free intercept from there on; this one has begun with that one's slopes and scores."""
+        ...
+
 
 @dataclass(frozen=True)
 class DualSweep:

@@ -178,6 +178,21 @@ class Ascent:
         """As of `DualAscent`."""
         return np.array(self._constant)
 
+    def scores(self) -> Scores | None:
+        """As of `DualAscent`."""
+        return self._rows.scores() if self._intercept else None
+
+    @property
+    def balance(self) -> Vector:
+        """As of `DualAscent`: the spring, then the constant."""
+        return np.append(self._spring, self._constant) if self._intercept else np.empty(0)
+
+    def resume(self, balance: Vector) -> None:
+        """As of `DualAscent`; what the beginning has moved the constant by counts."""
+        if self._intercept and balance.shape == (1 + self._constant.size,) and np.all(np.isfinite(balance)):
+            self._spring = max(float(balance[0]), self._least_spring)
+            self._constant = self._constant + balance[1:]
+
 
 def _spring(squares: float, rows: float) -> float:
     return SPRING * (squares / rows if squares > 0.0 else 1.0)

@@ -166,7 +166,7 @@ class ManyScoreRows(ShuffledRows):
         if self._held.size and np.any(shift):
             self._held += shift
             self._take_near(self._held, share * plain(self._state.reshape(-1, WIDTH)[:, CURVE]))
-        return self.map.pull_back(self._unshuffled())
+        return self.map.pull_back(self._unshuffled(self._slopes))
 
     def offset(self) -> float:
         """As of `AscentRows`."""
@@ -174,9 +174,13 @@ class ManyScoreRows(ShuffledRows):
 
     def slope(self) -> Array:
         """As of `AscentRows`; (rows, K)."""
-        return self._unshuffled() / self.mass
+        return self._unshuffled(self._slopes) / self.mass
 
-    def _unshuffled(self) -> Array:
-        slopes = np.empty_like(self._slopes)
-        slopes[self._places] = self._slopes
-        return slopes
+    def scores(self) -> Array:
+        """As of `AscentRows`; (rows, K)."""
+        return self._unshuffled(self._held)
+
+    def _unshuffled(self, table: Array) -> Array:
+        numbers = np.empty_like(table)
+        numbers[self._places] = table
+        return numbers

@@ -85,6 +85,10 @@ class AscentRows(Protocol):
         """The slopes, times 1 / S."""
         ...
 
+    def scores(self) -> Scores:
+        """Scores at which the rows have these slopes. Only with a free intercept."""
+        ...
+
 
 @dataclass(frozen=True)
 class Kernels:
@@ -222,7 +226,14 @@ class OneScoreRows(ShuffledRows):
         """As of `AscentRows`; (rows,)."""
         return self._slopes() / self.mass
 
+    def scores(self) -> Array:
+        """As of `AscentRows`; (rows,)."""
+        return self._of_rows(SCORE)
+
     def _slopes(self) -> Array:
-        slopes = np.empty(self.map.rows)
-        slopes[self._places] = self._state.reshape(-1, WIDTH)[:, SLOPE]
-        return slopes
+        return self._of_rows(SLOPE)
+
+    def _of_rows(self, place: int) -> Array:
+        numbers = np.empty(self.map.rows)
+        numbers[self._places] = self._state.reshape(-1, WIDTH)[:, place]
+        return numbers

@@ -174,6 +174,10 @@ class SentenceRows(ABC):
         diagonals = [products[at : at + n * n : n + 1] for at, n in zip(gram_at, self._lengths, strict=False)]
         return float(sum(diagonal.sum() for diagonal in diagonals)), float(starts[-1])
 
+    def scores(self) -> Array:
+        """As of `AscentRows`: zeros; there is no free intercept."""
+        return np.zeros(self.map.rows * self._layout.scores_per_row + self._layout.extra)
+
     def slope(self) -> Array:
         """As of `AscentRows`; flat, the transitions last."""
         return self._slopes() / self.mass

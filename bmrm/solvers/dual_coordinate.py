@@ -60,6 +60,8 @@ LAG = 0.75
 """How many sweeps what rows see lags behind: measured, on problems where the gap falls by 1.2 to 12 in a sweep."""
 SLOPES = "rows_slopes"
 """In the state that a later run goes on from."""
+SCORES, BALANCE = "rows_scores", "balance"
+"""In it with a free intercept."""
 FINEST = 1e-15
 """A guess of the gap below this, relative to the objective, is rounding."""
 
@@ -241,7 +243,12 @@ class _Run:
         seed, earlier = self.options.seed or 0, self.run.earlier
         state = None if earlier is None else earlier.state_of(self.options.name, SLOPES)  # type: ignore[attr-defined]
         if state is not None and self.rows is not None and slope is None:
-            ascent = self.steps.ascent(self.l1, self.l2, seed=seed, start=self.rows.hand_out(state[SLOPES]))
+            seed += len(self.run.history)  # another order
+            scores = self.rows.hand_out(state[SCORES]) if SCORES in state else None
+            slopes = self.rows.hand_out(state[SLOPES])
+            ascent = self.steps.ascent(self.l1, self.l2, seed=seed, start=slopes, near=scores)
+            if BALANCE in state:
+                ascent.resume(np.asarray(state[BALANCE], np.float64))
             if self._bound(*ascent.plane()) > self.run.risk.infimum:
                 return ascent
         if near is not None or slope is not None:
@@ -251,10 +258,14 @@ class _Run:
         return self.steps.ascent(self.l1, self.l2, seed=seed)
 
     def _state(self) -> State:
-        """The slopes of all rows."""
+        """The slopes of all rows, with a free intercept their scores, and where it is."""
         assert self.rows is not None
         assert self.ascent is not None
-        return {SLOPES: self.rows.collect(self.ascent.slope())}
+        found = {SLOPES: self.rows.collect(self.ascent.slope())}
+        scores = self.ascent.scores()
+        if scores is None:
+            return found
+        return {**found, SCORES: self.rows.collect(scores), BALANCE: self.ascent.balance}
 
     def _bound(self, a: Vector, b: float) -> float:
         return plane_bound(self.run.regularizer, a, b, self.run.risk.infimum)

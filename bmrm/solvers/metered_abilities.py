@@ -216,6 +216,16 @@ class MeteredAscent:
     def constant(self) -> Vector:
         return self.inner.constant
 
+    def scores(self) -> Scores | None:
+        return self.count.timed(0.0, self.inner.scores)
+
+    @property
+    def balance(self) -> Vector:
+        return self.inner.balance
+
+    def resume(self, balance: Vector) -> None:
+        self.inner.resume(balance)
+
 
 @dataclass(frozen=True)
 class MeteredColumns:

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.logistic import Logistic
 from bmrm.problem import Start, Status
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
+from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 
@@ -69,6 +71,21 @@ def test_broken_off_again_and_again_it_is_certified_all_the_same(name):
     assert solution.objective == pytest.approx(whole.objective, rel=2 * max(solver.tolerance, 1e-6))
     value = of.value_and_subgradient(solution.w)[0] + omega.value(solution.w)
     assert value == pytest.approx(solution.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multiclass_hinge", "logistic", "softmax"])
+def test_a_free_intercept_is_not_looked_for_anew_at_every_start(loss):
+    y = Y if loss in {"hinge", "logistic"} else np.digitize(X @ np.ones(12) + random.normal(size=300), [-4.0, 0.0, 5.0])
+    of = FreeIntercept(LinearRisk(Dataset.from_arrays(X + 0.5, y), LOSSES.make(loss)))
+    solver, omega = SOLVERS.make("dual_coordinate", {"tolerance": 1e-4}), L2(1e-2)
+    whole = solver.minimize(of, omega)
+    start, solution = broken_off(solver, of, omega, 15)
+    while solution.status is Status.INTERRUPTED and solution.iterations < 3 * whole.iterations + 60:
+        start, solution = broken_off(solver, of, omega, 15, start)
+    assert solution.converged
+    assert solution.iterations <= 1.3 * whole.iterations + 30
+    assert solution.objective == pytest.approx(whole.objective, rel=2e-4)
+    assert solution.lower_bound <= whole.objective
 
 
 @pytest.mark.parametrize("name", ["bundle", "line_search_bundle", "dual_coordinate", "pegasos", "auto"])
