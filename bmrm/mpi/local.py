@@ -15,6 +15,7 @@ from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.questions import Operation, Question
 from bmrm.problem import (
     Blocks,
+    Check,
     DualSteps,
     Extent,
     Identity,
@@ -28,6 +29,7 @@ from bmrm.problem import (
     Variants,
     Vector,
     ability,
+    unchecked,
 )
 
 LONG = 1 << 17
@@ -79,6 +81,10 @@ class LocalRisk:
         self.store: dict[int, Floats] = {}
         self.objects: dict[int, Any] = {}
         """Watches and other score functions."""
+        self.check: Check = unchecked
+        """On rank 0: what a sweep asks now and then whether it is to be broken off."""
+        self.reason: BaseException | None = None
+        """What the check has raised in the last sweep."""
         self._line: tuple[tuple[float, ...], Callable[[Vector], tuple[Vector, Vector]]] | None = None
 
     def answer(self, question: Question, sent: NDArray[Any] | None = None) -> Floats | None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import DualSteps, ability
-from bmrm.risk.dual_rows import AscentRows
+from bmrm.problem import Check, DualSteps, ability, unchecked
+from bmrm.risk.dual_rows import AscentRows, Visits
 
 if TYPE_CHECKING:
+    from bmrm.mpi.communicator import MpiGroup
     from bmrm.mpi.local import LocalRisk
 
 Floats = NDArray[np.float64]
@@ -38,11 +39,59 @@ def _rows(local: LocalRisk, number: float) -> AscentRows:
     return rows
 
 
+class Halt(BaseException):
+    """Unwinds a sweep that is broken off on all ranks."""
+
+
+class Lookout:
+    """Whether a sweep is to be broken off: rank 0 asks a check, the others whether it has told them to.
+
+    Rank 0 tells each of them once, when its own part is done or broken off; `end` hears that, if nothing did before.
+
+    Attributes
+    ----------
+    reason : what the check has raised, on rank 0.
+    """
+
+    def __init__(self, group: MpiGroup, check: Check) -> None:
+        self._group, self._check = group, check
+        self._heard = group.start_hearing() if group.rank else None
+        self.reason: BaseException | None = None
+
+    def __call__(self) -> None:
+        """Raises Halt where it is."""
+        if self._heard is not None:
+            number, request = self._heard
+            if request.Test() and number[0]:
+                raise Halt
+            return
+        try:
+            self._check()
+        except BaseException as reason:  # whatever it is, the others are to know of it before
+            self.reason = reason
+            raise Halt from reason
+
+    def end(self) -> None:
+        """This rank's part is over."""
+        if self._heard is None:
+            self._group.tell(float(self.reason is not None))
+        else:
+            self._group.wait(self._heard[1])
+
+
 def sweep(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
-    """The move of v, then the total, the gap, the visits and the rows left."""
-    number, spring, *constant = arguments
+    """The move of v, then the total, the gap, the visits and the rows left; the last three nan if it is broken off."""
+    number, spring, watched, *constant = arguments
     v = local.weights(sent)
-    after, visits = _rows(local, number).sweep(v.copy(), np.array(constant), spring)
+    after, lookout = v.copy(), Lookout(local.group, local.check) if watched else None
+    visits = Visits(np.zeros(len(constant)), np.nan, np.nan, np.nan)
+    try:
+        after, visits = _rows(local, number).sweep(after, np.array(constant), spring, lookout or unchecked)
+    except Halt:
+        assert lookout is not None
+        local.reason = lookout.reason
+    if lookout is not None:
+        lookout.end()
     after -= v
     after /= local.group.size
     return local.group.add_up(np.concatenate((after, visits.total, (visits.gap, visits.visited, visits.left))))

@@ -24,24 +24,38 @@ def gram(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats | None:
         local.group.send_out(message)
         chosen = message.astype(np.int64)
     assert local.share.map is not None
-    some = local.store[weights]
-    if parts > 1:
-        first, last = (len(some) * k // parts for k in (part, part + 1))
-        some = np.concatenate((np.zeros_like(some[:first]), some[first:last], np.zeros_like(some[last:])))
-    matrix = local.share.map.gram(some, chosen)
-    if part > 0:
-        matrix += local.objects[total]
-    if part < parts - 1:
-        local.objects[total] = matrix
-        return None
-    return local.group.add_up(matrix.reshape(-1))
+    matrix = local.share.map.gram(_part(local.store[weights], part, parts), chosen)
+    return _added(local, matrix.reshape(-1), part, parts, total)
 
 
-def gram_blocks(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
-    """This rank's part of the Gram matrices, one for each score of a row."""
+def gram_blocks(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats | None:
+    """This rank's part of the Gram matrices, one for each score of a row; see `gram`."""
     assert local.share.map is not None
-    weights, least = arguments
-    return local.group.add_up(local.share.map.gram_blocks(local.store[int(weights)], least).reshape(-1))
+    least = arguments[1]
+    number, part, parts, total = (int(arguments[k]) for k in (0, 2, 3, 4))
+    weights = local.store[number]
+    if parts > 1 and least > 0.0 and len(weights):
+        weights, least = np.where(weights >= least * weights.mean(axis=0), weights, 0.0), 0.0
+    matrices = local.share.map.gram_blocks(_part(weights, part, parts), least)
+    return _added(local, matrices.reshape(-1), part, parts, total)
+
+
+def _part(weights: Floats, part: int, parts: int) -> Floats:
+    """The weights of some of the rows, zeros for the others."""
+    if parts == 1:
+        return weights
+    first, last = (len(weights) * k // parts for k in (part, part + 1))
+    return np.concatenate((np.zeros_like(weights[:first]), weights[first:last], np.zeros_like(weights[last:])))
+
+
+def _added(local: LocalRisk, flat: Floats, part: int, parts: int, total: int) -> Floats | None:
+    """Parts are kept until the last, then added up over ranks."""
+    if part > 0:
+        flat += local.objects[total]
+    if part < parts - 1:
+        local.objects[total] = flat
+        return None
+    return local.group.add_up(flat)
 
 
 def active(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:

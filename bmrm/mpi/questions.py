@@ -44,14 +44,14 @@ class Operation(IntEnum):
     ENVELOPE = 24  # scores, sigma, new slope, new curvature
     ENVELOPE_ALONG = 25  # scores, step, sigma, then the trial points
     DUAL_BEGIN = 26  # new, l1, l2, seed, start, near (0 for none)
-    DUAL_SWEEP = 27  # rows, spring, then the constant
+    DUAL_SWEEP = 27  # rows, spring, 1 where it may be broken off, then the constant
     DUAL_REOPEN = 28  # rows
     DUAL_TOTALS = 29  # rows, share, then the shifts
     DUAL_SETTLE = 30  # rows, shift, share
     DUAL_SUMS = 31  # rows
     DUAL_SLOPE = 32  # rows, new, 1 for the scores instead
     ACTIVE = 33  # weights
-    GRAM_BLOCKS = 34  # weights, the least that count
+    GRAM_BLOCKS = 34  # weights, the least that count, part, parts, sum of parts
     PRODUCT = 35  # slope, scores
     ROUNDING = 36  # the constant, if there is one
     ABSOLUTE_SCORES = 37  # new

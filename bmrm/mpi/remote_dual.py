@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any, cast
 
 from bmrm.mpi.asker import Asker
@@ -10,6 +12,9 @@ from bmrm.mpi.remote_scores import RemoteScores
 from bmrm.problem import Check, DualSteps, Vector, ability, unchecked
 from bmrm.risk.dual_ascent import RowAscents
 from bmrm.risk.dual_rows import Visits
+
+LONG = 0.05
+"""Seconds of a sweep from which it may be broken off: to hear whether it is takes some microseconds."""
 
 
 def remote_steps(risk: Asker) -> RowAscents:
@@ -27,6 +32,8 @@ class RemoteAscentRows:
 
     def __init__(self, risk: Asker, l1: float, l2: float, seed: int) -> None:
         self._risk, self._slot, self._options = risk, risk.slot(), (l1, l2, seed)
+        self._seconds = math.inf
+        """Of the last sweep."""
 
     def begin(self, start: RemoteScores | None, near: RemoteScores | None, intercept: bool = False) -> None:
         """As of `AscentRows`."""
@@ -34,11 +41,21 @@ class RemoteAscentRows:
         self._ask(Operation.DUAL_BEGIN, *self._options, *numbers, float(intercept))
 
     def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
-        """As of `AscentRows`; the moves of all ranks from `v`, added up. They finish what they have begun."""
+        """As of `AscentRows`; the moves of all ranks from `v`, added up. Where it is broken off, it is on all of them.
+
+        Ranks that have rows for a moment only finish what they have begun.
+        """
         check()
-        answer = self._ask(Operation.DUAL_SWEEP, spring, *constant, sent=v)
+        local, begin = self._risk.local, time.perf_counter()
+        local.check, local.reason = check, None
+        answer = self._ask(Operation.DUAL_SWEEP, spring, float(self._seconds > LONG), *constant, sent=v)
+        self._seconds = time.perf_counter() - begin
         move, total, (gap, visited, left) = answer[: v.size], answer[v.size : -3], answer[-3:]
-        return v + move, Visits(total, float(gap), float(visited), float(left))
+        v += move
+        reason, local.reason = local.reason, None
+        if reason is not None:
+            raise reason
+        return v, Visits(total, float(gap), float(visited), float(left))
 
     def reopen(self) -> None:
         """As of `AscentRows`."""

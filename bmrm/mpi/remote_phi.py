@@ -52,16 +52,21 @@ class RemoteMap:
         size = self.risk.dim if columns is None else len(columns)
         return flat.reshape(size, size)
 
-    def _parts(self) -> int:
-        """Into how many a Gram matrix is to be cut, each of which takes rank 0 less than a second."""
+    def _parts(self, matrices: int = 1) -> int:
+        """Into how many Gram matrices are to be cut, each of which takes rank 0 less than a second."""
         extent = self.risk.local.share.extent
         if self.check is None or extent is None or not extent.rows:
             return 1
-        return max(1, math.ceil(extent.entries * (extent.entries / extent.rows) / PRODUCTS))
+        return max(1, math.ceil(matrices * extent.entries * (extent.entries / extent.rows) / PRODUCTS))
 
     def gram_blocks(self, weights: RemoteScores, least: float = 0.0) -> NDArray[np.float64]:
         K = self.risk.local.phi(0).scores_per_row
-        flat: Vector = self.risk.ask(Operation.GRAM_BLOCKS, self.risk.number(weights), least)
+        parts, total = self._parts(K), self.risk.slot()
+        for part in range(parts):
+            if self.check is not None:
+                self.check()
+            numbers = (self.risk.number(weights), least, part, parts, total.number)
+            flat: Vector = self.risk.ask(Operation.GRAM_BLOCKS, *numbers)
         return flat.reshape(K, self.risk.dim // K, -1)
 
     def active(self, weights: RemoteScores) -> int:

@@ -17,6 +17,20 @@ def answers(ranks):
     return json.loads(done.stdout)
 
 
+def test_a_sweep_is_broken_off_on_all_ranks_in_step():
+    done = launch(3, "-m", "tests.mpi.broken_sweeps", timeout=120.0)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for case, run in found.items():
+        assert run["status"] == "TIME_LIMIT", case
+        assert run["looks"] <= run["told"] + 12, case
+        assert run["visits"] >= run["whole_sweeps"] > 0, case
+        assert all(0 < pieces < run["pieces"] for pieces in run["last"]), (case, run)
+        assert run["objective"] == pytest.approx(run["value"], rel=1e-12), case
+        assert run["lower_bound"] <= run["best"], case
+        assert run["best_bound"] <= run["objective"], case
+
+
 @pytest.fixture(scope="module")
 def one():
     return answers(1)
