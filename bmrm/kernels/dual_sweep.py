@@ -20,6 +20,13 @@ WIDTH = 8
 SLOPE, SCORE, CURVE, TARGET, WEIGHT, SHIFT = range(6)
 """Where they stand: u, g, ||x||^2 / (S l2), y, s, and <x, shift> of the scaled features."""
 ROUNDING = 4.5e-16
+LONG = 1e4
+"""A step that is so much larger than the score where it ends may have taken digits from it, and a score so large from
+the slope."""
+BESIDE = 1e-8
+"""How far the score of a slope is known then; the loss bends by the square of it."""
+OF_NO_ACCOUNT = 1e-12
+"""Rounding below this share of a sum is of no account."""
 STATE_AHEAD, ROW_AHEAD = 6, 3
 """Visits between the prefetch of a row's numbers, or of its entries, and the row's turn."""
 
@@ -140,15 +147,57 @@ def sweep(  # type: ignore[no-untyped-def]
     return count
 
 
+def score_of(slope, y, arguments):  # type: ignore[no-untyped-def]
+    """A score at which the loss has this slope, or one beside it if it has none. It calls `prox_row`.
+
+    That is prox(z) of a step of 1 where z - prox(z) is the slope, which rises with z: bisection, after steps that
+    double until they enclose it.
+    """
+    z, reach, lowest, highest, best, least = slope, 1.0, -np.inf, np.inf, 0.0, np.inf
+    for _ in range(200):
+        f, _change = prox_row(z, 1.0, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        miss = z - f - slope
+        if abs(miss) < least:
+            best, least = f, abs(miss)
+        if least <= ROUNDING * (abs(slope) + abs(f)) or lowest == highest:
+            break
+        if miss < 0.0:
+            lowest = z
+        else:
+            highest = z
+        if lowest == -np.inf or highest == np.inf:
+            z = z + reach if miss < 0.0 else z - reach
+            reach *= 2.0
+        else:
+            z = 0.5 * (lowest + highest)
+    return best
+
+
 def offsets(state, arguments):  # type: ignore[no-untyped-def]
-    """The sum of s loss(g) - u g: minus the sum of the conjugates at u. It calls `value_row`."""
-    total = 0.0
+    """The sum of s loss(g) - u g: minus the sum of the conjugates at u. It calls `value_row` and `prox_row`.
+
+    A long step leaves few digits to g, so that u may be no slope there: then a score is sought at which it is. Where g
+    is so large that rounding of the two may show, what it may be at most is taken off.
+    """
+    total, size = 0.0, 0.0
     for i in range(state.size // WIDTH):
         base = U(i) * U(WIDTH)
         weight, g = state[base + U(WEIGHT)], state[base + U(SCORE)]
         if weight != 0.0:
-            total += weight * value_row(g, state[base + U(TARGET)], *arguments) - state[base] * g  # type: ignore[name-defined]  # noqa: F821
-    return total
+            u, k, y = state[base], state[base + U(CURVE)], state[base + U(TARGET)]
+            if k * abs(u) > LONG * (1.0 + abs(g)):
+                slope = u / weight
+                f, _ = prox_row(g + slope, 1.0, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+                if not abs(f - g) <= BESIDE * (1.0 + abs(g)):
+                    g = score_of(slope, y, arguments)  # type: ignore[no-untyped-call]
+            value = weight * value_row(g, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+            product = u * g
+            total += value - product
+            size += abs(value) + abs(product)
+            if abs(g) > LONG and k > 0.0:
+                size += abs(g + k * u) / k * abs(g)  # u is a difference of such scores, over k
+    rounding = ROUNDING * size
+    return total - rounding if rounding > OF_NO_ACCOUNT * abs(total) else total
 
 
 def shifted(state, shifts, share, totals, arguments):  # type: ignore[no-untyped-def]

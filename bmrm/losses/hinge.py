@@ -66,7 +66,8 @@ def hinge_prox(z, step, y):  # type: ignore[no-untyped-def]
     short = 1.0 - y * z
     inside = (short > 0.0) & (short < step)
     moved = z + y * (0.0 if short <= 0.0 else step)
-    return y if inside else moved, 0.0 if inside else 1.0
+    beyond = (short > 0.0) & (y * moved > 1.0)  # by rounding of a long step
+    return y if inside | beyond else moved, 0.0 if inside else 1.0
 
 
 @register("hinge", task="binary")

@@ -15,6 +15,8 @@ from bmrm.losses.prepared import Array
 from bmrm.losses.smooth_rows import CLOSE, householder, smooth_points
 from bmrm.problem import Vector
 
+ROUNDING = 1e-15
+"""Of a miss, relative: the root is not known better."""
 RUN = 512
 """Rows whose factors 1 + |t|, each at most 2, are multiplied before one logarithm is taken."""
 FEW = 0.01
@@ -84,7 +86,7 @@ def log_cosh_prox(z, step, y):  # type: ignore[no-untyped-def]
         if not lower <= r - back <= upper:
             back = r - 0.5 * (lower + upper)
         r -= back
-        if abs(back) <= CLOSE or lower == upper:
+        if abs(back) <= max(CLOSE, ROUNDING * miss) or lower == upper:
             rate = 1.0 / (1.0 + step * (s - back * (bend - 0.5 * back * twist)))
             towards = step * (t - back * (s - 0.5 * back * (bend - back * twist / 3.0))) if step <= 1.0 else -r
             return (z if step <= 1.0 else y) - (towards if z > y else -towards), rate

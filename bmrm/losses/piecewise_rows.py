@@ -4,7 +4,7 @@ The proximal point f of z minimises step * loss(f) + 1/2 (f - z)^2. `..._value` 
 compiled, the latter returns f and its derivative in z; they select rather than branch, so that a loop over rows is
 vectorised. `..._points` is the same as `..._prox` for arrays, in NumPy. Where a parabola goes on for ever, its `width`
 is infinite. Points are reckoned from the near end of their piece, z or the target, so that neither long steps nor short
-ones lose digits.
+ones lose digits; and they stay on the piece that moved them, which rounding of a long step might leave.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def linear_margin_prox(z, step, y, reach, positive, negative):  # type: ignore[n
     short, far = reach - y * z, step * (positive if y > 0.0 else negative)
     inside = (short > 0.0) & (short < far)
     moved = z + y * (0.0 if short <= 0.0 else far)
-    return y * reach if inside else moved, 0.0 if inside else 1.0
+    beyond = (short > 0.0) & (y * moved > reach)
+    return y * reach if inside | beyond else moved, 0.0 if inside else 1.0
 
 
 def linear_margin_points(
@@ -39,7 +40,7 @@ def linear_margin_points(
     """As `linear_margin_prox`."""
     short, far = reach - y * z, step * np.where(y > 0.0, positive, negative)
     kept = (short <= 0.0) | (short >= far)
-    f = np.where(short <= 0.0, z, np.where(short >= far, z + y * far, y * reach))
+    f = np.where(short <= 0.0, z, np.where(short >= far, y * np.minimum(y * (z + y * far), reach), y * reach))
     return f, np.where(kept, 1.0, 0.0)
 
 
@@ -60,7 +61,9 @@ def quadratic_margin_prox(z, step, y, reach, width, scale):  # type: ignore[no-u
     left = 0.0 if short <= 0.0 else rate * short
     inside = (left > 0.0) & (left <= width)
     moved = z + y * (pull * (left if left <= width else width))
-    return y * (reach - left) if inside & (pull > 1.0) else moved, rate if inside else 1.0
+    beyond = (left > width) & (y * moved > reach - width)
+    near = reach - (width if beyond else left)
+    return y * near if beyond | (inside & (pull > 1.0)) else moved, rate if inside else 1.0
 
 
 def quadratic_margin_points(
@@ -71,6 +74,7 @@ def quadratic_margin_points(
     left = np.maximum(0.0, reach - y * z) / (1.0 + pull)
     inside = (left > 0.0) & (left <= width)
     moved = z + y * (pull * np.minimum(left, width))
+    moved = np.where(left > width, y * np.minimum(y * moved, reach - width), moved)
     return np.where(inside & (pull > 1.0), y * (reach - left), moved), np.where(inside, 1.0 / (1.0 + pull), 1.0)
 
 
@@ -90,7 +94,9 @@ def linear_residual_prox(z, step, y, epsilon, above, below):  # type: ignore[no-
     inside = (over >= 0.0) & (over < far)
     move = 0.0 if over < 0.0 else far
     move, border = (move, border) if miss > 0.0 else (-move, -border)
-    return y + border if inside else z - move, 0.0 if inside else 1.0
+    moved, end = z - move, y + border
+    beyond = (over >= 0.0) & ((moved < end) if miss > 0.0 else (moved > end))
+    return end if inside | beyond else moved, 0.0 if inside else 1.0
 
 
 def linear_residual_points(
@@ -100,8 +106,9 @@ def linear_residual_points(
     over, sign = np.abs(z - y) - epsilon, np.where(z > y, 1.0, -1.0)
     far = step * np.where(z > y, above, below)
     inside = (over >= 0.0) & (over < far)
-    moved = z - sign * np.where(over < 0.0, 0.0, far)
-    return np.where(inside, y + sign * epsilon, moved), np.where(inside, 0.0, 1.0)
+    moved, end = z - sign * np.where(over < 0.0, 0.0, far), y + sign * epsilon
+    beyond = (over >= 0.0) & (sign * moved < sign * end)
+    return np.where(inside | beyond, end, moved), np.where(inside, 0.0, 1.0)
 
 
 @fast_jit
@@ -123,7 +130,9 @@ def quadratic_residual_prox(z, step, y, epsilon, width, above, below):  # type: 
     left = 0.0 if over <= 0.0 else rate * over
     inside = (over >= 0.0) & (left <= width)
     moved = z - sign * (pull * (left if left <= width else width))
-    return y + sign * (epsilon + left) if inside & (pull > 1.0) else moved, rate if inside else 1.0
+    beyond = (left > width) & (sign * moved < sign * y + (epsilon + width))
+    near = epsilon + (width if beyond else left)
+    return y + sign * near if beyond | (inside & (pull > 1.0)) else moved, rate if inside else 1.0
 
 
 def quadratic_residual_points(
@@ -134,6 +143,7 @@ def quadratic_residual_points(
     pull = step * np.where(z > y, above, below)
     left = np.maximum(0.0, over) / (1.0 + pull)
     inside = (over >= 0.0) & (left <= width)
-    moved = z - sign * (pull * np.minimum(left, width))
+    moved, end = z - sign * (pull * np.minimum(left, width)), y + sign * (epsilon + width)
+    moved = np.where((left > width) & (sign * moved < sign * end), end, moved)
     f = np.where(inside & (pull > 1.0), y + sign * (epsilon + left), moved)
     return f, np.where(inside, 1.0 / (1.0 + pull), 1.0)

@@ -74,7 +74,7 @@ class AscentRows(Protocol):
         ...
 
     def offset(self) -> float:
-        """The sum of minus the conjugates at the slopes."""
+        """The sum of minus the conjugates at the slopes, or less where rounding of them shows."""
         ...
 
     def squares(self) -> tuple[float, float]:
@@ -127,7 +127,12 @@ def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: 
     return Kernels(
         specialised(dual_sweep.rounds, visit=visit),
         visit,
-        specialised(dual_sweep.offsets, value_row=value_row),
+        specialised(
+            dual_sweep.offsets,
+            value_row=value_row,
+            prox_row=prox_row,
+            score_of=specialised(dual_sweep.score_of, prox_row=prox_row),
+        ),
         specialised(dual_sweep.shifted, prox_row=prox_row),
         specialised(dual_sweep.near, prox_row=prox_row),
         specialised(dual_sweep.inverse, prox_row=prox_row),

@@ -101,6 +101,7 @@ FOUND = {
     (11, 128): "a row with all labels there are: no intercept has a meaning",
     (11, 215): "irls far from all, where squares of residuals overflow",
     (13, 140): "constants of line_search_bundle that run away along a flat direction",
+    (17, 235): "steps of 1e18 in dual_coordinate that pass the kink",
 }
 """Problems on which something was false."""
 

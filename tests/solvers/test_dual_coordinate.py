@@ -7,7 +7,7 @@ from sklearn.linear_model import ElasticNet as SklearnElasticNet
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import DualSteps, IncompatibleError, Status, ability
+from bmrm.problem import DualSteps, IncompatibleError, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
@@ -94,6 +94,32 @@ def test_bounds_never_pass_the_optimum_on_the_way():
     for line in solution.history:
         assert line.lower_bound <= optimum * (1.0 + 1e-9)
         assert line.objective >= optimum * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("name", with_dual_steps())
+def test_steps_that_take_all_digits_from_scores_prove_no_more_than_the_slopes(name):
+    """Large features and a small lambda: a row's step is 1e18 times its slope, to a score of about 1.
+
+    What the slopes u prove of R, <u, f> + b, lies nowhere above R: not at scores alike for all rows, either.
+    """
+    loss, data = rows_of(name)
+    targets = data.targets
+    risk = LinearRisk(Dataset.from_arrays(1e9 * np.asarray(data.X), targets.y, targets.weights), loss)
+    phi, random = ability(risk, Scored).phi, np.random.default_rng(0)
+    shape = phi.value_and_slope(risk.map.scores(np.zeros(risk.dim)))[1].shape
+    for lam in (1e-2, 1e-1, 1.0):
+        near = random.normal(size=shape) * 10.0 ** random.uniform(-2.0, 6.0, shape)
+        ascent = ability(risk, DualSteps).ascent(0.0, lam, seed=0, near=near)
+        for _ in range(3):
+            _, b = ascent.plane(anew=True)
+            u = ascent.slope()
+            for f in (
+                *(np.full(shape, level) for level in np.linspace(-5.0, 8.0, 27)),
+                3.0 * random.normal(size=shape),
+            ):
+                value = phi.value_and_slope(f)[0]
+                assert np.sum(u * f) + b <= value + 1e-9 * (abs(value) + np.sum(np.abs(u * f)))
+            ascent.sweep()
 
 
 def test_slopes_are_handed_over():
