@@ -12,7 +12,7 @@ from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap
 from bmrm.problem import Magnitudes, Rounding, Vector, ability
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout
-from bmrm.risk.rounding import measured, subject_of
+from bmrm.risk.rounding import measured, row_norm, subject_of
 from bmrm.risk.score_function import LossPhi
 
 
@@ -29,6 +29,10 @@ class RemoteRounding:
     @property
     def foreign(self) -> bool:
         return self._own.foreign
+
+    @property
+    def row_norm(self) -> float:
+        return self._own.row_norm
 
     @property
     def _own(self) -> Rounding:
@@ -55,6 +59,10 @@ class GatheredRounding:
     @property
     def foreign(self) -> bool:
         return not is_own(self.whole.bound.loss)
+
+    @property
+    def row_norm(self) -> float:
+        return row_norm(self.risk.local.share.map)  # type: ignore[arg-type]
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         risk, gathered = self.risk, GatheredPhi(self.risk, self.whole)

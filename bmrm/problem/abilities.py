@@ -155,6 +155,11 @@ class Rounding(Protocol):
         """Whether it is a user's, of which less can be taken for granted."""
         ...
 
+    @property
+    def row_norm(self) -> float:
+        """The norm of the features of a row, the mean of a few, those of one rank: how much a long step may add."""
+        ...
+
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """The magnitudes at `w`, with a `constant`, (scores per row,), added to all scores; about 3 passes."""
         ...

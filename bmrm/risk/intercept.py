@@ -127,6 +127,10 @@ class _Rounding:
     def foreign(self) -> bool:
         return self.inner.foreign
 
+    @property
+    def row_norm(self) -> float:
+        return self.inner.row_norm
+
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         b = self.risk.intercept(w)
         return self.inner.at(w, b if constant is None else b + constant)

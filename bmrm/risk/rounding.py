@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix, part_of
-from bmrm.kernels.vectors import plain
+from bmrm.data.matrix import Csr, Matrix, part_of, rows_of
+from bmrm.kernels.vectors import norm, plain
 from bmrm.losses.base import RowLoss
 from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector
 from bmrm.problem.results import is_own
@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 TINY = 1e-300
 """A change of scores that crosses a kink at 0 and nothing else."""
+FEW = 32
+"""Rows whose norm is looked at."""
 ROWS = 8192
 """Rows whose absolute values are held at once."""
 
@@ -101,6 +103,30 @@ def absolute(X: Matrix) -> Matrix:
     return Csr(X.indptr - X.indptr[0], X.indices[mine], np.abs(X.values[mine]), X.columns)
 
 
+def row_norm(map: DataMap | TailedMap) -> float:
+    """The norm of the features of a row, as far as its terms do not cancel: the mean of a few rows, spread evenly."""
+    rows_map = map.rows_map if isinstance(map, TailedMap) else map
+    X, columns = rows_map.X, rows_map.columns
+    if not X.shape[0]:
+        return 0.0
+    few, total = rows_of(X, np.unique(np.linspace(0, X.shape[0] - 1, FEW).astype(np.int64))), 0.0
+    for k in range(few.shape[0]):
+        entries, places = _entries(few, k)
+        total += norm(entries if columns.scale is None else entries * columns.scale[places])
+    shift = columns.shift
+    shifted = 0.0 if shift is None else norm(shift if columns.scale is None else shift * columns.scale)
+    return float(total / few.shape[0] + shifted)
+
+
+def _entries(X: Matrix, k: int) -> tuple[Array, Any]:
+    """Those of row k, and their columns."""
+    if not isinstance(X, Csr):
+        return X[k].astype(np.float64), slice(None)
+    mine = slice(int(X.indptr[k]), int(X.indptr[k + 1]))
+    places = X.indices[mine]
+    return np.ones(len(places)) if X.values is None else X.values[mine].astype(np.float64), places
+
+
 def measured(
     phi: ScoreFunction, layout: Layout, f: Array, free: Array, longest: int, constant: Array, coupled: bool
 ) -> tuple[Array, float, float]:
@@ -164,6 +190,11 @@ class RowRounding:
     def foreign(self) -> bool:
         """Whether the loss is a user's."""
         return not is_own(self._loss)
+
+    @property
+    def row_norm(self) -> float:
+        """Of the features, the mean of a few rows."""
+        return row_norm(self._map)
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """As of `Rounding`."""

@@ -134,6 +134,10 @@ class MeteredRounding:
     def foreign(self) -> bool:
         return self.inner.foreign
 
+    @property
+    def row_norm(self) -> float:
+        return self.inner.row_norm
+
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         return self.count.timed(1.5, self.inner.at, w, constant)
 

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
 from bmrm.problem import Status
+from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS
 from bmrm.solvers.monitor import UNDONE, IterativeSolver
 from tests import problems
 
@@ -100,3 +105,18 @@ def test_what_was_just_evaluated_is_not_evaluated_twice(risk):
         run.raise_bound(J(risk, run.start))
         assert run.record()
         assert run.solution("test").passes == 0.0
+
+
+def test_what_the_rounding_of_far_planes_may_be_is_taken_off_the_bound():
+    """All rows are alike, so that slopes cancel: what rounding leaves of them, times the way to the start, is no bound.
+
+    J(0) is the minimum: no weight changes what a ranking of such rows costs.
+    """
+    rng = np.random.default_rng(0)
+    X = np.full((18, 1), 1.7e7 + 0.123)
+    data = Dataset.from_arrays(X, rng.integers(0, 3, 18).astype(float), groups=np.repeat([0, 1, 2], 6))
+    risk = LinearRisk(data, LOSSES.make("winner_takes_all"))
+    start = np.array([142.0])
+    solution = SOLVERS.make("probe", {"max_iterations": 60}).minimize(risk, L1(lam=0.005), start=start)
+    least = risk.value_and_subgradient(np.zeros(1))[0]
+    assert solution.lower_bound <= least * (1.0 + 1e-13)
