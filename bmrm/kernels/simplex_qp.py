@@ -21,6 +21,9 @@ Ints = NDArray[np.int64]
 
 STALLED = 40
 """Changes of the support without progress after which rounding is taken to rule."""
+SHARE = 1e-3
+"""The part of the duality gap that as many changes as there are variables must gain, for the rest not to be given up:
+at a lesser pace the limit of changes comes first."""
 
 DONE, NEEDS_ROOM = 0, 1
 
@@ -222,6 +225,8 @@ def solve_simplex_qp(
     idle = 0
     repeats = 0
     tight = False
+    since = -1
+    mark = 0.0
     while True:
         objective, inside, largest = survey(alpha, c, v, diagonal, block, blocks, support, s, level, top)
         goal = max(accuracy * abs(objective), noise * largest)
@@ -277,6 +282,11 @@ def solve_simplex_qp(
         gap = duality_gap(alpha, v, block, blocks, support, s, n, top)
         if gap <= goal or given_up:
             return DONE, s, shift, gap, objective, changes
+        if since < 0 or changes - since > STALLED + n:
+            if since >= 0 and objective - mark <= SHARE * gap:
+                return DONE, s, shift, gap, objective, changes
+            since = changes
+            mark = objective
         best = 0.0
         enters = -1
         for i in range(n):

@@ -32,6 +32,8 @@ ROUNDS = 200
 """Newton steps at most."""
 PATIENCE = 2
 """Rounds without gain after which rounding is taken to rule."""
+PACE, SHARE = 20, 0.01
+"""Rounds that must close such a share of the gap, for the rest not to be given up."""
 REFINEMENTS = 6
 """Corrections of w at most, once rounding of the multipliers rules."""
 
@@ -97,10 +99,15 @@ class ElasticQP:
         accuracy = max(accuracy, 4.0 * EPS)
         covered = self._program.conclude()[0]
         point = best = self._evaluate()
-        since = 0
-        for _ in range(ROUNDS):
-            if best.upper - point.lower <= accuracy * abs(point.lower) or since > PATIENCE:
+        since, before = 0, math.inf
+        for k in range(ROUNDS):
+            gap = best.upper - point.lower
+            if gap <= accuracy * abs(point.lower) or since > PATIENCE:
                 break
+            if k % PACE == 0:
+                if gap > (1.0 - SHARE) * before:
+                    break
+                before = gap
             self._newton(point, accuracy)
             last, point = point, self._evaluate()
             risen = point.lower - last.lower > 8.0 * EPS * abs(point.lower)

@@ -101,12 +101,24 @@ def _squares_around(X: Matrix, mean: Vector, weights: Vector) -> Vector:
             rows = slice(start, start + 4096)
             total += weights[rows] @ (X[rows] - mean) ** 2
         return total
-    columns, weight = X.indices[X.indptr[0] : X.indptr[-1]], weights[_rows_of_entries(X)]
-    stored = np.bincount(columns, weights=weight, minlength=X.columns)
-    squares = weight * (_values(X) - mean[columns]) ** 2
-    absent = np.maximum(weights.sum() - stored, 0.0)
+    columns, rows = X.indices[X.indptr[0] : X.indptr[-1]], _rows_of_entries(X)
+    squares = weights[rows] * (_values(X) - mean[columns]) ** 2
     around = np.bincount(columns, weights=squares, minlength=X.columns)
-    return np.asarray(around + absent * mean**2)
+    return np.asarray(around + _absent(columns, rows, weights, X.columns) * mean**2)
+
+
+def _absent(columns: NDArray[np.int64], rows: NDArray[np.int64], weights: Vector, features: int) -> Vector:
+    """For each feature the weights of the rows that do not store it, though others be far larger.
+
+    The difference of all weights and those of its rows: of their multiples of a unit, whose sums are exact, and of the
+    rest, whose rounding is of no account.
+    """
+    unit = np.ldexp(1.0, max(int(np.frexp(weights.sum())[1]) - 52, -1022))
+    whole = np.rint(weights / unit) * unit
+    absent = np.zeros(features)
+    for part in (whole, weights - whole):
+        absent += part.sum() - np.bincount(columns, weights=part[rows], minlength=features)
+    return np.maximum(absent, 0.0)
 
 
 def _largest(X: Matrix) -> Vector:

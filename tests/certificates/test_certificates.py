@@ -102,6 +102,7 @@ FOUND = {
     (11, 215): "irls far from all, where squares of residuals overflow",
     (13, 140): "constants of line_search_bundle that run away along a flat direction",
     (17, 235): "steps of 1e18 in dual_coordinate that pass the kink",
+    (19, 151): "steps of simplex programs that gain next to nothing, hundreds of thousands of them",
 }
 """Problems on which something was false."""
 

@@ -1,5 +1,6 @@
 """The master problem as a constrained program (eq. 10 of Teo et al., KDD 2007), solved by cvxopt: the reference."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,11 +71,15 @@ class Model:
 
 
 def _solve(program, *data):
-    for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
+    cost, h = data[-3], data[-1]
+    high = {"x": matrix(np.zeros(len(cost))), "s": matrix(100.0, (len(h), 1)), "z": matrix(100.0, (len(h), 1))}
+    starts = (None, high) if program is solvers.qp else (None,)  # from its own start it may go round in circles
+    for start, tolerance in itertools.product(starts, (1e-10, 1e-9, 1e-8, 1e-7)):
         options = {"show_progress": False, "abstol": tolerance, "reltol": tolerance, "feastol": tolerance}
+        initial = {} if start is None else {"initvals": start}
         for factorisation in ("chol", "ldl"):
             try:
-                found = program(*map(matrix, data), kktsolver=factorisation, options=options)
+                found = program(*map(matrix, data), kktsolver=factorisation, options=options, **initial)
             except (ArithmeticError, ValueError):
                 continue  # the other one may do
             if found["status"] == "optimal":

@@ -53,6 +53,19 @@ def test_standardize_is_the_standard_scaler(store, kind, weighted):
     np.testing.assert_allclose(shown(data, standardize(data, Alone())), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["values", "ones"])
+@pytest.mark.parametrize("store", STORES)
+def test_rows_that_weigh_little_beside_one_that_weighs_a_lot_count(store, kind):
+    """The deviation of a feature that only light rows lack is theirs, to the last digits."""
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]) * (0.1 if kind == "values" else 1.0)
+    data = dataset(STORES[store](X), np.array([4e9, 0.3, 2e-5, 1.0]))
+    long, weights = STORES[store](X), data.targets.weights.astype(np.longdouble)
+    long = (long.toarray() if hasattr(long, "toarray") else long).astype(np.longdouble)
+    mean = weights @ long / weights.sum()
+    deviation = np.sqrt(weights @ (long - mean) ** 2 / weights.sum())
+    np.testing.assert_allclose(1.0 / standardize(data, Alone()).scale, deviation.astype(float), rtol=1e-14)
+
+
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("kind", ["values", "ones"])
 def test_max_abs_is_the_max_abs_scaler(store, kind):
