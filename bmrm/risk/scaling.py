@@ -98,8 +98,8 @@ def _squares_around(X: Matrix, mean: Vector, weights: Vector) -> Vector:
     if not isinstance(X, Csr):
         total = np.zeros(X.shape[1])
         for start in range(0, X.shape[0], 4096):
-            rows = slice(start, start + 4096)
-            total += weights[rows] @ (X[rows] - mean) ** 2
+            part = slice(start, start + 4096)
+            total += weights[part] @ (X[part] - mean) ** 2
         return total
     columns, rows = X.indices[X.indptr[0] : X.indptr[-1]], _rows_of_entries(X)
     squares = weights[rows] * (_values(X) - mean[columns]) ** 2
@@ -107,7 +107,7 @@ def _squares_around(X: Matrix, mean: Vector, weights: Vector) -> Vector:
     return np.asarray(around + _absent(columns, rows, weights, X.columns) * mean**2)
 
 
-def _absent(columns: NDArray[np.int64], rows: NDArray[np.int64], weights: Vector, features: int) -> Vector:
+def _absent(columns: NDArray[np.int32], rows: NDArray[np.int64], weights: Vector, features: int) -> Vector:
     """For each feature the weights of the rows that do not store it, though others be far larger.
 
     The difference of all weights and those of its rows: of their multiples of a unit, whose sums are exact, and of the
