@@ -26,6 +26,10 @@ ROUNDS = 200
 """Steps at most to the best constant: far more than bisection to the last bit needs."""
 WIDER = 10.0
 """The factor by which steps to a bracket grow at most, the first from the way to the last minimum."""
+SHORTER = 0.01
+"""The factor by which the second one shrinks at most; WIDER times that each next one."""
+TINY = 1e-12
+"""The least first step, likewise."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class RowScores:
     def _bracket(self, f: Scores, here: _Constant) -> tuple[_Constant, _Constant]:
         """Constants around the best one whose tangents meet at its value up to rounding."""
         low, high, last = None, None, None
-        slow, width = 0, math.inf
+        slow, outward, width = 0, 0, math.inf
         for _ in range(ROUNDS):
             low, high = (here, high) if here.sum <= 0.0 else (low, here)
             if here.flat:
@@ -134,21 +138,24 @@ class RowScores:
                 if b is None:
                     return low, high
             else:
-                b = self._farther(here, last)
+                b, outward = self._farther(here, last, outward), outward + 1
             last = here
             value, slope = self.phi.value_and_slope(f + self.ones * b)
             here = _Constant(b, value, slope, self._total(slope))
         return (low or high or here), (high or low or here)
 
-    def _farther(self, here: _Constant, last: _Constant | None) -> float:
-        """Where the slope should have changed its sign, a little beyond Newton's step."""
+    def _farther(self, here: _Constant, last: _Constant | None, steps: int) -> float:
+        """Where the slope should have changed its sign, a little beyond Newton's step, after so many steps."""
         if last is not None:
             self._bend = (here.sum - last.sum) / (here.b - last.b)
         elif self._bend <= 0.0:
             self._bend = abs(here.sum)
-        step = -1.01 * here.sum / max(self._bend, 1e-300)
-        widest = WIDER * (self._reach if last is None else abs(here.b - last.b))  # a secant may be all rounding
-        return here.b + min(max(step, -widest), widest)
+        newton = 1.01 * abs(here.sum) / max(self._bend, 1e-300)
+        # A secant may be all rounding; where slopes fall like the exponential, it sees only the steep end.
+        before = self._reach if last is None else abs(here.b - last.b)
+        shortest = (TINY if last is None else min(SHORTER * WIDER ** (steps - 1), WIDER)) * before
+        step = max(min(max(newton, shortest), WIDER * before), math.ulp(here.b))
+        return here.b - math.copysign(step, here.sum)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from bmrm.risk.scaling import SCALINGS
 from bmrm.solvers import SOLVERS
 from bmrm.solving import Problem as Setting
 from bmrm.solving import solve
-from tests.certificates import reference
+from tests.certificates import formulas, reference
 from tests.certificates.twin import Twin, wrong_scales
 
 HONEST = ("CONVERGED", "OWN_RULE", "ITERATION_LIMIT", "STALLED", "TIME_LIMIT")
@@ -26,6 +26,7 @@ HONEST = ("CONVERGED", "OWN_RULE", "ITERATION_LIMIT", "STALLED", "TIME_LIMIT")
 TINY = 1e-300
 LEAST = float(np.finfo(np.float64).tiny)
 """What a gap is relative to where the objective is less, as `relative_gap` says."""
+FAR = 1e12
 CHOOSES = ("judge", "returns", "preset")
 """Options by which a solver may return another point than the best."""
 
@@ -144,7 +145,9 @@ def start_of(problem):
 
 def _may_refuse(problem, run, said):
     """Refusals that the documentation announces: a free intercept without meaning, a solver's own limits."""
-    if problem.bias == "free" and (getattr(problem.loss, "no_free_intercept", "") or _indifferent(problem)):
+    if problem.bias == "free" and getattr(problem.loss, "no_free_intercept", ""):
+        return True
+    if problem.bias == "free" and (_indifferent(problem) or _one_sided(problem)):
         return True
     if "no meaning" in said or "no minimum" in said:
         return False
@@ -158,6 +161,17 @@ def _indifferent(problem):
         return False
     present = [row for k, row in enumerate(problem.plain) if problem.weights is None or problem.weights[k] > 0.0]
     return all(not row or row == set().union(*present) for row in present)
+
+
+def _one_sided(problem):
+    """Whether one score for all rows, far out, brings the loss to its infimum (counts that are all 0)."""
+    if problem.loss.task not in ("binary", "regression"):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        risks = [
+            formulas.risk(problem, np.full(len(problem.exact), f), None).value for f in (-2 * FAR, -FAR, FAR, 2 * FAR)
+        ]
+    return risks[0] == risks[1] < risks[2] or risks[1] > risks[2] == risks[3]
 
 
 def _place(error):

@@ -101,6 +101,8 @@ FOUND = {
     (11, 128): "a row with all labels there are: no intercept has a meaning",
     (11, 215): "irls far from all, where squares of residuals overflow",
     (13, 140): "constants of line_search_bundle that run away along a flat direction",
+    (19, 259): "counts that are all 0: an intercept alone brings the loss to its infimum",
+    (20, 197): "a secant in proximal_newton that was too steep to move on",
     (17, 235): "steps of 1e18 in dual_coordinate that pass the kink",
     (19, 151): "steps of simplex programs that gain next to nothing, hundreds of thousands of them",
 }

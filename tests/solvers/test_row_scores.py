@@ -44,3 +44,16 @@ def test_the_best_constant_after_searches_that_were_all_rounding(name):
         below = rows.map.pull_back(found.slope) @ (w + 0.0) + found.offset
         assert below <= best * (1.0 + 1e-9) + 1e-12
         assert float(found.slope @ other) + found.offset <= minimum(LOSS[name], other, y) * (1.0 + 1e-9) + 1e-12
+
+
+def test_the_best_constant_where_slopes_fall_like_the_exponential():
+    """Scores as of a step that went too far: the loss is 1e46, and the first secant sees only that."""
+    rng = np.random.default_rng(5)
+    y, f = rng.gamma(1.0, size=32), rng.normal(-60.0, 25.0, 32)
+    data = Dataset.from_arrays(f[:, None], y)
+    rows = RowScores.of("test", MeteredRisk(FreeIntercept(LinearRisk(data, LOSSES.make("gamma")))))
+    for scale in (0.0, 1.0, 3.0, 1e-3, 4.0, 1.0):
+        best = np.log(np.mean(y * np.exp(-scale * f)))  # where the derivative of the mean of y exp(-f-b) + f + b is 0
+        found = rows.settled(scale * f)
+        np.testing.assert_allclose(found.f, scale * f + best, rtol=1e-6, atol=1e-6)
+        assert found.offset > -np.inf
