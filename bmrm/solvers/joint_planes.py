@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.vectors import dot
 from bmrm.masters.mixing import EPS, Mixing
 from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector, magnitude_of, product_of
+from bmrm.solvers.rounding import OF_NO_ACCOUNT
 
 Array = NDArray[np.float64]
 WALLS = (1e1, 1e3, 1e6, 1e9)
@@ -76,6 +77,8 @@ class JointPlanes:
         """What was added to make an offset, in absolute values."""
         self._mixing: Mixing | None = None
         self._rounding = self._errors = 0.0
+        self._steepest = 0.0
+        """The largest sum of a slope's absolute values: of rows whose slope is 0 the losses cancel, too."""
         self._wall = 0
         self.looks = 0
 
@@ -130,11 +133,23 @@ class JointPlanes:
         self._slopes.append(self.map.pull_back(point.slope))
         self._sums.append(sums)
         product = product_of(self.phi, point.slope, point.f)
-        self._offsets.append(point.value - product)
-        self._terms.append(abs(point.value) + abs(product) + float(np.abs(sums) @ np.abs(point.b)))
+        plain = abs(point.value) + abs(product) + float(np.abs(sums) @ np.abs(point.b))
+        far = self._of_constants(point.b, terms)
+        self._offsets.append(point.value - product - (far if far > OF_NO_ACCOUNT * abs(point.value) else 0.0))
+        self._terms.append(plain)
         assert self._mixing is not None
         self._mixing.add(sums[: self._mixing.size], 0.0)
         self._forget()
+
+    def _of_constants(self, b: Vector, terms: float) -> float:
+        """What rounding far constants puts into a tangent, `terms` being the absolute values of its slope.
+
+        Scores are rounded to eps |b|, and where the loss is smooth so are the exponents, differences of scores, that
+        slopes are made of: off by eps |b|, these are multiplied by scores near |b|.
+        """
+        self._steepest = max(self._steepest, terms)
+        far = float(np.max(np.abs(b)))
+        return self._errors * far * (terms + self._steepest + (far * terms if self.phi.smooth else 0.0))
 
     def _begin(self, size: int) -> None:
         self._mixing = Mixing(size, -1.0, self._rounding)
