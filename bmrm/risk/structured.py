@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import InputError, Vector
+from bmrm.kernels.vectors import norm
+from bmrm.problem import InputError, Magnitudes, Rounding, Vector
 
 Features = Any
 """Of an input with an output: a (dim,) array, or (columns, values) of those that are not 0, repetition allowed."""
+Sparse = tuple[NDArray[np.int64] | None, Vector]
 JointFeature = Callable[[Any, Any], Features]
 Argmax = Callable[[Vector, Any, Any], tuple[Any, float]]
 LogPartition = Callable[[Vector, Any], tuple[float, Features]]
 
 RESCALE = ("margin", "slack")
+FEW = 32
+"""Examples whose features are looked at for their norm."""
 
 
 class StructuredRisk:
@@ -97,13 +101,12 @@ class StructuredRisk:
         gradient /= self.mass
         return value / self.mass, gradient
 
+    def ability(self, kind: type) -> Any:
+        """`Rounding` where inference is `argmax`: of sums inside `log_partition` nothing is known."""
+        return _MaximumRounding(self) if kind is Rounding and self.argmax is not None else None
+
     def _maximum(self, w: Vector, x: Any, y: Any, weight: float, gradient: Vector) -> float:
-        assert self.argmax is not None
-        worst, cost = self.argmax(w, x, y)
-        cost = float(cost)
-        if not (np.isfinite(cost) and cost >= 0.0):
-            raise InputError(f"StructuredRisk: argmax returned cost {cost}, expected a finite number >= 0")
-        true, found = self._sparse(self.joint_feature(x, y)), self._sparse(self.joint_feature(x, worst))
+        true, found, cost = self._worst(w, x, y)
         excess = _dot(found, w) - _dot(true, w)
         factor = 1.0 if self.rescale == "margin" else cost
         value = cost + excess if self.rescale == "margin" else cost * (1.0 + excess)
@@ -112,6 +115,15 @@ class StructuredRisk:
         _add(gradient, found, weight * factor)
         _add(gradient, true, -weight * factor)
         return value
+
+    def _worst(self, w: Vector, x: Any, y: Any) -> tuple[Sparse, Sparse, float]:
+        """The features of y and of the worst output, and its cost."""
+        assert self.argmax is not None
+        worst, cost = self.argmax(w, x, y)
+        cost = float(cost)
+        if not (np.isfinite(cost) and cost >= 0.0):
+            raise InputError(f"StructuredRisk: argmax returned cost {cost}, expected a finite number >= 0")
+        return self._sparse(self.joint_feature(x, y)), self._sparse(self.joint_feature(x, worst)), cost
 
     def _logarithm(self, w: Vector, x: Any, y: Any, weight: float, gradient: Vector) -> float:
         assert self.log_partition is not None
@@ -129,7 +141,7 @@ class StructuredRisk:
             raise InputError("StructuredRisk: joint_feature gives columns and values, expected dim")
         return int(np.asarray(features).size)
 
-    def _sparse(self, features: Features) -> tuple[NDArray[np.int64] | None, Vector]:
+    def _sparse(self, features: Features) -> Sparse:
         """(columns, values), the columns None where there is a value for each."""
         if isinstance(features, tuple):
             columns, values = np.asarray(features[0], np.int64), np.asarray(features[1], np.float64)
@@ -145,6 +157,48 @@ class StructuredRisk:
         return columns, values
 
 
+class _MaximumRounding:
+    """The ability `Rounding` of a risk whose inference is `argmax`, a user's: it knows the features that it adds.
+
+    Parameters
+    ----------
+    risk : with `argmax`.
+    """
+
+    foreign = True
+
+    def __init__(self, risk: StructuredRisk) -> None:
+        self._risk = risk
+
+    @property
+    def subject(self) -> str:
+        """The class, as no loss has a name."""
+        return f"risk {type(self._risk).__name__}"
+
+    @property
+    def row_norm(self) -> float:
+        """Of the features of the true outputs, the mean of a few examples."""
+        risk = self._risk
+        few = np.unique(np.linspace(0, len(risk.examples) - 1, FEW).astype(int)).tolist() if len(risk.examples) else []
+        norms = [norm(risk._sparse(risk.joint_feature(*risk.examples[k]))[1]) for k in few]
+        return float(np.mean(norms)) if norms else 0.0
+
+    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
+        """As of `Rounding`: features of true and worst outputs, though one loses by less than rounding."""
+        risk = self._risk
+        sizes, costs, most, longest = np.zeros(risk.dim), 0.0, 0.0, 0
+        for weight, (x, y) in zip(risk.weights.tolist(), risk.examples, strict=True):
+            if weight > 0.0:
+                true, found, cost = risk._worst(w, x, y)
+                costs, most = costs + weight * cost, max(most, cost)
+                longest = max(longest, true[1].size, found[1].size)
+                for columns, values in (true, found):
+                    _add(sizes, (columns, np.abs(values)), weight)
+        if risk.rescale == "slack":  # a cost of 0 says nothing of outputs that are as bad within rounding
+            sizes *= most or 1.0
+        return Magnitudes(sizes / risk.mass, costs / risk.mass, float(longest + 2 * len(risk.examples)))
+
+
 def _checked_weights(weights: Any, examples: int) -> Vector:
     if weights is None:
         return np.ones(examples)
@@ -154,12 +208,12 @@ def _checked_weights(weights: Any, examples: int) -> Vector:
     return array
 
 
-def _dot(features: tuple[NDArray[np.int64] | None, Vector], w: Vector) -> float:
+def _dot(features: Sparse, w: Vector) -> float:
     columns, values = features
     return float(values @ (w if columns is None else w[columns]))
 
 
-def _add(gradient: Vector, features: tuple[NDArray[np.int64] | None, Vector], factor: float) -> None:
+def _add(gradient: Vector, features: Sparse, factor: float) -> None:
     columns, values = features
     if columns is None:
         gradient += factor * values

@@ -9,8 +9,10 @@ from scipy.optimize import linear_sum_assignment
 import bmrm
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, InputError, RowSubsets, Scored, ability
+from bmrm.problem import IncompatibleError, InputError, Rounding, RowSubsets, Scored, ability
 from bmrm.risk.structured import StructuredRisk
+from bmrm.solvers.metered import MeteredRisk
+from bmrm.solvers.rounding import ERRORS, ROUNDOFF, Budget
 
 CLASSES, FEATURES = 3, 4
 
@@ -83,6 +85,31 @@ def test_multiclass_expressed_as_a_structure(rows, name, sparse):
     assert found.converged
     assert found.objective == pytest.approx(reference.objective, rel=2e-6)
     assert found.lower_bound <= reference.objective
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("name", ["multiclass_hinge", "scaled_multiclass_hinge"])
+def test_rounding_of_maxima_is_that_of_the_multiclass_loss_and_needs_no_values(rows, name, offset, monkeypatch):
+    """No 8 evaluations next to a point to see how values scatter, and as much as the loss of rows says, about."""
+    X, y = rows[0] + offset, rows[1]
+    ours = {"joint_feature": as_array, **WAYS[name]}
+    risk = StructuredRisk(list(zip(X, y.tolist(), strict=True)), **ours)
+    linear = bmrm.LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(name))
+    w = np.random.default_rng(2).normal(size=risk.dim)
+    w -= np.tile(w.reshape(FEATURES, CLASSES).mean(axis=0), FEATURES)  # the offset cancels
+    assert ability(risk, Rounding).foreign  # whoever finds the worst output is the user's
+    of_rows, size = ability(linear, Rounding), 1.0 + abs(risk.value_and_subgradient(w)[0])
+    expected = ERRORS * ROUNDOFF * 40 * (size + of_rows.at(w).terms + of_rows.at(w).sizes @ np.abs(w))
+    allowed, value = Budget(MeteredRisk(risk)), risk.value_and_subgradient(w)[0]
+    monkeypatch.setattr(StructuredRisk, "value_and_subgradient", None)
+    budget = allowed.at(w, size)
+    monkeypatch.undo()
+    assert 0.1 * expected <= budget <= 10.0 * expected
+    f = X.astype(np.longdouble) @ w.reshape(FEATURES, CLASSES)
+    excess, cost = f - f[np.arange(40), y][:, None], np.arange(CLASSES) != y[:, None]
+    exact = np.mean((cost + excess if name == "multiclass_hinge" else cost * (1.0 + excess)).max(axis=1))
+    assert abs(value - float(exact)) <= budget
+    assert ability(StructuredRisk([(X[0], 0)], as_array, log_partition=log_partition), Rounding) is None
 
 
 def matching_features(x, y):
