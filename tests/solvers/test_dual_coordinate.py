@@ -7,6 +7,13 @@ from sklearn.linear_model import ElasticNet as SklearnElasticNet
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
+from bmrm.losses.hinge import hinge_prox
+from bmrm.losses.piecewise_rows import (
+    linear_margin_points,
+    linear_margin_prox,
+    linear_residual_points,
+    linear_residual_prox,
+)
 from bmrm.problem import DualSteps, IncompatibleError, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
@@ -96,6 +103,18 @@ def test_bounds_never_pass_the_optimum_on_the_way():
         assert line.objective >= optimum * (1.0 - 1e-9)
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_long_steps_end_on_the_piece_that_moved_them(side):
+    """From 2^53 + 2 beyond the target a step of 2^53 + 4 is one of 1 past the kink, but equals the rounded distance."""
+    far, step = side * (2.0**53 + 2.0), 2.0**53 + 4.0
+    assert hinge_prox(-far, step, side)[0] == side
+    assert linear_margin_prox(-far, step, side, 1.0, 1.0, 1.0)[0] == side
+    assert linear_margin_points(np.array([-far]), step, np.array([side]), 1.0, 1.0, 1.0)[0] == side
+    assert linear_residual_prox(far, step, -side, 0.0, 1.0, 1.0)[0] == -side
+    assert linear_residual_points(np.array([far]), step, np.array([-side]), 0.0, 1.0, 1.0)[0] == -side
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", with_dual_steps())
 def test_steps_that_take_all_digits_from_scores_prove_no_more_than_the_slopes(name):
     """Large features and a small lambda: a row's step is 1e18 times its slope, to a score of about 1.
