@@ -19,13 +19,14 @@ Sent = NDArray[Any] | None
 
 
 def rounding(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
-    """What is added on this rank: the terms, the length of sums, and the sizes."""
+    """What is added on this rank: the terms, the length of sums, the growth times all sizes, and the sizes."""
     w = local.weights(sent)
     assert local.share.risk is not None
     offered = ability(local.share.risk, Rounding)
     assert offered is not None
     found = offered.at(w, np.array(arguments) if arguments else None)
-    return local.group.add_up(np.concatenate(([found.terms, found.length], found.sizes)))
+    grown = found.growth * float(found.sizes.sum())
+    return local.group.add_up(np.concatenate(([found.terms, found.length, grown], found.sizes)))
 
 
 def scores(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:

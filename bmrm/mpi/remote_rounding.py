@@ -42,7 +42,8 @@ class RemoteRounding:
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         packed = self.risk.ask(Operation.ROUNDING, *([] if constant is None else constant.tolist()), sent=w)
-        return Magnitudes(packed[2:], float(packed[0]), float(packed[1]))
+        sizes, grown = packed[3:], float(packed[2])
+        return Magnitudes(sizes, float(packed[0]), float(packed[1]), grown / float(sizes.sum()) if grown > 0.0 else 0.0)
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class GatheredRounding:
         if constant is not None:
             f, free = f + self.whole.constant(constant), free + self.whole.constant(b)
         layout = Layout(self.whole.scores_per_row)
-        sizes, terms, length = measured(self.whole, layout, f, free, longest, b, coupled=True)
+        sizes, terms, length, growth = measured(self.whole, layout, f, free, longest, b, coupled=True)
         slope = gathered.hand_out(sizes)
-        return Magnitudes(risk.ask(Operation.ABSOLUTE_PULL_BACK, risk.number(slope)), terms, length)
+        pulled = risk.ask(Operation.ABSOLUTE_PULL_BACK, risk.number(slope))
+        return Magnitudes(pulled, terms, length, growth * self.row_norm)

@@ -135,11 +135,14 @@ class Magnitudes:
     sizes : |A|'|s|, (dim,), with s the slopes of the scores at this point, or so near to it that scores cannot tell.
     terms : what makes the value besides <sizes, |w|>.
     length : the number of terms of the longest sum.
+    growth : by what share `sizes` are larger where w is 1 further away, in norm: rounding of the scores there is in the
+        slopes of smooth losses of several scores, through the exponents.
     """
 
     sizes: Vector
     terms: float
     length: float
+    growth: float = 0.0
 
 
 class Rounding(Protocol):

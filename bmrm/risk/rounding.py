@@ -129,8 +129,10 @@ def _entries(X: Matrix, k: int) -> tuple[Array, Any]:
 
 def measured(
     phi: ScoreFunction, layout: Layout, f: Array, free: Array, longest: int, constant: Array, coupled: bool
-) -> tuple[Array, float, float]:
-    """Slopes in absolute values, what makes the value besides, and the length of sums.
+) -> tuple[Array, float, float, float]:
+    """Slopes in absolute values, what makes the value besides, the length of sums, and the growth of the first.
+
+    That is by what share they are larger where scores are larger by 1; see `Magnitudes`.
 
     Parameters
     ----------
@@ -152,15 +154,17 @@ def measured(
     if table.ndim > 1:  # of scores that are equal within rounding any may have the slope
         table[:] = table.sum(axis=1, keepdims=True)
     length = float(np.count_nonzero(table) + longest)
-    total = abs(value)
+    total, growth = abs(value), 0.0
     if coupled or (phi.smooth and table.ndim > 1):
         # exponents, or sums of scores that are compared, are differences of scores: their rounding is in the slopes
         inside = float(np.abs(f).sum()) if coupled else float(np.abs(f).max(initial=0.0))
         total += inside * float(np.maximum(sizes, at_zero).max(initial=0.0))
         sizes *= 1.0 + inside / max(length, 1.0)
+        growth = (f.size if coupled else 1.0) / (max(length, 1.0) + inside)
     added = (sizes + at_zero) * np.abs(f)
-    total += float(added[sizes > 0.0].sum()) + float((table * constant).sum())
-    return sizes, total, length
+    # With free constants planes come from other constants, where rows whose slope is 0 here are at a kink.
+    total += float(added.sum() if constant.any() else added[sizes > 0.0].sum()) + float((table * constant).sum())
+    return sizes, total, length, growth
 
 
 def subject_of(loss: Loss) -> str:
@@ -204,11 +208,11 @@ class RowRounding:
         if constant is not None:
             f, free = f + self._phi.constant(constant), free + self._phi.constant(b)
         with np.errstate(all="ignore"):  # any w may be asked for
-            sizes, terms, length = measured(
+            sizes, terms, length, growth = measured(
                 self._phi, self._layout, f, free, without.longest, b, self._loss.decomposes != "rows"
             )
             terms += self._cancelled(f)
-        return Magnitudes(without.pull_back(sizes), terms, length)
+        return Magnitudes(without.pull_back(sizes), terms, length, growth * self.row_norm if growth else 0.0)
 
     def _cancelled(self, f: Array) -> float:
         """What cancels inside the losses of rows, over the mass."""

@@ -65,6 +65,9 @@ class Budget:
             return ERRORS * ROUNDOFF * terms * size + SPREAD * self._scatter(w)
         sizes = magnitudes.sizes
         added = size + magnitudes.terms + dot(sizes, np.abs(w)) + norm(sizes) * reach
+        if reach > 0.0 and magnitudes.growth > 0.0:
+            away = reach + norm(w)
+            added += norm(sizes) * magnitudes.growth * away * away
         return ERRORS * ROUNDOFF * max(magnitudes.length, float(w.size)) * added
 
     def _magnitudes(self, w: Vector) -> Magnitudes | None:

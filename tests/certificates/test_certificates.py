@@ -103,6 +103,8 @@ FOUND = {
     (13, 140): "constants of line_search_bundle that run away along a flat direction",
     (19, 259): "counts that are all 0: an intercept alone brings the loss to its infimum",
     (20, 197): "a secant in proximal_newton that was too steep to move on",
+    (7, 496): "one row at the edge of where its loss is 0: the rounding of other constants than the best",
+    (7, 1167): "a plane of a smooth loss taken where scores are 1e7, their rounding in its exponents",
     (17, 235): "steps of 1e18 in dual_coordinate that pass the kink",
     (19, 151): "steps of simplex programs that gain next to nothing, hundreds of thousands of them",
 }

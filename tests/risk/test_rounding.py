@@ -79,6 +79,31 @@ def test_a_free_intercept_is_among_what_is_added():
     assert ability(risk, Rounding).subject == "loss least_squares"
 
 
+def softmax_slope(X, y, v):
+    """From scores that are exact but for the differences of them, which are small."""
+    table = [[Fraction(float(entry)) for entry in row] for row in v.reshape(2, 3)]
+    slope = np.zeros((2, 3))
+    for row, label in zip(X, y, strict=True):
+        f = [sum(Fraction(float(x)) * line[k] for x, line in zip(row, table, strict=True)) for k in range(3)]
+        p = np.exp([float(each - max(f)) for each in f])
+        slope += np.multiply.outer(row, p / p.sum() - np.eye(3)[label])
+    return slope.ravel() / len(y)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e5, 1e7])
+def test_slopes_made_of_exponents_are_as_wrong_as_scores_far_away(scale):
+    """Softmax where scores are `scale`: a plane taken there is off by the rounding of its exponents, times scores."""
+    rng, y = np.random.default_rng(1), np.arange(12) % 3
+    X = scale * rng.normal(size=(12, 2))
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("softmax"))
+    budget, w = Budget(MeteredRisk(risk)), np.zeros(6)
+    for _ in range(20):
+        v = np.repeat(rng.normal(size=2), 3) + 0.1 / scale * rng.normal(size=6)  # differences of scores are small
+        value, a = risk.value_and_subgradient(v)
+        allowed = budget.at(w, abs(value) + float(np.abs(a) @ np.abs(v)), float(np.linalg.norm(v)))
+        assert np.abs(a - softmax_slope(X, y, v)) @ np.abs(v) <= allowed
+
+
 def test_slopes_count_on_both_sides_of_a_kink():
     X, _ = data()
     risk = LinearRisk(Dataset.from_arrays(X, np.ones(40), None), LOSSES.make("least_absolute_deviation", {}))
