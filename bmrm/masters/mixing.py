@@ -9,8 +9,10 @@ from bmrm.problem import Vector
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
-PIVOTS = 1000
-STEEP_PIVOTS = 200
+PIVOTS = 300
+STEEP_PIVOTS = 60
+IDLE = 2
+"""Pivots, for each row, that may bring nothing: then rounding rules, and the mixture so far, a valid one, will do."""
 NUDGE = 1e-9
 """Of the sums, which should be 0; far below the sum of one row's slope, far above rounding."""
 
@@ -60,15 +62,17 @@ class Mixing:
     def solve(self) -> tuple[Vector, float]:
         """The minimiser x of the model, and its value there."""
         table, costs = self._table, self._costs
-        prices, goal = np.zeros(self.size + 1), self._goal(self._nudge)
+        prices, goal, highest, idle = np.zeros(self.size + 1), self._goal(self._nudge), -np.inf, 0
         for pivot in range(PIVOTS):
-            inverse = np.linalg.inv(table[self._basis])
+            inverse = self._inverse()
             shares = np.maximum(goal @ inverse, 0.0)
             prices = inverse @ costs[self._basis]
             reduced = costs - table @ prices
             noise = 16.0 * EPS * (float(np.max(np.abs(costs[self._basis]))) + float(np.max(np.abs(prices))))
             better = np.flatnonzero(reduced > noise)
-            if not better.size:
+            idle = 0 if prices[-1] > highest + noise else idle + 1
+            highest = max(highest, float(prices[-1]))
+            if not better.size or idle > IDLE * (self.size + 1):
                 break
             # Bland's rule, the first one that helps, ends the cycles that ties can cause.
             enter = int(better[0] if pivot > STEEP_PIVOTS else np.argmax(reduced))
@@ -81,6 +85,27 @@ class Mixing:
             leave = int(ties[np.argmin(np.array(self._basis)[ties])])
             self._basis[leave] = enter
         return -prices[: self.size], float(prices[-1])
+
+    def _inverse(self) -> Array:
+        """Of the basis; where rounding has made that singular, the artificial planes take its place."""
+        try:
+            inverse = np.linalg.inv(self._table[self._basis])
+        except np.linalg.LinAlgError:
+            self._basis = list(range(self._artificial))
+            inverse = np.linalg.inv(self._table[self._basis])
+        return np.asarray(inverse, np.float64)
+
+    @property
+    def artificial(self) -> float:
+        """The share of the artificial planes, with the nudge."""
+        return float(self._solved(self._nudge)[np.array(self._basis) < self._artificial].sum())
+
+    @property
+    def residual(self) -> Vector:
+        """What the sums of the planes at work add up to, (size,)."""
+        planes = np.array(self._basis) >= self._artificial
+        left: Vector = self._exact_shares()[planes] @ self._table[self._basis][planes, :-1]
+        return left
 
     @property
     def scale(self) -> float:
@@ -119,7 +144,7 @@ class Mixing:
 
     def _solved(self, nudge: float) -> Vector:
         """The shares for sums of 0, but for the nudge."""
-        shares: Vector = np.linalg.solve(self._table[self._basis].T, self._goal(nudge))
+        shares: Vector = self._goal(nudge) @ self._inverse()
         return shares
 
     def _goal(self, nudge: float) -> Vector:

@@ -59,6 +59,7 @@ from bmrm.problem.risk import (
     interruptible,
     magnitude_of,
     product_of,
+    tangent_of,
     unchecked,
 )
 from bmrm.problem.solution import Callback, Iteration, Solution, Solver, Start, State, Status, relative_gap
@@ -128,5 +129,6 @@ __all__ = [
     "provides",
     "relative_gap",
     "shown",
+    "tangent_of",
     "unchecked",
 ]

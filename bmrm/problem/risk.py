@@ -203,13 +203,30 @@ def magnitude_of(phi: ScoreFunction, scores: Scores) -> Vector:
     return np.zeros(phi.scores_per_row) if own is None else np.atleast_1d(own(scores))
 
 
-def attained_by(phi: ScoreFunction, f: Scores) -> float:
+def attained_by(phi: ScoreFunction, f: Scores) -> tuple[float, Vector | None]:
     """phi(f), which `value_and_slope` may give too low by what a search for a minimum has left; here it never is.
 
-    By `attained` of score functions that have it.
+    And the constants at which it is attained, None where there are none to be found. By `attained` of score functions
+    that have it.
     """
     own = getattr(phi, "attained", None)
-    return float(phi.value_and_slope(f)[0] if own is None else own(f))
+    if own is None:
+        return float(phi.value_and_slope(f)[0]), None
+    value, constants = own(f)
+    return float(value), constants
+
+
+def tangent_of(phi: ScoreFunction, f: Scores) -> tuple[float, Scores, float]:
+    """phi(f), a subgradient, and the height at f of the plane with that slope: less where phi is found by a search.
+
+    By `tangent` of score functions that have it.
+    """
+    own = getattr(phi, "tangent", None)
+    if own is not None:
+        value, slope, height = own(f)
+        return float(value), slope, float(height)
+    value, slope = phi.value_and_slope(f)
+    return float(value), slope, float(value)
 
 
 def product_of(phi: ScoreFunction, slope: Scores, f: Scores) -> float:

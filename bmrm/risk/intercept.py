@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -38,13 +39,13 @@ from bmrm.problem import (
     interruptible,
     magnitude_of,
     product_of,
+    unchecked,
 )
 from bmrm.risk.dual_steps import free_steps
 from bmrm.risk.identity import Prefixed
 from bmrm.risk.mixture import Mixture, derivative_of, refuse_degenerate, rounding_of_sums, slope_of
-from bmrm.risk.mixture_newton import Memory
 from bmrm.risk.mixture_search import minimum_over_constant
-from bmrm.risk.mixture_simplex import minimum_over_constants
+from bmrm.risk.mixture_simplex import Past, minimum_over_constants
 
 T = TypeVar("T")
 
@@ -70,7 +71,7 @@ class FreeIntercept:
         refuse_degenerate(scored.phi)
         self.risk = risk
         self.map = scored.map
-        self.phi = ProfiledPhi(scored.phi)
+        self.phi = ProfiledPhi(scored.phi, risk.infimum)
         self.settled = Settled()
         self.dim, self.infimum = risk.dim, risk.infimum
 
@@ -86,6 +87,12 @@ class FreeIntercept:
         """
         settled = self.settled.of(w)
         return np.array(self.phi.mixture(self.map.scores(w)).best if settled is None else settled)
+
+    def interruptible(self, check: Check) -> FreeIntercept:
+        """The same, whose searches for several constants call `check`."""
+        other = copy(self)
+        other.phi = self.phi.interruptible(check)
+        return other
 
     def ability(self, kind: type[T]) -> T | None:
         """`Scored`, and what the risk says of its traffic; subsets and blocks of rows do not share one b."""
@@ -159,8 +166,8 @@ class ProfiledPhi:
     The last minimiser is remembered as the start of the next search; it has no other effect.
     """
 
-    def __init__(self, phi: ScoreFunction) -> None:
-        self.phi = phi
+    def __init__(self, phi: ScoreFunction, infimum: float = -math.inf) -> None:
+        self.phi, self.infimum = phi, infimum
         self.smooth, self.curved = phi.smooth, phi.curved
         self.one_maximum = getattr(phi, "one_maximum", False)
         self.diagonal = self.separable = self.proximal = False  # the rows share b; see Profiled
@@ -168,15 +175,26 @@ class ProfiledPhi:
         self.scores_per_row, self.mass = phi.scores_per_row, phi.mass
         self._near = np.zeros(phi.scores_per_row)
         self._reach = 1.0
-        self._memory = Memory()
+        self._past = Past()
+        self._check: Check = unchecked
         self._rounding = rounding_of_sums(phi)
+
+    def interruptible(self, check: Check) -> ProfiledPhi:
+        """The same, whose searches for several constants call `check`; those for one are short."""
+        if self.scores_per_row == 1:
+            return self
+        other = copy(self)
+        other._check = check
+        return other
 
     def mixture(self, f: Scores) -> Mixture:
         """The minimum over b at scores `f`, with the shares that make a valid cut."""
         if self.scores_per_row == 1:
             found = minimum_over_constant(self.phi, f, float(self._near[0]), self._reach, self._rounding)
         else:
-            found = minimum_over_constants(self.phi, f, self._near, self._memory, self._rounding)
+            found = minimum_over_constants(
+                self.phi, f, self._near, self._past, self._rounding, self.infimum, self._check
+            )
         if not math.isfinite(found.value):
             return found
         moved = float(np.max(np.abs(found.best - self._near)))
@@ -189,9 +207,15 @@ class ProfiledPhi:
         found = self.mixture(f)
         return found.value, slope_of(self.phi, f, found)
 
-    def attained(self, f: Scores) -> float:
-        """phi at the constant that a search finds which remembers nothing: that of the model."""
-        return ProfiledPhi(self.phi).mixture(f).least
+    def tangent(self, f: Scores) -> tuple[float, Scores, float]:
+        """phi at the best constants that were met, a subgradient, and the height of its plane."""
+        found = self.mixture(f)
+        return found.least, slope_of(self.phi, f, found), found.value
+
+    def attained(self, f: Scores) -> tuple[float, Vector]:
+        """phi at the best constants that were met, and these; a single one by a search that remembers nothing."""
+        found = (ProfiledPhi(self.phi, self.infimum) if self.scores_per_row == 1 else self).mixture(f)
+        return found.least, found.best
 
     def along(self, f: Scores, step: Scores) -> Callable[[Vector], tuple[Vector, Vector]]:
         """The function t -> (phi~(f + t step), its derivative in t), for a vector of t; a search for each t."""

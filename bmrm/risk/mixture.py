@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.problem import IncompatibleError, ScoreFunction, Scores, Vector, magnitude_of
+from bmrm.problem import IncompatibleError, ScoreFunction, Scores, Vector, magnitude_of, product_of
 
 UNBOUNDED = "the loss has no minimum over a free intercept; use a regularized one (data.bias: regularized) or none"
 
@@ -27,10 +27,11 @@ class Mixture:
 
     Attributes
     ----------
+    shares : theta_i; where they add up to less than 1, the plane of slope 0 at the infimum has the rest.
     value : sum theta_i (v_i - g_i b_i), at most the minimum; +inf, without any points, where phi overflows at every b.
     best : the b of least phi that was met.
     least : phi there, at least the minimum.
-    slopes : s_i, where they are at hand.
+    slopes : s_i, where they are at hand, else None (or none at all): that of phi at f + b_i then.
     """
 
     points: tuple[Vector, ...]
@@ -38,7 +39,7 @@ class Mixture:
     value: float
     best: Vector
     least: float
-    slopes: tuple[Scores, ...] = ()
+    slopes: tuple[Scores | None, ...] = ()
 
 
 def overflow(best: Vector) -> Mixture:
@@ -77,7 +78,8 @@ def slope_of(phi: ScoreFunction, f: Scores, mixture: Mixture) -> Scores:
         return phi.constant(np.zeros(phi.scores_per_row))
     slope: Scores = None
     for k, (b, share) in enumerate(zip(mixture.points, mixture.shares, strict=True)):
-        here = mixture.slopes[k] if mixture.slopes else phi.value_and_slope(f + phi.constant(b))[1]
+        known = mixture.slopes[k] if mixture.slopes else None
+        here = phi.value_and_slope(f + phi.constant(b))[1] if known is None else known
         if share != 1.0:
             here = here * share
         slope = here if slope is None else slope + here
@@ -86,11 +88,14 @@ def slope_of(phi: ScoreFunction, f: Scores, mixture: Mixture) -> Scores:
 
 def derivative_of(phi: ScoreFunction, f: Scores, step: Scores, mixture: Mixture) -> float:
     """<slope of the cut, step>."""
-    here = np.zeros(1)
-    return sum(
-        share * float(phi.along(f + phi.constant(b), step)(here)[1][0])
-        for b, share in zip(mixture.points, mixture.shares, strict=True)
-    )
+    here, derivative = np.zeros(1), 0.0
+    for k, (b, share) in enumerate(zip(mixture.points, mixture.shares, strict=True)):
+        slope = mixture.slopes[k] if mixture.slopes and phi.scores_per_row > 1 else None
+        if slope is None:
+            derivative += share * float(phi.along(f + phi.constant(b), step)(here)[1][0])
+        else:
+            derivative += share * product_of(phi, slope, step)
+    return derivative
 
 
 def refuse_degenerate(phi: ScoreFunction) -> None:

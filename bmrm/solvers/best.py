@@ -176,7 +176,7 @@ class Best:
         if self.proof.bound > self.objective and self.contradiction is None:
             objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
             if objective != self.objective:
-                self._evaluated(objective)
+                self._evaluated(self._value(self.w) if self._searched else objective)
 
     def _verify(self) -> bool:
         """Evaluate the best point from its weights, and the bound anew, where that is not done; whether they changed.
@@ -206,7 +206,9 @@ class Best:
         elif scored is None:
             value = self.risk.value_and_subgradient(w)[0]
         else:
-            value = attained_by(scored.phi, scored.map.scores(w))
+            value, constants = attained_by(scored.phi, scored.map.scores(w))
+            if self._searched and profiled is not None and constants is not None:  # the model gets these and no others
+                profiled.settled.note(w, constants, value + self.regularizer.value(w))
         objective = value + self.regularizer.value(w)
         if math.isnan(objective):
             raise BmrmError(NAN)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TypeVar, cast
 
-from bmrm.problem import Risk, Status, Vector, ability
+from bmrm.problem import Check, Risk, Status, Vector, ability, interruptible
 from bmrm.solvers.interrupt import Interrupt
 
 T = TypeVar("T")
@@ -98,6 +98,10 @@ class Budgeted:
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """Of the risk."""
         return self.risk.value_and_subgradient(w)
+
+    def interruptible(self, check: Check) -> Budgeted:
+        """The same, of a risk whose long calls call `check`."""
+        return Budgeted(interruptible(self.risk, check), self.budget)
 
     def ability(self, kind: type[T]) -> T | None:
         """Of the risk, and the budget."""

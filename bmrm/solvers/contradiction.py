@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bmrm.kernels.vectors import dot, norm, tangents
-from bmrm.problem import Regularizer, Rounding, Vector
+from bmrm.problem import Profiled, Regularizer, Rounding, Scored, Vector, tangent_of
 from bmrm.solvers.budget import Budgeted
 from bmrm.solvers.metered import MeteredRisk
 from bmrm.solvers.rounding import ROUNDOFF, UNDOUBTED, Budget
@@ -140,11 +140,11 @@ class Consistency:
         size = size + abs(here.value) + dot(np.abs(a), np.abs(here.w))
         if height - here.value <= self._excused * size:
             return True
-        value = self._risk.value_and_subgradient(here.w)[0]
+        value = self._evaluated(here.w).value
         rounding = self._budget.at(here.w, size, reach)
         if not height - value > rounding:
             self._excuse(height - here.value, rounding, size)
-            return height - here.value <= rounding
+            return height - (value if self._searched else here.value) <= rounding
         where = planes.highest(here.w)[1]
         self._blame(height, value, here.w, where, height - value, rounding)
         return False
@@ -159,7 +159,7 @@ class Consistency:
         if not self.doubts(proof, objective):
             return objective
         size = proof.size + abs(objective)
-        value, omega = self._risk.value_and_subgradient(w)[0], self._regularizer.value(w)
+        value, omega = self._evaluated(w).value, self._regularizer.value(w)
         size += abs(value) + abs(omega)
         reach = max(proof.reach, norm(w))
         rounding = self._budget.at(w, size, reach)
@@ -253,12 +253,12 @@ class Consistency:
         size = _added(one) + _added(other) + dot(np.abs(one.a), np.abs(other.w))
         if excess <= self._excused * size:
             return True
-        one, other = self._anew(one), self._anew(other)
-        fresh = one.value + dot(one.a, other.w - one.w) - other.value
+        told, one, other = other.value, self._evaluated(one.w), self._evaluated(other.w)
+        fresh = one.height + dot(one.a, other.w - one.w) - other.value
         rounding = self._budget.at(other.w, size, norm(one.w)) + self._budget.at(one.w, 0.0, norm(other.w))
         if not fresh > rounding:
             self._excuse(excess, rounding, size)
-            return excess <= rounding
+            return excess + (told - other.value if self._searched else 0.0) <= rounding
         self._blame(other.value + fresh, other.value, other.w, one.w, fresh, rounding)
         return False
 
@@ -279,7 +279,7 @@ class Consistency:
         size = abs(infimum) + abs(here.value)
         if infimum - here.value <= self._excused * size:
             return True
-        value = self._risk.value_and_subgradient(here.w)[0]
+        value = self._evaluated(here.w).value
         rounding = self._budget.at(here.w, size)
         if not infimum - value > rounding:
             return True
@@ -317,12 +317,19 @@ class Consistency:
             kept = tuple(np.array(point) for point in points)
             self.found = Contradiction(f"{amount} {advice.format(subject.split()[0])}", excess, rounding, kept)
 
-    def _anew(self, seen: Seen) -> Seen:
-        return self._evaluated(seen.w)
-
     def _evaluated(self, w: Vector) -> Seen:
+        """R(w) afresh; with several free constants what is attained, the plane being as high as a search has proved."""
+        scored = self._risk.ability(Scored)
+        if scored is not None and self._searched:
+            value, slope, height = tangent_of(scored.phi, scored.map.scores(w))
+            return Seen(w, value, scored.map.pull_back(slope), height)
         value, a = self._risk.value_and_subgradient(w)
         return Seen(w, value, a, value)
+
+    @cached_property
+    def _searched(self) -> bool:
+        profiled = self._risk.ability(Profiled)
+        return profiled is not None and profiled.phi.scores_per_row > 1
 
     def _excuse(self, excess: float, rounding: float, size: float) -> None:
         """Less is excused from now on without a pass, but no more than a little: another point may round less."""

@@ -8,6 +8,7 @@ below the minimum there, and which b to look at if that is too far: mostly none,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,14 +20,19 @@ from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector, magnitude_of,
 from bmrm.solvers.rounding import OF_NO_ACCOUNT
 
 Array = NDArray[np.float64]
-WALLS = (1e1, 1e3, 1e6, 1e9)
-"""How low the artificial planes lie, relative to the value; lowered while they matter."""
+WALLS = (1e1, 1e2, 1e3, 1e4)
+"""How low the artificial planes lie below the best value, relative to it; lowered while they matter. So far the next
+look may be: along directions in which nothing changes it always is."""
+FALL = 16.0 * EPS
+"""A value that is lower by less, relative to it, is no lower."""
+LOST = 1e-9
+"""Planes whose rounding is a larger share of the value are not taken: at far constants scores lose their digits."""
 LOOKS = 30
 """Evaluations at one w that are to bring the mixture nearer to the minimum, at most."""
 FIRST = 20
 """Evaluations, for each constant, that are to make the first mixture, at most."""
 HUGE = 1e150
-"""A value from which on products overflow: no plane is taken there."""
+"""From which on products overflow: no plane is taken there."""
 SHIFT = 1e-12
 """A sum over all constants, relative to what is added, that is 0 but for rounding."""
 STORED, BYTES = 100, 2**28
@@ -76,9 +82,7 @@ class JointPlanes:
         self._terms: list[float] = []
         """What was added to make an offset, in absolute values."""
         self._mixing: Mixing | None = None
-        self._rounding = self._errors = 0.0
-        self._steepest = 0.0
-        """The largest sum of a slope's absolute values: of rows whose slope is 0 the losses cancel, too."""
+        self._rounding = self._errors = self._rows = 0.0
         self._wall = 0
         self.looks = 0
 
@@ -91,7 +95,7 @@ class JointPlanes:
         """The minimiser over b of the model at w; `near` before there is one."""
         if self._mixing is None or not self._mixing.feasible:
             return near
-        return near + self._solved(w, near, 0.0)[0]
+        return near + self._solved(w, near)[0]
 
     def plane(self, point: Joint, accuracy: float) -> tuple[Plane | None, Joint | None]:
         """A plane that is at the point's w at most `accuracy` below the minimum over b, if a few looks suffice.
@@ -110,60 +114,60 @@ class JointPlanes:
                 self._lower()
             move = (1.0 - inward) * x + best.b - point.b
             trial = self.at(point.w, point.b + move, point.f + self.phi.constant(move))
-            if not abs(trial.value) < HUGE:
-                break
+            self.looks += 1
+            if not self._take(trial, LOST * abs(best.value)):
+                inward = 0.5 * (1.0 + inward)
+                continue
             cuts_off = trial.value > height + 0.1 * (best.value - height)
             inward = 0.5 if cuts_off else 0.0
-            self._take(trial)
-            self.looks += 1
-            best = trial if trial.value < best.value else best
+            best = trial if trial.value < best.value - FALL * abs(best.value) else best
         return self._mixed(point.w) if found else None, None if best is point else best
 
-    def _take(self, point: Joint) -> None:
+    def _take(self, point: Joint, lost: float = math.inf) -> bool:
+        """The plane at the point; False, and nothing taken, where the rounding of it is more than `lost`."""
         sums = self.phi.total(point.slope)
-        terms = float(magnitude_of(self.phi, point.slope).sum())
+        sizes = magnitude_of(self.phi, point.slope)
+        terms = float(sizes.sum())
+        if self._mixing is None:
+            self._rows = float(self.phi.total(self.phi.constant(np.ones(self.constants)))[0])
+            self._errors = EPS * (16.0 + math.sqrt(self._rows))
+            self._rounding = self._errors * terms
+        product = product_of(self.phi, point.slope, point.f)
+        added = abs(point.value) + abs(product) + float(sizes @ np.abs(point.b))
+        if self.phi.smooth:  # slopes are exponentials of differences of scores
+            added *= 1.0 + float(magnitude_of(self.phi, point.f).max()) / self._rows
+        if not (self._errors * added <= lost and added < HUGE):
+            return False
         shift_free = abs(float(sums.sum())) <= SHIFT * max(terms, float(np.abs(sums).sum()))
         if self._mixing is None:
-            rows = float(self.phi.total(self.phi.constant(np.ones(self.constants)))[0])
-            self._errors = EPS * (16.0 + float(np.sqrt(rows)))
-            self._rounding = self._errors * terms
             self._begin(self.constants - int(shift_free and self.constants > 1))
         elif self._mixing.size < self.constants and not shift_free:
             self._begin(self.constants)
+        assert self._mixing is not None
         self._slopes.append(self.map.pull_back(point.slope))
         self._sums.append(sums)
-        product = product_of(self.phi, point.slope, point.f)
-        plain = abs(point.value) + abs(product) + float(np.abs(sums) @ np.abs(point.b))
-        far = self._of_constants(point.b, terms)
-        self._offsets.append(point.value - product - (far if far > OF_NO_ACCOUNT * abs(point.value) else 0.0))
-        self._terms.append(plain)
-        assert self._mixing is not None
+        self._offsets.append(point.value - product)
+        self._terms.append(added)
         self._mixing.add(sums[: self._mixing.size], 0.0)
         self._forget()
-
-    def _of_constants(self, b: Vector, terms: float) -> float:
-        """What rounding far constants puts into a tangent, `terms` being the absolute values of its slope.
-
-        Scores are rounded to eps |b|, and where the loss is smooth so are the exponents, differences of scores, that
-        slopes are made of: off by eps |b|, these are multiplied by scores near |b|.
-        """
-        self._steepest = max(self._steepest, terms)
-        far = float(np.max(np.abs(b)))
-        return self._errors * far * (terms + self._steepest + (far * terms if self.phi.smooth else 0.0))
+        return True
 
     def _begin(self, size: int) -> None:
         self._mixing = Mixing(size, -1.0, self._rounding)
         for sums in self._sums:
             self._mixing.add(sums[:size], 0.0)
 
-    def _solved(self, w: Vector, centre: Vector, value: float) -> tuple[Vector, float]:
-        """How far from the centre the model at w has its minimum, and the height there."""
+    def _solved(self, w: Vector, centre: Vector, value: float | None = None) -> tuple[Vector, float]:
+        """How far from the centre the model at w has its minimum, and the height there.
+
+        `value` is that at the centre; None for that of the model.
+        """
         mixing = self._mixing
         assert mixing is not None
         costs = np.array([dot(a, w) for a in self._slopes])
         costs += np.array(self._offsets) + np.array(self._sums) @ centre
-        top = max(abs(value), float(np.max(np.abs(costs))))
-        mixing.price(costs, value - WALLS[self._wall] * (1.0 + top))
+        top = float(np.max(costs)) if value is None else value
+        mixing.price(costs, top - WALLS[self._wall] * (1.0 + abs(top)))
         x, height = mixing.solve()
         return np.concatenate((x, np.zeros(self.constants - mixing.size))), height
 
@@ -180,7 +184,10 @@ class JointPlanes:
             a += share * self._slopes[k]
             offset += share * self._offsets[k]
             terms += share * (self._terms[k] + abs(dot(self._slopes[k], w)))
-        return Plane(a, offset, dot(a, w) + offset, self._errors * terms)
+        rounding, height = self._errors * terms, dot(a, w) + offset
+        if rounding > OF_NO_ACCOUNT * abs(height):
+            return Plane(a, offset - rounding, height - rounding)
+        return Plane(a, offset, height, rounding)
 
     def _forget(self) -> None:
         """The older half of the planes that are not at work, where there are too many."""

@@ -42,10 +42,10 @@ class MeteredRisk:
 
     def __init__(self, risk: Risk, budget: Budget | None = None) -> None:
         self.inner = risk
-        self._evaluate = evaluator(risk)
         self.dim = risk.dim
         self.infimum = risk.infimum
         self.count = Count(Budget() if budget is None else budget)
+        self._evaluate = evaluator(interruptible(risk, self.count.budget.check))
         self._traffic = ability(risk, Traffic)
         self._traffic_start = self._traffic.seconds() if self._traffic is not None else 0.0
 
@@ -68,7 +68,9 @@ class MeteredRisk:
 
 
 _WRAPPERS: dict[type, Callable[[Any, Count], Any]] = {
-    Scored: lambda scored, count: Scored(MeteredMap.of(scored.map, count), MeteredPhi(scored.phi, count)),
+    Scored: lambda scored, count: Scored(
+        MeteredMap.of(scored.map, count), MeteredPhi(interruptible(scored.phi, count.budget.check), count)
+    ),
     Profiled: lambda scored, count: Profiled(
         MeteredMap.of(scored.map, count), MeteredPhi(scored.phi, count), scored.settled
     ),

@@ -21,6 +21,7 @@ from bmrm.problem import (
     interruptible,
     magnitude_of,
     product_of,
+    tangent_of,
 )
 from bmrm.solvers.budget import Budget
 
@@ -125,7 +126,10 @@ class MeteredPhi:
     def total(self, scores: Scores) -> Vector:
         return self.count.timed(0.0, self.inner.total, scores)
 
-    def attained(self, f: Scores) -> float:
+    def tangent(self, f: Scores) -> tuple[float, Scores, float]:
+        return self.count.timed(0.0, tangent_of, self.inner, f)
+
+    def attained(self, f: Scores) -> tuple[float, Vector | None]:
         return self.count.timed(0.0, attained_by, self.inner, f)
 
     def product(self, slope: Scores, f: Scores) -> float:

@@ -1,0 +1,281 @@
+"""The minimum over several constants added to the scores of all rows, by planes: exact for losses with kinks.
+
+docs/decisions/free-intercept.md says why.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bmrm.masters.mixing import Mixing
+from bmrm.problem import Check, IncompatibleError, ScoreFunction, Scores, Vector, magnitude_of, product_of
+from bmrm.risk.mixture import EPS, UNBOUNDED, Mixture
+from bmrm.risk.mixture_newton import Point, point_at
+
+ACCURACY = 1e-12
+"""Relative distance of the mixture to the minimum at which the search stops."""
+REACH = 10.0
+"""How low the artificial planes lie below the best value, relative to it: so far the first looks reach."""
+STEPS, STEPS_EACH = 40, 20
+"""Evaluations at most, and more for each constant. Then the best mixture so far is taken, which is as valid."""
+STEEP = 4.0 * EPS
+"""Rounding of the sums, relative to those where the loss is steep: slopes are differences of such numbers."""
+STILL, NEAR, LONG = 3, 1e-7, 6
+"""So near to the minimum rounding is taken to rule after so many evaluations that bring nothing beyond it; elsewhere
+after LONG times the constants and one."""
+FALL = 16.0 * EPS
+"""A value that is lower by less is no lower: constants far off would leave fewer digits of the scores."""
+HALVINGS = 60
+FEW = 1e-6
+"""A share of the artificial planes that ties do not explain."""
+CLOSINGS, OPPOSED = 2, 10
+"""Times, for each constant, that slopes are looked for which make the sums cancel; and looks for one, at most."""
+BYTES = 2**29
+"""Of slopes that are kept during a search, if those of one more than the constants need no more."""
+AGE = 20
+"""Searches in which a plane serves without being evaluated anew: its value is carried along by differences."""
+FAR = 8.0
+"""Scores so many times larger than those at hand have left nothing exact of their planes' values."""
+
+
+@dataclass(eq=False)
+class Cut:
+    """A plane in the constants: value + <sums, b' - b>, of which `slope` is that in all scores.
+
+    `slope` is None where it was forgotten, and is to be found again at `b`. `age` and `size` are as of `Remembered`.
+    """
+
+    b: Vector
+    value: float
+    sums: Vector
+    slope: Scores | None
+    age: int = 0
+    size: float = 0.0
+
+
+@dataclass
+class Remembered:
+    """Planes that the last search has mixed: those of phi hold at all scores.
+
+    Attributes
+    ----------
+    full : scores at which the cuts have their values; None before the first search.
+    steepest : the largest sum of absolute values of a slope that was met.
+    cuts : their planes. `age` counts the searches since they were evaluated, `size` is that of the scores they met.
+    """
+
+    full: Scores | None = None
+    cuts: list[Cut] = field(default_factory=list)
+    steepest: float = 0.0
+
+    def at(self, phi: ScoreFunction, full: Scores, b: Vector, size: float) -> list[Cut]:
+        """The cuts at other scores, which contain the constants b."""
+        fit = [cut for cut in self.cuts if cut.age < AGE and cut.size <= FAR * size]
+        if not fit:
+            return []
+        step = full - self.full
+        return [
+            Cut(b, cut.value + product_of(phi, cut.slope, step), cut.sums, cut.slope, cut.age + 1, max(cut.size, size))
+            for cut in fit
+        ]
+
+
+def minimum_by_planes(
+    phi: ScoreFunction,
+    f: Scores,
+    here: Point,
+    remembered: Remembered,
+    rounding: float,
+    infimum: float,
+    check: Check,
+) -> Mixture:
+    """The best mixture of tangents, from `here` on; `rounding` is that of `vanishes`."""
+    terms = float(magnitude_of(phi, here.slope).sum())
+    remembered.steepest = max(remembered.steepest, terms, _terms_at_zero(phi) if remembered.full is None else 0.0)
+    noise = max(rounding * terms, STEEP * remembered.steepest)
+    # Classes that only compare scores ignore a common shift: then the last constant stays where it is.
+    size = len(here.b) - int(_shift_free(here.sums, remembered.steepest))
+    search = _Search(phi, f, here, remembered, noise, infimum, size)
+    search.run(check)
+    if search.shifted:
+        search = _Search(phi, f, search.best_point, Remembered(), noise, infimum, len(here.b))
+        search.run(check)
+    return search.mixture(remembered)
+
+
+def _terms_at_zero(phi: ScoreFunction) -> float:
+    return float(magnitude_of(phi, phi.value_and_slope(phi.constant(np.zeros(phi.scores_per_row)))[1]).sum())
+
+
+def _shift_free(sums: Vector, terms: float) -> bool:
+    return abs(float(sums.sum())) <= 1e-12 * max(terms, float(np.abs(sums).sum()))
+
+
+class _Search:
+    """One search.
+
+    Attributes
+    ----------
+    best : the lowest point.
+    shifted : whether a plane was met that a common shift changes, though the first was not of that kind.
+    """
+
+    def __init__(
+        self,
+        phi: ScoreFunction,
+        f: Scores,
+        here: Point,
+        remembered: Remembered,
+        noise: float,
+        infimum: float,
+        size: int,
+    ) -> None:
+        self.phi, self.f, self.size, self.infimum = phi, f, size, infimum
+        self.shifted, self.steepest = False, 0.0
+        self.best_point = here
+        self._rows = float(phi.total(phi.constant(np.ones(len(here.b))))[0])
+        full = f + phi.constant(here.b)
+        self._extent = float(magnitude_of(phi, full).sum()) / self._rows
+        self._model = Mixing(size, -1.0, noise)
+        self._floors = int(math.isfinite(infimum))
+        if self._floors:
+            self._model.add(np.zeros(size), infimum)  # a plane, too
+        self._cuts: list[Cut] = []
+        self._reach, self._looks = REACH, 0
+        self._room = max(size + 2, int(BYTES / (8.0 * self._rows * len(here.b))))
+        for cut in remembered.at(phi, full, here.b, self._extent):
+            self._take(cut)
+        self.warm = bool(self._cuts)
+        self._take(self._cut_of(here))
+
+    @property
+    def best(self) -> Point:
+        """The lowest point."""
+        return self.best_point
+
+    def run(self, check: Check) -> None:
+        """Until the mixture is as good as the best point, or rounding rules, or enough is enough."""
+        inward, still = 0.0 if self.warm else 0.5, 0
+        before = -math.inf, math.inf
+        closings = 0
+        while self._looks < STEPS + STEPS_EACH * self.size and not self.shifted:
+            check()
+            x, bound = self._solved()
+            accuracy = max(ACCURACY * abs(self.best.value), 16.0 * EPS * self._model.scale)
+            moved = bound > before[0] + 0.1 * accuracy or self.best.value < before[1] - 0.1 * accuracy
+            still = 0 if moved else still + 1
+            before = max(bound, before[0]), self.best.value
+            gap = self.best.value - bound
+            if gap <= accuracy or still >= (STILL if gap <= NEAR * abs(self.best.value) else LONG * (self.size + 1)):
+                if self._model.feasible or closings > CLOSINGS * (self.size + 1):
+                    break
+                self._model.part_no_ties()
+                closings, still = closings + 1, 0
+                self._oppose(check)
+                continue
+            lowest, centre = self.best.value, self.best.b
+            trial = self._look((1.0 - inward) * x)
+            if trial is None:
+                break
+            target = centre + x
+            cuts_off = trial.value + float(trial.sums @ (target - trial.b)) > bound + 0.1 * accuracy
+            inward = 0.0 if not cuts_off else 0.5
+            if trial.value < lowest and self._model.artificial > 0.5 * FEW:
+                self._reach *= 4.0
+
+    def _oppose(self, check: Check) -> None:
+        """Look where slopes are opposite to what the sums of the mixture leave: a little of them makes these cancel."""
+        self._solved()
+        left = self._model.residual
+        if not left.any():
+            return
+        way = np.concatenate((-left / np.linalg.norm(left), np.zeros(len(self.best.b) - self.size)))
+        length = 1.0
+        for _ in range(OPPOSED):
+            check()
+            trial = self._look(length * way)
+            if trial is None or self.shifted or float(trial.sums @ way) >= float(np.linalg.norm(left)):
+                return
+            length *= 8.0
+
+    def mixture(self, remembered: Remembered) -> Mixture:
+        """The result; its planes are remembered."""
+        costs = self._costs()
+        best = self.best
+        self._solved()
+        if not self._model.feasible:
+            if not self._floors:
+                raise IncompatibleError(UNBOUNDED)
+            return Mixture((), (), min(self.infimum, best.value), best.b, best.value)
+        pairs = self._model.mixture()
+        value = sum(share * costs[k] for k, share in pairs)
+        used = [(self._cuts[k - self._floors], share) for k, share in pairs if k >= self._floors]
+        self._remember(remembered, costs)
+        return Mixture(
+            tuple(cut.b for cut, _ in used),
+            tuple(share for _, share in used),
+            min(float(value), best.value),
+            best.b,
+            best.value,
+            tuple(cut.slope for cut, _ in used),
+        )
+
+    def _remember(self, remembered: Remembered, costs: Vector) -> None:
+        remembered.full = self.f + self.phi.constant(self.best.b)
+        remembered.cuts, remembered.steepest = [], max(remembered.steepest, self.steepest)
+        for k in self._model.used:
+            if k >= self._floors and self._cuts[k - self._floors].slope is not None:
+                cut = self._cuts[k - self._floors]
+                remembered.cuts.append(
+                    Cut(self.best.b, float(costs[k]), cut.sums, cut.slope, cut.age, max(cut.size, self._extent))
+                )
+
+    def _cut_of(self, point: Point) -> Cut:
+        return Cut(point.b, point.value, point.sums, point.slope, 0, self._extent)
+
+    def _take(self, cut: Cut) -> None:
+        self._model.add(cut.sums[: self.size], 0.0)
+        self._cuts.append(cut)
+        held = [k for k, one in enumerate(self._cuts) if one.slope is not None and one.age == 0]
+        if len(held) > self._room:
+            used = set(self._model.used - self._floors)
+            idle = [k for k in held[:-1] if k not in used]
+            if idle:
+                self._cuts[idle[0]].slope = None
+
+    def _costs(self) -> Vector:
+        """The heights of all planes at the best point."""
+        b = self.best.b
+        heights = [cut.value + float(cut.sums @ (b - cut.b)) for cut in self._cuts]
+        return np.array([self.infimum] * self._floors + heights)
+
+    def _solved(self) -> tuple[Vector, float]:
+        """How far from the best point the model has its minimum, and its height there."""
+        value = self.best.value
+        self._model.price(self._costs(), value - self._reach * (1.0 + abs(value)))
+        x, height = self._model.solve()
+        return np.concatenate((x, np.zeros(len(self.best.b) - self.size))), height
+
+    def _look(self, step: Vector) -> Point | None:
+        """The point so far from the best one, or nearer where phi is not finite there; its plane is taken."""
+        trial = None
+        for _ in range(HALVINGS):
+            self._looks += 1
+            trial = point_at(self.phi, self.f, self.best.b + step)
+            if trial.finite:
+                break
+            step = 0.5 * step
+        if trial is None or not trial.finite:
+            return None
+        terms = float(magnitude_of(self.phi, trial.slope).sum())
+        self.steepest = max(self.steepest, terms)
+        self._model.noise = max(self._model.noise, STEEP * terms)
+        if self.size < len(trial.b) and not _shift_free(trial.sums, terms):
+            self.shifted = True
+        self._take(self._cut_of(trial))
+        if trial.value < self.best.value - FALL * abs(self.best.value):
+            self.best_point = trial
+        return trial
