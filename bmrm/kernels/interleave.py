@@ -32,12 +32,12 @@ def best_ranks(scores, starts, gains, discounts, weights, ranks):  # type: ignor
             g += 1
         taken[g] += 1
         rank += 1
-        top, which = -np.inf, 0
+        top, which = -np.inf, -1
         weight, discount = weights[rank - 1], discounts[rank - 1]
         for g in range(lists):
             if taken[g] > 0:
                 value = best[state - strides[g]] + weight * scores[starts[g] + taken[g] - 1] - gains[g] * discount
-                if value > top:
+                if which < 0 or value > top:  # of values that are nan the first: a list with a row left
                     top, which = value, g
         best[state], choice[state] = top, which
     state = states - 1
@@ -70,7 +70,7 @@ def share_equals(scores, starts, values):  # type: ignore[no-untyped-def]
 
 @jit
 def slopes_of_ranks(scores, starts, gains, discounts, weights, own_order, reference, ranks, slope):  # type: ignore[no-untyped-def]
-    """Fill the slope of one query whose rows have these ranks, return its loss.
+    """Fill the slope of one query whose rows have these ranks, return its loss, +inf beyond float64.
 
     From the weight of a row's rank goes that of its place in a best ranking: with `own_order` the ranking that keeps
     the lists' order, else `reference`.
@@ -83,7 +83,7 @@ def slopes_of_ranks(scores, starts, gains, discounts, weights, own_order, refere
     share_equals(scores, starts, slope)
     for i in range(scores.size):
         value += slope[i] * scores[i]
-    return max(value, 0.0)
+    return max(value, 0.0) if np.isfinite(value) else np.inf
 
 
 @jit

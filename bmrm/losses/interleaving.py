@@ -13,6 +13,7 @@ pairs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -109,6 +110,8 @@ class PreparedInterleaving(PreparedRanking):
         size, share = centred.size, self.shares[query]
         weights = share * (size - 1.0 - 2.0 * np.arange(size)) / 2.0 if share else self.weights[:size]
         keys = np.outer(centred, weights) - np.outer(np.repeat(gains, np.diff(starts)), self.discounts[:size])
+        if not np.isfinite(keys).all():  # differences of scores beyond float64
+            return math.inf
         ranks: Rows = linear_sum_assignment(keys, maximize=True)[1].astype(np.int64)
         for a, b in pairwise(starts):
             ranks[a:b].sort()

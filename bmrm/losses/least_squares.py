@@ -19,8 +19,9 @@ def least_squares_kernel(f, y, weights, slope):  # type: ignore[no-untyped-def]
     if weights.size:
         for i in range(f.size):
             miss = f[i] - y[i]
-            total += weights[i] * (miss * miss)
-            slope[i] = weights[i] * miss
+            weighed = weights[i] * miss  # weight 0 hides even a square that overflows
+            total += weighed * miss
+            slope[i] = weighed
     else:
         for i in range(f.size):
             miss = f[i] - y[i]

@@ -43,8 +43,9 @@ def squared_hinge_along(f, step, y, weights, ts, values, derivatives):  # type: 
             for i in range(f.size):
                 short = 1.0 - y[i] * (f[i] + t * step[i])
                 short = 0.0 if short <= 0.0 else short
-                total += weights[i] * (short * short)
-                derivative -= weights[i] * (short * (y[i] * step[i]))
+                weighed = weights[i] * short  # weight 0 hides even a square that overflows
+                total += weighed * short
+                derivative -= weighed * (y[i] * step[i])
         else:
             for i in range(f.size):
                 short = 1.0 - y[i] * (f[i] + t * step[i])

@@ -167,7 +167,8 @@ class LinearRisk:
                     products.scores(start, stop, v, offset, layout.table(f))
                 else:  # where most solvers begin
                     layout.table(f)[:] = offset
-                loss, slope = prepared.value_and_slope(f)
+                with self.bound.quiet():
+                    loss, slope = prepared.value_and_slope(f)
                 if layout.extra:  # w is long, and a chunk in the cache
                     slope /= self.mass
                 table = plain(layout.table(slope))
@@ -184,7 +185,7 @@ class LinearRisk:
             subgradient = followed(subgradient, added(list(tails)))
         else:
             subgradient /= self.mass
-        return sum(values) / self.mass, subgradient
+        return self.bound.told(sum(values) / self.mass), subgradient
 
 
 class RowBlocks:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.vectors import column_sizes, column_sums, dot, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import Envelope, IncompatibleError, InputError, Loss, PreparedLoss, Summary, Targets, Vector
+from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout
 from bmrm.risk.linear_map import Span
 
@@ -35,6 +38,7 @@ class BoundLoss:
     def __init__(self, loss: Loss, targets: Targets, summary: Summary, whole: PreparedLoss | None = None) -> None:
         self.loss, self.targets, self.summary = loss, targets, summary
         self.rows = targets.rows
+        self._own = is_own(loss)
         self.whole: PreparedLoss = loss.prepare(targets, summary) if whole is None else whole
 
     @property
@@ -46,6 +50,17 @@ class BoundLoss:
     def layout(self) -> Layout:
         """How scores lie in an array."""
         return Layout(self.whole.scores_per_row, self.whole.extra_dim)
+
+    def told(self, value: float) -> float:
+        """A value of the loss; +inf for nan, which is left where the differences of scores are beyond float64.
+
+        That of a user's loss is left as it is, for others to tell.
+        """
+        return math.inf if math.isnan(value) and self._own else value
+
+    def quiet(self) -> AbstractContextManager[object]:
+        """Where the package's own losses evaluate scores that may be beyond float64: the value says so, no warning."""
+        return np.errstate(over="ignore", invalid="ignore") if self._own else nullcontext()
 
     def whole_groups(self, spans: list[Span], keep_empty: bool = False) -> list[Span]:
         """Consecutive spans of rows, their borders moved behind the groups that they would part.
@@ -137,27 +152,40 @@ class LossPhi:
 
     def value_and_slope(self, f: Array) -> tuple[float, Array]:
         """phi(f) and a subgradient, a new array like `f`."""
-        results = self._workers.map(lambda part: part[1].value_and_slope(self._piece(f, part[0])), self._parts)
+        results = self._workers.map(lambda part: self._evaluated(part[1], self._piece(f, part[0])), self._parts)
         slope = self._layout.joined([slope for _, slope in results])
         slope /= self.mass
-        return sum(value for value, _ in results) / self.mass, slope
+        return self.bound.told(sum(value for value, _ in results) / self.mass), slope
+
+    def _evaluated(self, part: PreparedLoss, f: Array) -> tuple[float, Array]:
+        with self.bound.quiet():
+            return part.value_and_slope(f)
 
     def along(self, f: Array, step: Array) -> Curve:
         """The function t -> (phi(f + t step), its derivative in t), for a vector of t."""
-        return self._joined([along(part, self._piece(f, rows), self._piece(step, rows)) for rows, part in self._parts])
+        with self.bound.quiet():
+            parts = [along(part, self._piece(f, rows), self._piece(step, rows)) for rows, part in self._parts]
+        return self._joined(parts)
 
     def _joined(self, curves: list[Curve]) -> Curve:
         """The sum of the parts' curves, divided by the mass."""
 
         def curve(ts: Vector) -> tuple[Vector, Vector]:
             ts = np.asarray(ts, np.float64)
-            values, derivatives = curves[0](ts) if len(curves) == 1 else self._sums(curves, ts)
-            return values / self.mass, derivatives / self.mass
+            values, derivatives = self._at(curves[0], ts) if len(curves) == 1 else self._sums(curves, ts)
+            values = values / self.mass
+            if np.isnan(values).any():
+                values = np.array([self.bound.told(float(value)) for value in values])
+            return values, derivatives / self.mass
 
         return curve
 
+    def _at(self, curve: Curve, ts: Vector) -> tuple[Vector, Vector]:
+        with self.bound.quiet():
+            return curve(ts)
+
     def _sums(self, curves: list[Curve], ts: Vector) -> tuple[Vector, Vector]:
-        values, derivatives = np.array(self._workers.map(lambda each: each(ts), curves)).sum(axis=0)
+        values, derivatives = np.array(self._workers.map(lambda each: self._at(each, ts), curves)).sum(axis=0)
         return values, derivatives
 
     def curvature_product(self, f: Array, step: Array) -> Array:
