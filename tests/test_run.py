@@ -353,7 +353,8 @@ def test_a_checkpoint_is_a_model_and_goes_when_the_run_ends_well(job, monkeypatc
     monkeypatch.setattr("bmrm.artifacts.write_file", spy)
     assert run("output.checkpoint_every=1e-9", f"data.bias={bias}") == 0
     assert len(seen) > 3
-    assert seen[0][0] >= seen[-1][0] >= summary()["objective"]
+    # What a run ends with is evaluated afresh: by rounding it may be above what was carried along.
+    assert seen[0][0] >= seen[-1][0] >= summary()["objective"] * (1.0 - 1e-15)
     assert {path.name for path in (job / "out").iterdir()} == FILES
     final = bmrm.load_model("out/model.npz").decision_function(bmrm.data.reading.read("train.svm"))
     np.testing.assert_allclose(seen[-1][1], final, atol=1e-6)

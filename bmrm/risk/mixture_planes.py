@@ -169,7 +169,9 @@ class _Search:
             still = 0 if moved else still + 1
             before = max(bound, before[0]), self.best.value
             gap = self.best.value - bound
-            if gap <= accuracy or still >= (STILL if gap <= NEAR * abs(self.best.value) else LONG * (self.size + 1)):
+            if gap <= accuracy or still >= (
+                max(STILL, self.size) if gap <= NEAR * abs(self.best.value) else LONG * (self.size + 1)
+            ):
                 if self._model.feasible or closings > CLOSINGS * (self.size + 1):
                     break
                 self._model.part_no_ties()
