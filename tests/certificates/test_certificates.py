@@ -97,6 +97,7 @@ def test_plain_form_is_the_same_problem(bias, scale):
 
 
 FOUND = {
+    (7, 597): "no mixture of planes was found for free constants, and the run refused midway: chains",
     (11, 41): "a gap of an objective below the least normal number",
     (11, 128): "a row with all labels there are: no intercept has a meaning",
     (11, 215): "irls far from all, where squares of residuals overflow",
@@ -114,6 +115,23 @@ FOUND = {
 @pytest.mark.parametrize(("seed", "index"), FOUND)
 def test_what_was_false_is_true(seed, index):
     assert [fault for outcome in judge.check(problems.draw(seed, index)) for fault in outcome.faults] == []
+
+
+@pytest.mark.parametrize(
+    ("seed", "index", "solver"),
+    [
+        pytest.param(7, 1134, "lbfgs", marks=pytest.mark.slow),
+        (15, 149, "lbfgs"),
+        pytest.param(18, 299, "proximal_gradient", marks=pytest.mark.slow),
+    ],
+)
+def test_a_free_intercept_is_not_refused_midway(seed, index, solver):
+    """Sums of slopes that are all rounding, rows of weights 1000 times smaller: no mixture of planes was found."""
+    problem = problems.draw(seed, index)
+    run = next(run for run in problem.runs if run.solver == solver)
+    solution = judge.fitted(problem, run).solution
+    assert np.isfinite(solution.objective)
+    assert solution.lower_bound <= solution.objective
 
 
 def test_a_problem_is_always_the_same():
