@@ -24,8 +24,8 @@ STEPS, STEPS_EACH = 40, 20
 STEEP = 4.0 * EPS
 """Rounding of the sums, relative to those where the loss is steep: slopes are differences of such numbers."""
 STILL, NEAR, LONG = 3, 1e-7, 6
-"""So near to the minimum rounding is taken to rule after so many evaluations that bring nothing beyond it; elsewhere
-after LONG times the constants and one."""
+"""So near to the minimum rounding is taken to rule after so many evaluations, one for each constant at least, that
+bring nothing beyond it; elsewhere after LONG times the constants and one."""
 FALL = 16.0 * EPS
 """A value that is lower by less is no lower: constants far off would leave fewer digits of the scores."""
 HALVINGS = 60

@@ -25,8 +25,9 @@ WALLS = (1e1, 1e2, 1e3, 1e4)
 look may be: along directions in which nothing changes it always is."""
 FALL = 16.0 * EPS
 """A value that is lower by less, relative to it, is no lower."""
-LOST = 1e-9
-"""Planes whose rounding is a larger share of the value are not taken: at far constants scores lose their digits."""
+LOST, LOST_SHARE = 1e-9, 1e-3
+"""Planes whose rounding is more than this share of the value, and of the accuracy that is asked for, are not taken: at
+far constants scores lose their digits."""
 LOOKS = 30
 """Evaluations at one w that are to bring the mixture nearer to the minimum, at most."""
 FIRST = 20
@@ -115,8 +116,8 @@ class JointPlanes:
             move = (1.0 - inward) * x + best.b - point.b
             trial = self.at(point.w, point.b + move, point.f + self.phi.constant(move))
             self.looks += 1
-            if not self._take(trial, LOST * abs(best.value)):
-                inward = 0.5 * (1.0 + inward)
+            if not self._take(trial, max(LOST * abs(best.value), LOST_SHARE * accuracy)):
+                inward, self._wall = 0.5 * (1.0 + inward), 0
                 continue
             cuts_off = trial.value > height + 0.1 * (best.value - height)
             inward = 0.5 if cuts_off else 0.0
