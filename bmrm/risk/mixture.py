@@ -58,9 +58,12 @@ def mixture_of(
     return Mixture(tuple(points[k] for k in used), tuple(float(shares[k]) for k in used), value, best, least)
 
 
-def vanishes(phi: ScoreFunction, slope: Scores, sums: Vector, rounding: float) -> bool:
-    """Whether the sums of a slope over rows are 0 up to rounding: at most so many times the sums of absolute values."""
-    return not sums.any() or bool(np.all(np.abs(sums) <= rounding * magnitude_of(phi, slope)))
+def vanishes(phi: ScoreFunction, slope: Scores, sums: Vector, rounding: float, least: float | Vector = 0.0) -> bool:
+    """Whether the sums of a slope over rows are 0 up to rounding: at most so many times the sums of absolute values.
+
+    `least` is the rounding of the terms themselves, where they are differences of larger numbers.
+    """
+    return not sums.any() or bool(np.all(np.abs(sums) <= rounding * magnitude_of(phi, slope) + least))
 
 
 def rounding_of_sums(phi: ScoreFunction) -> float:

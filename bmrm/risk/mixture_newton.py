@@ -21,6 +21,9 @@ FAST = 0.1
 """An old second derivative will do as long as a step leaves no more of the sums than this share."""
 NOISE = 16.0 * EPS
 """Of a value, relative."""
+UNTOLD = 1e-8
+"""A promise of less, relative to the value, is not to be seen in values that are differences of large numbers; then the
+sums are to shrink."""
 
 
 @dataclass
@@ -57,14 +60,16 @@ def point_at(phi: ScoreFunction, f: Scores, b: Vector) -> Point:
         return Point(b, value, slope, phi.total(slope))
 
 
-def newton(phi: ScoreFunction, f: Scores, here: Point, memory: Memory, rounding: float) -> tuple[Point, bool]:
-    """The best point found from `here` on, and whether the sums vanish there (`rounding` as of `vanishes`).
+def newton(
+    phi: ScoreFunction, f: Scores, here: Point, memory: Memory, rounding: float, least: Vector
+) -> tuple[Point, bool]:
+    """The best point found from `here` on, and whether the sums vanish there (`rounding` and `least` as of `vanishes`).
 
     The value falls with every step, but for rounding: sums alone say nothing, since they also shrink where the slope
     of a loss that rises linearly happens to sum to less.
     """
     for _ in range(STEPS):
-        if vanishes(phi, here.slope, here.sums, rounding):
+        if vanishes(phi, here.slope, here.sums, rounding, least):
             return here, True
         fresh = memory.curvature is None
         if memory.curvature is None:
@@ -82,12 +87,13 @@ def newton(phi: ScoreFunction, f: Scores, here: Point, memory: Memory, rounding:
             here = after
             continue
         after = point_at(phi, f, here.b + step)
-        lower = after.finite and after.value <= here.value + NOISE * abs(here.value)
+        noise = NOISE if -float(step @ here.sums) > UNTOLD * abs(here.value) else UNTOLD
+        lower = after.finite and after.value <= here.value + noise * abs(here.value)
         if not lower or after.size > FAST * here.size:
             memory.curvature = None
         if lower and (after.size < here.size or after.value < here.value):
             here = after
-    return here, vanishes(phi, here.slope, here.sums, rounding)
+    return here, vanishes(phi, here.slope, here.sums, rounding, least)
 
 
 def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector) -> Point | None:
@@ -98,7 +104,8 @@ def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector) -> Point 
         rise = after.value - here.value if after.finite else math.inf
         if rise <= FALL * length * promised:
             return after
-        if rise <= NOISE * abs(here.value) and after.size <= 0.5 * here.size:
+        told = rise <= NOISE * abs(here.value) or -length * promised <= UNTOLD * abs(here.value)
+        if told and after.finite and after.size <= 0.5 * here.size:
             return after
         # The minimum of the parabola through the value, the slope and the new value, far enough inside.
         bent = -0.5 * length * promised / (rise - length * promised) if math.isfinite(rise) else 0.0

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bmrm.problem import Check, ScoreFunction, Scores, Vector, magnitude_of
-from bmrm.risk.mixture import Mixture, mixture_of, overflow
+from bmrm.risk.mixture import EPS, Mixture, mixture_of, overflow
 from bmrm.risk.mixture_newton import Array, Memory, Point, newton, point_at, step_to_zero
 from bmrm.risk.mixture_planes import ACCURACY, Remembered, minimum_by_planes
 
+LARGEST = 32.0
+"""Scores that are larger leave sums that are to be cancelled by planes."""
 OPPOSITE = 1e4
 """How many Newton steps away the point is with which sums that are nearly 0 are corrected."""
 
@@ -24,6 +26,19 @@ class Past:
 
     memory: Memory = field(default_factory=Memory)
     planes: Remembered = field(default_factory=Remembered)
+    _labels: Vector | None = None
+    _rows: float = 1.0
+
+    def least(self, phi: ScoreFunction, f: Scores) -> Vector:
+        """The rounding of sums of slopes that are chances less labels, (scores per row,).
+
+        That of labels and chances, as at scores 0; the exponents are differences of scores and have their rounding.
+        """
+        if self._labels is None:
+            zero = phi.constant(np.zeros(phi.scores_per_row))
+            self._rows = float(phi.total(phi.constant(np.ones(phi.scores_per_row)))[0])
+            self._labels = 2.0 * EPS * magnitude_of(phi, phi.value_and_slope(zero)[1])
+        return self._labels * min(1.0 + float(magnitude_of(phi, f).max()) / self._rows, LARGEST)
 
 
 def minimum_over_constants(
@@ -40,18 +55,21 @@ def minimum_over_constants(
     if not here.finite:
         return overflow(start)
     if phi.smooth and phi.curved:
-        here, settled = newton(phi, f, here, memory, rounding)
+        least = past.least(phi, f + phi.constant(here.b))
+        here, settled = newton(phi, f, here, memory, rounding, least)
         if settled:
             alone = mixture_of([here.b], np.array([here.value]), here.sums[None, :], np.ones(1), here.b, here.value)
             return replace(alone, slopes=(here.slope,))
         if memory.curvature is not None:
-            corrected = _corrected(phi, f, here, memory.curvature, rounding)
+            corrected = _corrected(phi, f, here, memory.curvature, rounding, least)
             if corrected is not None:
                 return corrected
     return minimum_by_planes(phi, f, here, past.planes, rounding, infimum, check)
 
 
-def _corrected(phi: ScoreFunction, f: Scores, here: Point, curvature: Array, rounding: float) -> Mixture | None:
+def _corrected(
+    phi: ScoreFunction, f: Scores, here: Point, curvature: Array, rounding: float, least: Vector
+) -> Mixture | None:
     """`here`, whose sums are small, mixed with a little of a point where they are opposite and large; None if in vain.
 
     Scores are rounded when a constant is added to them, so that no constant makes the sums smaller than the second
@@ -72,6 +90,8 @@ def _corrected(phi: ScoreFunction, f: Scores, here: Point, curvature: Array, rou
     values = np.array([here.value, other.value])
     best = here if here.value <= other.value else other
     found = mixture_of([here.b, other.b], values, np.array([here.sums, other.sums]), shares, best.b, best.value)
-    if np.any(left > rounding * magnitude_of(phi, here.slope)) or best.value - found.value > ACCURACY * abs(best.value):
+    if np.any(left > rounding * magnitude_of(phi, here.slope) + least) or best.value - found.value > ACCURACY * abs(
+        best.value
+    ):
         return None
     return replace(found, slopes=(here.slope, other.slope))
