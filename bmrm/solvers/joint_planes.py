@@ -85,6 +85,8 @@ class JointPlanes:
         self._mixing: Mixing | None = None
         self._rounding = self._errors = self._rows = 0.0
         self._wall = 0
+        self._begun = False
+        """Whether there was a mixture before."""
         self.looks = 0
 
     def at(self, w: Vector, b: Vector, f: Scores) -> Joint:
@@ -105,7 +107,7 @@ class JointPlanes:
         """
         self._take(point)
         best, inward, found = point, 0.5, False
-        for look in range(FIRST * self.constants):
+        for look in range(LOOKS if self._begun else max(LOOKS, FIRST * self.constants)):
             x, height = self._solved(point.w, best.b, best.value)
             found = self._mixing is not None and self._mixing.feasible
             near = best.value - height <= max(accuracy, 64.0 * EPS * abs(best.value))
@@ -122,6 +124,7 @@ class JointPlanes:
             cuts_off = trial.value > height + 0.1 * (best.value - height)
             inward = 0.5 if cuts_off else 0.0
             best = trial if trial.value < best.value - FALL * abs(best.value) else best
+        self._begun |= bool(found)
         return self._mixed(point.w) if found else None, None if best is point else best
 
     def _take(self, point: Joint, lost: float = math.inf) -> bool:
