@@ -19,8 +19,9 @@ KEPT, KEPT_BYTES = 64, 1 << 22
 """Points that are kept to be compared with one another when a run ends, and their memory at most."""
 MOST_EXCUSED = 1e-11
 """The largest excess, as a share of what was added, that needs no evaluation once rounding has explained such a one."""
-OF_ACCOUNT = 1e-11
-"""The share of a bound above which the rounding of its planes is taken off it."""
+OF_ACCOUNT, FARTHER = 1e-11, 4.0
+"""The share of a bound above which the rounding of its planes is taken off it; nearer planes, so many times as far from
+0 as the best point, round no more than R does there."""
 SUSPECTS = 3
 """Pairs of them that are evaluated afresh."""
 BESIDE, DOWN, LEAST_DOWN = 0.5, 3.0, 0.1
@@ -189,7 +190,7 @@ class Consistency:
 
         A slope whose terms cancel is off by their rounding, and its plane by that times the way to where it was taken.
         """
-        if proof.reach == 0.0 or self._foreign:
+        if not proof.reach > FARTHER * norm(w) or self._foreign:
             return proof
         measure = self._risk.ability(Rounding)
         if measure is None or not ROUNDOFF * measure.row_norm * proof.reach > OF_ACCOUNT * abs(proof.bound):

@@ -125,7 +125,8 @@ def test_offsets_are_minus_the_conjugates():
     share = random.uniform(size=ROWS)
     state[:, SLOPE] = -state[:, TARGET] * state[:, WEIGHT] * share
     state[:, SCORE] = state[:, TARGET]
-    offsets = specialised(dual_sweep.offsets, value_row=hinge_value)
+    score_of = specialised(dual_sweep.score_of, prox_row=hinge_prox)
+    offsets = specialised(dual_sweep.offsets, value_row=hinge_value, prox_row=hinge_prox, score_of=score_of)
     # the conjugate of the hinge at -y a is -a
     assert offsets(state.reshape(-1), ()) == pytest.approx((state[:, WEIGHT] * share).sum())
 
