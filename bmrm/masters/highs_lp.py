@@ -76,7 +76,7 @@ class HighsLP:
 
         Raises
         ------
-        BmrmError : HiGHS fails, twice.
+        BmrmError : HiGHS fails, three times.
         """
         if self._last is not None and self._floors.deepen(self._roster, self._last[0], self._rows, self._last[1]):
             self._program = None
@@ -163,16 +163,22 @@ class HighsLP:
         self._program.addRow(-math.inf, -b / self._unit, len(index), index, entry)
 
     def _run(self, tolerance: float) -> None:
-        """The dual simplex from the last basis; when that fails, from none."""
-        import highspy
-
-        for _ in range(2):
-            self._program.setOptionValue("primal_feasibility_tolerance", tolerance)
-            self._program.setOptionValue("dual_feasibility_tolerance", tolerance)
-            self._program.run()
-            if self._program.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+        """The dual simplex from the last basis; when that fails, from none, and at last in a program made anew."""
+        for attempt in range(3):
+            if attempt == 1:
+                self._program.clearSolver()
+            elif attempt == 2:  # what HiGHS keeps beside the basis can be in its way
+                self._begin(self._scale())
+                self._grow()
+            if self._optimal(max(tolerance, 1e-9) if attempt else tolerance):
                 return
-            self._program.clearSolver()
-            tolerance = max(tolerance, 1e-9)
         status = self._program.modelStatusToString(self._program.getModelStatus())
         raise BmrmError(f"HiGHS could not solve the master problem ({status}); engine cvxopt may")
+
+    def _optimal(self, tolerance: float) -> bool:
+        import highspy
+
+        self._program.setOptionValue("primal_feasibility_tolerance", tolerance)
+        self._program.setOptionValue("dual_feasibility_tolerance", tolerance)
+        self._program.run()
+        return bool(self._program.getModelStatus() == highspy.HighsModelStatus.kOptimal)
