@@ -147,47 +147,70 @@ def step_score(f, trans, observed, t, i, j):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _forward(f, trans, observed, forward):  # type: ignore[no-untyped-def]
-    """forward[t, j]: the logarithm of the sum of exp(score) over the labellings up to token t that end in label j."""
-    labels = trans.shape[0]
+def _forward(f, trans, observed, y, forward):  # type: ignore[no-untyped-def]
+    """forward[t, j]: the logarithm of the sum of exp(score) over the labellings up to token t that end in label j.
+
+    The largest of each token is taken off, so that large scores cost no digits. Returns the logarithm of the sum over
+    all labellings, less the score of the labelling `y` unless that is empty.
+    """
+    labels, steps = trans.shape[0], f.shape[0]
     terms = np.empty(labels)
-    forward[0] = f[0, :labels]
-    for t in range(1, f.shape[0]):
+    total = 0.0
+    for t in range(steps):
         for j in range(labels):
-            for i in range(labels):
-                terms[i] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j)
-            forward[t, j] = _log_sum(terms) + f[t, j]
+            forward[t, j] = f[t, j]
+            if t > 0:
+                for i in range(labels):
+                    terms[i] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j)
+                forward[t, j] += _log_sum(terms)
+        high = forward[t].max()
+        forward[t] -= high
+        if y.size:
+            high -= f[t, y[t]] + (step_score(f, trans, observed, t, y[t - 1], y[t]) if t > 0 else 0.0)
+        total += high
+    return total + _log_sum(forward[steps - 1])
 
 
 @jit
-def chances_by_logarithms(f, trans, observed, chances, pairs):  # type: ignore[no-untyped-def]
-    """The logarithm of the sum over labellings of exp(score), by logarithms, whatever the size of the scores.
-
-    Fills `chances` (like `f`) with that of each label of each token, and of each transition if they are observed, and
-    adds to `pairs` those of each transition, summed over the tokens.
-    """
+def _backward(f, trans, observed, backward):  # type: ignore[no-untyped-def]
+    """backward[t, i]: the same over the labellings after token t, the label of which is i."""
     labels, steps = trans.shape[0], f.shape[0]
-    forward, backward, terms = np.empty((steps, labels)), np.zeros((steps, labels)), np.empty(labels)
-    _forward(f, trans, observed, forward)
+    terms = np.empty(labels)
+    backward[steps - 1] = 0.0
     for t in range(steps - 2, -1, -1):
         for i in range(labels):
             for j in range(labels):
                 terms[j] = step_score(f, trans, observed, t + 1, i, j) + f[t + 1, j] + backward[t + 1, j]
             backward[t, i] = _log_sum(terms)
-    whole = _log_sum(forward[steps - 1])
+        backward[t] -= backward[t].max()
+
+
+@jit
+def chances_by_logarithms(f, trans, observed, y, chances, pairs):  # type: ignore[no-untyped-def]
+    """The logarithm of the sum over labellings of exp(score), by logarithms, whatever the size of the scores.
+
+    Less the score of the labelling `y`, unless that is empty. Fills `chances` (like `f`) with that of each label of
+    each token, and of each transition if they are observed, and adds to `pairs` those of each transition, summed over
+    the tokens.
+    """
+    labels, steps = trans.shape[0], f.shape[0]
+    forward, backward = np.empty((steps, labels)), np.empty((steps, labels))
+    whole = _forward(f, trans, observed, y, forward)
+    _backward(f, trans, observed, backward)
+    into = np.empty((labels, labels))
     chances[:] = 0.0
     for t in range(steps):
-        for k in range(labels):
-            chances[t, k] = min(1.0, math.exp(forward[t, k] + backward[t, k] - whole))
+        here = forward[t] + backward[t]
+        chances[t, :labels] = np.exp(here - _log_sum(here))
         if t == 0:
             continue
         for i in range(labels):
             for j in range(labels):
-                step = step_score(f, trans, observed, t, i, j) + f[t, j]
-                chance = min(1.0, math.exp(forward[t - 1, i] + step + backward[t, j] - whole))
-                pairs[i, j] += chance
-                if observed:
-                    chances[t, labels + i * labels + j] = chance
+                into[i, j] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j) + f[t, j] + backward[t, j]
+        into = np.exp(into - _log_sum(into.reshape(-1)))
+        pairs += into
+        if observed:
+            chances[t, labels:] = into.reshape(-1)
     return whole
 
 
@@ -202,7 +225,7 @@ def labelling_chances(f, trans, observed, chances, pairs, room):  # type: ignore
     pairs[:] = 0.0
     top = trans.max()
     if observed or not top - trans.min() + score_range(f, labels) <= WIDEST:
-        whole: float = chances_by_logarithms(f, trans, observed, chances, pairs)
+        whole: float = chances_by_logarithms(f, trans, observed, np.empty(0, np.int64), chances, pairs)
         return whole
     for i in range(labels):
         for j in range(labels):
@@ -230,9 +253,7 @@ def log_partition(f, trans, observed, room):  # type: ignore[no-untyped-def]
     E, scratch, forward, b = room
     top = trans.max()
     if observed or not top - trans.min() + score_range(f, labels) <= WIDEST:
-        forward = np.empty((steps, labels))
-        _forward(f, trans, observed, forward)
-        return _log_sum(forward[steps - 1])
+        return _forward(f, trans, observed, np.empty(0, np.int64), np.empty((steps, labels)))
     for i in range(labels):
         for j in range(labels):
             E[i, j] = trans[i, j] - top

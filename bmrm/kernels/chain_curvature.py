@@ -88,6 +88,7 @@ def _chances_by_logarithms(f, trans, observed, after):  # type: ignore[no-untype
                 after[t, i, j] = step_score(f, trans, observed, t, i, j) + f[t, j] + backward[j]
         for i in range(labels):
             backward[i] = _normalised(after[t, i])
+        backward -= backward.max()
     for j in range(labels):
         after[0, 0, j] = f[0, j] + backward[j]
     _normalised(after[0, 0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.chain_chances import WIDEST, chances_by_logarithms, scaled_chances, score_range, step_score
+from bmrm.kernels.chain_chances import WIDEST, chances_by_logarithms, scaled_chances, score_range
 from bmrm.kernels.jit import jit
 
 
@@ -91,17 +91,14 @@ def _likelihood(f, trans, observed, y, weight, slope, trans_slope):  # type: ign
     """
     labels = trans.shape[0]
     pairs = np.zeros((labels, labels))
-    whole = chances_by_logarithms(f, trans, observed, slope, pairs)
-    truth = 0.0
+    value = chances_by_logarithms(f, trans, observed, y, slope, pairs)
     for t in range(f.shape[0]):
         slope[t, y[t]] -= 1.0
-        truth += f[t, y[t]]
         if t == 0:
             continue
-        truth += step_score(f, trans, observed, t, y[t - 1], y[t])
         pairs[y[t - 1], y[t]] -= 1.0
         if observed:
             slope[t, labels + y[t - 1] * labels + y[t]] -= 1.0
     slope *= weight
     trans_slope += weight * pairs
-    return max(whole - truth, 0.0)
+    return max(value, 0.0)
