@@ -5,54 +5,85 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.small_simplex import pivoted
 from bmrm.problem import Vector
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
-PIVOTS = 300
-STEEP_PIVOTS = 60
-IDLE = 2
-"""Pivots, for each row, that may bring nothing: then rounding rules, and the mixture so far, a valid one, will do."""
 NUDGE = 1e-9
 """Of the sums, which should be 0; far below the sum of one row's slope, far above rounding."""
+
+
+KNOWN = 4.0
+"""Roundings by which a slope leaves the directions in which there were slopes, for it to show another one."""
 
 
 class Mixing:
     """max over theta >= 0 of sum theta_j c_j with sum theta_j g_j = 0 and sum theta_j = 1.
 
-    Its prices are the minimiser of the model max_j (c_j + <g_j, x>). The first columns, an artificial simplex around
-    the origin, make it feasible and keep the model bounded.
+    Its prices are the minimiser of the model max_j (c_j + <g_j, x>). Artificial columns, a simplex around the origin,
+    make it feasible and keep the model bounded. All is done in the directions in which planes have slopes by more than
+    rounding: in the others, as a common shift of scores that are only compared, there is nothing to cancel. The unit of
+    slopes is the largest one.
 
     Parameters
     ----------
     size : of x.
-    wall : c of the artificial columns, far below what the minimum may be.
     noise : the rounding of the g_j.
     """
 
-    def __init__(self, size: int, wall: float, noise: float) -> None:
-        self.size, self.noise, self._nudge = size, noise, NUDGE
-        self._table: Array = np.vstack((np.eye(size), -np.ones(size)))
-        self._table = np.hstack((self._table, np.ones((size + 1, 1))))
-        self._costs: Vector = np.full(size + 1, wall)
-        self._artificial = size + 1
-        self._basis = list(range(size + 1))
+    def __init__(self, size: int, noise: float) -> None:
+        self.size, self.noise, self._nudge, self._wall, self._unit = size, noise, NUDGE, -1.0, 1.0
+        self._slopes: Array = np.zeros((0, size))
+        self._known: Array = np.zeros((0, size))
+        """Orthonormal directions, those of the columns of `_table`."""
+        self._costs: Vector = np.zeros(0)
+        self._begin()
+
+    def _begin(self) -> None:
+        """The table, the artificial columns first, and these for a basis."""
+        n = len(self._known)
+        self._unit = float(np.abs(self._slopes).max(initial=0.0)) or 1.0
+        corner = np.hstack((np.vstack((np.eye(n), -np.ones(n))), np.ones((n + 1, 1))))
+        planes = np.hstack((self._slopes @ self._known.T / self._unit, np.ones((len(self._slopes), 1))))
+        self._table: Array = np.vstack((corner, planes))
+        self._costs = np.concatenate((np.full(n + 1, self._wall), self._costs[len(self._costs) - len(planes) :]))
+        self._artificial = n + 1
+        self._restart()
+
+    def _restart(self) -> None:
+        self._basis = list(range(self._artificial))
+        self._inverted: tuple[list[int], Array] | None = None
 
     def add(self, g: Vector, c: float) -> None:
         """Take a plane in."""
-        self._table = np.vstack((self._table, np.append(g, 1.0)))
+        along = self._known @ g
+        self._slopes = np.vstack((self._slopes, g))
         self._costs = np.append(self._costs, c)
+        new = g - along @ self._known
+        length = float(np.linalg.norm(new))
+        if len(self._known) < self.size and length > KNOWN * self.noise:
+            new -= (self._known @ new) @ self._known
+            self._known = np.vstack((self._known, new / np.linalg.norm(new)))
+            self._begin()
+        else:
+            self._table = np.vstack((self._table, np.append(along / self._unit, 1.0)))
 
-    def price(self, costs: Vector, wall: float) -> None:
-        """Other c for all planes, in the order in which they came."""
-        self._costs = np.concatenate((np.full(self._artificial, wall), costs))
+    def price(self, costs: Vector, value: float, depth: float) -> None:
+        """Other c for all planes, in the order in which they came.
+
+        `value` is at least that of the model; `depth` says how far x may be where planes do not bound the model: so
+        much would the artificial planes, with slopes of 1, lie below the value.
+        """
+        self._wall = value - depth * self._unit
+        self._costs = np.concatenate((np.full(self._artificial, self._wall), costs))
 
     def keep(self, chosen: NDArray[np.int64]) -> None:
         """Forget the planes that are neither chosen (increasing numbers, from 0) nor in use; see `used`."""
         rows = np.concatenate((np.arange(self._artificial), chosen + self._artificial))
         places = {int(row): k for k, row in enumerate(rows)}
-        self._table, self._costs = self._table[rows], self._costs[rows]
-        self._basis = [places[row] for row in self._basis]
+        self._table, self._costs, self._slopes = self._table[rows], self._costs[rows], self._slopes[chosen]
+        self._basis, self._inverted = [places[row] for row in self._basis], None
 
     @property
     def used(self) -> NDArray[np.int64]:
@@ -60,52 +91,44 @@ class Mixing:
         return np.sort([row - self._artificial for row in self._basis if row >= self._artificial]).astype(np.int64)
 
     def solve(self) -> tuple[Vector, float]:
-        """The minimiser x of the model, and its value there."""
-        table, costs = self._table, self._costs
-        prices, goal, highest, idle = np.zeros(self.size + 1), self._goal(self._nudge), -np.inf, 0
-        for pivot in range(PIVOTS):
-            inverse = self._inverse()
-            shares = np.maximum(goal @ inverse, 0.0)
-            prices = inverse @ costs[self._basis]
-            reduced = costs - table @ prices
-            noise = 16.0 * EPS * (float(np.max(np.abs(costs[self._basis]))) + float(np.max(np.abs(prices))))
-            better = np.flatnonzero(reduced > noise)
-            idle = 0 if prices[-1] > highest + noise else idle + 1
-            highest = max(highest, float(prices[-1]))
-            if not better.size or idle > IDLE * (self.size + 1):
-                break
-            # Bland's rule, the first one that helps, ends the cycles that ties can cause.
-            enter = int(better[0] if pivot > STEEP_PIVOTS else np.argmax(reduced))
-            direction = table[enter] @ inverse
-            falling = direction > 1e-12
-            if not falling.any():
-                break
-            ratios = np.where(falling, shares / np.where(falling, direction, 1.0), np.inf)
-            ties = np.flatnonzero(ratios <= ratios.min())
-            leave = int(ties[np.argmin(np.array(self._basis)[ties])])
-            self._basis[leave] = enter
-        return -prices[: self.size], float(prices[-1])
+        """The minimiser x of the model, the smallest one, and its value there."""
+        n, goal = len(self._known), self._goal(self._nudge)
+        try:
+            basis = np.array(self._basis)
+            inverse = pivoted(self._table, self._costs, goal, basis)
+        except np.linalg.LinAlgError:
+            basis = np.arange(self._artificial)
+            inverse = pivoted(self._table, self._costs, goal, basis)
+        self._basis = basis.tolist()
+        self._inverted = self._basis[:], inverse
+        prices = inverse @ self._costs[basis]
+        return -prices[:n] @ self._known / self._unit, float(prices[-1])
 
     def _inverse(self) -> Array:
         """Of the basis; where rounding has made that singular, the artificial planes take its place."""
-        try:
-            inverse = np.linalg.inv(self._table[self._basis])
-        except np.linalg.LinAlgError:
-            self._basis = list(range(self._artificial))
-            inverse = np.linalg.inv(self._table[self._basis])
-        return np.asarray(inverse, np.float64)
+        if self._inverted is None or self._inverted[0] != self._basis:
+            try:
+                inverse = np.linalg.inv(self._table[self._basis])
+            except np.linalg.LinAlgError:
+                self._restart()
+                inverse = np.linalg.inv(self._table[self._basis])
+            self._inverted = list(self._basis), np.asarray(inverse, np.float64)
+        return self._inverted[1]
 
     @property
     def artificial(self) -> float:
         """The share of the artificial planes, with the nudge."""
-        return float(self._solved(self._nudge)[np.array(self._basis) < self._artificial].sum())
+        return float(self._solved(self._nudge)[~self._planes].sum())
 
     @property
     def residual(self) -> Vector:
         """What the sums of the planes at work add up to, (size,)."""
-        planes = np.array(self._basis) >= self._artificial
-        left: Vector = self._exact_shares()[planes] @ self._table[self._basis][planes, :-1]
+        left: Vector = self._exact_shares()[self._planes] @ self._at_work
         return left
+
+    def lost(self, x: Vector) -> float:
+        """What the mixture may be too high at 0 by, for sums that do not quite cancel, if the minimum is about at x."""
+        return float(np.abs(self._known @ self.residual) @ np.abs(self._known @ x))
 
     @property
     def scale(self) -> float:
@@ -116,17 +139,28 @@ class Mixing:
     def feasible(self) -> bool:
         """Whether planes alone make a cut: with their shares the sums are 0 up to rounding."""
         shares, rounding = self._exact_shares(), 4.0 * EPS * (self.size + 1)
-        planes = np.array(self._basis) >= self._artificial
         # The shares come from a linear system, so that one of 0 may be off by some rounding for each row of it.
-        if shares[~planes].sum() > rounding:
+        if shares[~self._planes].sum() > rounding + self.noise / self._unit:
             return False
-        sums = self._table[self._basis][planes, :-1]
-        return bool(np.all(np.abs(shares[planes] @ sums) <= rounding * np.abs(sums).sum() + self.noise))
+        sums = self._at_work
+        left = np.abs(shares[self._planes] @ sums)
+        return bool(np.all(left <= rounding * np.abs(sums).sum() + (1.0 + KNOWN) * self.noise))
+
+    @property
+    def _planes(self) -> NDArray[np.bool_]:
+        """Which places of the basis have planes, not artificial ones."""
+        return np.array(self._basis) >= self._artificial
+
+    @property
+    def _at_work(self) -> Array:
+        """Slopes of the planes in the basis, in its order."""
+        return self._slopes[[row - self._artificial for row in self._basis if row >= self._artificial]]
 
     def part_no_ties(self) -> None:
         """Solve without the nudge from now on: it moved shares by more than rounding, where the sums are tiny."""
         if self._nudge > 0.0:
-            self._nudge, self._basis = 0.0, list(range(self._artificial))
+            self._nudge = 0.0
+            self._restart()
 
     def mixture(self) -> list[tuple[int, float]]:
         """The numbers of the planes with their shares."""
@@ -149,4 +183,4 @@ class Mixing:
 
     def _goal(self, nudge: float) -> Vector:
         """The right-hand side: 0 for each sum, 1 for the shares; uneven nudges part the ties in which pivots cycle."""
-        return np.append(nudge * (1.0 + np.sqrt(np.arange(2.0, self.size + 2.0)) % 1.0), 1.0)
+        return np.append(nudge * (1.0 + np.sqrt(np.arange(2.0, len(self._known) + 2.0)) % 1.0), 1.0)

@@ -59,6 +59,7 @@ from bmrm.problem.risk import (
     interruptible,
     magnitude_of,
     product_of,
+    rounding_of_slopes,
     tangent_of,
     unchecked,
 )
@@ -128,6 +129,7 @@ __all__ = [
     "product_of",
     "provides",
     "relative_gap",
+    "rounding_of_slopes",
     "shown",
     "tangent_of",
     "unchecked",

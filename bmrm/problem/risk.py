@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from bmrm.problem.basics import Scores, Vector, provides
 
 T = TypeVar("T")
+LARGE_SCORES = 1.0
+"""From which mean size on the roundoff of scores shows in slopes."""
 
 
 @runtime_checkable
@@ -201,6 +204,21 @@ def magnitude_of(phi: ScoreFunction, scores: Scores) -> Vector:
     """`magnitude` where a score function from outside has it, else zeros."""
     own = getattr(phi, "magnitude", None)
     return np.zeros(phi.scores_per_row) if own is None else np.atleast_1d(own(scores))
+
+
+def rounding_of_slopes(phi: ScoreFunction, f: Scores, slope: Scores, rows: float) -> float:
+    """What rounding leaves in the sums of a slope at `f` over all rows.
+
+    Slopes of smooth losses are exponentials of differences of scores, so that the roundoff of large scores shows in
+    them, times the second derivative; that of constants which differ stands for it.
+    """
+    roundoff = float(np.finfo(np.float64).eps)
+    left = float(magnitude_of(phi, slope).sum())
+    size = float(magnitude_of(phi, f).max()) / rows
+    if phi.smooth and phi.curved and LARGE_SCORES < size < math.inf:
+        uneven = phi.constant(np.cos(np.arange(1.0, phi.scores_per_row + 1.0)))
+        left += size * float(magnitude_of(phi, phi.curvature_product(f, uneven)).sum())
+    return (4.0 + math.sqrt(rows)) * roundoff * left
 
 
 def attained_by(phi: ScoreFunction, f: Scores) -> tuple[float, Vector | None]:

@@ -74,7 +74,7 @@ def newton(
         fresh = memory.curvature is None
         if memory.curvature is None:
             memory.curvature = _curvature(phi, f, here.b)
-        step = step_to_zero(memory.curvature, here)
+        step = step_to_zero(memory.curvature, here, least)
         if step is None:
             memory.curvature = None
             break
@@ -115,13 +115,20 @@ def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector) -> Point 
     return None
 
 
-def step_to_zero(curvature: Array, here: Point) -> Vector | None:
-    """Newton's step; None where the second derivative is not finite."""
+def step_to_zero(curvature: Array, here: Point, least: Vector) -> Vector | None:
+    """Newton's step; None where the second derivative is not finite, or the sums are but rounding, `least`.
+
+    Nothing along directions in which the sums are no more than that: flat ones, as a shift of all classes, or of some
+    that are compared only with each other, would be followed for ever.
+    """
     if not np.all(np.isfinite(curvature)):
         return None
-    # The ridge keeps steps finite where a direction is flat, as a shift of all classes is.
+    values, directions = np.linalg.eigh(curvature)
+    sums = directions.T @ here.sums
+    sums[np.abs(sums) <= float(least.max())] = 0.0
+    # The ridge keeps steps finite where a direction is all but flat.
     ridge = 1e-10 * max(float(np.trace(curvature)), here.size) / len(here.b)
-    step = np.asarray(np.linalg.solve(curvature + ridge * np.eye(len(here.b)), -here.sums), np.float64)
+    step = np.asarray(directions @ (-sums / (np.maximum(values, 0.0) + ridge)), np.float64)
     return step if np.all(np.isfinite(step)) and step @ here.sums < 0.0 else None
 
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bmrm.masters.mixing import Mixing
-from bmrm.problem import Check, IncompatibleError, ScoreFunction, Scores, Vector, magnitude_of, product_of
+from bmrm.problem import (
+    Check,
+    IncompatibleError,
+    ScoreFunction,
+    Scores,
+    Vector,
+    magnitude_of,
+    product_of,
+    rounding_of_slopes,
+)
 from bmrm.risk.mixture import EPS, UNBOUNDED, Mixture
 from bmrm.risk.mixture_newton import Point, point_at
 
@@ -95,9 +104,11 @@ def minimum_by_planes(
     """The best mixture of tangents, from `here` on; `rounding` is that of `vanishes`."""
     terms = float(magnitude_of(phi, here.slope).sum())
     remembered.steepest = max(remembered.steepest, terms, _terms_at_zero(phi) if remembered.full is None else 0.0)
-    noise = max(rounding * terms, STEEP * remembered.steepest)
+    rows = float(phi.total(phi.constant(np.ones(len(here.b))))[0])
+    own = rounding_of_slopes(phi, f + phi.constant(here.b), here.slope, rows)
+    noise = max(rounding * terms, STEEP * remembered.steepest, own)
     # Classes that only compare scores ignore a common shift: then the last constant stays where it is.
-    size = len(here.b) - int(_shift_free(here.sums, remembered.steepest))
+    size = len(here.b) - int(_shift_free(here.sums, remembered.steepest, noise))
     search = _Search(phi, f, here, remembered, noise, infimum, size)
     search.run(check)
     if search.shifted:
@@ -110,8 +121,8 @@ def _terms_at_zero(phi: ScoreFunction) -> float:
     return float(magnitude_of(phi, phi.value_and_slope(phi.constant(np.zeros(phi.scores_per_row)))[1]).sum())
 
 
-def _shift_free(sums: Vector, terms: float) -> bool:
-    return abs(float(sums.sum())) <= 1e-12 * max(terms, float(np.abs(sums).sum()))
+def _shift_free(sums: Vector, terms: float, noise: float) -> bool:
+    return abs(float(sums.sum())) <= 1e-12 * max(terms, float(np.abs(sums).sum())) + len(sums) * noise
 
 
 class _Search:
@@ -139,11 +150,14 @@ class _Search:
         self._rows = float(phi.total(phi.constant(np.ones(len(here.b))))[0])
         full = f + phi.constant(here.b)
         self._extent = float(magnitude_of(phi, full).sum()) / self._rows
-        self._model = Mixing(size, -1.0, noise)
+        self._model = Mixing(size, noise)
         self._floors = int(math.isfinite(infimum))
         if self._floors:
             self._model.add(np.zeros(size), infimum)  # a plane, too
         self._cuts: list[Cut] = []
+        self._told = np.empty((STEPS, 2 * len(here.b) + 1))
+        """Sums, constants and value of each cut."""
+        self._held = 0
         self._reach, self._looks = REACH, 0
         self._room = max(size + 2, int(BYTES / (8.0 * self._rows * len(here.b))))
         for cut in remembered.at(phi, full, here.b, self._extent):
@@ -213,13 +227,16 @@ class _Search:
                 raise IncompatibleError(UNBOUNDED)
             return Mixture((), (), min(self.infimum, best.value), best.b, best.value)
         pairs = self._model.mixture()
-        value = sum(share * costs[k] for k, share in pairs)
+        value = float(sum(share * costs[k] for k, share in pairs))
+        # What the sums leave counts where the minimum is at other constants, about as large as these.
+        left = self._model.lost(best.b[: self.size])
+        value = max(value - left, self.infimum) if left > ACCURACY * abs(value) else value
         used = [(self._cuts[k - self._floors], share) for k, share in pairs if k >= self._floors]
         self._remember(remembered, costs)
         return Mixture(
             tuple(cut.b for cut, _ in used),
             tuple(share for _, share in used),
-            min(float(value), best.value),
+            min(value, best.value),
             best.b,
             best.value,
             tuple(cut.slope for cut, _ in used),
@@ -240,24 +257,29 @@ class _Search:
 
     def _take(self, cut: Cut) -> None:
         self._model.add(cut.sums[: self.size], 0.0)
+        if len(self._cuts) == len(self._told):
+            self._told = np.vstack((self._told, np.empty_like(self._told)))
+        self._told[len(self._cuts)] = np.concatenate((cut.sums, cut.b, [cut.value]))
         self._cuts.append(cut)
-        held = [k for k, one in enumerate(self._cuts) if one.slope is not None and one.age == 0]
-        if len(held) > self._room:
+        self._held += cut.age == 0
+        if self._held > self._room:
+            held = [k for k, one in enumerate(self._cuts) if one.slope is not None and one.age == 0]
             used = set(self._model.used - self._floors)
             idle = [k for k in held[:-1] if k not in used]
             if idle:
                 self._cuts[idle[0]].slope = None
+                self._held -= 1
 
     def _costs(self) -> Vector:
         """The heights of all planes at the best point."""
-        b = self.best.b
-        heights = [cut.value + float(cut.sums @ (b - cut.b)) for cut in self._cuts]
-        return np.array([self.infimum] * self._floors + heights)
+        K, told = len(self.best.b), self._told[: len(self._cuts)]
+        heights = told[:, -1] + np.einsum("ij,ij->i", told[:, :K], self.best.b - told[:, K:-1])
+        return np.append([self.infimum] * self._floors, heights)
 
     def _solved(self) -> tuple[Vector, float]:
         """How far from the best point the model has its minimum, and its height there."""
         value = self.best.value
-        self._model.price(self._costs(), value - self._reach * (1.0 + abs(value)))
+        self._model.price(self._costs(), value, self._reach * (1.0 + abs(value)))
         x, height = self._model.solve()
         return np.concatenate((x, np.zeros(len(self.best.b) - self.size))), height
 
@@ -274,8 +296,9 @@ class _Search:
             return None
         terms = float(magnitude_of(self.phi, trial.slope).sum())
         self.steepest = max(self.steepest, terms)
-        self._model.noise = max(self._model.noise, STEEP * terms)
-        if self.size < len(trial.b) and not _shift_free(trial.sums, terms):
+        own = rounding_of_slopes(self.phi, self.f + self.phi.constant(trial.b), trial.slope, self._rows)
+        self._model.noise = max(self._model.noise, STEEP * terms, own)
+        if self.size < len(trial.b) and not _shift_free(trial.sums, terms, self._model.noise):
             self.shifted = True
         self._take(self._cut_of(trial))
         if trial.value < self.best.value - FALL * abs(self.best.value):

@@ -75,7 +75,7 @@ def _corrected(
     Scores are rounded when a constant is added to them, so that no constant makes the sums smaller than the second
     derivative times this rounding; the slopes are right, for the rounded scores.
     """
-    step = step_to_zero(curvature, here)
+    step = step_to_zero(curvature, here, least)
     if step is None:
         return None
     other = point_at(phi, f, here.b + OPPOSITE * step)

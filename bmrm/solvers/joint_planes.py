@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.vectors import dot
 from bmrm.masters.mixing import EPS, Mixing
-from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector, magnitude_of, product_of
+from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector, magnitude_of, product_of, rounding_of_slopes
 from bmrm.solvers.rounding import OF_NO_ACCOUNT
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ FIRST = 20
 HUGE = 1e150
 """From which on products overflow: no plane is taken there."""
 SHIFT = 1e-12
-"""A sum over all constants, relative to what is added, that is 0 but for rounding."""
+"""A sum over all constants, relative to what is added where the loss is steep, that is 0 but for rounding."""
 STORED, BYTES = 100, 2**28
 """Planes that are kept, and their memory, unless twice the number of constants needs more."""
 
@@ -83,7 +83,7 @@ class JointPlanes:
         self._terms: list[float] = []
         """What was added to make an offset, in absolute values."""
         self._mixing: Mixing | None = None
-        self._rounding = self._errors = self._rows = 0.0
+        self._rounding = self._errors = self._rows = self._steepest = 0.0
         self._wall = 0
         self._begun = False
         """Whether there was a mixture before."""
@@ -125,7 +125,7 @@ class JointPlanes:
             inward = 0.5 if cuts_off else 0.0
             best = trial if trial.value < best.value - FALL * abs(best.value) else best
         self._begun |= bool(found)
-        return self._mixed(point.w) if found else None, None if best is point else best
+        return self._mixed(point.w, best.b) if found else None, None if best is point else best
 
     def _take(self, point: Joint, lost: float = math.inf) -> bool:
         """The plane at the point; False, and nothing taken, where the rounding of it is more than `lost`."""
@@ -142,12 +142,15 @@ class JointPlanes:
             added *= 1.0 + float(magnitude_of(self.phi, point.f).max()) / self._rows
         if not (self._errors * added <= lost and added < HUGE):
             return False
-        shift_free = abs(float(sums.sum())) <= SHIFT * max(terms, float(np.abs(sums).sum()))
+        self._steepest = max(self._steepest, terms)
+        self._rounding = max(self._rounding, rounding_of_slopes(self.phi, point.f, point.slope, self._rows))
+        shift_free = abs(float(sums.sum())) <= SHIFT * self._steepest + self.constants * self._rounding
         if self._mixing is None:
             self._begin(self.constants - int(shift_free and self.constants > 1))
         elif self._mixing.size < self.constants and not shift_free:
             self._begin(self.constants)
         assert self._mixing is not None
+        self._mixing.noise = self._rounding
         self._slopes.append(self.map.pull_back(point.slope))
         self._sums.append(sums)
         self._offsets.append(point.value - product)
@@ -157,7 +160,7 @@ class JointPlanes:
         return True
 
     def _begin(self, size: int) -> None:
-        self._mixing = Mixing(size, -1.0, self._rounding)
+        self._mixing = Mixing(size, self._rounding)
         for sums in self._sums:
             self._mixing.add(sums[:size], 0.0)
 
@@ -171,7 +174,7 @@ class JointPlanes:
         costs = np.array([dot(a, w) for a in self._slopes])
         costs += np.array(self._offsets) + np.array(self._sums) @ centre
         top = float(np.max(costs)) if value is None else value
-        mixing.price(costs, top - WALLS[self._wall] * (1.0 + abs(top)))
+        mixing.price(costs, top, WALLS[self._wall] * (1.0 + abs(top)))
         x, height = mixing.solve()
         return np.concatenate((x, np.zeros(self.constants - mixing.size))), height
 
@@ -181,14 +184,17 @@ class JointPlanes:
         self._mixing.part_no_ties()
         self._wall = min(self._wall + 1, len(WALLS) - 1)
 
-    def _mixed(self, w: Vector) -> Plane:
+    def _mixed(self, w: Vector, b: Vector) -> Plane:
+        """The mixture as a plane; b are good constants at w."""
         assert self._mixing is not None
         a, offset, terms = np.zeros_like(w), 0.0, 0.0
         for k, share in self._mixing.mixture():
             a += share * self._slopes[k]
             offset += share * self._offsets[k]
             terms += share * (self._terms[k] + abs(dot(self._slopes[k], w)))
-        rounding, height = self._errors * terms, dot(a, w) + offset
+        # What the sums leave counts at other constants than 0.
+        rounding = self._errors * terms + self._mixing.lost(b[: self._mixing.size])
+        height = dot(a, w) + offset
         if rounding > OF_NO_ACCOUNT * abs(height):
             return Plane(a, offset - rounding, height - rounding)
         return Plane(a, offset, height, rounding)
