@@ -45,6 +45,8 @@ class Best:
     """Whether `objective` was evaluated at `w` itself."""
     _sure: tuple[float, Vector] = field(init=False)
     """The best of the points where J was."""
+    _earlier: tuple[float, Vector] | None = field(default=None, init=False)
+    """The best point before the present one, and what was said of J there, where that may be too low."""
     _proved: Proof = field(init=False)
     """The best bound of which all was computed anew."""
     _own: float = field(default=-math.inf, init=False)
@@ -92,6 +94,8 @@ class Best:
         if fresh and objective < self._sure[0]:
             self._sure = objective, w
         if objective < self.objective:
+            if self._searched and w is not self.w and math.isfinite(self.objective):
+                self._earlier = self.objective, self.w
             self.w, self.objective, self._fresh = w, objective, fresh
             self._compare()
             return True
@@ -217,6 +221,9 @@ class Best:
     def _evaluated(self, objective: float) -> None:
         """Take for J(w) what it was found to be; a point that is better for sure takes its place."""
         self._sure = min((objective, self.w), self._sure, key=lambda pair: pair[0])
+        if self._earlier is not None and self._earlier[0] < self._sure[0]:
+            (_, w), self._earlier = self._earlier, None
+            self._sure = min((self._value(w), w), self._sure, key=lambda pair: pair[0])
         (self.objective, self.w), self._fresh = self._sure, True
 
     @property
