@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 RIDGE = 1e-12
 """What a second derivative is at least, relative to their mean: columns may be empty, or flat where the loss is."""
+STEEPEST = 1e300
+"""What stands for one that overflows: the weight stays where it is."""
 PRODUCTS = 5e7
 """Entries visited between two looks at the clock."""
 SWEEPS = 8
@@ -171,10 +173,12 @@ class RootedColumns:
         self._bent = dot(self._roots, self._roots)
         self._free = intercept and self._bent > 0.0
         sums = entries.sums
-        if self._free:
-            bends = entries.squares - sums**2 / self._bent
-        else:
-            bends = entries.squares + shifts * (shifts * self._bent - 2.0 * sums)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._free:
+                bends = entries.squares - sums**2 / self._bent
+            else:
+                bends = entries.squares + shifts * (shifts * self._bent - 2.0 * sums)
+        bends[~np.isfinite(bends)] = STEEPEST
         mean = float(bends.mean()) if bends.size else 0.0
         self._bends = np.maximum(bends, RIDGE * mean if mean > 0.0 else 1.0)
         self._state = np.zeros(6)
@@ -204,9 +208,13 @@ class RootedColumns:
             left -= now
             if worst <= goal or state[3] <= share * state[2] or left <= 0:
                 break
-            left -= self._solve(gradient, x, r, l1, l2, 0.3 * goal)
-            if left <= 0:
+            with np.errstate(over="ignore", invalid="ignore"):  # curvatures may be all but 0, and steps very long
+                left -= self._solve(gradient, x, r, l1, l2, 0.3 * goal)
+            if left <= 0 or not np.all(np.isfinite(x)):
                 break
+        if not np.all(np.isfinite(x)):
+            x, worst = w.copy(), math.inf
+            r[:], state[:] = 0.0, 0.0
         self._steps, self._last = x - w, (gradient, x, r, l1, l2)
         return x, float(worst)
 
@@ -266,7 +274,7 @@ class RootedColumns:
                 break
             open_ = kept
             now = slope + self._pull(used, shifts, along) + l2 * step
-        if not rise < 0.0:
+        if not (rise < 0.0 < bend < math.inf):  # squares can underflow where the loss is all but flat
             return count
         t = min(1.0, -rise / bend)
         x[used] = np.where(old + step == 0.0, 0.0, old + step) if t == 1.0 else old + t * step

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bmrm.kernels.vectors import norm
 from bmrm.problem import (
     Callback,
     IncompatibleError,
@@ -306,6 +307,7 @@ class _Run:
         return True
 
     def _guess(self, slope: float, d: Vector) -> float:
-        """A first step: as much decrease as last time."""
+        """A first step: as much decrease as last time, but one that changes w."""
         as_before = 0.0 if self.last is None else _share(self.last[0] * self.last[1], slope)
-        return as_before if as_before > 0.0 else 1e-2 / float(np.linalg.norm(d))
+        length = norm(d)
+        return max(as_before, ROUNDING * norm(self.point.w) / length) if as_before > 0.0 else 1e-2 / length

@@ -220,7 +220,8 @@ class _Run:
         direction = run.regularizer.subgradient(w) + a
         if not (math.isfinite(value) and np.all(np.isfinite(direction))):
             return 0.5 * (w + run.w)
-        after: Vector = w - direction / (self.modulus * (self.steps + 1))
+        with np.errstate(over="ignore"):
+            after: Vector = w - direction / (self.modulus * (self.steps + 1))
         largest = float(np.abs(after).max(initial=0.0))
         length = largest * norm(after / largest) if 0.0 < largest < math.inf else largest  # squares may overflow
         if length > self.radius and math.isfinite(largest):

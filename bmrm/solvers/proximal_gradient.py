@@ -207,8 +207,10 @@ class _Run:
             after = self.oracle.point(self.prox(v.w - a / self.curvature, 1.0 / self.curvature))
             after_value = self.oracle.value(after)
             step = after.w - v.w
-            bend = 0.5 * self.curvature * float(step @ step)
-            if after_value <= value + float(a @ step) + bend + slack:
+            with np.errstate(over="ignore", invalid="ignore"):  # a step so long is too long
+                bend = 0.5 * self.curvature * float(step @ step)
+                ceiling = value + float(a @ step) + bend + slack
+            if math.isfinite(bend) and after_value <= ceiling:
                 return after, after_value
             if bend <= slack:  # rounding has the last word: it says nothing about the curvature
                 self.curvature = proven

@@ -89,7 +89,9 @@ def minimum(
         for _ in range(SOLUTIONS):
             check()
             work += float(np.count_nonzero(x)) ** 3 / 3.0
-            if _solved(H, q, x, l1, l2) or work > WORK:
+            with np.errstate(over="ignore", invalid="ignore"):  # a curvature may be all but 0
+                reached = _solved(H, q, x, l1, l2)
+            if reached or work > WORK:
                 break
         left = violations(q, x, l1, l2, np.empty_like(x))
         if left <= goal:
@@ -130,8 +132,11 @@ def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:
             step = _bent(system, slope, old, step, reach, crossings)
     whole = np.zeros_like(x)
     whole[used] = step
+    change = whole @ H
+    if not np.all(np.isfinite(change)):  # so flat that the step is of no use
+        return True
     x += whole
-    q += whole @ H
+    q += change
     return not crossings.size
 
 

@@ -57,6 +57,8 @@ class Aimed:
         def evaluate(ts: Vector) -> tuple[Vector, Vector]:
             values, slopes = np.empty(len(ts)), np.empty(len(ts))
             absolute_line(w, step, np.asarray(ts, np.float64), values, slopes)
+            if self.l2 == 0.0:  # squares may overflow where they have no part
+                return self.l1 * values, self.l1 * slopes
             points = [w + t * step for t in ts]
             squares = np.array([dot(point, point) for point in points])
             rises = np.array([dot(point, step) for point in points])
