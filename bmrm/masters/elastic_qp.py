@@ -32,7 +32,7 @@ ROUNDS = 200
 """Newton steps at most."""
 PATIENCE = 2
 """Rounds without gain after which rounding is taken to rule."""
-PACE, SHARE = 12, 0.01
+PACE, SHARE = 20, 0.01
 """Rounds that must close such a share of the gap, for the rest not to be given up."""
 REFINEMENTS = 6
 """Corrections of w at most, once rounding of the multipliers rules."""
