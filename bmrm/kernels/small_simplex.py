@@ -56,9 +56,13 @@ def pivoted(table, costs, goal, basis):  # type: ignore[no-untyped-def]
         leave, least = -1, np.inf
         for k in range(n):
             if direction[k] > LEAST:
-                ratio = max(shares[k], 0.0) / direction[k]
-                if ratio < least or (ratio == least and basis[k] < basis[leave]):
-                    leave, least = k, ratio
+                least = min(least, (max(shares[k], 0.0) + 4.0 * EPS) / direction[k])
+        for k in range(n):
+            if direction[k] <= LEAST or max(shares[k], 0.0) > least * direction[k]:
+                continue
+            # Of those that are all but equal the largest, which keeps the basis regular; late Bland's rule again.
+            if leave < 0 or (basis[k] < basis[leave] if pivot > STEEP_PIVOTS else direction[k] > direction[leave]):
+                leave = k
         if leave < 0:
             break
         basis[leave] = enter

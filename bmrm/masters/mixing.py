@@ -93,16 +93,25 @@ class Mixing:
     def solve(self) -> tuple[Vector, float]:
         """The minimiser x of the model, the smallest one, and its value there."""
         n, goal = len(self._known), self._goal(self._nudge)
-        try:
-            basis = np.array(self._basis)
-            inverse = pivoted(self._table, self._costs, goal, basis)
-        except np.linalg.LinAlgError:
+        basis = np.array(self._basis)
+        inverse = self._pivoted(goal, basis)
+        if inverse is None:
             basis = np.arange(self._artificial)
-            inverse = pivoted(self._table, self._costs, goal, basis)
+            inverse = self._pivoted(goal, basis)
+        if inverse is None:
+            basis = np.arange(self._artificial)
+            inverse = np.asarray(np.linalg.inv(self._table[basis]), np.float64)
         self._basis = basis.tolist()
         self._inverted = self._basis[:], inverse
         prices = inverse @ self._costs[basis]
         return -prices[:n] @ self._known / self._unit, float(prices[-1])
+
+    def _pivoted(self, goal: Vector, basis: NDArray[np.int64]) -> Array | None:
+        """As `pivoted`; None where rounding makes the basis singular."""
+        try:
+            return np.asarray(pivoted(self._table, self._costs, goal, basis), np.float64)
+        except np.linalg.LinAlgError:
+            return None
 
     def _inverse(self) -> Array:
         """Of the basis; where rounding has made that singular, the artificial planes take its place."""
