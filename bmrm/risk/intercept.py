@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.problem import (
     Check,
@@ -160,6 +161,21 @@ class _Drawn:
         return FreeIntercept(self.inner.sample(rows, seed))
 
 
+@dataclass(frozen=True, eq=False)
+class Bend:
+    """What products with the second derivative at one point share.
+
+    Attributes
+    ----------
+    at, here : the scores, a copy, and with the best constants.
+    inverse : of the second derivative in the constants, (scores per row, scores per row).
+    """
+
+    at: Scores
+    here: Scores
+    inverse: NDArray[np.float64]
+
+
 class ProfiledPhi:
     """phi~(f) = min over b of phi(f + b), for any score function.
 
@@ -176,6 +192,7 @@ class ProfiledPhi:
         self._near = np.zeros(phi.scores_per_row)
         self._reach = 1.0
         self._past = Past()
+        self._bend: Bend | None = None
         self._check: Check = unchecked
         self._rounding = rounding_of_sums(phi)
 
@@ -225,7 +242,8 @@ class ProfiledPhi:
             for k, t in enumerate(ts):
                 here = f + step * float(t)
                 found = self.mixture(here)
-                values[k] = found.value
+                # Without a mixture the infimum would be all there is, a step in the curve.
+                values[k] = found.value if found.points else found.least
                 rises = math.isfinite(found.value)  # else it does away from where phi~ is finite, at t = 0
                 derivatives[k] = derivative_of(self.phi, here, step, found) if rises else math.copysign(math.inf, t)
             return values, derivatives
@@ -234,15 +252,19 @@ class ProfiledPhi:
 
     def curvature_product(self, f: Scores, step: Scores) -> Scores:
         """phi~''(f) step = H (step - c), c the constant that makes the product sum to 0 (a Schur complement)."""
-        phi, b = self.phi, self.mixture(f).best
-        here = f + phi.constant(b)
-        product = phi.curvature_product(here, step)
+        phi, bend = self.phi, self._bend
+        # Products of one point follow each other; scores may have changed in place, on this rank or another.
+        if bend is None or magnitude_of(phi, f - bend.at).any():
+            bend = self._bend = self._bent(f)
+        shift = bend.inverse @ phi.total(phi.curvature_product(bend.here, step))
+        return phi.curvature_product(bend.here, step - phi.constant(shift))
+
+    def _bent(self, f: Scores) -> Bend:
+        phi = self.phi
+        here = f + phi.constant(self.mixture(f).best)
         columns = [phi.curvature_product(here, phi.constant(unit)) for unit in np.eye(self.scores_per_row)]
         inner = np.array([phi.total(column) for column in columns])
-        shift = np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True) @ phi.total(product)
-        for column, amount in zip(columns, shift, strict=True):
-            product = product - column * float(amount)
-        return product
+        return Bend(1.0 * f, here, np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True))
 
     def curvature(self, f: Scores) -> Scores:
         """No diagonal: IncompatibleError."""

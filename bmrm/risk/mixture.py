@@ -90,7 +90,9 @@ def slope_of(phi: ScoreFunction, f: Scores, mixture: Mixture) -> Scores:
 
 
 def derivative_of(phi: ScoreFunction, f: Scores, step: Scores, mixture: Mixture) -> float:
-    """<slope of the cut, step>."""
+    """<slope of the cut, step>; of phi at the best constants where there is none."""
+    if not mixture.points:
+        return float(phi.along(f + phi.constant(mixture.best), step)(np.zeros(1))[1][0])
     here, derivative = np.zeros(1), 0.0
     for k, (b, share) in enumerate(zip(mixture.points, mixture.shares, strict=True)):
         slope = mixture.slopes[k] if mixture.slopes and phi.scores_per_row > 1 else None

@@ -159,6 +159,7 @@ class _Search:
         """Sums, constants and value of each cut."""
         self._held = 0
         self._reach, self._looks = REACH, 0
+        self._opposed: Vector = np.empty(0)
         self._room = max(size + 2, int(BYTES / (8.0 * self._rows * len(here.b))))
         for cut in remembered.at(phi, full, here.b, self._extent):
             self._take(cut)
@@ -190,7 +191,8 @@ class _Search:
                     break
                 self._model.part_no_ties()
                 closings, still = closings + 1, 0
-                self._oppose(check)
+                if not self._oppose(check):
+                    break
                 continue
             lowest, centre = self.best.value, self.best.b
             trial = self._look((1.0 - inward) * x)
@@ -202,20 +204,25 @@ class _Search:
             if trial.value < lowest and self._model.artificial > 0.5 * FEW:
                 self._reach *= 4.0
 
-    def _oppose(self, check: Check) -> None:
-        """Look where slopes are opposite to what the sums of the mixture leave: a little of them makes these cancel."""
+    def _oppose(self, check: Check) -> bool:
+        """Look where slopes are opposite to what the sums of the mixture leave: a little of them makes these cancel.
+
+        False where that is in vain: the last look for these sums has not changed them.
+        """
         self._solved()
         left = self._model.residual
-        if not left.any():
-            return
+        if not left.any() or np.array_equal(left, self._opposed):
+            return False
+        self._opposed = left
         way = np.concatenate((-left / np.linalg.norm(left), np.zeros(len(self.best.b) - self.size)))
         length = 1.0
         for _ in range(OPPOSED):
             check()
             trial = self._look(length * way)
             if trial is None or self.shifted or float(trial.sums @ way) >= float(np.linalg.norm(left)):
-                return
+                break
             length *= 8.0
+        return True
 
     def mixture(self, remembered: Remembered) -> Mixture:
         """The result; its planes are remembered."""
