@@ -87,6 +87,9 @@ class JointPlanes:
         self._wall = 0
         self._begun = False
         """Whether there was a mixture before."""
+        self._failed = 0
+        self._products: list[float] = []
+        """Of all slopes with the w visited last."""
         self.looks = 0
 
     def at(self, w: Vector, b: Vector, f: Scores) -> Joint:
@@ -98,17 +101,19 @@ class JointPlanes:
         """The minimiser over b of the model at w; `near` before there is one."""
         if self._mixing is None or not self._mixing.feasible:
             return near
-        return near + self._solved(w, near)[0]
+        self._visit(w)
+        return near + self._solved(near)[0]
 
     def plane(self, point: Joint, accuracy: float) -> tuple[Plane | None, Joint | None]:
         """A plane that is at the point's w at most `accuracy` below the minimum over b, if a few looks suffice.
 
         None where no mixture was found at all. And the lowest point, if that is another than the given one.
         """
+        self._visit(point.w)
         self._take(point)
         best, inward, found = point, 0.5, False
-        for look in range(LOOKS if self._begun else max(LOOKS, FIRST * self.constants)):
-            x, height = self._solved(point.w, best.b, best.value)
+        for look in range(LOOKS if self._begun else max(LOOKS, (FIRST * self.constants) >> self._failed)):
+            x, height = self._solved(best.b, best.value)
             found = self._mixing is not None and self._mixing.feasible
             near = best.value - height <= max(accuracy, 64.0 * EPS * abs(best.value))
             if found and (near or look >= LOOKS):
@@ -125,6 +130,7 @@ class JointPlanes:
             inward = 0.5 if cuts_off else 0.0
             best = trial if trial.value < best.value - FALL * abs(best.value) else best
         self._begun |= bool(found)
+        self._failed += not found
         return self._mixed(point.w, best.b) if found else None, None if best is point else best
 
     def _take(self, point: Joint, lost: float = math.inf) -> bool:
@@ -152,6 +158,7 @@ class JointPlanes:
         assert self._mixing is not None
         self._mixing.noise = self._rounding
         self._slopes.append(self.map.pull_back(point.slope))
+        self._products.append(dot(self._slopes[-1], point.w))
         self._sums.append(sums)
         self._offsets.append(point.value - product)
         self._terms.append(added)
@@ -164,15 +171,18 @@ class JointPlanes:
         for sums in self._sums:
             self._mixing.add(sums[:size], 0.0)
 
-    def _solved(self, w: Vector, centre: Vector, value: float | None = None) -> tuple[Vector, float]:
-        """How far from the centre the model at w has its minimum, and the height there.
+    def _visit(self, w: Vector) -> None:
+        """What follows is asked at w."""
+        self._products = [dot(a, w) for a in self._slopes]
+
+    def _solved(self, centre: Vector, value: float | None = None) -> tuple[Vector, float]:
+        """How far from the centre the model at the w visited has its minimum, and the height there.
 
         `value` is that at the centre; None for that of the model.
         """
         mixing = self._mixing
         assert mixing is not None
-        costs = np.array([dot(a, w) for a in self._slopes])
-        costs += np.array(self._offsets) + np.array(self._sums) @ centre
+        costs = np.array(self._products) + np.array(self._offsets) + np.array(self._sums) @ centre
         top = float(np.max(costs)) if value is None else value
         mixing.price(costs, top, WALLS[self._wall] * (1.0 + abs(top)))
         x, height = mixing.solve()
@@ -191,7 +201,7 @@ class JointPlanes:
         for k, share in self._mixing.mixture():
             a += share * self._slopes[k]
             offset += share * self._offsets[k]
-            terms += share * (self._terms[k] + abs(dot(self._slopes[k], w)))
+            terms += share * (self._terms[k] + abs(self._products[k]))
         # What the sums leave counts at other constants than 0.
         rounding = self._errors * terms + self._mixing.lost(b[: self._mixing.size])
         height = dot(a, w) + offset
@@ -212,3 +222,4 @@ class JointPlanes:
         self._sums = [self._sums[k] for k in kept]
         self._offsets = [self._offsets[k] for k in kept]
         self._terms = [self._terms[k] for k in kept]
+        self._products = [self._products[k] for k in kept]
