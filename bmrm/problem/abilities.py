@@ -213,7 +213,9 @@ class Settled:
         self._pairs: list[tuple[float, Vector, Vector]] = []
 
     def note(self, w: Vector, b: Vector, objective: float) -> None:
-        """Take J(w, b) = objective into account; it replaces what was said of this w before."""
+        """Take J(w, b) = objective into account; it replaces what was said of this w before, but for a better b."""
+        if any(pair[1] is w and pair[0] < objective and not np.array_equal(pair[2], b) for pair in self._pairs):
+            return
         others = [pair for pair in self._pairs if pair[1] is not w]
         best = min(others, key=lambda pair: pair[0], default=None)
         self._pairs = [(objective, w, b)] if best is None or objective < best[0] else [best, (objective, w, b)]
