@@ -116,6 +116,7 @@ FOUND = {
     (7, 6141): "scores that are 0 but for the rounding of an offset of 1e4",
     (7, 9449): "a step of proximal_gradient whose square overflows",
     (7, 9591): "curvatures that overflow in coordinate_descent",
+    (7, 11810): "labels all but apart, whose constants drift: searches that looked in vain for planes, again and again",
     (7, 12446): "a step of pegasos that overflows",
     (7, 12648): "a mixture whose sums are not quite 0, times constants of 1e5",
     (7, 17446): "steps along columns of nearly no curvature that overflow",
