@@ -237,7 +237,9 @@ class _Search:
         value = float(sum(share * costs[k] for k, share in pairs))
         # What the sums leave counts where the minimum is at other constants, about as large as these.
         left = self._model.lost(best.b[: self.size])
-        value = max(value - left, self.infimum) if left > ACCURACY * abs(value) else value
+        value -= left if left > ACCURACY * abs(value) else 0.0
+        if value < self.infimum:  # these slopes hold so low only; at the infimum that of 0 does
+            return Mixture((), (), min(self.infimum, best.value), best.b, best.value)
         used = [(self._cuts[k - self._floors], share) for k, share in pairs if k >= self._floors]
         self._remember(remembered, costs)
         return Mixture(

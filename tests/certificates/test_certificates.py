@@ -112,6 +112,7 @@ FOUND = {
     (7, 1975): "squares of points of a line search that overflow, times a weight of 0",
     (7, 2521): "directions without slopes, again, with sums of 1e-13",
     (7, 4212): "log(cosh) of residuals of 1e-5, whose terms cancel",
+    (7, 5492): "a mixture whose slope is not 0, put up to the infimum",
     (7, 5834): "curvatures of 1e-292 in the model of proximal_newton",
     (7, 6141): "scores that are 0 but for the rounding of an offset of 1e4",
     (7, 9449): "a step of proximal_gradient whose square overflows",
