@@ -8,6 +8,7 @@ import pytest
 import bmrm
 from bmrm.problem import Status
 from tests.certificates import judge, problems, reference, watch
+from tests.certificates.__main__ import main
 from tests.certificates.twin import Twin
 
 
@@ -147,6 +148,11 @@ def test_a_free_intercept_is_not_refused_midway(seed, index, solver):
     solution = judge.fitted(problem, run).solution
     assert np.isfinite(solution.objective)
     assert solution.lower_bound <= solution.objective
+
+
+@pytest.mark.slow
+def test_nothing_false_is_claimed(capfd):
+    assert main(["--problems", "300", "--seed", "5"]) == 0, capfd.readouterr().out
 
 
 def test_a_problem_is_always_the_same():
