@@ -29,8 +29,8 @@ from bmrm.problem import Extent, IncompatibleError, Regularizer, Risk, ability
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
-from bmrm.solvers.decisions import TABLE, Case, Lines, case_of, measured_of, ranked
-from bmrm.solvers.relay import CHAINED, Chains
+from bmrm.solvers._core.decisions import TABLE, Case, Lines, case_of, measured_of, ranked
+from bmrm.solvers._core.relay import CHAINED, Chains
 
 CANDIDATES = (
     "newton",

@@ -281,7 +281,7 @@ def run(case: Case) -> dict[str, Any]:
 
 def count_planes() -> list[int]:
     """The most planes that a model has from now on."""
-    from bmrm.solvers.plane_model import PlaneModel
+    from bmrm.solvers._core.plane_model import PlaneModel
 
     kept, solve = [0], PlaneModel.solve
 

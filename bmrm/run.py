@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from bmrm.mpi.group import Group, OtherRankError, open_group
 from bmrm.phases import process_begin
 from bmrm.problem import IncompatibleError, InputError, OutputError
-from bmrm.solvers.interrupt import terminated
+from bmrm.solvers._core.interrupt import terminated
 
 if TYPE_CHECKING:
     from bmrm.search import Search

@@ -46,7 +46,7 @@ from bmrm.risk.rehearsal import rehearse, rehearse_map
 from bmrm.risk.room import refuse_too_wide
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import check_labelled, prepared_targets, scores_of
-from bmrm.solvers.monitor import IterativeSolver
+from bmrm.solvers._core.monitor import IterativeSolver
 
 Table = NDArray[np.float64]
 """Weights (features,) or (features, scores per row)."""

@@ -28,7 +28,7 @@ from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.scoring import check_labelled, measure, prepared_targets, scores_of
 from bmrm.solvers import SOLVERS
-from bmrm.solvers.interrupt import Interrupt
+from bmrm.solvers._core.interrupt import Interrupt
 from bmrm.solving import FEW, ModelOf, Problem, Watch, solve
 
 

@@ -21,9 +21,9 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.monitor import Monitor
-from bmrm.solvers.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
+from bmrm.solvers._core.metered import MeteredRisk
+from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 
 Oracle = Callable[[Vector], tuple[Vector, NDArray[np.float64]]]
 """w -> the values (blocks,) and the subgradients (blocks, dim) of the terms of the risk."""

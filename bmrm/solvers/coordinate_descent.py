@@ -25,10 +25,10 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.monitor import IterativeSolver, Monitor
-from bmrm.solvers.proximal_newton_run import UNTRUE, Run
-from bmrm.solvers.row_scores import Settled, strengths
-from bmrm.solvers.working_set import chosen
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.proximal_newton_run import UNTRUE, Run
+from bmrm.solvers._core.row_scores import Settled, strengths
+from bmrm.solvers._core.working_set import chosen
 
 GROWTH = 4
 """Columns in a working set for each that is in use."""

@@ -42,10 +42,10 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.best import ROUNDING
-from bmrm.solvers.budget import Stop
-from bmrm.solvers.certificate import plane_bound
-from bmrm.solvers.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.best import ROUNDING
+from bmrm.solvers._core.budget import Stop
+from bmrm.solvers._core.certificate import plane_bound
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 
 FIRST_LOOK, SPACING = 5, 2
 """The first sweep after which the point is evaluated though the gap seems too large, and the factor to the next."""

@@ -13,8 +13,8 @@ from typing import Any
 from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.monitor import IterativeSolver
-from bmrm.solvers.reweighting import Reweighting
+from bmrm.solvers._core.monitor import IterativeSolver
+from bmrm.solvers._core.reweighting import Reweighting
 
 THESIS = {"cgwindow": 3, "cgdecay": 1000.0, "cgmax": 200, "lreps": 0.05, "lrmax": 30, "halving": False}
 PRESETS: Mapping[str, Mapping[str, Any]] = {

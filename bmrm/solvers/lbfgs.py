@@ -9,12 +9,12 @@ from bmrm.kernels.vectors import dot
 from bmrm.problem import Callback, Extent, Regularizer, Risk, Scored, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.certificate import Certificate, SinglePlane
-from bmrm.solvers.line_search import Trial, total
-from bmrm.solvers.monitor import IterativeSolver, Monitor
-from bmrm.solvers.points import FusedPoint, Place, Point, ScoredPoint
-from bmrm.solvers.quasi_newton import InverseHessian
-from bmrm.solvers.wolfe import enough, wolfe_search
+from bmrm.solvers._core.certificate import Certificate, SinglePlane
+from bmrm.solvers._core.line_search import Trial, total
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.points import FusedPoint, Place, Point, ScoredPoint
+from bmrm.solvers._core.quasi_newton import InverseHessian
+from bmrm.solvers._core.wolfe import enough, wolfe_search
 
 LEFT, LESS = 0.9, 0.5
 """Share of the slope that a step may leave: in general, and where further trials cost no pass."""

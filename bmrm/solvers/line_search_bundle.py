@@ -25,11 +25,11 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.cuts import Cuts, FreeCuts
-from bmrm.solvers.joint_planes import Joint
-from bmrm.solvers.line_search import NEAR_ZERO, minimize_along, total
-from bmrm.solvers.monitor import Monitor
-from bmrm.solvers.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
+from bmrm.solvers._core.cuts import Cuts, FreeCuts
+from bmrm.solvers._core.joint_planes import Joint
+from bmrm.solvers._core.line_search import NEAR_ZERO, minimize_along, total
+from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 
 NEAREST = 1e-9
 """The least share of the way to the model's minimiser at which a plane is looked for."""

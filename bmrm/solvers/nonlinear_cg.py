@@ -23,13 +23,13 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.best import ROUNDING
-from bmrm.solvers.certificate import Certificate
-from bmrm.solvers.line_search import total
-from bmrm.solvers.monitor import IterativeSolver, Monitor
-from bmrm.solvers.points import Point, ScoredPoint
-from bmrm.solvers.secant import secant_search
-from bmrm.solvers.truncated_cg import relative_change
+from bmrm.solvers._core.best import ROUNDING
+from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.line_search import total
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.points import Point, ScoredPoint
+from bmrm.solvers._core.secant import secant_search
+from bmrm.solvers._core.truncated_cg import relative_change
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "certified": {

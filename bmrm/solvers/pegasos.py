@@ -25,9 +25,9 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.certificate import Certificate
-from bmrm.solvers.monitor import IterativeSolver, Monitor
-from bmrm.solvers.sampling import VARIANTS, Sampler
+from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.sampling import VARIANTS, Sampler
 
 LIMIT = 1e150
 """Weights beyond which squares overflow."""

@@ -25,9 +25,9 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.certificate import Certificate
-from bmrm.solvers.monitor import IterativeSolver, Monitor
-from bmrm.solvers.probe_cycles import UNSEEN, Cycles
+from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.probe_cycles import UNSEEN, Cycles
 
 QUIET, LEAST, MOST = 10, 5, 15
 """Steps without a slope until a row falls asleep, and steps that it sleeps."""

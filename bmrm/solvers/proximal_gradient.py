@@ -22,9 +22,9 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.best import ROUNDING
-from bmrm.solvers.certificate import Certificate
-from bmrm.solvers.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.best import ROUNDING
+from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 
 GROWTH, SHRINK = 2.0, 0.9
 """Factors of the curvature estimate: when a step was too long, and after every step."""

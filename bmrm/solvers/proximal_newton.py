@@ -14,12 +14,12 @@ import numpy as np
 from bmrm.problem import Callback, Regularizer, Risk, Scores, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.monitor import IterativeSolver, Monitor
-from bmrm.solvers.proximal_newton_model import GramModel
-from bmrm.solvers.proximal_newton_run import Run
-from bmrm.solvers.row_scores import Settled, strengths
-from bmrm.solvers.row_start import start_from_sample
-from bmrm.solvers.working_set import chosen
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.proximal_newton_model import GramModel
+from bmrm.solvers._core.proximal_newton_run import Run
+from bmrm.solvers._core.row_scores import Settled, strengths
+from bmrm.solvers._core.row_start import start_from_sample
+from bmrm.solvers._core.working_set import chosen
 
 
 @register(

@@ -8,8 +8,8 @@ from typing import ClassVar
 from bmrm.problem import Callback, Regularizer, Risk, Scores, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers.monitor import IterativeSolver
-from bmrm.solvers.semismooth_newton_run import Run
+from bmrm.solvers._core.monitor import IterativeSolver
+from bmrm.solvers._core.semismooth_newton_run import Run
 
 
 @register(

@@ -15,7 +15,8 @@ from bmrm.mpi.shared import shared_risk
 from bmrm.regularizers.l2 import L2
 from bmrm.risk import dual_stored
 from bmrm.risk.intercept import FreeIntercept
-from bmrm.solvers import SOLVERS, budget
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core import budget
 from tests.mpi.every_solver import small_data
 
 TOLD = 200

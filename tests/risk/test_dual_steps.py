@@ -18,7 +18,7 @@ from bmrm.risk.dual_stored import stored_rows
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
-from bmrm.solvers.certificate import plane_bound
+from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 
 ROWS, FEATURES = 90, 6

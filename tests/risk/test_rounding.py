@@ -14,8 +14,8 @@ from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.rounding import AbsoluteMap
-from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.rounding import Budget
+from bmrm.solvers._core.metered import MeteredRisk
+from bmrm.solvers._core.rounding import Budget
 
 
 def data(rows=40, features=5, seed=0, offset=0.0):

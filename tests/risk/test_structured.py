@@ -11,8 +11,8 @@ from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, InputError, Rounding, RowSubsets, Scored, ability
 from bmrm.risk.structured import StructuredRisk
-from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.rounding import ERRORS, ROUNDOFF, Budget
+from bmrm.solvers._core.metered import MeteredRisk
+from bmrm.solvers._core.rounding import ERRORS, ROUNDOFF, Budget
 
 CLASSES, FEATURES = 3, 4
 

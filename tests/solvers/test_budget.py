@@ -15,7 +15,8 @@ from bmrm.problem import IncompatibleError, RowSample, Status, ability
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers import SOLVERS, budget
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core import budget
 
 EVERY = {
     "bundle": ("hinge", "l2"),

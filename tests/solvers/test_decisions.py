@@ -15,9 +15,10 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers import SOLVERS, auto, decisions
-from bmrm.solvers.decisions import Case, Measured, case_of, kind_of, ranked
-from bmrm.solvers.relay import Chains
+from bmrm.solvers import SOLVERS, auto
+from bmrm.solvers._core import decisions
+from bmrm.solvers._core.decisions import Case, Measured, case_of, kind_of, ranked
+from bmrm.solvers._core.relay import Chains
 
 
 def risk_of(loss: str, rows: int = 50) -> LinearRisk:

@@ -16,8 +16,8 @@ from bmrm.risk import dual_chains, dual_sentences
 from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers.auto import Auto
-from bmrm.solvers.certificate import plane_bound
 from bmrm.solvers.dual_coordinate import DualCoordinate
 from bmrm.solvers.lbfgs import LBFGS
 from bmrm.solvers.line_search_bundle import LineSearchBundle

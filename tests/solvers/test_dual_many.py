@@ -13,7 +13,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers.certificate import plane_bound
+from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers.dual_coordinate import DualCoordinate
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 

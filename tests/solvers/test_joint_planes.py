@@ -10,7 +10,7 @@ from bmrm.losses import LOSSES
 from bmrm.problem import Profiled, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers.joint_planes import JointPlanes
+from bmrm.solvers._core.joint_planes import JointPlanes
 
 ROWS, CLASSES = 12, 3
 

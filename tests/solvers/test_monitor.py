@@ -13,10 +13,10 @@ from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError, Scored, Status, Traffic, ability, relative_gap
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
+from bmrm.solvers._core.interrupt import Interrupt
+from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers.bundle import Bundle
-from bmrm.solvers.interrupt import Interrupt
 from bmrm.solvers.line_search_bundle import LineSearchBundle
-from bmrm.solvers.metered import MeteredRisk
 from tests import problems
 
 

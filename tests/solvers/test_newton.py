@@ -13,11 +13,12 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers import SOLVERS, newton_preconditioners
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core import newton_preconditioners
+from bmrm.solvers._core.newton_models import DenseModel
+from bmrm.solvers._core.newton_preconditioners import Blocks
+from bmrm.solvers._core.smooth_point import Objective
 from bmrm.solvers.newton import Newton
-from bmrm.solvers.newton_models import DenseModel
-from bmrm.solvers.newton_preconditioners import Blocks
-from bmrm.solvers.smooth_point import Objective
 from tests import problems
 
 LAM = 1e-3

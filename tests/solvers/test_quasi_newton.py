@@ -10,10 +10,10 @@ from bmrm.problem import Status
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers.certificate import plane_bound
-from bmrm.solvers.line_search import Trial
-from bmrm.solvers.quasi_newton import InverseHessian
-from bmrm.solvers.wolfe import enough, wolfe_search
+from bmrm.solvers._core.certificate import plane_bound
+from bmrm.solvers._core.line_search import Trial
+from bmrm.solvers._core.quasi_newton import InverseHessian
+from bmrm.solvers._core.wolfe import enough, wolfe_search
 from tests import problems
 
 

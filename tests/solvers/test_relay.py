@@ -14,10 +14,10 @@ from bmrm.problem import IncompatibleError, Iteration, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers import relay
-from bmrm.solvers.pace import Pace
-from bmrm.solvers.plane_model import PlaneSolver
-from bmrm.solvers.relay import Chains
+from bmrm.solvers._core import relay
+from bmrm.solvers._core.pace import Pace
+from bmrm.solvers._core.plane_model import PlaneSolver
+from bmrm.solvers._core.relay import Chains
 
 
 def risk_of(loss):

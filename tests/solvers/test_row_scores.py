@@ -7,8 +7,8 @@ from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.row_scores import RowScores
+from bmrm.solvers._core.metered import MeteredRisk
+from bmrm.solvers._core.row_scores import RowScores
 
 LOSS = {
     "squared_hinge": lambda z: 0.5 * np.maximum(0.0, 1.0 - z) ** 2,

@@ -13,11 +13,12 @@ from bmrm.regularizers.l1 import L1
 from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers import SOLVERS, safe_zeros
-from bmrm.solvers.certificate import Certificate
-from bmrm.solvers.metered import MeteredRisk
-from bmrm.solvers.row_scores import RowScores
-from bmrm.solvers.safe_zeros import SafeZeros
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core import safe_zeros
+from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.metered import MeteredRisk
+from bmrm.solvers._core.row_scores import RowScores
+from bmrm.solvers._core.safe_zeros import SafeZeros
 from tests.targets import default_instance
 
 NAMES = ["proximal_newton", "coordinate_descent"]

@@ -17,11 +17,11 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers.centring import Trial, centre
-from bmrm.solvers.curved_search import step_length
-from bmrm.solvers.multipliers import Model, Multipliers
-from bmrm.solvers.newton_rows import rank_of, step_by_rows, vectors_of
-from bmrm.solvers.newton_system import newton_step, solve_positive
+from bmrm.solvers._core.centring import Trial, centre
+from bmrm.solvers._core.curved_search import step_length
+from bmrm.solvers._core.multipliers import Model, Multipliers
+from bmrm.solvers._core.newton_rows import rank_of, step_by_rows, vectors_of
+from bmrm.solvers._core.newton_system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton
 from tests import problems
 

@@ -10,7 +10,7 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers.monitor import UNDONE, IterativeSolver
+from bmrm.solvers._core.monitor import UNDONE, IterativeSolver
 from tests import problems
 
 LAM = 0.1

@@ -1,0 +1,1 @@
+"""What solvers share: the bookkeeping of a run, line searches, linear systems, bounds."""

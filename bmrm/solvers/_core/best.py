@@ -1,0 +1,232 @@
+"""The best point and the best bound of a run: that neither claims more than is so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bmrm.problem import BmrmError, Profiled, Regularizer, Scored, Vector, attained_by, relative_gap
+from bmrm.solvers._core.certificate import Certificate, SinglePlane
+from bmrm.solvers._core.contradiction import Consistency, Contradiction, Planes, Proof
+from bmrm.solvers._core.metered import MeteredRisk
+from bmrm.solvers._core.rounding import cautious
+
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
+
+NAN = "the objective is nan; a risk must return finite values or +inf"
+
+
+@dataclass
+class Best:
+    """What `improve`, `raise_bound` and `take_plane` have told so far.
+
+    Solvers may carry along what objective and bound are made of; `_verify` makes both anew, from the weights of the
+    point and from what the bound rests on.
+
+    Parameters
+    ----------
+    risk, regularizer : of the run.
+    start : its first point.
+    """
+
+    risk: MeteredRisk
+    regularizer: Regularizer
+    start: Vector
+    w: Vector = field(init=False)
+    objective: float = field(default=math.inf, init=False)
+    proof: Proof = field(default_factory=Proof, init=False)
+    confirm: Callable[[], None] | None = field(default=None, init=False)
+    """Of a solver whose bounds rest on what is carried along (`raise_bound(fresh=False)`): raises the bound by what
+    its present state proves, all parts of it computed anew."""
+    _fresh: bool = field(default=False, init=False)
+    """Whether `objective` was evaluated at `w` itself."""
+    _sure: tuple[float, Vector] = field(init=False)
+    """The best of the points where J was."""
+    _earlier: tuple[float, Vector] | None = field(default=None, init=False)
+    """The best point before the present one, and what was said of J there, where that may be too low."""
+    _proved: Proof = field(init=False)
+    """The best bound of which all was computed anew."""
+    _own: float = field(default=-math.inf, init=False)
+    """The best bound of this run alone."""
+    _searched: bool = field(default=False, init=False)
+    """Whether values of R end a search for constants, which leaves a little below what is attained."""
+    _consistency: Consistency = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.w = self.start
+        if math.isfinite(self.risk.infimum):
+            # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
+            self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
+        self._sure, self._proved = (math.inf, self.start), self.proof
+        profiled = self.risk.ability(Profiled)
+        self._searched = profiled is not None and profiled.phi.scores_per_row > 1
+        self._consistency = Consistency(self.risk, self.regularizer)
+
+    @property
+    def relative_gap(self) -> float:
+        """Of the best point and the best bound so far; inf once they contradict one another."""
+        return relative_gap(self.objective, self._cut)
+
+    @property
+    def lower_bound(self) -> float:
+        """The best bound so far, raw: rounding may have put it above the objective."""
+        return self.proof.bound
+
+    @property
+    def contradiction(self) -> Contradiction | None:
+        """The first that was found: the run is to end, with NOT_CONVEX."""
+        return self._consistency.found
+
+    def improve(self, w: Vector, objective: float, *, fresh: bool = False) -> bool:
+        """Keep `w` if it is better than the best point; True if so.
+
+        Parameters
+        ----------
+        fresh : whether the objective was evaluated at `w` itself: not by scores that were carried along, nor at some
+            value of a free intercept. Otherwise that is done before a run ends with this point.
+        """
+        if math.isnan(objective):
+            raise BmrmError(NAN)
+        fresh = fresh and not self._searched
+        if fresh and objective < self._sure[0]:
+            self._sure = objective, w
+        if objective < self.objective:
+            if self._searched and w is not self.w and math.isfinite(self.objective):
+                self._earlier = self.objective, self.w
+            self.w, self.objective, self._fresh = w, objective, fresh
+            self._compare()
+            return True
+        return False
+
+    def raise_bound(
+        self,
+        lower_bound: float,
+        size: float = 0.0,
+        reach: float = 0.0,
+        planes: Planes | None = None,
+        floor: float = 0.0,
+        *,
+        fresh: bool = True,
+    ) -> None:
+        """Take a lower bound into account; above the objective by more than rounding explains, it ends the run.
+
+        Parameters
+        ----------
+        size : the absolute values of what was added to make it; what they lose by cancelling is taken off.
+        reach, planes, floor : as of `Proof`.
+        fresh : whether all that it rests on was computed for it, and nothing kept up to date by differences; if not,
+            `confirm` is called before a run ends with it.
+        """
+        proof = Proof(cautious(lower_bound, size), size, reach, planes, floor)
+        self._own = max(self._own, proof.bound)
+        if fresh and proof.bound > self._proved.bound:
+            self._proved = proof
+        if proof.bound > self.proof.bound:
+            self.proof = proof
+            self._compare()
+
+    def take_plane(
+        self, certificate: Certificate, w: Vector, value: float, a: Vector, offset: float | None = None
+    ) -> None:
+        """Raise the bound by what R(w), the subgradient `a` there and the planes before prove.
+
+        A plane that contradicts what was seen is left out, and ends the run unless rounding explains it.
+
+        Parameters
+        ----------
+        offset : of the plane R(v) >= <a, v> + offset, where it is known better than by value - <a, w>.
+        """
+        if math.isfinite(value) and self.fits(w, value, a) and certificate.holds(self._consistency, w, value, a):
+            certificate.take(w, value, a, offset)
+            self.raise_bound(*certificate.proof)
+
+    def fits(self, w: Vector, value: float, a: Vector, height: float | None = None) -> bool:
+        """Whether R(w) and the subgradient there contradict neither the infimum nor the last point that was told.
+
+        `height` is that of the plane with slope `a`, where it is not the value.
+        """
+        return self._consistency.holds(w, value, a, height)
+
+    def _look_at(self, w: Vector) -> bool:
+        """J at w and what its plane proves; whether it is better than the best point."""
+        profiled = self.risk.ability(Profiled)
+        if profiled is not None and profiled.settled.of(w) is not None:  # to minimise over constants may take long
+            return self.improve(w, self._value(w), fresh=True)
+        value, a = self.risk.value_and_subgradient(w)
+        self.take_plane(SinglePlane(self.regularizer, self.risk.infimum), w, value, a)
+        return self.improve(w, value + self.regularizer.value(w), fresh=True)
+
+    def _conclude(self, complete: bool) -> None:
+        """Whether anything that was seen contradicts the proof, before it is given.
+
+        `complete` where the bound belongs to the end, not to the moment at which a limit was met.
+        """
+        self._consistency.compare()
+        if complete and self.contradiction is None:
+            for seen in self._consistency.other_points(self.w, self.proof):
+                objective = seen.value + self.regularizer.value(seen.w)
+                self._consistency.bound_holds(self.proof, seen.w, objective)
+        self._compare()
+
+    def _compare(self) -> None:
+        """Bound and objective: they may contradict one another, where neither was carried along."""
+        carried = self.confirm is not None and self.proof.bound > self._proved.bound
+        if carried and self._consistency.doubts(self.proof, self.objective):
+            self.confirm()  # type: ignore[misc]
+            self.proof = self._proved
+        if self.proof.bound > self.objective and self.contradiction is None:
+            objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
+            if objective != self.objective:
+                self._evaluated(self._value(self.w) if self._searched else objective)
+
+    def _verify(self) -> bool:
+        """Evaluate the best point from its weights, and the bound anew, where that is not done; whether they changed.
+
+        By more than rounding, that is.
+        """
+        if self.contradiction is not None or not math.isfinite(self.objective):
+            return False
+        before = self.objective, self.lower_bound
+        if self.proof.bound > self._proved.bound:
+            if self.confirm is not None:
+                self.confirm()
+            self.proof = self._proved
+        if not self._fresh:
+            self._evaluated(self._value(self.w))
+        self.proof = self._proved = self._consistency.certain(self.proof, self.w)
+        scale = ROUNDING * abs(before[0])
+        return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))
+
+    def _value(self, w: Vector) -> float:
+        """J(w); half a pass where there are scores."""
+        scored, profiled = self.risk.ability(Scored), self.risk.ability(Profiled)
+        b = None if profiled is None else profiled.settled.of(w, self.objective)
+        if profiled is not None and b is not None:
+            value = profiled.phi.value_and_slope(profiled.map.scores(w) + profiled.phi.constant(b))[0]
+            profiled.settled.note(w, b, value + self.regularizer.value(w))
+        elif scored is None:
+            value = self.risk.value_and_subgradient(w)[0]
+        else:
+            value, constants = attained_by(scored.phi, scored.map.scores(w))
+            if self._searched and profiled is not None and constants is not None:  # the model gets these and no others
+                profiled.settled.note(w, constants, value + self.regularizer.value(w))
+        objective = value + self.regularizer.value(w)
+        if math.isnan(objective):
+            raise BmrmError(NAN)
+        return objective
+
+    def _evaluated(self, objective: float) -> None:
+        """Take for J(w) what it was found to be; a point that is better for sure takes its place."""
+        self._sure = min((objective, self.w), self._sure, key=lambda pair: pair[0])
+        if self._earlier is not None and self._earlier[0] < self._sure[0]:
+            (_, w), self._earlier = self._earlier, None
+            self._sure = min((self._value(w), w), self._sure, key=lambda pair: pair[0])
+        (self.objective, self.w), self._fresh = self._sure, True
+
+    @property
+    def _cut(self) -> float:
+        """The bound, cut to the objective where rounding explains that it is above."""
+        return self.lower_bound if self.contradiction is not None else min(self.lower_bound, self.objective)

@@ -1,0 +1,108 @@
+"""How long a run may last, and whether it was interrupted: asked for within iterations, too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TypeVar, cast
+
+from bmrm.problem import Check, Risk, Status, Vector, ability, interruptible
+from bmrm.solvers._core.interrupt import Interrupt
+
+T = TypeVar("T")
+
+
+class Stop(BaseException):
+    """Time is up, or Ctrl-C was pressed: unwinds what an iteration has begun. It leaves no `Budget.spending`."""
+
+    def __init__(self, budget: Budget, status: Status) -> None:
+        self.budget, self.status = budget, status
+
+
+class Budget:
+    """The seconds and the Ctrl-C of one run, and those of the run that it is a part of. A context manager.
+
+    Parameters
+    ----------
+    time_limit : seconds; None for no limit.
+    outer : of the run around this one: neither lasts longer, and a Ctrl-C is meant for both.
+    """
+
+    def __init__(self, time_limit: float | None = None, outer: Budget | None = None) -> None:
+        self.begin = perf_counter()
+        own = math.inf if time_limit is None else self.begin + time_limit
+        self._end: float = own if outer is None else min(own, outer._end)
+        self._interrupt: Interrupt = Interrupt() if outer is None else outer._interrupt
+        self._outermost = outer is None
+        self._armed = False
+
+    def __enter__(self) -> Budget:
+        if self._outermost:
+            self._interrupt.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._outermost:
+            self._interrupt.__exit__()
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return perf_counter() - self.begin
+
+    @property
+    def spent(self) -> Status | None:
+        """INTERRUPTED or TIME_LIMIT; None while there is time."""
+        if self._interrupt.raised:
+            return Status.INTERRUPTED
+        return Status.TIME_LIMIT if perf_counter() >= self._end else None
+
+    def check(self) -> None:
+        """Raise Stop where the budget is spent, within `spending`; else nothing. Cheap; in any thread."""
+        if self._armed and (self._interrupt.raised or perf_counter() >= self._end):
+            raise Stop(self, self.spent or Status.TIME_LIMIT)
+
+    def rest(self) -> bool:
+        """Check no more: what ends the run may take its time. Whether it was checked."""
+        armed, self._armed = self._armed, False
+        return armed
+
+    def go_on(self) -> None:
+        """Check again, after a `rest` within `spending`."""
+        self._armed = True
+
+    @contextmanager
+    def spending(self) -> Iterator[list[Status]]:
+        """The block in which `check` may raise; it ends there, with the reason in the list, and checks no more."""
+        reasons: list[Status] = []
+        self._armed = True
+        try:
+            yield reasons
+        except Stop as stop:
+            if stop.budget is not self:
+                raise
+            reasons.append(stop.status)
+        finally:
+            self._armed = False
+
+
+class Budgeted:
+    """A risk that is solved as a part of a larger run: it offers that run's `Budget` besides what it offers itself."""
+
+    def __init__(self, risk: Risk, budget: Budget) -> None:
+        self.risk, self.budget = risk, budget
+        self.dim, self.infimum = risk.dim, risk.infimum
+
+    def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
+        """Of the risk."""
+        return self.risk.value_and_subgradient(w)
+
+    def interruptible(self, check: Check) -> Budgeted:
+        """The same, of a risk whose long calls call `check`."""
+        return Budgeted(interruptible(self.risk, check), self.budget)
+
+    def ability(self, kind: type[T]) -> T | None:
+        """Of the risk, and the budget."""
+        return cast(T, self.budget) if kind is Budget else ability(self.risk, kind)

@@ -1,0 +1,134 @@
+"""What planes of the risk prove about the minimum: eq. 15 of the KDD 2007 paper, and the best mixture of two."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from bmrm.kernels.vectors import dot, dot_and_sizes
+from bmrm.problem import HasConjugate, Regularizer, Vector, provides
+from bmrm.solvers._core.contradiction import Consistency, Proof, Seen
+
+
+def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -> float:
+    """The lower bound of min J that one plane R(w) >= <a, w> + b proves; -inf where it proves nothing.
+
+    min over w of Omega(w) + s (<a, w> + b) + (1 - s) infimum, with s the largest for which it is finite.
+    """
+    if not provides(regularizer, HasConjugate):
+        return -math.inf
+    scale = regularizer.feasible(-a)
+    if scale < 1.0 and not math.isfinite(infimum):
+        return -math.inf
+    floor = (1.0 - scale) * infimum if scale < 1.0 else 0.0
+    bound = scale * b + floor - regularizer.conjugate(-scale * a)
+    return bound if not math.isnan(bound) else -math.inf
+
+
+class Certificate:
+    """One plane of the risk, mixed anew with every plane that arrives so that its bound rises the most.
+
+    A mixture of planes is a plane, so its bound is true. The mixing weight comes from the parabola through three
+    bounds, exact for quadratic conjugates: a Frank-Wolfe step in the dual, which converges where single planes,
+    taken at points that oscillate, prove little. Memory is one vector.
+    """
+
+    def __init__(self, regularizer: Regularizer, infimum: float) -> None:
+        self._regularizer = regularizer
+        self._infimum = infimum
+        self._plane: Plane | None = None
+        self.bound = -math.inf
+
+    def take(self, w: Vector, value: float, a: Vector, offset: float | None = None) -> float:
+        """Take the plane R(v) >= value + <a, v - w> into account; the best bound so far.
+
+        Parameters
+        ----------
+        offset : of the plane at v = 0, where it is known better than by value - <a, w>.
+        """
+        product, size, reach = dot_and_sizes(a, w)
+        b = value - product if offset is None else offset
+        if not (math.isfinite(b) and provides(self._regularizer, HasConjugate)):
+            return self.bound
+        self._join(Plane(a, b, abs(value) + size, reach, w))
+        return self.bound
+
+    def holds(self, seen: Consistency, w: Vector, value: float, a: Vector) -> bool:
+        """Whether the plane of the bound holds where R(w) and a subgradient there are known."""
+        plane = self._plane
+        if plane is None:
+            return True
+        return seen.plane_holds(plane.a, plane.b, plane.size, plane.reach, self, Seen(w, value, a, value))
+
+    def highest(self, w: Vector) -> tuple[float, Vector | None]:
+        """The plane's value at `w`, and where most of it was taken."""
+        plane = self._plane
+        return (-math.inf, None) if plane is None else (dot(plane.a, w) + plane.b, plane.where)
+
+    @property
+    def proof(self) -> Proof:
+        """The bound, and what rounding may do to it."""
+        if self._plane is None or not math.isfinite(self.bound):
+            return Proof()
+        size = self._plane.size + 2.0 * abs(self._plane.b) + abs(self.bound)
+        regularizer = self._regularizer
+        assert provides(regularizer, HasConjugate)
+        return Proof(self.bound, size, self._plane.reach, self, 1.0 - regularizer.feasible(-self._plane.a))
+
+    def point(self) -> tuple[Vector, float] | None:
+        """A' s of the dual point that proves `bound`, for which the conjugate is finite, and `bound`; None without."""
+        if self._plane is None or not math.isfinite(self.bound):
+            return None
+        regularizer = self._regularizer
+        assert provides(regularizer, HasConjugate)
+        return regularizer.feasible(-self._plane.a) * self._plane.a, self.bound
+
+    def _join(self, fresh: Plane) -> None:
+        alone, plane = self._bound(fresh.a, fresh.b), self._plane
+        if plane is None or not math.isfinite(self.bound):
+            self._plane, self.bound = fresh._replace(a=fresh.a.copy()), alone
+            return
+        known, middle = self.bound, self._bound(*_mixed(plane, fresh, 0.5))
+        bend = 2.0 * (2.0 * middle - known - alone)
+        share = 0.5 + 0.5 * (alone - known) / bend if bend > 0.0 else 0.5
+        share = min(max(share, 0.0), 1.0)
+        best = max((known, 0.0), (middle, 0.5), (alone, 1.0), (self._bound(*_mixed(plane, fresh, share)), share))
+        if best[0] > known:
+            self.bound, share = best
+            size = (1.0 - share) * plane.size + share * fresh.size
+            reach = (1.0 - share) * plane.reach + share * fresh.reach
+            where = plane.where if share < 0.5 else fresh.where
+            self._plane = Plane(*_mixed(plane, fresh, share), size, reach, where)
+
+    def _bound(self, a: Vector, b: float) -> float:
+        return plane_bound(self._regularizer, a, b, self._infimum)
+
+
+class SinglePlane(Certificate):
+    """The plane that proves most, alone: for smooth risks the last one proves as much as a mixture, for less."""
+
+    def _join(self, fresh: Plane) -> None:
+        alone = self._bound(fresh.a, fresh.b)
+        if alone > self.bound or self._plane is None:
+            self._plane, self.bound = fresh, alone
+
+
+class Plane(NamedTuple):
+    """R(w) >= <a, w> + b.
+
+    Attributes
+    ----------
+    size : the absolute values of what was added to make b.
+    reach : the norm of the point where it was taken; of a mixture the weighted mean.
+    where : that point; of a mixture that of the largest share added at once.
+    """
+
+    a: Vector
+    b: float
+    size: float
+    reach: float
+    where: Vector
+
+
+def _mixed(one: Plane, other: Plane, share: float) -> tuple[Vector, float]:
+    return (1.0 - share) * one.a + share * other.a, (1.0 - share) * one.b + share * other.b

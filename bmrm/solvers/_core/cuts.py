@@ -1,0 +1,114 @@
+"""Planes of the risk at points that carry their scores, with or without free constants among these."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.problem import Profiled, Scored, Scores, Vector, product_of
+from bmrm.solvers._core.joint_planes import Joint, JointPlanes, Plane
+
+NONE = np.empty(0)
+
+
+class Cuts:
+    """Of R(w) = phi(A w).
+
+    Parameters
+    ----------
+    scored : map and phi.
+    """
+
+    free = False
+    """Whether there are free constants in the scores."""
+
+    def __init__(self, scored: Scored) -> None:
+        self.map, self.phi = scored.map, scored.phi
+
+    def start(self, w: Vector) -> Joint:
+        """The first point."""
+        return self.at(w, NONE, self.map.scores(w))
+
+    def at(self, w: Vector, b: Vector, f: Scores) -> Joint:
+        """The point w with scores f, of which b is a part."""
+        value, slope = self.phi.value_and_slope(f)
+        return Joint(w, b, f, value, slope)
+
+    def again(self, w: Vector, f: Scores, b: Vector) -> Joint:
+        """A point at w, the constants of the scores f being b, with others that are better ones, presumably."""
+        return self.at(w, b, f)
+
+    def scores(self, w: Vector, near: Vector) -> tuple[Scores, Vector]:
+        """Scores at w, with constants that are good ones there, presumably; `near` are those of a point nearby."""
+        return self.map.scores(w), near
+
+    def scores_with(self, w: Vector, b: Vector) -> Scores:
+        """Scores at w with constants b."""
+        return self.map.scores(w)
+
+    def constants_of(self, w: Vector, near: Vector) -> Vector:
+        """The constants that go with w; `near` where none are known."""
+        return near
+
+    def plane(self, here: Joint, accuracy: float) -> tuple[Plane, Joint | None]:
+        """A plane that is at most so far below the risk, if possible; and a lower point that was met on the way."""
+        offset = here.value - product_of(self.phi, here.slope, here.f)
+        return Plane(self.map.pull_back(here.slope), offset, here.value), None
+
+    def settle(self, w: Vector, b: Vector, objective: float) -> None:
+        """Remember that these constants go with w."""
+
+
+class FreeCuts(Cuts):
+    """Of R(w) = min over several b of phi(A w + b), the points having some b: the minimum is sought by planes only.
+
+    Parameters
+    ----------
+    scored : map and phi of the minimum.
+    profiled : the same before the minimisation.
+    """
+
+    free = True
+
+    def __init__(self, scored: Scored, profiled: Profiled) -> None:
+        self.map, self.phi = profiled.map, profiled.phi
+        self._minimum, self._settled = scored.phi, profiled.settled
+        self._planes = JointPlanes(profiled.map, profiled.phi)
+
+    def start(self, w: Vector) -> Joint:
+        """As of `Cuts`."""
+        settled = self._settled.of(w)
+        b = np.zeros(self.phi.scores_per_row) if settled is None else settled
+        return self.at(w, b, self.scores_with(w, b))
+
+    def again(self, w: Vector, f: Scores, b: Vector) -> Joint:
+        """As of `Cuts`."""
+        better = self._planes.constants_at(w, b)
+        here, there = self.at(w, b, f), self.at(w, better, f + self.phi.constant(better - b))
+        return there if there.value < here.value else here
+
+    def scores(self, w: Vector, near: Vector) -> tuple[Scores, Vector]:
+        """As of `Cuts`."""
+        b = self._planes.constants_at(w, near)
+        return self.scores_with(w, b), b
+
+    def scores_with(self, w: Vector, b: Vector) -> Scores:
+        """As of `Cuts`."""
+        return self.map.scores(w) + self.phi.constant(b)
+
+    def constants_of(self, w: Vector, near: Vector) -> Vector:
+        """As of `Cuts`."""
+        settled = self._settled.of(w)
+        return near if settled is None else settled
+
+    def plane(self, here: Joint, accuracy: float) -> tuple[Plane, Joint | None]:
+        """As of `Cuts`."""
+        plane, lower = self._planes.plane(here, accuracy)
+        if plane is None:  # an exact search, then
+            value, slope = self._minimum.value_and_slope(here.f)
+            offset = value - product_of(self.phi, slope, here.f)
+            plane = Plane(self.map.pull_back(slope), offset, value)
+        return plane, lower
+
+    def settle(self, w: Vector, b: Vector, objective: float) -> None:
+        """As of `Cuts`."""
+        self._settled.note(w, b, objective)

@@ -1,0 +1,345 @@
+"""The loop's bookkeeping, written once: limits, callback, history, Ctrl-C, stalling; best point and bound: `Best`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field, replace
+from types import TracebackType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmrm.kernels.compiling import COMPILING
+from bmrm.problem import (
+    Callback,
+    InputError,
+    Iteration,
+    Regularizer,
+    Risk,
+    SavedPlanes,
+    Solution,
+    Start,
+    State,
+    Status,
+    Vector,
+    ability,
+)
+from bmrm.registry import check_parameters, parameter
+from bmrm.solvers._core.best import ROUNDING, Best
+from bmrm.solvers._core.budget import Budget
+from bmrm.solvers._core.metered import MeteredRisk
+
+COMPLETE = Status.CONVERGED, Status.STALLED
+"""Ends to which the bound belongs, that of a limit being the bound of the moment."""
+
+PROVED = "proved"
+"""In the state that a later run goes on from: the bound of which all was computed anew."""
+PATIENCE = 60
+"""Iterations in which neither bound nor objective moves beyond rounding before a run counts as stalled."""
+
+NOTHING = Iteration(0, math.inf, -math.inf, 0.0, 0.0)
+"""What a run that goes on from no other one has behind it."""
+
+EARLY_ENDS = Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED
+
+UNDONE = 8
+"""Times that a run goes on after its last values were found to be others; then it has stalled."""
+
+
+@dataclass(frozen=True)
+class IterativeSolver:
+    """The options that every solver has.
+
+    Parameters
+    ----------
+    tolerance : stop when (objective - lower bound) / |objective| is at most this.
+    max_iterations : stop after so many iterations, with ITERATION_LIMIT.
+    time_limit : stop after so many seconds, with TIME_LIMIT; None for no limit. Within an iteration, as Ctrl-C: but a
+        pass over the data, a Cholesky factor of a matrix and the compilation of a kernel are finished.
+    """
+
+    tolerance: float = parameter(1e-3, least=0.0, doc="relative gap to reach", example=1e-1)
+    max_iterations: int = parameter(10000, least=1, doc="iterations at most", example=2)
+    time_limit: float | None = parameter(None, above=0.0, doc="seconds at most", example=1e-9)
+    superlinear: ClassVar[bool] = False
+    """Whether the gap falls faster and faster, so that it must not be extrapolated from how it fell."""
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def monitor(
+        self, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
+    ) -> Monitor:
+        """The bookkeeping of one run, to be used as a context manager."""
+        budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
+        w = starting_point(risk, start)
+        metered = MeteredRisk(risk, budget)
+        return Monitor(metered, regularizer, w, options=self, callback=callback, budget=budget, earlier=earlier)
+
+
+def starting_point(risk: Risk, start: Vector | Start | None) -> Vector:
+    """A float64 copy of `start`, zero when None; raises InputError for a wrong shape or values that are not finite."""
+    if isinstance(start, Start):
+        start = start.w
+    if start is None:
+        return np.zeros(risk.dim)
+    w = np.array(start, dtype=np.float64)
+    if w.shape != (risk.dim,):
+        raise InputError(f"start has shape {w.shape}, expected ({risk.dim},)")
+    if not np.all(np.isfinite(w)):
+        raise InputError("start has values that are not finite")
+    return w
+
+
+@dataclass
+class Monitor(Best):
+    """What changes during a run. `record` is called once an iteration and says whether to stop."""
+
+    _: KW_ONLY
+    options: IterativeSolver
+    callback: Callback | None
+    budget: Budget
+    earlier: Start | None = None
+    """Where another run on the same problem was, that this one goes on from."""
+    status: Status | None = None
+    history: list[Iteration] = field(default_factory=list)
+    seconds_master: float = 0.0
+    patience: int = PATIENCE
+    untried: Vector | None = None
+    """A point that is presumably good, but not evaluated yet; taken into account where a run ends before it is."""
+    refreshed: bool = False
+    """Whether the last `record` or `stall` has found other values than it was told. The run goes on from `w`, and a
+    solver that carries something along, such as scores, must form it anew."""
+    careful: bool = False
+    """Whether that has happened before: far points or large features leave little of what is carried along."""
+    state: Callable[[], State] | None = None
+    """What the solver needs to go on from here, besides the best point; see `Start`."""
+    _idle: int = 0
+    _undone: int = 0
+    _before: Iteration | None = None
+    _own_before: float = -math.inf
+    """The best bound of this run alone an iteration ago."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.earlier is not None:
+            self.raise_bound(self.earlier.lower_bound, 4.0 * abs(self.earlier.lower_bound))
+            self.history = list(self.earlier.history)
+            self._before = self.history[-1] if self.history else None
+            self._own = -math.inf
+
+    def __enter__(self) -> Monitor:
+        self.budget.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.budget.__exit__()
+
+    @property
+    def seconds(self) -> float:
+        """Since the start of the run."""
+        return self.budget.seconds + (self._before or NOTHING).seconds
+
+    @property
+    def passes(self) -> float:
+        """Since the start of the run."""
+        return self.risk.count.passes + (self._before or NOTHING).passes
+
+    @contextmanager
+    def iterating(self) -> Iterator[None]:
+        """The block may end anywhere, once time is up or Ctrl-C was pressed; `status` then says so.
+
+        Every call of the risk looks at the clock, and so does `budget.check`. What the iteration had begun is lost.
+        """
+        with self.budget.spending() as reasons:
+            yield
+        if reasons:
+            self._cut_short(reasons[0])
+
+    @contextmanager
+    def master(self) -> Iterator[None]:
+        """Charge the block to the master problem."""
+        begin, compiling = time.perf_counter(), COMPILING.seconds
+        try:
+            yield
+        finally:
+            self.seconds_master += time.perf_counter() - begin - (COMPILING.seconds - compiling)
+
+    def record(self, *, iteration: int | None = None) -> bool:
+        """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why.
+
+        Before it stops, what is said of it is verified; where it must go on then, see `refreshed`.
+        """
+        self._compare()
+        previous = self.history[-1] if self.history else None
+        self.history.append(self._line(len(self.history) if iteration is None else iteration))
+        stop = self.callback is not None and bool(self.callback(self._told()))
+        moved = previous is None or _moved(previous, self.history[-1]) or self._catches_up()
+        self._idle = 0 if moved else self._idle + 1
+        self.status, self.untried, self.refreshed = self._judge(stop), None, False
+        if self.status is not None:
+            checked = self.budget.rest()
+            self._confirm_end(stop)
+            if self.status is None and checked:
+                self.budget.go_on()
+        return self.status is not None
+
+    def stall(self) -> bool:
+        """Say that no further progress is possible: True.
+
+        False where values were found to be others than those it was told: there may be progress from fresh ones, see
+        `refreshed`.
+        """
+        checked = self.budget.rest()
+        others = self._checked()
+        self.refreshed = False
+        if not math.isfinite(self.objective):
+            self.status = Status.NON_FINITE
+        elif self.relative_gap <= self.options.tolerance:
+            self.status = Status.CONVERGED
+        elif others and self.contradiction is None and self._undone < UNDONE:
+            self._go_on()
+            if checked:
+                self.budget.go_on()
+        else:
+            self.status = Status.STALLED
+        return not self.refreshed
+
+    def finish_by_rule(self) -> None:
+        """Say that the solver's own stopping rule is met, unless something else has ended the run."""
+        self.status = self.status or Status.OWN_RULE
+
+    def settle(self, w: Vector) -> None:
+        """Return `w`, which the solver's own measure has chosen, instead of the point of least objective."""
+        if w is not self.w or not self._fresh:
+            self.w, self.objective, self._fresh = w, self._value(w), True
+        self._sure = self.objective, w
+        if self.status is Status.CONVERGED and self.relative_gap > self.options.tolerance:
+            self.status = Status.OWN_RULE
+        self._compare()
+
+    def solution(
+        self, solver: str, planes: SavedPlanes | None = None, details: Mapping[str, Any] | None = None
+    ) -> Solution:
+        """The result, verified; the last line of the history is brought up to date."""
+        self._checked()
+        met = self.relative_gap <= self.options.tolerance
+        if met and self.status in EARLY_ENDS:
+            self.status = Status.CONVERGED
+        elif self.status is Status.CONVERGED and not met:
+            self.status = Status.STALLED
+        self._conclude(self.status in COMPLETE)
+        found = self.contradiction
+        self._revise()
+        iterations = self.history[-1].iteration if self.history else 0
+        return Solution(
+            w=self.w,
+            objective=self.objective,
+            lower_bound=-math.inf if found is not None else self._cut,
+            status=Status.NOT_CONVEX if found is not None else self.status or Status.STALLED,
+            iterations=iterations,
+            passes=self.passes,
+            seconds=self.seconds,
+            history=tuple(self.history),
+            solver=solver,
+            planes=planes if found is None else None,
+            details=dict(details or {}) | ({} if found is None else {**found.details, "raw_bound": self.lower_bound}),
+            message="" if found is None else found.message,
+        )
+
+    def _checked(self) -> bool:
+        """Verify point and bound, and with them the history; whether they changed by more than rounding."""
+        others = self._verify()
+        self._revise()
+        return others
+
+    def _revise(self) -> None:
+        """Bring the last line of the history up to date; and let none before it claim more than has proved true."""
+        if self.history:
+            self.history[-1] = self._line(self.history[-1].iteration)
+        for k in range(len(self.history) - 2, -1, -1):
+            line, bound = self.history[k], self._cut
+            if self.contradiction is not None or (line.objective >= self.objective and line.lower_bound <= bound):
+                break
+            objective = max(line.objective, self.objective)
+            self.history[k] = replace(line, objective=objective, lower_bound=min(line.lower_bound, bound))
+
+    def _confirm_end(self, stop: bool) -> None:
+        """Set `status` anew after all was verified."""
+        others = self._checked()
+        self.status = self._judge(stop)
+        if self.status is None or (self.status is Status.STALLED and others):
+            self.status = Status.STALLED
+            if self._undone < UNDONE:
+                self._go_on()
+
+    def _go_on(self) -> None:
+        self.status, self.refreshed, self.careful = None, True, True
+        self._undone, self._idle = self._undone + 1, 0
+
+    def _cut_short(self, status: Status) -> None:
+        """End within an iteration: with J of the best point evaluated from its weights, one pass."""
+        if self.untried is None or not self._look_at(self.untried):
+            self.objective = math.inf
+            self._look_at(self.w)
+        self.status = status if math.isfinite(self.objective) else Status.NON_FINITE
+        if not self.history:
+            self.history.append(self._line(0))
+
+    def _told(self) -> Iteration:
+        """The last line, as callbacks get it."""
+        name, bound = getattr(self.options, "name", ""), self._proved.bound
+        state: Callable[[], State] = self.state or dict
+        if self.state is None and self.earlier is not None and (before := self.earlier.state_of(name)) is not None:
+            state = lambda: before  # noqa: E731 (not taken up yet, but not lost either)
+        return self.history[-1].told(self.w, lambda: {**state(), "solver": np.array(name), PROVED: np.array(bound)})
+
+    def _line(self, iteration: int) -> Iteration:
+        network = self.risk.network_seconds
+        before, count = self._before or NOTHING, self.risk.count
+        return Iteration(
+            iteration=iteration,
+            objective=self.objective,
+            lower_bound=self._cut,
+            passes=count.passes + before.passes,
+            seconds=self.budget.seconds + before.seconds,
+            seconds_risk=max(0.0, count.seconds - network) + before.seconds_risk,
+            seconds_master=self.seconds_master + before.seconds_master,
+            seconds_network=network + before.seconds_network,
+        )
+
+    def _catches_up(self) -> bool:
+        """Whether a run that goes on from another one, without its planes, rises to what that had proved."""
+        rose = self.earlier is not None and self._own - self._own_before > ROUNDING * abs(self.objective)
+        self._own_before = self._own
+        return rose
+
+    def _judge(self, stop: bool) -> Status | None:
+        line = self.history[-1]
+        if self.contradiction is not None:
+            return Status.NOT_CONVEX
+        if not math.isfinite(line.objective):
+            return Status.NON_FINITE if self._idle >= self.patience or len(self.history) == 1 else None
+        if line.relative_gap <= self.options.tolerance:
+            return Status.CONVERGED
+        spent = self.budget.spent
+        if stop or spent is Status.INTERRUPTED:
+            return Status.INTERRUPTED
+        if self._idle >= self.patience:
+            return Status.STALLED
+        if line.iteration >= self.options.max_iterations:
+            return Status.ITERATION_LIMIT
+        return spent
+
+
+def _moved(before: Iteration, now: Iteration) -> bool:
+    """Whether objective or bound has changed beyond rounding."""
+    scale = ROUNDING * abs(now.objective) if math.isfinite(now.objective) else 0.0
+    down = before.objective - now.objective > scale if math.isfinite(before.objective) else True
+    up = now.lower_bound - before.lower_bound > scale if math.isfinite(now.lower_bound) else False
+    return bool(down or up)

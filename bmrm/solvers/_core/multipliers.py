@@ -1,0 +1,280 @@
+"""The augmented Lagrangian of f = A w (+ b), and Newton's method on it; see semismooth_newton.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from bmrm.problem import Envelope, LinearMap, RowPart, RowParts, ScoreFunction, Scores, Vector
+from bmrm.solvers._core.centring import Trial, centre
+from bmrm.solvers._core.curved_search import step_length
+from bmrm.solvers._core.line_search import Along
+from bmrm.solvers._core.newton_rows import rank_of, step_by_rows
+from bmrm.solvers._core.newton_system import add_to_diagonal, newton_step
+
+NOISE = 1e-14
+"""Rounding of a sum of differences, relative to the largest of its values."""
+MANY, FEW = 400, 0.7
+"""Steps by rows: dimensions below which the dense matrix is cheap in any case, and the largest rank of the rows over
+dimensions."""
+FLAT = 0.2
+"""Share of the derivative that the search along a step may leave."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is minimised: lambda/2 ||w||^2 + <tilt, w> + lean b + phi(A w + b).
+
+    Attributes
+    ----------
+    map, phi, l2 : R(w) = phi(A w), and lambda.
+    free : whether there is a b, a free intercept.
+    tilt, lean : the slopes of rows that are not looked at, pulled back and summed; None and 0 where all are.
+    parts : of these rows; None where they cannot be parted.
+    """
+
+    map: LinearMap
+    phi: ScoreFunction
+    l2: float
+    free: bool
+    tilt: Vector | None = None
+    lean: float = 0.0
+    parts: RowParts | None = None
+
+    def constant(self, b: float) -> Scores:
+        """Scores that are all b."""
+        return self.phi.constant(np.array([b]))
+
+    def shifted(self, f: Scores, b: float) -> Scores:
+        """f + b."""
+        return f + self.constant(b) if self.free and b else f
+
+
+@dataclass
+class Multipliers:
+    """The model with env_sigma(A w + b + (mass/sigma) s) for phi, as a function of w and b; s and sigma are fixed.
+
+    Attributes
+    ----------
+    model, sigma, slope : what is minimised, the penalty, and s (None for 0).
+    w, b, f : the point and the scores of w.
+    z : A w + b + (mass/sigma) s.
+    envelope, pulled : u with what it proves, and A'u.
+    rest : the sum of u and `lean`, 0 but for rounding where b is free.
+    gain : about twice by how much the last step was to lower the function.
+    careful : whether scores are formed anew after every step.
+    summed : whether `pulled` is a sum over all rows, not what differences have made of one.
+    """
+
+    model: Model
+    sigma: float
+    slope: Scores | None
+    w: Vector
+    b: float
+    f: Scores
+    z: Scores
+    envelope: Envelope
+    pulled: Vector
+    rest: float = 0.0
+    gain: float = 0.0
+    careful: bool = False
+    summed: bool = True
+    _value: float | None = None
+    _gradient: Vector | None = None
+    _reach: float = 0.0
+    """The largest ||A'u||^2 since this was last summed over all rows."""
+
+    @classmethod
+    def at(
+        cls, model: Model, w: Vector, sigma: float, slope: Scores | None = None, f: Scores | None = None
+    ) -> Multipliers:
+        """The point w, with scores f; 1 pass, or half a pass where these are known."""
+        f, b = model.map.scores(w) if f is None else f, 0.0
+        z = f
+        if slope is not None:
+            z = z + (model.phi.mass / sigma) * slope
+        found = cls(model, sigma, slope, w, b, f, z, model.phi.envelope(z, sigma), w)
+        if model.free:
+            found._centre()
+        found._pull(model.map.pull_back(found.envelope.slope))
+        return found
+
+    def multiplied(self, growth: float) -> Multipliers:
+        """The same point with u for s and a larger sigma; half a pass."""
+        slope, sigma = self.envelope.slope, growth * self.sigma
+        z = self._shifted_by(self.f, sigma, slope)
+        found = replace(self, slope=slope, sigma=sigma, z=z)
+        found._look()
+        return found
+
+    def _shifted_by(self, f: Scores, sigma: float, slope: Scores | None) -> Scores:
+        z = self.model.shifted(f, self.b)
+        return z if slope is None else z + (self.model.phi.mass / sigma) * slope
+
+    # -- what is known here ----------------------------------------------------------------------
+
+    @property
+    def gradient(self) -> Vector:
+        """Of the function, in w."""
+        if self._gradient is None:
+            self._gradient = self.model.l2 * self.w + self.pulled
+            if self.model.tilt is not None:
+                self._gradient += self.model.tilt
+        return self._gradient
+
+    @property
+    def bound(self) -> float:
+        """A lower bound of the model that u proves."""
+        pulled = self.pulled if self.model.tilt is None else self.pulled + self.model.tilt
+        return -self.envelope.conjugate - float(pulled @ pulled) / (2.0 * self.model.l2)
+
+    def objective(self) -> float:
+        """The model at w and b."""
+        if self._value is None:
+            model = self.model
+            value = model.phi.value_and_slope(model.shifted(self.f, self.b))[0]
+            value += 0.5 * model.l2 * float(self.w @ self.w) + model.lean * self.b
+            self._value = value if model.tilt is None else value + float(model.tilt @ self.w)
+        return self._value
+
+    def lacks(self) -> float:
+        """The part of objective - bound that a better minimum of the function would take away."""
+        gradient = self.gradient
+        return float(gradient @ gradient) / (2.0 * self.model.l2)
+
+    # -- Newton's method -------------------------------------------------------------------------
+
+    def step(self) -> float:
+        """A Newton step; how far it went along the direction, 0.0 where rounding forbids any.
+
+        1 pass, and the Gram matrix of the rows at a kink, or their inner products where these are few.
+        """
+        model, curvature, gradient = self.model, self.envelope.curvature, self.gradient
+        can = model.parts is not None and not model.free and self.w.size >= MANY
+        if can and 0 < rank_of(curvature) <= FEW * self.w.size:
+            part = cast(RowParts, model.parts).part(curvature)
+            return self.go(step_by_rows(part, part.restrict(curvature), gradient, model.l2), 0.0)
+        hessian = model.map.gram(curvature)
+        if not np.all(np.isfinite(hessian)):
+            return 0.0
+        add_to_diagonal(hessian, model.l2)
+        border, corner = None, 0.0
+        if model.free:
+            border, corner = model.map.pull_back(curvature), float(model.phi.total(curvature)[0])
+        both = newton_step(hessian, gradient, border, corner, self.rest)
+        return self.go(both[: self.w.size], float(both[-1]) if model.free else 0.0)
+
+    def go(self, step: Vector, shift: float) -> float:
+        """Go along a step of w and b as far as the function falls; how far, as a share of the step. 1 pass."""
+        model = self.model
+        scores = model.map.scores(step)
+        whole = model.shifted(scores, shift)
+        gradient = self.gradient
+        slope = float(gradient @ step) + self.rest * shift
+        self.gain = -slope
+        t = step_length(self._along(step, shift, whole), slope, flat=FLAT)
+        if t > 0.0:
+            self.w = self.w + t * step
+            self.b += t * shift
+            if self.careful:
+                self.f = model.map.scores(self.w)
+                self.z = self._shifted_by(self.f, self.sigma, self.slope)
+            else:
+                self.f = self.f + t * scores
+                self.z = self.z + t * whole
+            self._look()
+        return t
+
+    def _along(self, step: Vector, shift: float, scores: Scores) -> Along:
+        l2, curve = self.model.l2, self.model.phi.envelope_along(self.z, scores, self.sigma)
+        ww, ws, ss = float(self.w @ self.w), float(self.w @ step), float(step @ step)
+        linear = self.model.lean * shift
+        linear += 0.0 if self.model.tilt is None else float(self.model.tilt @ step)
+
+        def function(t: Vector) -> tuple[Vector, Vector]:
+            value, derivative = curve(t)
+            value = value + 0.5 * l2 * (ww + t * (2.0 * ws + t * ss)) + t * linear
+            return value, derivative + l2 * (ws + t * ss) + linear
+
+        return function
+
+    def _look(self) -> None:
+        """Bring the envelope up to date, at the b where u sums to 0 if b is free; half a pass over what has changed."""
+        before, self._value = self.envelope.slope, None
+        self.envelope = self.model.phi.envelope(self.z, self.sigma)
+        if self.model.free:
+            self._centre()
+        # most slopes stay where they are, and rows of 0 cost nothing
+        self._pull(self.pulled + self.model.map.pull_back(self.envelope.slope - before))
+        self.summed = False
+        if self.lacks() < self._noise():
+            self.sum()
+
+    def sum(self) -> None:
+        """Compute `pulled` from the slopes of all rows; half a pass."""
+        if not self.summed:
+            self._reach = 0.0
+            self._pull(self.model.map.pull_back(self.envelope.slope))
+            self.summed = True
+
+    def _pull(self, pulled: Vector) -> None:
+        self.pulled, self._gradient = pulled, None
+        self._reach = max(self._reach, float(pulled @ pulled))
+
+    def _noise(self) -> float:
+        """What the rounding of the differences that make `pulled` may add to `lacks`."""
+        return NOISE**2 * self._reach / (2.0 * self.model.l2)
+
+    # -- the free intercept ----------------------------------------------------------------------
+
+    def _centre(self) -> None:
+        z, first = self.z, self.b
+        known = self._trial(first, self.envelope)
+        one, other, share = centre(lambda b: self._trial(b, None if b != first else known.kept), first)
+        self.b, self.rest, self.envelope = one.b, one.rest, one.kept
+        if share < 1.0:
+            self.b, self.rest = share * one.b + (1.0 - share) * other.b, 0.0
+            self.envelope = _mixed(one.kept, other.kept, share)
+        self.z = self.model.shifted(z, self.b - first)
+
+    def _trial(self, b: float, known: Envelope | None) -> Trial[Envelope]:
+        phi = self.model.phi
+        found = phi.envelope(self.model.shifted(self.z, b - self.b), self.sigma) if known is None else known
+        rest = float(phi.total(found.slope)[0]) + self.model.lean
+        return Trial(b, rest, found, lambda: float(phi.total(found.curvature)[0]))
+
+    # -- rows near a kink ------------------------------------------------------------------------
+
+    def near(self, parts: RowParts, width: float, most: float) -> Multipliers | None:
+        """The same function of the rows alone whose slopes can change when their scores do by width/sigma.
+
+        The others give the tilt. None where these rows are more than `most` of all. Half a pass over them, and 2
+        envelopes.
+        """
+        model = self.model
+        weights = parts.bends(self.z, self.sigma, width / self.sigma)
+        if not 0 < model.map.active(weights) <= most * parts.rows:
+            return None
+        return self._restricted(parts.part(weights))
+
+    def _restricted(self, part: RowPart) -> Multipliers:
+        take = part.restrict
+        slope = None if self.slope is None else take(self.slope)
+        z = take(self.z)
+        envelope = part.phi.envelope(z, self.sigma)
+        pulled = part.map.pull_back(envelope.slope)
+        lean = -float(part.phi.total(envelope.slope)[0]) + self.rest if self.model.free else 0.0
+        model = Model(part.map, part.phi, self.model.l2, self.model.free, self.pulled - pulled, lean, part.parts)
+        return Multipliers(model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, pulled, self.rest)
+
+
+def _mixed(one: Envelope, other: Envelope, share: float) -> Envelope:
+    """Slopes mixed, with what is proved for both."""
+    return Envelope(
+        share * one.value + (1.0 - share) * other.value,
+        share * one.slope + (1.0 - share) * other.slope,
+        other.curvature,
+        share * one.conjugate + (1.0 - share) * other.conjugate,
+    )

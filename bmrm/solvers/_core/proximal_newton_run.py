@@ -1,0 +1,192 @@
+"""What proximal Newton and coordinate descent have in common: models of the loss, line searches, certificates."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmrm.kernels.lines import absolute_line
+from bmrm.kernels.vectors import dot
+from bmrm.problem import Scores, Solution, Vector
+from bmrm.solvers._core.best import ROUNDING
+from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.line_search import Along, minimize_along, total
+from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.row_scores import RowScores, Settled
+from bmrm.solvers._core.safe_zeros import SafeZeros
+from bmrm.solvers._core.working_set import Columns, violation
+
+SUFFICIENT = 0.1
+"""Share of the promised decrease that a full step must bring to be taken without a search."""
+SHORT = 0.2
+"""A step after which curvature is added to the next model, and more of it each time."""
+LEAST_DAMPING, CALMER = 1e-2, 5.0
+"""That is first added, and the factor by which it changes."""
+MOST_DAMPING = 1e3
+"""After which a step that brings nothing is the last."""
+EXACT = 1e-4
+"""The least `Run.share`."""
+LOOSER, TIGHTER = 2.0, 0.2
+"""Factors by which it changes."""
+UNTRUE = 2.0
+"""How many times farther from optimality than for a model that was true."""
+AIM, MOST_AIM = 0.5, 0.1
+"""Share of the tolerance that may be spent on a smaller l1, and the largest relative change."""
+FINISH = 0.3
+"""What is left of the distance that the tolerance allows when a model is solved for the last time."""
+
+
+@dataclass(frozen=True)
+class Aimed:
+    """l1 ||w||_1 + l2/2 ||w||^2, for the l1 that models are minimised for."""
+
+    l1: float
+    l2: float
+
+    def value(self, w: Vector) -> float:
+        """Of the regularizer."""
+        return self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * dot(w, w)
+
+    def along(self, w: Vector, step: Vector) -> Along:
+        """The function t -> (value at w + t step, its derivative in t)."""
+
+        def evaluate(ts: Vector) -> tuple[Vector, Vector]:
+            values, slopes = np.empty(len(ts)), np.empty(len(ts))
+            absolute_line(w, step, np.asarray(ts, np.float64), values, slopes)
+            if self.l2 == 0.0:  # squares may overflow where they have no part
+                return self.l1 * values, self.l1 * slopes
+            points = [w + t * step for t in ts]
+            squares = np.array([dot(point, point) for point in points])
+            rises = np.array([dot(point, step) for point in points])
+            return self.l1 * values + 0.5 * self.l2 * squares, self.l1 * slopes + self.l2 * rises
+
+        return evaluate
+
+
+class Run(ABC):
+    """Outer iterations: gradient, bound, a step that minimises a model, a line search where it promised too much.
+
+    Planes of extrapolated scores (Massias, Gramfort & Salmon 2018) were tried: between models that are solved roughly
+    and ever anew they are no vector autoregression, and their bounds were seldom better than those of the iterates.
+
+    Models are minimised for an l1 that is smaller by a share of the tolerance: slopes then come out feasible for l1
+    itself, and their bound is that of the classical duality gap, with no mixing with the floor of the loss.
+
+    Parameters
+    ----------
+    name : of the solver.
+    run : the bookkeeping.
+    l1, l2 : of the regularizer.
+    """
+
+    rough: ClassVar[float]
+    """The largest `share`: the cheaper it is to solve a model and the dearer to make one, the smaller."""
+
+    def __init__(self, name: str, run: Monitor, l1: float, l2: float) -> None:
+        self.name, self.run, self.l1, self.l2 = name, run, l1, l2
+        self.rows = RowScores.of(name, run.risk)
+        self.certificate = Certificate(run.regularizer, run.risk.infimum)
+        self.zeros = SafeZeros(run, self.rows, self.l1)
+        self.damping = 0.0
+        self.share = self.rough
+        """Of the largest violation, or of a decrease, that a model may be left with."""
+        self.left = math.inf
+        """The distance from optimality, for its model, of the last point."""
+
+    @abstractmethod
+    def propose(
+        self, w: Vector, at: Settled, a: Vector, aim: float, away: Vector, worst: float
+    ) -> tuple[Vector, Scores]:
+        """A better point by a model around `w`, for an l1 of `aim`, and the step of the scores towards it.
+
+        `away` are the distances from optimality, `worst` the largest.
+        """
+
+    def details(self) -> dict[str, Any]:
+        """What the solution shall tell: how many weights are proved to be 0 at the minimum."""
+        return {"screened": self.zeros.count}
+
+    @abstractmethod
+    def rejected(self) -> None:
+        """The model promised too much."""
+
+    def go(self) -> Solution:
+        """Iterate until the gap or a limit is met."""
+        run = self.run
+        with run.iterating():
+            w, at = run.start, self.rows.settled(self.rows.map.scores(run.start))
+            fresh = not self.rows.free
+            while True:
+                a = self.rows.map.pull_back(at.slope)
+                run.improve(w, at.value + run.regularizer.value(w), fresh=fresh)
+                if at.offset > -math.inf:
+                    run.take_plane(self.certificate, w, at.value, a, at.offset)
+                if run.record():
+                    break
+                moved = None if run.refreshed else self._next(w, at, a)
+                if moved is not None:
+                    (w, at), fresh = moved, run.careful and not self.rows.free
+                elif run.refreshed or not run.stall():
+                    w, at = run.w, self.rows.settled(self.rows.map.scores(run.w))
+                    fresh = not self.rows.free
+                else:
+                    break
+        return run.solution(self.name, details=self.details())
+
+    def _next(self, w: Vector, at: Settled, a: Vector) -> tuple[Vector, Settled] | None:
+        self.zeros.update(self.certificate)
+        aim = self._aim(w)
+        away, worst = violation(a, w, aim, self.l2)
+        after, step = self.propose(w, at, a, aim, away, worst)
+        return self._moved(w, at, a, Aimed(aim, self.l2), after, step)
+
+    def least_goal(self, aim: float) -> float:
+        """A distance from optimality below which nothing is gained."""
+        allowed = max(self.l1 - aim, self.run.options.tolerance * self.l1)
+        return max(FINISH * allowed, 0.1 * ROUNDING * self.l1)
+
+    def judged(self, away: Vector, inside: Columns) -> float:
+        """`share`, lower where the last model (of the columns `inside`) was true, and higher where it was not."""
+        if math.isfinite(self.left):
+            true = float(away[inside].max(initial=0.0)) <= UNTRUE * self.left
+            self.share = min(max(self.share * (TIGHTER if true else LOOSER), EXACT), self.rough)
+        return self.share
+
+    def _aim(self, w: Vector) -> float:
+        size = self.l1 * float(np.abs(w).sum())
+        if self.l2 > 0.0 or not size > 0.0:
+            return self.l1
+        return self.l1 * (1.0 - min(MOST_AIM, AIM * self.run.options.tolerance * self.run.objective / size))
+
+    def _moved(
+        self, w: Vector, at: Settled, a: Vector, omega: Aimed, after: Vector, step: Scores
+    ) -> tuple[Vector, Settled] | None:
+        """The whole step, or the best part of it; None where none is left."""
+        d = after - w
+        here, there = omega.value(w), omega.value(after)
+        promise = dot(a, d) + there - here
+        here += at.value
+        slack = 16.0 * ROUNDING * abs(here)  # within it values tell nothing, but the gradient, and the bound, still do
+        if not d.any():
+            return None
+        tried = self._settled(after, at.f + step)
+        if tried.finite and tried.value + there <= here + SUFFICIENT * min(promise, 0.0) + slack:
+            self.damping = self.damping / CALMER if self.damping > LEAST_DAMPING else 0.0
+            return after, tried
+        self.rejected()
+        line = total(self.rows.along(at.f, step), omega.along(w, d))
+        found = minimize_along(line, max(-0.01 * promise, slack), first=0.5)
+        if found.t < SHORT:
+            self.damping = max(CALMER * self.damping, LEAST_DAMPING)
+        if not (found.value < here and math.isfinite(found.value)):
+            # Along a direction without curvature a model promises more than there is, too far away to find anything.
+            return (w, at) if -promise > abs(here) and self.damping < MOST_DAMPING else None
+        w = w + found.t * d
+        return w, self._settled(w, at.f + step * found.t)
+
+    def _settled(self, w: Vector, f: Scores) -> Settled:
+        return self.rows.settled(self.rows.map.scores(w) if self.run.careful else f)

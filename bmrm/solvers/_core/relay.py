@@ -1,0 +1,343 @@
+"""Several solvers one after another on the same problem: the best point, the best bound, one history."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from inspect import signature
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bmrm.kernels.vectors import norm
+from bmrm.problem import (
+    Callback,
+    IncompatibleError,
+    InputError,
+    Iteration,
+    Regularizer,
+    Risk,
+    Scored,
+    Scores,
+    Solution,
+    Start,
+    Status,
+    Vector,
+    ability,
+)
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.budget import Budget, Budgeted
+from bmrm.solvers._core.contradiction import Consistency, Proof
+from bmrm.solvers._core.metered import MeteredRisk
+from bmrm.solvers._core.monitor import UNDONE, IterativeSolver
+from bmrm.solvers._core.pace import EARLY, LATE, Pace
+from bmrm.solvers._core.plane_model import KeptModel
+
+CHAINED = " > "
+"""Between the names of solvers that are made to follow one another."""
+EAGER, WARY, PATIENT = 2.0, 3.0, 10.0
+"""A leg that would take so many times longer than it has taken makes room: within a chain, at kinks that it may stall
+at, and for another chain."""
+HASTE, SHORT, SHORTEST = 0.5, 8.0, 4.0
+"""The same within a chain whose next solver gets faster and faster, and passes within which it is not judged then: the
+first number where it may come to an end soon, the second where that is out of sight."""
+DOUBT = 2.0
+"""The factor of patience, with a leg that would make room for another chain, while its gap is above 1/2: measured; 3
+keeps dual_coordinate where it is not to be kept."""
+TRUST = 3.0
+"""So many times the patience with solvers that get faster and faster, the passes within which they are not judged, and
+those that others would take."""
+
+
+ENDS = Status.CONVERGED, Status.NOT_CONVEX, Status.TIME_LIMIT, Status.ITERATION_LIMIT
+"""After which no other solver takes over."""
+
+
+PLAN = "plan"
+"""In the state that a later run goes on from."""
+
+
+class Relay:
+    """Legs on one risk, joined as if they were one run.
+
+    Parameters
+    ----------
+    options : tolerance and limits of the whole.
+    risk, regularizer, start, callback : as `Solver.minimize` takes them.
+    """
+
+    def __init__(
+        self,
+        options: IterativeSolver,
+        risk: Risk,
+        regularizer: Regularizer,
+        start: Vector | Start | None,
+        callback: Callback | None,
+    ) -> None:
+        self.options, self.risk, self.regularizer, self.callback = options, risk, regularizer, callback
+        self.start: Vector | Start | None = start
+        self.total: Solution | None = None
+        self.earlier = 0.0
+        """Seconds of the run that this one goes on from."""
+        if isinstance(start, Start):
+            self.start = replace(start, history=())
+            self.total = _ended(start)
+            self.earlier = self.total.seconds if self.total is not None else 0.0
+        self.plan: Callable[[], str] = str
+        """What is still to be tried, as text, for a later run that goes on from here."""
+        self._stopped = self._together = False
+        self.left: float | None = None
+        """Passes that the last leg would still have taken, where it was left because it was too slow; 0 if undone."""
+        self.slow = False
+        """Whether it was."""
+        self.undone = 0
+        """Legs that ended because the gap of all together was met, which then was found not to be so."""
+        self._slope: Scores | None = None
+        self._planes = KeptModel()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to do: converged, a limit of the whole, or a stop from outside."""
+        if self.total is None:
+            return False
+        status = self.total.status
+        return self._stopped or status in ENDS
+
+    def run(self, solver: Any, pace: Pace) -> Solution:
+        """One leg from the best point so far, ended where its pace says so.
+
+        Raises IncompatibleError, with nothing changed, where the solver does not fit.
+        """
+        before = self.total
+        limits: dict[str, Any] = {"tolerance": self.options.tolerance, "max_iterations": self._iterations_left()}
+        if self.options.time_limit is not None:
+            used = before.seconds - self.earlier if before else 0.0
+            limits["time_limit"] = max(self.options.time_limit - used, 1e-9)
+        leg = dataclasses.replace(solver, **limits)
+        start = before.w if before is not None and not isinstance(self.start, Start) else self.start
+        self._stopped = self._together = False
+        callback = self._relay(before, pace)
+        found: Solution = leg.minimize(
+            self.risk, self.regularizer, start=start, callback=callback, **self._handed_over(leg)
+        )
+        self.start = None  # legs to come begin where this one has ended
+        self._slope = found.details.get("slope", self._slope)
+        cut = not self._stopped and found.status is Status.INTERRUPTED
+        slow = self.slow = pace.slow and cut
+        self.left = pace.left if slow else None
+        if slow or (self._together and cut):
+            found = dataclasses.replace(found, status=Status.STALLED)
+        elif found.status is Status.INTERRUPTED:
+            self._stopped = True
+        self.total = found if before is None else self._joined(before, found)
+        open_still = self.total.status not in (Status.CONVERGED, Status.NOT_CONVEX)
+        if open_still and self.total.relative_gap <= self.options.tolerance:
+            self.total = dataclasses.replace(self.total, status=Status.CONVERGED)
+        elif self._together and cut and not slow and self.undone < UNDONE:
+            self.undone, self.left = self.undone + 1, 0.0
+        return found
+
+    def _iterations_left(self) -> int:
+        used = 0 if self.total is None else self.total.iterations + 1
+        return max(1, self.options.max_iterations - used)
+
+    def _handed_over(self, leg: Any) -> dict[str, Any]:
+        """Slopes and planes of the legs before, where the solver knows what to do with them."""
+        known = _taken_by(leg.__class__)
+        offered = {"slope": self._slope, "kept": self._planes}
+        return {name: one for name, one in offered.items() if one is not None and name in known}
+
+    def _relay(self, before: Solution | None, pace: Pace) -> Callback:
+        def relay(line: Iteration) -> bool:
+            whole = line if before is None else _shifted(before, line)
+            stop = self._outside(whole)
+            if before is not None and whole.relative_gap <= self.options.tolerance:
+                self._together = True  # the two legs together have met what neither has alone, as far as they know
+                return True
+            return stop or pace.too_slow(whole, line)
+
+        return relay
+
+    def _outside(self, line: Iteration) -> bool:
+        if self.callback is not None:
+            state = line.state or dict
+            self._stopped |= bool(self.callback(line.told(line.w, lambda: {PLAN: np.array(self.plan()), **state()})))
+        return self._stopped
+
+    def _joined(self, before: Solution, leg: Solution) -> Solution:
+        better = leg if leg.objective <= before.objective else before
+        bound = max(before.lower_bound, leg.lower_bound)
+        if leg.status is Status.NOT_CONVEX:
+            bound = -math.inf
+        elif bound > better.objective:
+            leg, bound = self._judged(leg, better, bound)
+        return dataclasses.replace(
+            leg,
+            w=better.w,
+            objective=better.objective,
+            lower_bound=bound,
+            iterations=before.iterations + 1 + leg.iterations,
+            passes=before.passes + leg.passes,
+            seconds=before.seconds + leg.seconds,
+            history=before.history + tuple(_shifted(before, line) for line in leg.history),
+            planes=leg.planes or before.planes,
+        )
+
+    def _judged(self, leg: Solution, better: Solution, bound: float) -> tuple[Solution, float]:
+        """What it means that the bound of one leg is above the objective of another: rounding, or a contradiction."""
+        seen = Consistency(MeteredRisk(self.risk), self.regularizer)
+        seen.bound_holds(Proof(bound, 4.0 * abs(bound), norm(leg.w)), better.w, better.objective)
+        if seen.found is None:
+            return leg, better.objective
+        details = {**leg.details, **seen.found.details, "raw_bound": bound}
+        ended = dataclasses.replace(leg, status=Status.NOT_CONVEX, message=seen.found.message, details=details)
+        return ended, -math.inf
+
+
+@dataclass(frozen=True)
+class Chains(IterativeSolver):
+    """Solvers in order: the next takes over where one stalls, or is too slow.
+
+    When all were too slow they have another turn, those that were nearest to the end first, and a longer one: so that
+    what is lost by a wrong judgement is at most a factor. A solver that is the only one left may take its time.
+
+    Parameters
+    ----------
+    names : registered solvers, with their own defaults, or chains of them (`a > b`); what does not fit is passed over.
+    reasons : by name, why it is there, for `Solution.solver`.
+    """
+
+    names: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def minimize(
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | Start | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """As of `Solver`; raises IncompatibleError when no solver fits."""
+        with Budget(self.time_limit, ability(risk, Budget)) as budget:
+            return self._run(Relay(self, Budgeted(risk, budget), regularizer, start, callback))
+
+    def _run(self, relay: Relay) -> Solution:
+        risk = relay.risk
+        story: list[str] = []
+        refusal = IncompatibleError("no solver to choose from")
+        scored = ability(risk, Scored)
+        kinked = scored is not None and not scored.phi.smooth
+        waiting, slow, longer = self._planned(relay.start) or (self._legs(kinked), [], 1.0)
+        while waiting and not relay.ended:
+            for k, leg in enumerate(waiting):
+                relay.plan = partial(_plan, waiting[k:], list(slow), longer)
+                rival = min([other.left for other in [*waiting[k + 1 :], *slow]], default=None)
+                try:
+                    found = relay.run(SOLVERS.make(leg.name), self._pace(leg, rival, longer))
+                except IncompatibleError as error:
+                    refusal = error
+                    continue
+                story.append(_told(leg.name, found, relay.slow, self.reasons.get(leg.name, "")))
+                if relay.left is not None:
+                    slow.append(Leg(leg.name, PATIENT, EARLY, EARLY, relay.left))
+                if relay.ended:
+                    break
+            waiting, slow, longer = sorted(slow, key=lambda leg: leg.left), [], LATE * longer
+        if relay.total is None:
+            raise refusal
+        return dataclasses.replace(relay.total, solver=", then ".join(story))
+
+    def _planned(self, start: Vector | Start | None) -> tuple[list[Leg], list[Leg], float] | None:
+        """What a run that is gone on from had still to try: those now waiting, those too slow, their patience."""
+        text = str(start.state.get(PLAN, "")) if isinstance(start, Start) else ""
+        try:
+            waiting, slow, longer = json.loads(text) if text else ([], [], 1.0)
+            legs = [[Leg(str(name), *map(float, rest)) for name, *rest in part] for part in (waiting, slow)]
+            return (legs[0], legs[1], float(longer)) if legs[0] else None
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the plan to go on from is damaged: {error}") from error
+
+    def _pace(self, leg: Leg, rival: float | None, longer: float) -> Pace:
+        trust = TRUST if _superlinear(leg.name) else 1.0
+        rival = None if rival is None else trust * rival
+        longer *= trust
+        doubt = DOUBT if leg.patience >= PATIENT else 1.0
+        return Pace(self.tolerance, trust * leg.patience, rival, longer * leg.early, longer * leg.unjudged, doubt)
+
+    def _legs(self, kinked: bool) -> list[Leg]:
+        legs: dict[str, Leg] = {}  # each solver once, in its first place
+        for chain in self.names:
+            parts = chain.split(CHAINED)
+            for name, after in pairwise(parts):
+                haste = _superlinear(after)
+                legs.setdefault(name, Leg(name, HASTE, SHORT, SHORTEST) if haste else Leg(name, EAGER, EARLY, EARLY))
+            stalls = kinked and "kinked loss" in SOLVERS.get(parts[-1]).facts.get("stalls", ())
+            legs.setdefault(parts[-1], Leg(parts[-1], WARY if stalls else PATIENT, EARLY, EARLY))
+        return list(legs.values())
+
+
+@cache
+def _taken_by(solver: type) -> frozenset[str]:
+    """The names of what its `minimize` takes."""
+    return frozenset(signature(solver.minimize).parameters)  # type: ignore[attr-defined]
+
+
+def _superlinear(name: str) -> bool:
+    return getattr(SOLVERS.get(name).cls, "superlinear", False)
+
+
+class Leg(NamedTuple):
+    """A solver in its turn, the patience that it deserves, and the passes that it will presumably still take.
+
+    `early` and `unjudged` are as of `Pace`, at its first turn.
+    """
+
+    name: str
+    patience: float
+    early: float
+    unjudged: float
+    left: float = 0.0
+
+
+def _plan(waiting: list[Leg], slow: list[Leg], longer: float) -> str:
+    return json.dumps([waiting, slow, longer])
+
+
+def _told(name: str, leg: Solution, left: bool, why: str) -> str:
+    """One leg in words."""
+    until = "" if leg.status is Status.CONVERGED else "left as too slow" if left else f"until {leg.status.name}"
+    remark = "; ".join(part for part in (until, why) if part)
+    return f"{name} ({remark})" if remark else name
+
+
+def _ended(start: Start) -> Solution | None:
+    """The run that is gone on from, as a leg; its objective is to be found again at its w."""
+    if not start.history:
+        return None
+    last = start.history[-1]
+    counts = last.iteration, last.passes, last.seconds, start.history
+    return Solution(start.w, math.inf, start.lower_bound, Status.INTERRUPTED, *counts)
+
+
+def _shifted(before: Solution, line: Iteration) -> Iteration:
+    """A line of a leg as one of the whole."""
+    better = line.objective <= before.objective
+    last = before.history[-1] if before.history else Iteration(0, 0.0, 0.0, 0.0, 0.0)
+    return dataclasses.replace(
+        line,
+        iteration=before.iterations + 1 + line.iteration,
+        objective=min(line.objective, before.objective),
+        lower_bound=min(max(line.lower_bound, before.lower_bound), line.objective, before.objective),
+        passes=before.passes + line.passes,
+        seconds=before.seconds + line.seconds,
+        seconds_risk=last.seconds_risk + line.seconds_risk,
+        seconds_master=last.seconds_master + line.seconds_master,
+        seconds_network=last.seconds_network + line.seconds_network,
+        w=line.w if better or line.w is None else before.w,
+    )

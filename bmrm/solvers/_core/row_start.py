@@ -1,0 +1,85 @@
+"""A start from a sample of the rows, for solvers whose iterations are dear."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bmrm.problem import Extent, IncompatibleError, InputError, Iteration, RowSample, Scored, Vector
+from bmrm.solvers._core.budget import Budgeted
+from bmrm.solvers._core.monitor import Monitor
+
+WELL_POSED = 2
+"""Rows for each feature in a sample that is worth it."""
+ENOUGH = 100
+"""Iterations at most."""
+SHARE = 0.05
+"""Of the rows, where the option is left at null."""
+SMALL = 150_000
+"""Entries up to which there is no sample then: an iteration on all rows costs no more than its calls."""
+
+
+class Start(NamedTuple):
+    """Where a sample of so many rows has its minimum, roughly, and J of the sample there."""
+
+    w: Vector
+    rows: int
+    objective: float
+
+
+def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: bool = False) -> Start | None:
+    """The minimum of a sample of the rows; None without a sample worth taking.
+
+    The minimum of n rows is about dim / n (relative) lower than their share in the minimum of all rows: what goes
+    beyond is learned by heart. So the sample is left when its gap is less, or, where J falls steadily, what an
+    iteration still gains.
+
+    Parameters
+    ----------
+    solver : with the options `sample` and `seed`; it solves the sample itself, which may take a smaller one first.
+    monitor : of the run on all rows.
+    steady : whether every iteration of the solver lowers J.
+    exact : whether the solver is done after one iteration where the loss is a quadratic.
+    """
+    offer = monitor.risk.ability(RowSample)
+    rows = 0 if offer is None else round(_share(solver.sample, monitor, exact) * offer.rows)
+    if offer is None or rows < WELL_POSED * monitor.risk.dim:
+        return None
+    enough = monitor.risk.dim / rows
+    rough = dataclasses.replace(solver, tolerance=max(enough, solver.tolerance), max_iterations=ENOUGH)
+    before = math.inf
+
+    def gains_little(line: Iteration) -> bool:
+        nonlocal before
+        gained, before = before - line.objective, line.objective
+        return steady and 0.0 < gained <= enough * abs(line.objective)
+
+    try:
+        drawn = Budgeted(offer.sample(rows, solver.seed or 0), monitor.budget)
+        found = rough.minimize(drawn, monitor.regularizer, callback=gains_little)
+    except (InputError, IncompatibleError):  # one class only, or weights of 0
+        return None
+    monitor.risk.count.passes += found.passes * rows / offer.rows
+    monitor.untried = found.w
+    return Start(found.w, rows, found.objective)
+
+
+def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:
+    """What a null stands for."""
+    if wanted is not None:
+        return wanted
+    extent = monitor.risk.ability(Extent)
+    small = extent is not None and extent.entries <= SMALL
+    return 0.0 if small or (exact and _looks_quadratic(monitor)) else SHARE
+
+
+def _looks_quadratic(monitor: Monitor) -> bool:
+    """Whether the second derivative of the loss is the same for two scores, in every row."""
+    scored = monitor.risk.ability(Scored)
+    if scored is None or not scored.phi.separable:
+        return False
+    one, other = (scored.phi.curvature(scored.phi.constant(np.array([f]))) for f in (0.0, 2.0))
+    return not scored.phi.total((one - other) ** 2)[0] > 0.0

@@ -1,0 +1,86 @@
+"""What Newton's method knows of a point: value, slopes, gradient; with a free intercept set to its minimum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmrm.problem import LinearMap, Regularizer, ScoreFunction, Scores, Vector
+from bmrm.solvers._core.centring import Trial, centre
+
+
+@dataclass(frozen=True)
+class SmoothPoint:
+    """A point.
+
+    Attributes
+    ----------
+    w, b : weights, and the free intercept where there is one (else 0).
+    f : scores of w.
+    full : scores of w and b.
+    value : R at w, minimised over b.
+    offset : of the plane R(w') >= <pulled, w'> + offset that the slopes make.
+    pulled : A' slope; the slopes sum to 0 where b is free.
+    rest : what they sum to.
+    gradient : of J in w.
+    objective : J.
+    """
+
+    w: Vector
+    b: float
+    f: Scores
+    full: Scores
+    value: float
+    offset: float
+    pulled: Vector
+    rest: float
+    gradient: Vector
+    objective: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether a model can be made here."""
+        return math.isfinite(self.objective) and bool(np.all(np.isfinite(self.gradient)))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """J(w) = phi(A w) + Omega(w), or its minimum over a constant b added to all scores.
+
+    Parameters
+    ----------
+    map, phi, regularizer : see above.
+    free : whether there is a b; then `phi` has a curvature by rows.
+    """
+
+    map: LinearMap
+    phi: ScoreFunction
+    regularizer: Regularizer
+    free: bool
+
+    def shifted(self, f: Scores, b: float) -> Scores:
+        """f + b."""
+        return f + self.phi.constant(np.array([b])) if self.free else f
+
+    def at(self, w: Vector, f: Scores, b: float = 0.0) -> SmoothPoint:
+        """The point w with scores f, b moved to its minimum; half a pass."""
+        if self.free:
+            one, other, share = centre(lambda b: self._trial(f, b), b)
+            found = one if share >= 0.5 else other
+            b, rest, (full, value, slope) = found.b, found.rest, found.kept
+        else:
+            full, rest = f, 0.0
+            value, slope = self.phi.value_and_slope(f)
+        pulled = self.map.pull_back(slope)
+        gradient = pulled + self.regularizer.subgradient(w)
+        offset = value - self.phi.product(slope, full)  # by scores: those of w they may be but for rounding
+        offset += rest * b - abs(rest) * (1.0 + abs(b))  # the slopes should sum to 0
+        return SmoothPoint(w, b, f, full, value, offset, pulled, rest, gradient, value + self.regularizer.value(w))
+
+    def _trial(self, f: Scores, b: float) -> Trial[tuple[Scores, float, Scores]]:
+        full = self.shifted(f, b)
+        value, slope = self.phi.value_and_slope(full)
+        rest = float(self.phi.total(slope)[0])
+        return Trial(b, rest, (full, value, slope), lambda: float(self.phi.total(self.phi.curvature(full))[0]))
