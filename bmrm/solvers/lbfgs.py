@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.quasi_newton import combined, pair_products, store_pair, two_loops
 from bmrm.kernels.vectors import dot
 from bmrm.problem import Callback, Extent, Regularizer, Risk, Scored, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
+from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
-from bmrm.solvers._core.line_search import Trial, total
+from bmrm.solvers._core.line_search import LARGEST_STEP, Along, Trial, total
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.points import FusedPoint, Place, Point, ScoredPoint
-from bmrm.solvers._core.quasi_newton import InverseHessian
-from bmrm.solvers._core.wolfe import enough, wolfe_search
 
 LEFT, LESS = 0.9, 0.5
 """Share of the slope that a step may leave: in general, and where further trials cost no pass."""
@@ -150,3 +153,163 @@ def _point(run: Monitor) -> tuple[Point, float]:
     if extent is not None and (features < extent.rows or extent.entries >= DENSE * extent.rows * features):
         return FusedPoint(run, run.start, scored), LEFT
     return ScoredPoint(run, run.start, scored), LESS
+
+
+FALL = 1e-4
+"""The least mean slope up to a step, as a share of the first one."""
+ROUNDS = 60
+"""Trial steps at most; a bracket shrinks by half at least every second one."""
+KINK = 1e-6
+"""The share of the fall so far that may still be had in a bracket across which the slope jumps: it is at a kink."""
+FARTHEST, NEAREST = 10.0, 0.1
+"""How many times farther the next trial may be, and how near to an end of the bracket, as a share of it."""
+
+
+def enough(trial: Trial, here: float, slope: float, left: float) -> bool:
+    """Whether a step fulfils the strong Wolfe conditions; where values tell no more than rounding, slopes decide.
+
+    Parameters
+    ----------
+    here, slope : value and derivative at 0.
+    left : the share of the slope that may be left, up or down.
+    """
+    return _falls(trial, here, slope) and abs(trial.derivative) <= left * abs(slope)
+
+
+def wolfe_search(function: Along, here: float, slope: float, first: Trial, left: float) -> Trial | None:
+    """A step that is `enough`; None where there is none (at a kink, or by rounding).
+
+    Extrapolation, at least doubling, until the slope is positive; then the secant of the slopes across the bracket,
+    or its middle where that does not shrink it by half.
+
+    Parameters
+    ----------
+    function : values and derivatives at a vector of t, convex.
+    here, slope : value and derivative at 0, the derivative negative.
+    first : the first trial.
+    left : as of `enough`.
+    """
+    low, high, width = Trial(0.0, here, slope), None, math.inf
+    trial = first
+    for _ in range(ROUNDS):
+        if enough(trial, here, slope, left):
+            return trial
+        if trial.derivative < 0.0 and _falls(trial, here, slope):
+            low, before = trial, low
+        else:
+            high = trial
+        if high is None:
+            t = _beyond(before, low)
+        else:
+            halved = high.t - low.t <= 0.5 * width
+            width = high.t - low.t
+            t = _inside(low, high) if halved else 0.5 * (low.t + high.t)
+            least = max(KINK * (here - low.value), ROUNDING * abs(here))
+            if not low.t < t < high.t or _still(low, high) <= least:
+                return None
+        if t > LARGEST_STEP:
+            return None
+        values, slopes = function(np.array([t]))
+        trial = Trial(t, float(values[0]), float(slopes[0]))
+    return None
+
+
+def _falls(trial: Trial, here: float, slope: float) -> bool:
+    if trial.value <= here + FALL * trial.t * slope:
+        return True
+    noise = 16.0 * ROUNDING * abs(here)
+    return trial.value <= here + noise and trial.derivative <= (2.0 * FALL - 1.0) * slope
+
+
+def _still(low: Trial, high: Trial) -> float:
+    """How far below the lower end a convex function may fall inside a bracket: where its tangents meet."""
+    rise = high.derivative - low.derivative
+    if not (math.isfinite(rise) and rise > 0.0 and high.derivative > 0.0):
+        return math.inf
+    meets = (high.derivative * (high.t - low.t) - (high.value - low.value)) / rise
+    return max(0.0, -low.derivative * meets)
+
+
+def _beyond(before: Trial, low: Trial) -> float:
+    """Where the secant of two negative slopes reaches 0, twice as far as the last or farther."""
+    rise = low.derivative - before.derivative
+    secant = low.t - low.derivative * (low.t - before.t) / rise if rise > 0.0 else math.inf
+    return min(max(secant, 2.0 * low.t), FARTHEST * low.t)
+
+
+def _inside(low: Trial, high: Trial) -> float:
+    """Where the secant across the bracket reaches 0, if that is well inside."""
+    width, share = high.t - low.t, 0.5
+    if math.isfinite(high.derivative) and high.derivative > low.derivative:
+        share = -low.derivative / (high.derivative - low.derivative)
+    return low.t + width * min(max(share, NEAREST), 1.0 - NEAREST)
+
+
+FLAT = 1e-10
+"""A pair is forgotten at once whose curvature is less than this share of the largest that its lengths allow."""
+
+
+class InverseHessian:
+    """H of Nocedal 1980 (the loops of Liu & Nocedal 1989, p. 507), from at most `memory` pairs.
+
+    The loops need inner products only, so every pair is read twice an iteration: for its products with the gradient
+    and with the newest difference, and for the direction. Pairs do not change H when both are divided by one number:
+    they are kept for steps of length 1, in single precision.
+
+    Memory: 8 memory dim bytes.
+
+    Parameters
+    ----------
+    dim : entries of a vector.
+    memory : pairs kept.
+    """
+
+    def __init__(self, dim: int, memory: int) -> None:
+        self._S: NDArray[np.float32] = np.empty((memory, dim), np.float32)
+        self._Y: NDArray[np.float32] = np.empty((memory, dim), np.float32)
+        self._sy, self._yy = np.zeros((memory, memory)), np.zeros((memory, memory))
+        self._products = np.zeros((memory, 4))
+        self._order: list[int] = []
+        """Rows in use, the oldest pair first."""
+        self._rows = 0
+        """So many have been in use."""
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def forget(self) -> None:
+        """Begin anew: H is a multiple of the identity."""
+        self._order = []
+
+    def learn(self, step: Vector, t: float, after: Vector, before: Vector) -> None:
+        """The gradient has moved from `before` to `after` with w by `t step`."""
+        length = math.sqrt(dot(step, step))
+        if not t * length > 0.0:
+            return
+        slot = self._free()
+        store_pair(self._S[slot], self._Y[slot], step, after, before, length, t)
+        self._order.append(slot)
+        pair_products(self._S, self._Y, self._rows, slot, after, self._products)
+        self._sy[:, slot] = self._products[:, 2]
+        self._yy[:, slot] = self._yy[slot] = self._products[:, 3]
+        curvature, square = self._sy[slot, slot], self._yy[slot, slot]
+        if not (curvature > FLAT * math.sqrt(square) and math.isfinite(square)):
+            self._order.pop()
+
+    def _free(self) -> int:
+        """A row to overwrite."""
+        if len(self._order) == len(self._S):
+            return self._order.pop(0)
+        slot = min(set(range(len(self._S))) - set(self._order))
+        self._rows = max(self._rows, slot + 1)
+        return slot
+
+    def times_minus(self, g: Vector) -> tuple[Vector, float]:
+        """d = -H g and <d, g>, for the gradient that was learned last; -g where nothing is known."""
+        d = np.empty_like(g)
+        if not self._order:
+            np.negative(g, out=d)
+            return d, -dot(g, g)
+        along_s, along_y = np.empty(self._rows), np.empty(self._rows)
+        share = two_loops(np.array(self._order), self._products, self._sy, self._yy, along_s, along_y)
+        return d, combined(self._S, self._Y, along_s, along_y, -share, g, d)

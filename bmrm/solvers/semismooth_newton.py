@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bmrm.problem import Callback, Regularizer, Risk, Scores, Solution, Vector
+import numpy as np
+
+from bmrm.kernels.vectors import norm
+from bmrm.problem import (
+    Callback,
+    Elastic,
+    IncompatibleError,
+    InputError,
+    Profiled,
+    Regularizer,
+    Risk,
+    RowParts,
+    RowScores,
+    Scored,
+    Scores,
+    Solution,
+    State,
+    Vector,
+    provides,
+)
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers._core.monitor import IterativeSolver
-from bmrm.solvers._core.semismooth_newton_run import Run
+from bmrm.solvers._core.best import ROUNDING
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.multipliers import Model, Multipliers
+from bmrm.solvers._core.row_start import Start, start_from_sample
 
 
 @register(
@@ -89,3 +111,233 @@ class SemismoothNewton(IterativeSolver):
         """As of `Solver`; `slope` of phi, of a dual solver say, makes the first multipliers."""
         with self.monitor(risk, regularizer, start, callback) as monitor:
             return Run(self, monitor, slope).go(fresh=start is None and slope is None)
+
+
+STATE = ("point", "sigma", "rows_slopes")
+"""Names in the state that a later run goes on from."""
+SHARE = 1.0
+"""A subproblem is solved when it lacks at most this share of what its multipliers lack."""
+NEAR = 4.0
+"""The objective is looked at when what the subproblem lacks is at most so many times the gap seen last."""
+WIDEST = 8192
+"""Features beyond which the dense matrix takes more than half a gigabyte."""
+SHARP = 2.0
+"""First penalty after a start from n rows, times sqrt(dim / n): their scores are about as far from the right ones;
+the less, the lower their minimum is than J there, which tells of rows learned by heart."""
+SKEWED = 1e-12
+"""A sum of slopes beyond which they prove nothing of a problem with a free intercept."""
+EASY = 3
+"""Newton steps up to which a subproblem was easy, so that the penalty may grow faster."""
+UNITS = 40
+"""Trials for the unit of the penalty, each four times the last or a quarter of it."""
+STEEPEST = 1e14
+"""A penalty beyond which its products are all rounding."""
+VAIN = 0.9
+"""Share of what a subproblem lacks that a step in the rounding of its value may leave."""
+WIDTHS = 1.0, 16.0
+"""Scores of rows that are followed between looks at all: so many 1/sigma from a kink, at first and at most."""
+WORTH_IT = 0.3
+"""Share of the rows up to which it pays to follow them alone."""
+BETWEEN = 30
+"""Newton steps at most between looks at all rows."""
+
+
+class Run:
+    """What changes during a run.
+
+    Parameters
+    ----------
+    options : of the solver.
+    monitor : the bookkeeping.
+    slope : the first multipliers; None for none.
+    """
+
+    def __init__(self, options: SemismoothNewton, monitor: Monitor, slope: Scores | None) -> None:
+        regularizer, risk = monitor.regularizer, monitor.risk
+        if not (provides(regularizer, Elastic) and regularizer.l1 == 0.0 and regularizer.l2 > 0.0):
+            raise IncompatibleError(
+                f"semismooth_newton needs the regularizer l2, not {type(regularizer).__name__}; use solver bundle or"
+                " proximal_newton"
+            )
+        scored, profiled = risk.ability(Scored), risk.ability(Profiled)
+        if scored is None:
+            raise IncompatibleError("semismooth_newton needs a risk with the ability Scored; use bundle")
+        part = scored if profiled is None else profiled
+        if not part.phi.proximal:
+            raise IncompatibleError(
+                "semismooth_newton needs a loss with a proximal map and its derivative; use line_search_bundle or lbfgs"
+            )
+        if profiled is not None and part.phi.scores_per_row > 1:
+            raise IncompatibleError(
+                "semismooth_newton has a free intercept with one score per row only; use dual_coordinate or lbfgs"
+            )
+        if risk.dim > WIDEST:
+            raise IncompatibleError(
+                f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers, at most {WIDEST} x"
+                f" {WIDEST} are allowed; use dual_coordinate or line_search_bundle"
+            )
+        self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
+        self.parts, self.rows = risk.ability(RowParts), risk.ability(RowScores)
+        if self.rows is not None:
+            monitor.state = self._saved
+        self.model = Model(part.map, part.phi, regularizer.l2, profiled is not None, parts=self.parts)
+        self.width, self.trusted = WIDTHS[0], False
+        self.penalties = self.steps = 0
+        self.state: Multipliers | None = None
+        """Where the run is."""
+
+    def go(self, fresh: bool) -> Solution:
+        """The whole run."""
+        monitor, options = self.monitor, self.options
+        with monitor.iterating():
+            self._iterate(fresh)
+        details = {"penalties": self.penalties, "steps": self.steps}
+        if self.state is not None:
+            details["slope"] = self.state.envelope.slope
+        return monitor.solution(options.name, details=details)  # type: ignore[attr-defined]
+
+    def _iterate(self, fresh: bool) -> None:
+        monitor, options = self.monitor, self.options
+        state = self._resumed() or self._first(monitor.start)
+        monitor.confirm = self._confirm
+        self._note(state, fresh=not self.model.free)
+        done = monitor.record()
+        if not done and fresh:
+            found = start_from_sample(options, monitor, steady=False)
+            if found is not None:
+                state = self._sampled(found)
+                self._note(state, fresh=not self.model.free)
+                done = monitor.record()
+        lost, missing, before = False, math.inf, 0
+        while not done:
+            if monitor.refreshed:
+                state, lost, missing = self._anew(state), False, math.inf
+            solved, missing = _solved(state, missing)
+            if solved or lost:
+                if state.sigma > STEEPEST:
+                    done = monitor.stall()
+                    continue
+                easy = self.steps - before <= EASY
+                before = self.steps
+                state = state.multiplied(options.growth**2 if easy else options.growth)
+                self.trusted = True
+                self.penalties += 1
+            lacked = state.lacks()
+            moved, state = self._improved(state)
+            in_vain = state.gain <= ROUNDING * abs(monitor.objective) and state.lacks() > VAIN * lacked
+            if lost and (in_vain or not moved):
+                done = monitor.stall()
+                continue
+            lost = in_vain or not moved
+            self._note(state)
+            done = monitor.record()
+
+    def _resumed(self) -> Multipliers | None:
+        """Where an earlier run has ended, in its own units."""
+        monitor, earlier = self.monitor, self.monitor.earlier
+        saved = None if earlier is None else earlier.state_of("semismooth_newton", *STATE)
+        if saved is None or self.rows is None or self.slope is not None:
+            return None
+        w = np.array(saved["point"], np.float64)
+        if w.shape != monitor.start.shape or not float(saved["sigma"]) > 0.0:
+            raise InputError("the state of semismooth_newton to go on from has another shape")
+        best = self._objective(monitor.start, self.model.map.scores(monitor.start))
+        monitor.improve(monitor.start, best, fresh=True)
+        return Multipliers.at(self.model, w, float(saved["sigma"]), self.rows.hand_out(saved[STATE[-1]]))
+
+    def _saved(self) -> State:
+        assert self.state is not None
+        assert self.rows is not None
+        slope = self.model.constant(0.0) if self.state.slope is None else self.state.slope
+        point, sigma = self.state.w, np.array(self.state.sigma)
+        return dict(zip(STATE, (point, sigma, self.rows.collect(slope)), strict=True))
+
+    def _objective(self, w: Vector, f: Scores) -> float:
+        return self.scored.phi.value_and_slope(f)[0] + self.monitor.regularizer.value(w)
+
+    def _first(self, w: Vector) -> Multipliers:
+        """The point w with the first penalty."""
+        f = self.model.map.scores(w)
+        return Multipliers.at(self.model, w, self.options.sigma * self._unit(f), self.slope, f=f)
+
+    def _sampled(self, found: Start) -> Multipliers:
+        """The minimum of a sample, with the penalty that suits what it knows of all rows."""
+        f = self.model.map.scores(found.w)
+        sigma, unit = self.options.sigma, self._unit(f)
+        state = Multipliers.at(self.model, found.w, sigma * unit, f=f)
+        sharp = SHARP * math.sqrt(found.rows / self.monitor.risk.dim) * found.objective / state.objective()
+        return Multipliers.at(self.model, found.w, sharp * unit, f=f) if sharp > sigma else state
+
+    def _unit(self, f: Scores) -> float:
+        """The penalty with which the envelope has half the value of the loss: 1 for a hinge at score 0."""
+        phi = self.model.phi
+        value = phi.value_and_slope(f)[0]
+        unit, factor = 1.0, math.nan
+        for _ in range(UNITS if 0.0 < value < math.inf else 0):
+            share = phi.envelope(f, unit).value / value
+            wanted = 4.0 if share < 0.5 else 0.25
+            if wanted * factor == 1.0 or not 0.0 <= share <= 1.0:
+                break
+            factor = wanted
+            unit *= factor
+        return unit
+
+    def _improved(self, state: Multipliers) -> tuple[bool, Multipliers]:
+        """A Newton step, or as many on the rows near a kink as solve the subproblem for these; whether it moved."""
+        near = state.near(self.parts, self.width, WORTH_IT) if self.parts is not None and self.trusted else None
+        if near is None:
+            self.steps += 1
+            return state.step() > 0.0, state
+        missing, before = math.inf, self.steps
+        while self.steps - before < BETWEEN:
+            solved, missing = _solved(near, missing)
+            if solved or not near.step() > 0.0:
+                break
+            self.steps += 1
+            self.monitor.untried = near.w
+        if self.steps == before:
+            self.steps += 1
+            return state.step() > 0.0, state
+        t = state.go(near.w - state.w, near.b - state.b)
+        self.trusted = t > 0.5
+        self.width = max(0.5 * self.width, WIDTHS[0]) if self.trusted else min(2.0 * self.width, WIDTHS[1])
+        return t > 0.0, state
+
+    def _anew(self, state: Multipliers) -> Multipliers:
+        """The best point with the same penalty, all computed from its weights."""
+        w = self.monitor.w
+        found = Multipliers.at(self.model, w, state.sigma, state.slope, f=self.model.map.scores(w))
+        found.careful = True
+        return found
+
+    def _confirm(self) -> None:
+        """The bound of the present slopes, their sums formed anew."""
+        if self.state is not None:
+            self.state.sum()
+            self._prove(self.state)
+
+    def _prove(self, state: Multipliers) -> None:
+        # what is left of the sum of the slopes, times the constant at the minimum, which is near this one
+        skew = state.rest * state.b - abs(state.rest) * (1.0 + abs(state.b))
+        bound, objective = state.bound + skew, state.objective()
+        if math.isfinite(bound) and math.isfinite(objective) and abs(state.rest) <= SKEWED:
+            size = 2.0 * abs(state.envelope.conjugate) + abs(bound) + abs(objective)
+            slack = ROUNDING * abs(objective)
+            self.monitor.raise_bound(bound - slack, size, norm(state.w), fresh=state.summed)
+
+    def _note(self, state: Multipliers, fresh: bool = False) -> None:
+        """Bound and objective of the present point, which may be J at its weights."""
+        monitor, self.state = self.monitor, state
+        self._prove(state)
+        objective = state.objective()
+        if self.model.free and objective < monitor.objective:
+            objective = self.scored.phi.value_and_slope(state.f)[0] + monitor.regularizer.value(state.w)
+        monitor.improve(state.w, objective, fresh=fresh)
+
+
+def _solved(state: Multipliers, missing: float) -> tuple[bool, float]:
+    """Whether the subproblem is, and what is missing to its optimum; `missing` is what was seen last."""
+    lacks = state.lacks()
+    if lacks <= NEAR * missing:
+        missing = state.objective() - state.bound
+    return lacks <= SHARE * (missing - lacks), missing

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from bmrm.problem import IncompatibleError, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
-from bmrm.solvers._core.secant import secant_search
-from bmrm.solvers.nonlinear_cg import UPDATES, NonlinearCG
+from bmrm.solvers.nonlinear_cg import UPDATES, NonlinearCG, secant_search
 from tests import problems
 
 LAM = 0.02

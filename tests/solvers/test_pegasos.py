@@ -10,8 +10,7 @@ from bmrm.problem import IncompatibleError, RowSubsets, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers._core.sampling import VARIANTS
-from bmrm.solvers.pegasos import Pegasos
+from bmrm.solvers.pegasos import VARIANTS, Pegasos
 from tests import problems
 
 LAM = 0.05

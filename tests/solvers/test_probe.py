@@ -8,8 +8,7 @@ from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, InputError, RowSubsets, Status
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers._core.probe_cycles import Cycles
-from bmrm.solvers.probe import Probe
+from bmrm.solvers.probe import Cycles, Probe
 from tests import problems
 
 LAM = 0.05

@@ -12,8 +12,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.line_search import Trial
-from bmrm.solvers._core.quasi_newton import InverseHessian
-from bmrm.solvers._core.wolfe import enough, wolfe_search
+from bmrm.solvers.lbfgs import InverseHessian, enough, wolfe_search
 from tests import problems
 
 

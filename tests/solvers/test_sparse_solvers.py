@@ -17,7 +17,7 @@ from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.proximal_newton_model import minimum
+from bmrm.solvers.proximal_newton import minimum
 from tests import problems
 from tests.targets import default_instance, targets_for
 

@@ -1,4 +1,4 @@
-"""The augmented Lagrangian of f = A w (+ b), and Newton's method on it; see semismooth_newton.py."""
+"""The augmented Lagrangian of f = A w (+ b), and Newton's method on it; see ../semismooth_newton.py."""
 
 from __future__ import annotations
 
