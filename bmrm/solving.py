@@ -18,7 +18,7 @@ from bmrm.data.layout import Layout
 from bmrm.fingerprint import Facts
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.loading import positive_last
-from bmrm.losses.domain import listed
+from bmrm.losses._core.domain import listed
 from bmrm.model import ROW_SCALES, Model, make_header
 from bmrm.mpi.group import Group, together
 from bmrm.mpi.leading import lead

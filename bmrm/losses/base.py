@@ -43,9 +43,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.losses import domain
-from bmrm.losses.prepared import PREPARED, Array, PreparedRows
-from bmrm.losses.proximal_scores import ProximalScoresRows
+from bmrm.losses._core import domain
+from bmrm.losses._core.prepared import PREPARED, Array, PreparedRows
+from bmrm.losses._core.proximal_scores import ProximalScoresRows
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import check_parameters
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmrm.losses import register
-from bmrm.losses.multivariate import MeasureLoss, Table, worst_of_size
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.multivariate import MeasureLoss, Table, worst_of_size
+from bmrm.losses._core.prepared import Array
 
 
 @register("break_even", task="binary")

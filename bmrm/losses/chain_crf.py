@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmrm.losses import register
-from bmrm.losses.chain import ChainLoss
-from bmrm.losses.sentences import LikelihoodChains
+from bmrm.losses._core.chain import ChainLoss
+from bmrm.losses._core.sentences import LikelihoodChains
 
 
 @register("chain_crf", task="sequence")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from bmrm.kernels.chain_margins import worst_labelling
 from bmrm.losses import register
-from bmrm.losses.chain import ChainLoss
-from bmrm.losses.sentences import MarginChains
+from bmrm.losses._core.chain import ChainLoss
+from bmrm.losses._core.sentences import MarginChains
 
 
 @register("chain_margin", task="sequence")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.losses import register
+from bmrm.losses._core.families import LinearMargin
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.families import LinearMargin
-from bmrm.losses.prepared import Array
 from bmrm.registry import parameter
 
 

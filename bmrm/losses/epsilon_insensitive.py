@@ -8,9 +8,9 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
+from bmrm.losses._core.piecewise_rows import linear_residual_points, linear_residual_prox, linear_residual_value
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import RegressionLoss
-from bmrm.losses.piecewise_rows import linear_residual_points, linear_residual_prox, linear_residual_value
-from bmrm.losses.prepared import Array
 from bmrm.registry import parameter
 
 

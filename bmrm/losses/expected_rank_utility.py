@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses.assignment import AssignmentLoss
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.assignment import AssignmentLoss
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import Targets
 from bmrm.registry import parameter
 
@@ -21,7 +21,7 @@ class ExpectedRankUtility(AssignmentLoss):
     ERU(pi) = sum_i D(pi(i)) max(0, y_i - neutral) / (its largest value), D(r) = 2^(-(r - 1) / (half_life - 1)): at rank
     half_life a user still looks with probability one half. c = D, or c(r) = r^-decay; c_i is the mean of c over the
     ranks that rows of the gain of i take in a best ranking. Convex, and at least 1 - ERU of the ranking by f: see
-    `bmrm.losses.assignment`. Queries whose rows all have one gain do not count.
+    `bmrm.losses._core.assignment`. Queries whose rows all have one gain do not count.
 
     Other `joint`: see `ndcg`. Domain: any finite grades; groups; weights other than 1 are refused. Costs one sort
     within each query; with `decay` or a joint score of pairs a dynamic program, at most an assignment, O(n^3) for n

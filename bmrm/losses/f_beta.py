@@ -8,8 +8,8 @@ import numpy as np
 
 from bmrm.kernels.jit import jit
 from bmrm.losses import register
-from bmrm.losses.multivariate import MeasureLoss, Table
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.multivariate import MeasureLoss, Table
+from bmrm.losses._core.prepared import Array
 from bmrm.registry import parameter
 
 

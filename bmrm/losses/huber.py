@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses.families import QuadraticResidual
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.families import QuadraticResidual
+from bmrm.losses._core.prepared import Array
 from bmrm.registry import parameter
 
 

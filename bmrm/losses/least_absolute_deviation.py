@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from bmrm.losses import register
+from bmrm.losses._core.piecewise_rows import linear_residual_points
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import RegressionLoss
 from bmrm.losses.epsilon_insensitive import (
     epsilon_insensitive_along,
@@ -15,8 +17,6 @@ from bmrm.losses.epsilon_insensitive import (
     epsilon_insensitive_prox,
     epsilon_insensitive_value,
 )
-from bmrm.losses.piecewise_rows import linear_residual_points
-from bmrm.losses.prepared import Array
 from bmrm.problem import Summary
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import RegressionLoss
-from bmrm.losses.prepared import Array
 
 
 @fast_jit

@@ -11,11 +11,11 @@ from bmrm.kernels.exponential import exponentials
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.vectors import plain
 from bmrm.losses import register
+from bmrm.losses._core.blocks import along_by_blocks
+from bmrm.losses._core.limited_logistic import LimitedLogistic
+from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.smooth_rows import CLOSE, STEPS, smooth_points
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.blocks import along_by_blocks
-from bmrm.losses.limited_logistic import LimitedLogistic
-from bmrm.losses.prepared import Array
-from bmrm.losses.smooth_rows import CLOSE, STEPS, smooth_points
 from bmrm.problem import Vector
 
 RUN = 512

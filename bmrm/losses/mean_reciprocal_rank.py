@@ -10,10 +10,10 @@ from bmrm.kernels.jit import jit
 from bmrm.kernels.sorting import ascending_within
 from bmrm.kernels.vectors import plain
 from bmrm.losses import register
-from bmrm.losses.assignment import shared_ranks
-from bmrm.losses.grouping import NO_PAIRS, Grouping, RankingLoss, grades_within
-from bmrm.losses.kinked import KinkedSample
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.assignment import shared_ranks
+from bmrm.losses._core.grouping import NO_PAIRS, Grouping, RankingLoss, grades_within
+from bmrm.losses._core.kinked import KinkedSample
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import Summary, Targets
 
 
@@ -108,7 +108,7 @@ class MeanReciprocalRank(RankingLoss):
 
     RR(pi) is 1 over the rank of the first relevant row (grade above 0); c_i is the mean of 1/rank over the first ranks,
     as many as there are relevant rows, for these, and over the others for the others. Convex, and at least 1 - RR of
-    the ranking by f. With one relevant row it is a linear assignment, `bmrm.losses.assignment`; with more it is none,
+    the ranking by f. With one relevant row it is a linear assignment, `_core.assignment`; with more it is none,
     because only the first of them counts, but the maximum is still found exactly:
 
     Let the first relevant row have rank q. Exchanging two rows shows that before it stand the q - 1 irrelevant rows of

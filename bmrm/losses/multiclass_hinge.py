@@ -8,8 +8,8 @@ import numpy as np
 
 from bmrm.kernels.jit import jit
 from bmrm.losses import register
-from bmrm.losses.cost_matrix import CostMatrixLoss
-from bmrm.losses.prepared import Array, Positions
+from bmrm.losses._core.cost_matrix import CostMatrixLoss
+from bmrm.losses._core.prepared import Array, Positions
 
 ALL = 1.0 - 1e-12
 """Share of a step that is all of it but for rounding."""

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.losses import domain, register
+from bmrm.losses import register
+from bmrm.losses._core import domain
+from bmrm.losses._core.prepared import Array, PreparedRows
 from bmrm.losses.base import Labels, RowLoss
-from bmrm.losses.prepared import Array, PreparedRows
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import parameter
 

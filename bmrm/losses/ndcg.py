@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses.assignment import AssignmentLoss
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.assignment import AssignmentLoss
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import Targets
 from bmrm.registry import parameter
 
@@ -23,7 +23,7 @@ class Ndcg(AssignmentLoss):
 
     NDCG(pi) = sum_i D(pi(i)) (2^y_i - 1) / (its largest value), D(r) = 1 / log2(1 + r) up to rank `truncation` and 0
     beyond; c = D, or c(r) = r^-decay; c_i is the mean of c over the ranks that rows of the grade of i take in a best
-    ranking. Convex, and at least 1 - NDCG of the ranking by f: see `bmrm.losses.assignment`. Queries whose rows all
+    ranking. Convex, and at least 1 - NDCG of the ranking by f: see `_core.assignment`. Queries whose rows all
     have one grade do not count.
 
     With `joint: pairs` the sum is 1/n times that of f_j - f_i over the pairs, y_i > y_j, that pi inverts, in a

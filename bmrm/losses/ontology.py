@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
-from bmrm.losses import domain, register
+from bmrm.losses import register
+from bmrm.losses._core import domain
+from bmrm.losses._core.blocks import along_by_blocks
+from bmrm.losses._core.prepared import Array, Positions, PreparedRows
+from bmrm.losses._core.rivals import above_own, towards, worst_rivals
+from bmrm.losses._core.tree import Tree, consistent
 from bmrm.losses.base import Labels, RowLoss
-from bmrm.losses.blocks import along_by_blocks
-from bmrm.losses.prepared import Array, Positions, PreparedRows
-from bmrm.losses.rivals import above_own, towards, worst_rivals
 from bmrm.losses.softmax import probabilities, softmax_curvature
-from bmrm.losses.tree import Tree, consistent
 from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
 

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Literal
 
 from numpy.typing import NDArray
 
-from bmrm.losses import domain, register
+from bmrm.losses import register
+from bmrm.losses._core import domain
+from bmrm.losses._core.grouping import Grouping, grades_within
+from bmrm.losses._core.pairs import PreparedPairs
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import Labels, LossBase
-from bmrm.losses.grouping import Grouping, grades_within
-from bmrm.losses.pairs import PreparedPairs
-from bmrm.losses.prepared import Array
 from bmrm.problem import Summary, Targets
 
 

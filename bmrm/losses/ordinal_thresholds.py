@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.cut_points import costs_at_cuts, kinks_between, next_kink
 from bmrm.kernels.vectors import plain
-from bmrm.losses import domain, register
+from bmrm.losses import register
+from bmrm.losses._core import domain
+from bmrm.losses._core.grouping import Rows
+from bmrm.losses._core.kinked import KinkedSample
+from bmrm.losses._core.prepared import NO_WEIGHTS, Array
 from bmrm.losses.base import Labels, LossBase
-from bmrm.losses.grouping import Rows
-from bmrm.losses.kinked import KinkedSample
-from bmrm.losses.prepared import NO_WEIGHTS, Array
 from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
 

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from bmrm.kernels.pairs import count_short_pairs
 from bmrm.kernels.sorting import ascending
 from bmrm.kernels.vectors import plain
-from bmrm.losses import domain, register
+from bmrm.losses import register
+from bmrm.losses._core import domain
+from bmrm.losses._core.kinked import KinkedSample
+from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.whole import WholeSampleLoss
 from bmrm.losses.base import signs
-from bmrm.losses.kinked import KinkedSample
-from bmrm.losses.prepared import Array
-from bmrm.losses.whole import WholeSampleLoss
 from bmrm.problem import Summary, Targets, Vector
 from bmrm.registry import parameter
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.losses import register
+from bmrm.losses._core.families import LinearMargin, QuadraticMargin
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.families import LinearMargin, QuadraticMargin
-from bmrm.losses.prepared import Array
 
 ZERO_IS_BEST = "scores of 0 cost nothing, so weights of 0 are optimal with any intercept"
 

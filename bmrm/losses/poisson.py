@@ -9,10 +9,10 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.losses import register
-from bmrm.losses.blocks import along_by_blocks
-from bmrm.losses.exponentials import HUGE, LogLinkLoss, exponential_of, weighed
-from bmrm.losses.prepared import Array
-from bmrm.losses.smooth_rows import smooth_points, wright
+from bmrm.losses._core.blocks import along_by_blocks
+from bmrm.losses._core.exponentials import HUGE, LogLinkLoss, exponential_of, weighed
+from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.smooth_rows import smooth_points, wright
 from bmrm.problem import Vector
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmrm.losses import domain, register
-from bmrm.losses.grouping import NO_PAIRS, RankingLoss, grades_within
-from bmrm.losses.pairs import PreparedPairs
+from bmrm.losses import register
+from bmrm.losses._core import domain
+from bmrm.losses._core.grouping import NO_PAIRS, RankingLoss, grades_within
+from bmrm.losses._core.pairs import PreparedPairs
 from bmrm.problem import Summary, Targets
 from bmrm.registry import parameter
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.losses import domain, register
+from bmrm.losses import register
+from bmrm.losses._core import domain
+from bmrm.losses._core.grouping import Grouping
+from bmrm.losses._core.pairs import PreparedPairs
+from bmrm.losses._core.whole import WholeSampleLoss
 from bmrm.losses.base import signs
-from bmrm.losses.grouping import Grouping
-from bmrm.losses.pairs import PreparedPairs
-from bmrm.losses.whole import WholeSampleLoss
 from bmrm.problem import Summary, Targets
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmrm.losses import register
-from bmrm.losses.cost_matrix import CostMatrixLoss
+from bmrm.losses._core.cost_matrix import CostMatrixLoss
 
 
 @register("scaled_multiclass_hinge", task="multiclass")

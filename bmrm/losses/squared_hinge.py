@@ -9,9 +9,9 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
+from bmrm.losses._core.piecewise_rows import quadratic_margin_points, quadratic_margin_prox
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.piecewise_rows import quadratic_margin_points, quadratic_margin_prox
-from bmrm.losses.prepared import Array
 
 
 @fast_jit

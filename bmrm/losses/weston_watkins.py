@@ -8,10 +8,10 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
+from bmrm.losses._core.blocks import along_by_blocks
+from bmrm.losses._core.prepared import Array, Positions
+from bmrm.losses._core.rivals import above_own
 from bmrm.losses.base import MulticlassLoss
-from bmrm.losses.blocks import along_by_blocks
-from bmrm.losses.prepared import Array, Positions
-from bmrm.losses.rivals import above_own
 
 
 @fast_jit

@@ -8,9 +8,9 @@ import numpy as np
 
 from bmrm.kernels.vectors import plain
 from bmrm.losses import register
-from bmrm.losses.grouping import NO_PAIRS, Grouping, RankingLoss
-from bmrm.losses.kinked import KinkedSample
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.grouping import NO_PAIRS, Grouping, RankingLoss
+from bmrm.losses._core.kinked import KinkedSample
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import Summary, Targets
 
 
@@ -20,7 +20,7 @@ class WinnerTakesAll(RankingLoss):
     """mean over queries of max_j ([y_j below the best grade] + f_j) - mean of f over the rows of the best grade.
 
     Only the first rank counts: the loss bounds the share of queries whose row of highest score has not the best grade
-    of the query. It is the assignment of `bmrm.losses.assignment` with D = c = (1, 0, 0, ...). Queries whose rows all
+    of the query. It is the assignment of `_core.assignment` with D = c = (1, 0, 0, ...). Queries whose rows all
     have one grade do not count.
 
     Domain: any finite grades; groups; weights other than 1 are refused. O(m), without sorting. Kinks where two rows are

@@ -1,6 +1,6 @@
 """Truncated-CG IRLS: Komarek, "Logistic regression for data mining and high-dimensional classification" (2004).
 
-Algorithms 5 (the outer iteration), 6 and 7 (the inner one, see _core/truncated_cg.py); options of sections 5.2 and B.4.3.
+Algorithms 5 (outer iteration), 6 and 7 (the inner one, in _core/truncated_cg.py); options of sections 5.2 and B.4.3.
 """
 
 from __future__ import annotations

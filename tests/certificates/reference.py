@@ -8,7 +8,7 @@ import dataclasses
 
 import numpy as np
 
-from bmrm.losses.chain import ChainLoss
+from bmrm.losses._core.chain import ChainLoss
 from tests.certificates.problems import Run
 
 LARGE = 1e3

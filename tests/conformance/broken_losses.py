@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from bmrm.losses._core.prepared import PreparedRows
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.prepared import PreparedRows
 from bmrm.problem import Targets
 from bmrm.registry import parameter
 

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from bmrm.losses.prepared import ProximalRows, envelope_kernels
+from bmrm.losses._core.prepared import ProximalRows, envelope_kernels
 from bmrm.problem import Targets
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from tests.conformance.loss_properties import near

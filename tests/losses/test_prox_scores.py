@@ -6,7 +6,7 @@ from cvxopt import matrix, solvers
 from scipy.optimize import minimize
 
 from bmrm.losses import LOSSES
-from bmrm.losses.softmax_prox import _by_one_number
+from bmrm.losses._core.softmax_prox import _by_one_number
 from bmrm.problem import Targets
 from tests.targets import losses
 

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from bmrm import load_model
 from bmrm.data.dataset import Dataset
 from bmrm.fitting import fit
-from bmrm.losses import interleaving, pairs
+from bmrm.losses._core import interleaving, pairs
 from bmrm.losses.expected_rank_utility import ExpectedRankUtility
 from bmrm.losses.mean_reciprocal_rank import MeanReciprocalRank
 from bmrm.losses.ndcg import Ndcg

@@ -10,10 +10,10 @@ from sklearn.metrics import fbeta_score, roc_auc_score
 
 from bmrm.data.dataset import Dataset
 from bmrm.fitting import fit
+from bmrm.losses._core.multivariate import MeasureLoss
 from bmrm.losses.break_even import BreakEven
 from bmrm.losses.f_beta import FBeta
 from bmrm.losses.hinge import Hinge
-from bmrm.losses.multivariate import MeasureLoss
 from bmrm.losses.partial_roc_area import PartialRocArea
 from bmrm.losses.precision_at_k import PrecisionAtK
 from bmrm.losses.recall_at_k import RecallAtK

@@ -7,13 +7,13 @@ from sklearn.linear_model import ElasticNet as SklearnElasticNet
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.losses.hinge import hinge_prox
-from bmrm.losses.piecewise_rows import (
+from bmrm.losses._core.piecewise_rows import (
     linear_margin_points,
     linear_margin_prox,
     linear_residual_points,
     linear_residual_prox,
 )
+from bmrm.losses.hinge import hinge_prox
 from bmrm.problem import DualSteps, IncompatibleError, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1

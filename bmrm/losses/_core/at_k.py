@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bmrm.losses.multivariate import MeasureLoss, Table, worst_of_size
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.multivariate import MeasureLoss, Table, worst_of_size
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import InputError
 from bmrm.registry import parameter
 

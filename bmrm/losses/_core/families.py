@@ -1,18 +1,18 @@
 """Losses that differ in a few numbers only: lines and parabolas in the margin or in the residual.
 
 A loss of a family gives `value`, `slope` (and `curvature`) as formulas, and its numbers as `pieces`; the compiled
-sweeps and the proximal points follow. The `pieces` are what the functions of the family in `bmrm.losses.piecewise` and
-`bmrm.losses.piecewise_rows` take last.
+sweeps and the proximal points follow. The `pieces` are what the functions of the family in `_core.piecewise` and
+`_core.piecewise_rows` take last.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from bmrm.losses import piecewise as sweeps
-from bmrm.losses import piecewise_rows as rows
+from bmrm.losses._core import piecewise as sweeps
+from bmrm.losses._core import piecewise_rows as rows
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import OneScoreLoss, RegressionLoss
-from bmrm.losses.prepared import Array
 from bmrm.problem import Summary
 
 

@@ -10,7 +10,7 @@ equal gain does not matter. R is convex, never below 0, and at least 1 minus the
 
 The maximum is a linear assignment of rows to ranks. With c = D it is a product of two sequences,
 sum_i D(pi(i)) (f_i - b_i), which is largest where both fall together: sorting by f - b is exact. For other c see
-`bmrm.losses.interleaving`.
+`bmrm.losses._core.interleaving`.
 
 On noisy data R may have its minimum at f = 0: the joint score asks every row for its place in a best ranking, so it
 pays for the spread of scores among rows of equal gain too. The joint score of pairs does not:
@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 from bmrm.kernels.jit import jit
 from bmrm.kernels.sorting import ascending_within
 from bmrm.kernels.vectors import plain
-from bmrm.losses.grouping import NO_PAIRS, Grouping, RankingLoss, Rows, grades_within
-from bmrm.losses.kinked import KinkedSample
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.grouping import NO_PAIRS, Grouping, RankingLoss, Rows, grades_within
+from bmrm.losses._core.kinked import KinkedSample
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
 
@@ -113,7 +113,7 @@ class AssignmentLoss(RankingLoss):
         scoring = self.scoring(longest)
         if scoring is None and self.joint == "ranks":
             return PreparedRanking(self, grouping, gains)
-        from bmrm.losses.interleaving import PreparedInterleaving
+        from bmrm.losses._core.interleaving import PreparedInterleaving
 
         return PreparedInterleaving(self, grouping, gains, scoring)
 

@@ -15,8 +15,8 @@ import math
 import numpy as np
 
 from bmrm.kernels.jit import jit
-from bmrm.losses.prepared import Array, Positions
-from bmrm.losses.smooth_rows import ROUNDING, wright
+from bmrm.losses._core.prepared import Array, Positions
+from bmrm.losses._core.smooth_rows import ROUNDING, wright
 
 STEPS = 12
 """Newton steps after which the search for one number takes over."""

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.vectors import plain
 from bmrm.kernels.viterbi import best_labels, best_labels_observed
-from bmrm.losses import domain
+from bmrm.losses._core import domain
+from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.sentences import PreparedChains, sentence_starts, sentence_weights
 from bmrm.losses.base import Labels, LossBase
-from bmrm.losses.prepared import Array
-from bmrm.losses.sentences import PreparedChains, sentence_starts, sentence_weights
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import parameter
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.kernels.jit import jit
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.prepared import Array
 
 CLOSE = 1e-4
 """A step of fourth order no longer than this lands within rounding of the root, where derivatives are no larger than

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.sorting import ascending
 from bmrm.kernels.vectors import dot, plain
-from bmrm.losses import domain
+from bmrm.losses._core import domain
+from bmrm.losses._core.kinked import KinkedSample
+from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.whole import WholeSampleLoss
 from bmrm.losses.base import signs
-from bmrm.losses.kinked import KinkedSample
-from bmrm.losses.prepared import Array
-from bmrm.losses.whole import WholeSampleLoss
 from bmrm.problem import InputError, Summary, Targets
 
 Table = tuple[int, int, float]

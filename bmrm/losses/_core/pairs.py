@@ -9,9 +9,9 @@ from bmrm.kernels.compared_pairs import compare_pairs
 from bmrm.kernels.pairs import count_short_pairs
 from bmrm.kernels.sorting import ascending_within
 from bmrm.kernels.vectors import plain
-from bmrm.losses.grouping import Grouping, Rows
-from bmrm.losses.kinked import KinkedSample
-from bmrm.losses.prepared import NO_WEIGHTS, Array
+from bmrm.losses._core.grouping import Grouping, Rows
+from bmrm.losses._core.kinked import KinkedSample
+from bmrm.losses._core.prepared import NO_WEIGHTS, Array
 from bmrm.problem import Vector
 
 COMPARED = 300

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmrm.kernels.jit import fast_jit
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.prepared import Array
 
 Points = tuple[Array, Array]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmrm.losses.prepared import Array, Curve, along_by_slopes
+from bmrm.losses._core.prepared import Array, Curve, along_by_slopes
 
 
 class KinkedSample:

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.losses import domain
+from bmrm.losses._core import domain
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import Labels, LossBase
-from bmrm.losses.prepared import Array
 from bmrm.problem import InputError, Summary, Targets
 
 Rows = NDArray[np.int64]

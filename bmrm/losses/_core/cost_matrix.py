@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmrm.kernels.jit import fast_jit
+from bmrm.losses._core.blocks import along_by_blocks
+from bmrm.losses._core.prepared import Array, Positions, PreparedRows
+from bmrm.losses._core.rivals import above_own, towards, worst_rivals
 from bmrm.losses.base import MulticlassLoss
-from bmrm.losses.blocks import along_by_blocks
-from bmrm.losses.prepared import Array, Positions, PreparedRows
-from bmrm.losses.rivals import above_own, towards, worst_rivals
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import parameter
 

@@ -11,7 +11,7 @@ import numpy as np
 from bmrm.kernels import envelopes_many
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.vectors import plain
-from bmrm.losses.prepared import Array, Curve, PreparedRows
+from bmrm.losses._core.prepared import Array, Curve, PreparedRows
 from bmrm.problem import Vector
 
 Kernel = Callable[..., Any]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.exponential import exponentiate
 from bmrm.kernels.jit import fast_jit
+from bmrm.losses._core.prepared import Array, PreparedRows
 from bmrm.losses.base import Labels, RegressionLoss
-from bmrm.losses.prepared import Array, PreparedRows
 from bmrm.problem import InputError, Summary, Targets
 
 HUGE = 1e200

@@ -23,13 +23,13 @@ import numpy as np
 from bmrm.kernels.interleave import slopes_of_ranks, worst_interleavings
 from bmrm.kernels.sorting import ascending_within
 from bmrm.kernels.vectors import plain
-from bmrm.losses.assignment import PreparedRanking, shared_ranks
-from bmrm.losses.grouping import Grouping, Rows
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.assignment import PreparedRanking, shared_ranks
+from bmrm.losses._core.grouping import Grouping, Rows
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import Vector
 
 if TYPE_CHECKING:
-    from bmrm.losses.assignment import AssignmentLoss
+    from bmrm.losses._core.assignment import AssignmentLoss
 
 SHARES: dict[str, Callable[[Vector, Vector], Vector]] = {
     "pairs": lambda rows, pairs: 1.0 / np.maximum(rows, 1.0),

@@ -11,7 +11,7 @@ from bmrm.kernels.chain_curvature import chain_curvatures
 from bmrm.kernels.chain_margins import chain_margins, chain_margins_along
 from bmrm.kernels.chains import chain_likelihoods, chain_likelihoods_observed
 from bmrm.kernels.vectors import plain
-from bmrm.losses.prepared import NO_WEIGHTS, Array, Curve, Positions
+from bmrm.losses._core.prepared import NO_WEIGHTS, Array, Curve, Positions
 from bmrm.problem import InputError, Vector
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.losses.prepared import Array, Positions
+from bmrm.losses._core.prepared import Array, Positions
 
 
 def worst_rivals(violations: Array, y: Positions) -> Positions:

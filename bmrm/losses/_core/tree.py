@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import InputError
 
 Edges = Sequence[tuple[float | str, float | str]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import Vector
 
 MOST_LABELS = 1000

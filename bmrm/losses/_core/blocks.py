@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.vectors import dot
-from bmrm.losses.prepared import Array
+from bmrm.losses._core.prepared import Array
 from bmrm.problem import Vector
 
 BLOCK = 16384

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import MarginLoss
-from bmrm.losses.prepared import Array
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What losses share: prepared losses, domains of targets, sweeps over rows, groups, sentences, rankings."""
