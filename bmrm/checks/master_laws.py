@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmrm.checks.functions import Array
 from bmrm.checks.report import Violation
-from bmrm.masters.planes import MemoryPlanes
+from bmrm.masters._core.planes import MemoryPlanes
 
 Floors = tuple[float, ...]
 BOX = 1e3

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from cvxopt import matrix, solvers
 
-from bmrm.masters.cvxopt_engines import CvxoptMaster, interior_point
+from bmrm.masters.cvxopt import CvxoptMaster, interior_point
 from bmrm.problem import MasterSolution, Planes
 
 

@@ -13,7 +13,7 @@ from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, Strength, engine_parameter, l1_line, l2_line, load, soft_threshold
 
 ENGINES = {
-    "active_set": "bmrm.masters.elastic_qp:ElasticQP",
+    "active_set": "bmrm.masters.elastic_newton:ElasticQP",
     "cvxopt": "bmrm.masters.cvxopt_elastic:CvxoptElastic",
 }
 

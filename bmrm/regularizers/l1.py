@@ -13,9 +13,9 @@ from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, Strength, engine_parameter, l1_line, load, soft_threshold
 
 ENGINES = {
-    "simplex": "bmrm.masters.simplex_lp:SimplexLP",
-    "highs": "bmrm.masters.highs_lp:HighsLP",
-    "cvxopt": "bmrm.masters.cvxopt_engines:CvxoptLP",
+    "simplex": "bmrm.masters.l1_simplex:SimplexLP",
+    "highs": "bmrm.masters.highs:HighsLP",
+    "cvxopt": "bmrm.masters.cvxopt:CvxoptLP",
 }
 
 

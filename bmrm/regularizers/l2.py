@@ -11,7 +11,7 @@ from bmrm.problem import Master, Planes, Vector
 from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, Strength, engine_parameter, l2_line, load
 
-ENGINES = {"active_set": "bmrm.masters.simplex_qp:SimplexQP", "cvxopt": "bmrm.masters.cvxopt_engines:CvxoptQP"}
+ENGINES = {"active_set": "bmrm.masters.l2_active_set:SimplexQP", "cvxopt": "bmrm.masters.cvxopt:CvxoptQP"}
 
 
 @register("l2")

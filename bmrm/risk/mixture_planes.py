@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bmrm.masters.mixing import Mixing
+from bmrm.masters._core.mixing import Mixing
 from bmrm.problem import (
     Check,
     IncompatibleError,

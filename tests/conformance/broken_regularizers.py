@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.masters.simplex_qp import SimplexQP
+from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.problem import MasterSolution
 from bmrm.registry import parameter
 from bmrm.regularizers.l1 import L1

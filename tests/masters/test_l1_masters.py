@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmrm.masters import simplex_lp
-from bmrm.masters.highs_lp import HighsLP
-from bmrm.masters.planes import MemoryPlanes
-from bmrm.masters.simplex_lp import SimplexLP
+from bmrm.masters import l1_simplex
+from bmrm.masters.highs import HighsLP
+from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters.l1_simplex import SimplexLP
 from bmrm.regularizers.l1 import ENGINES, L1
 from tests.masters.epigraph import Model, Player
 
@@ -143,14 +143,14 @@ def test_deep_minima_are_reached_through_makeshift_floors(engine):
 def steps_of(monkeypatch):
     """Steps of our own simplex method, one entry a call."""
     steps = []
-    solve = simplex_lp.solve_simplex_lp
+    solve = l1_simplex.solve_simplex_lp
 
     def counted(*arguments):
         result = solve(*arguments)
         steps.append(result[-1])
         return result
 
-    monkeypatch.setattr(simplex_lp, "solve_simplex_lp", counted)
+    monkeypatch.setattr(l1_simplex, "solve_simplex_lp", counted)
     return steps
 
 

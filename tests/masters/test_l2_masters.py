@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses.least_squares import LeastSquares
-from bmrm.masters.planes import MemoryPlanes
-from bmrm.masters.simplex_qp import SimplexQP
+from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.bundle import Bundle

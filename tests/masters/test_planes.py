@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmrm.masters import planes as module
-from bmrm.masters.planes import MemoryPlanes
+from bmrm.masters._core import planes as module
+from bmrm.masters._core.planes import MemoryPlanes
 
 
 @settings(deadline=None, max_examples=60)

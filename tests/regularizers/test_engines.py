@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bmrm.masters.cvxopt_elastic import CvxoptElastic
-from bmrm.masters.cvxopt_engines import CvxoptLP, CvxoptQP
-from bmrm.masters.elastic_qp import ElasticQP
-from bmrm.masters.highs_lp import HighsLP
-from bmrm.masters.planes import MemoryPlanes
-from bmrm.masters.simplex_lp import SimplexLP
-from bmrm.masters.simplex_qp import SimplexQP
+from bmrm.masters.cvxopt import CvxoptLP, CvxoptQP
+from bmrm.masters.elastic_newton import ElasticQP
+from bmrm.masters.highs import HighsLP
+from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters.l1_simplex import SimplexLP
+from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.problem import InputError
 from bmrm.regularizers import REGULARIZERS
 from bmrm.regularizers.elastic_net import ElasticNet

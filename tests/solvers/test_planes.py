@@ -7,7 +7,7 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.masters.planes import MemoryPlanes
+from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.problem import IncompatibleError, InputError, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2

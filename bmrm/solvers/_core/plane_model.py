@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bmrm.kernels.vectors import dot_and_sizes
-from bmrm.masters.planes import MemoryPlanes
+from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.problem import (
     HasMaster,
     Identity,

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.lp_basis import Basis, Program
 from bmrm.kernels.simplex_lp import DONE, NEEDS_ROOM, solve_simplex_lp
-from bmrm.masters.bounds import flatter, l1_bound, onto_simplices
-from bmrm.masters.floors import Floors
-from bmrm.masters.roster import Roster
-from bmrm.masters.steep import SteepRows
+from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
+from bmrm.masters._core.floors import Floors
+from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.steep import SteepRows
 from bmrm.problem import MasterSolution, Planes, Vector
 
 EPS = float(np.finfo(np.float64).eps)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.masters.bounds import flatter, l1_bound, onto_simplices
-from bmrm.masters.floors import Floors
-from bmrm.masters.roster import Roster
-from bmrm.masters.steep import SteepFeatures
+from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
+from bmrm.masters._core.floors import Floors
+from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.steep import SteepFeatures
 from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
 SPAN = 256.0

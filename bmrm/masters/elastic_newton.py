@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from bmrm.kernels.elastic import change_gram, longest_rise, weights_of
 from bmrm.kernels.planes import combine, products
 from bmrm.kernels.simplex_qp import refresh
-from bmrm.masters.roster import Roster
-from bmrm.masters.simplex_program import SimplexProgram, tops
-from bmrm.masters.steep import SteepRows
+from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.simplex_program import SimplexProgram, tops
+from bmrm.masters._core.steep import SteepRows
 from bmrm.problem import MasterSolution, Planes, Vector
 
 EPS = float(np.finfo(np.float64).eps)

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from bmrm.kernels.vectors import dot, plain
-from bmrm.masters.roster import Roster
-from bmrm.masters.simplex_program import SimplexProgram, tops
+from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.simplex_program import SimplexProgram, tops
 from bmrm.problem import MasterSolution, Planes, Vector
 
 EPS = float(np.finfo(np.float64).eps)

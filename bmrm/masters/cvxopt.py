@@ -1,7 +1,7 @@
-"""Both masters by cvxopt's interior-point methods, from scratch at each call: the cross-check of our own engines.
+"""All masters by cvxopt's interior-point methods, from scratch at each call: the cross-check of our own engines.
 
-The duals are solved, whose size is the number of planes; the other side comes with them. See `simplex_qp.py` and
-`highs_lp.py` for the problems.
+The duals are solved, whose size is the number of planes; the other side comes with them. See `l2_active_set.py`,
+`l1_simplex.py` and `elastic_newton.py` for the problems.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from cvxopt import matrix, solvers
 from numpy.typing import NDArray
 
-from bmrm.masters.bounds import flatter, l1_bound, onto_simplices
-from bmrm.masters.floors import Floors
-from bmrm.masters.roster import Roster
+from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
+from bmrm.masters._core.floors import Floors
+from bmrm.masters._core.roster import Roster
 from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
 TIGHTEST, LOOSEST = 1e-12, 1e-5

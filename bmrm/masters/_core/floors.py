@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.masters.roster import Roster
+from bmrm.masters._core.roster import Roster
 from bmrm.problem import Vector
 
 
