@@ -14,7 +14,7 @@ from bmrm.regularizers.base import Line, Strength, engine_parameter, l1_line, l2
 
 ENGINES = {
     "active_set": "bmrm.masters.elastic_newton:ElasticQP",
-    "cvxopt": "bmrm.masters.cvxopt_elastic:CvxoptElastic",
+    "cvxopt": "bmrm.masters.cvxopt:CvxoptElastic",
 }
 
 

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters.elastic_newton import ElasticQP
 from bmrm.masters.highs import HighsLP
-from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.regularizers.elastic_net import ElasticNet
 from tests.masters.epigraph import Model, Player

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmrm.masters import l1_simplex
-from bmrm.masters.highs import HighsLP
 from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters.highs import HighsLP
 from bmrm.masters.l1_simplex import SimplexLP
 from bmrm.regularizers.l1 import ENGINES, L1
 from tests.masters.epigraph import Model, Player

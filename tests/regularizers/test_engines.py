@@ -5,11 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from bmrm.masters.cvxopt_elastic import CvxoptElastic
-from bmrm.masters.cvxopt import CvxoptLP, CvxoptQP
+from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters.cvxopt import CvxoptElastic, CvxoptLP, CvxoptQP
 from bmrm.masters.elastic_newton import ElasticQP
 from bmrm.masters.highs import HighsLP
-from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters.l1_simplex import SimplexLP
 from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.problem import InputError
