@@ -15,6 +15,8 @@ from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import OneScoreLoss, RegressionLoss
 from bmrm.problem import Summary
 
+ZERO_IS_BEST = "scores of 0 cost nothing, so weights of 0 are optimal with any intercept"
+
 
 class LinearMargin(OneScoreLoss):
     """cost(y) max(0, reach - y f); `pieces` are the reach, and the cost of positive rows and of negative ones."""
