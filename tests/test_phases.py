@@ -128,8 +128,8 @@ def test_seconds_of_kernels_within_kernels_count_once():
 
 
 def test_kernels_are_named_without_their_digest():
-    from bmrm.kernels.envelopes import envelope
     from bmrm.kernels.jit import fast_jit, specialised
+    from bmrm.kernels.rows.envelopes import envelope
     from bmrm.losses.hinge import Hinge
 
     functions = {"prox_row": Hinge.prox_row, "value_row": Hinge.value_row}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.data.matrix import Csr
-from bmrm.kernels import digest
+from bmrm.kernels.products import digest
 
 Words = NDArray[np.uint64]
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

@@ -125,8 +125,8 @@ def _is_number(token: bytes) -> bool:
 
 def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
     """Read whole lines from byte `start` of the unpacked text to `stop` (None: to the end)."""
-    from bmrm.kernels import svmlight as kernel
-    from bmrm.kernels.decimal import POWERS
+    from bmrm.kernels.text import svmlight as kernel
+    from bmrm.kernels.text.decimal import POWERS
 
     dtype = np.dtype(options.dtype)
     least = int(bool(options.one_based))
@@ -255,7 +255,7 @@ class _Columns:
 
     def put(self, row: Row | None, first: int, state: NDArray[np.int64]) -> None:
         """Add a line that the kernel has left to Python."""
-        from bmrm.kernels import svmlight as kernel
+        from bmrm.kernels.text import svmlight as kernel
 
         if row is None:
             return

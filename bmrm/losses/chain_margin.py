@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmrm.kernels.chain_margins import worst_labelling
+from bmrm.kernels.sequences.margins import worst_labelling
 from bmrm.losses import register
 from bmrm.losses._core.chain import ChainLoss
 from bmrm.losses._core.sentences import MarginChains

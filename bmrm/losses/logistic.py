@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.exponential import exponentials
 from bmrm.kernels.jit import fast_jit, jit
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.rows.exponential import exponentials
 from bmrm.losses import register
 from bmrm.losses._core.blocks import along_by_blocks
 from bmrm.losses._core.limited_logistic import LimitedLogistic

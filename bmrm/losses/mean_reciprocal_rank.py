@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.kernels.jit import jit
-from bmrm.kernels.sorting import ascending_within
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.rankings.sorting import ascending_within
 from bmrm.losses import register
 from bmrm.losses._core.assignment import shared_ranks
 from bmrm.losses._core.grouping import NO_PAIRS, Grouping, RankingLoss, grades_within

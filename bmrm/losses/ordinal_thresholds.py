@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.cut_points import costs_at_cuts, kinks_between, next_kink
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.rankings.cut_points import costs_at_cuts, kinks_between, next_kink
 from bmrm.losses import register
 from bmrm.losses._core import domain
 from bmrm.losses._core.grouping import Rows

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.pairs import count_short_pairs
-from bmrm.kernels.sorting import ascending
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.rankings.pairs import count_short_pairs
+from bmrm.kernels.rankings.sorting import ascending
 from bmrm.losses import register
 from bmrm.losses._core import domain
 from bmrm.losses._core.kinked import KinkedSample

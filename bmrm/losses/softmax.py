@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.exponential import exponentiate
 from bmrm.kernels.jit import fast_jit, jit
-from bmrm.kernels.vectors import dot, inner, plain
+from bmrm.kernels.products.vectors import dot, inner, plain
+from bmrm.kernels.rows.exponential import exponentiate
 from bmrm.losses import register
 from bmrm.losses._core.blocks import along_by_blocks, block_rows, blocks
 from bmrm.losses._core.prepared import Array, Positions

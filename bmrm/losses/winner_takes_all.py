@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
 from bmrm.losses import register
 from bmrm.losses._core.grouping import NO_PAIRS, Grouping, RankingLoss
 from bmrm.losses._core.kinked import KinkedSample

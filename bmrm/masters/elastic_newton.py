@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.elastic import change_gram, longest_rise, weights_of
-from bmrm.kernels.planes import combine, products
-from bmrm.kernels.simplex_qp import refresh
+from bmrm.kernels.masters.elastic import change_gram, longest_rise, weights_of
+from bmrm.kernels.masters.simplex_qp import refresh
+from bmrm.kernels.products.planes import combine, products
 from bmrm.masters._core.roster import Roster
 from bmrm.masters._core.simplex_program import SimplexProgram, tops
 from bmrm.masters._core.steep import SteepRows

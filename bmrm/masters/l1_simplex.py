@@ -5,7 +5,7 @@
 
 (eq. 10 of Teo, Smola, Vishwanathan & Le, KDD 2007, with the l1 norm). A new plane is a new column of the dual, whose
 last basis stays feasible: so a solution starts from the last one, has a lower bound at every step, and stops as soon
-as the gap is small enough. See `kernels/simplex_lp.py` for the method.
+as the gap is small enough. See `kernels/masters/simplex_lp.py` for the method.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.lp_basis import Basis, Program
-from bmrm.kernels.simplex_lp import DONE, NEEDS_ROOM, solve_simplex_lp
+from bmrm.kernels.masters.lp_basis import Basis, Program
+from bmrm.kernels.masters.simplex_lp import DONE, NEEDS_ROOM, solve_simplex_lp
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.floors import Floors
 from bmrm.masters._core.roster import Roster

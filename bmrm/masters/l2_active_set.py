@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.kernels.vectors import dot, plain
+from bmrm.kernels.products.vectors import dot, plain
 from bmrm.masters._core.roster import Roster
 from bmrm.masters._core.simplex_program import SimplexProgram, tops
 from bmrm.problem import MasterSolution, Planes, Vector

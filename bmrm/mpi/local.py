@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.products.vectors import dot
 from bmrm.mpi import local_dual, local_rounding, local_rows, local_second
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.questions import Operation, Question

@@ -50,8 +50,10 @@ class Strength:
 
 def l1_line(l1: float, w: Vector, step: Vector) -> Line:
     """The function t -> (l1 ||w + t step||_1, its derivative in t); one sweep over both vectors per call, no copies."""
-    from bmrm.kernels.lines import absolute_line  # not at the top: regularizers are made where nothing is compiled
-    from bmrm.kernels.vectors import plain
+    from bmrm.kernels.products.lines import (
+        absolute_line,  # not at the top: regularizers are made where nothing is compiled
+    )
+    from bmrm.kernels.products.vectors import plain
 
     w, step = plain(w), plain(step)
 

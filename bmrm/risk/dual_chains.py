@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels import dual_chains
+from bmrm.kernels.dual import chains as dual_chains
 from bmrm.kernels.jit import specialised
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, unchecked
 from bmrm.risk.dual_sentences import Array, SentenceRows, access_of, ends
 from bmrm.risk.linear_map import DataMap
@@ -74,7 +74,7 @@ class MixtureRows(SentenceRows):
 
 
 def _true_labellings(y: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-    """What `bmrm.kernels.dual_chains` calls `kept`: the true labelling alone for each sentence."""
+    """What `bmrm.kernels.dual.chains` calls `kept`: the true labelling alone for each sentence."""
     lengths = np.diff(starts)
     most = PER_TOKEN * lengths + BESIDES
     room_at, path_at = ends(most), ends(most * lengths)

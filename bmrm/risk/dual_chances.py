@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels import dual_chances
+from bmrm.kernels.dual import chances as dual_chances
 from bmrm.kernels.jit import specialised
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, unchecked
 from bmrm.risk.dual_sentences import Array, SentenceRows, access_of, ends
 from bmrm.risk.linear_map import DataMap
@@ -80,7 +80,7 @@ class ChanceRows(SentenceRows):
 
 
 def _true_chances(prepared: Any, lengths: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-    """What `bmrm.kernels.dual_chances` calls `kept`: the true labelling for each sentence, nothing begun."""
+    """What `bmrm.kernels.dual.chances` calls `kept`: the true labelling for each sentence, nothing begun."""
     labels, sentences = prepared.labels, lengths.size
     at = ends(lengths * prepared.scores_per_row + labels * labels)
     chances = np.zeros(at[-1])

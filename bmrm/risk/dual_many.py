@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels import dual_many, dual_rows, dual_sweep
-from bmrm.kernels.dual_many import SPARE, VALUE
-from bmrm.kernels.dual_sweep import CURVE, WEIGHT, WIDTH
+from bmrm.kernels.dual import many as dual_many
+from bmrm.kernels.dual import rows as dual_rows
+from bmrm.kernels.dual import sweep as dual_sweep
+from bmrm.kernels.dual.many import SPARE, VALUE
+from bmrm.kernels.dual.sweep import CURVE, WEIGHT, WIDTH
 from bmrm.kernels.jit import specialised
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual_rows import LITTLE, Visits
 from bmrm.risk.dual_stored import ShuffledRows

@@ -10,10 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels import dual_rows, dual_sweep
-from bmrm.kernels.dual_sweep import SCORE, SLOPE, WEIGHT, WIDTH
+from bmrm.kernels.dual import rows as dual_rows
+from bmrm.kernels.dual import sweep as dual_sweep
+from bmrm.kernels.dual.sweep import SCORE, SLOPE, WEIGHT, WIDTH
 from bmrm.kernels.jit import fast_jit, jit, specialised
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual_stored import ShuffledRows
 from bmrm.risk.linear_map import DataMap

@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr
-from bmrm.kernels import dual_many, dual_order, dual_rows, dual_sentences
+from bmrm.kernels.dual import many as dual_many
+from bmrm.kernels.dual import order as dual_order
+from bmrm.kernels.dual import rows as dual_rows
+from bmrm.kernels.dual import sentences as dual_sentences
 from bmrm.kernels.jit import specialised
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual_many import WAYS
 from bmrm.risk.dual_rows import Visits

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, nnz_of, pieces
-from bmrm.kernels import dual_order
-from bmrm.kernels.dual_sweep import CURVE, DRIFT, SHIFT, TARGET, WEIGHT, WIDTH
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.dual import order as dual_order
+from bmrm.kernels.dual.sweep import CURVE, DRIFT, SHIFT, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products import products_of

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix
-from bmrm.kernels import csr, gram, gram_dense
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products import csr, gram, gram_dense
+from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.columns import Columns
 from bmrm.risk.products import products_of

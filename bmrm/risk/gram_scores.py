@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.csr import active_rows
+from bmrm.kernels.products.csr import active_rows
 
 Array = NDArray[np.float64]
 

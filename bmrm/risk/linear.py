@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Matrix
-from bmrm.kernels.vectors import column_sums, plain
+from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
     Blocks,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of
-from bmrm.kernels.vectors import column_sums, plain
+from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import Check, IncompatibleError, InputError, Vector, unchecked
 from bmrm.risk.columns import Columns

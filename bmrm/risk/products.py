@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix
-from bmrm.kernels import csr, csr_many, dense
+from bmrm.kernels.products import csr, csr_many, dense
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix
-from bmrm.kernels import columns as kernels
+from bmrm.kernels.products import columns as kernels
 from bmrm.problem import Vector
 from bmrm.risk.columns import Columns
 from bmrm.risk.rooted_columns import NO_ROWS, NO_STARTS, Rooted, RootedColumns, RootedDense, RootedEntries, SparseCopies

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr
-from bmrm.kernels import columns as kernels
-from bmrm.kernels.soft_descent import violations
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.masters.soft_descent import violations
+from bmrm.kernels.products import columns as kernels
+from bmrm.kernels.products.vectors import dot
 from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.products import products_of
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, part_of, rows_of
-from bmrm.kernels.vectors import norm, plain
+from bmrm.kernels.products.vectors import norm, plain
 from bmrm.losses.base import RowLoss
 from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector
 from bmrm.problem.results import is_own

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Matrix, rows_of
-from bmrm.kernels.csr import active_rows
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.csr import active_rows
+from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import Check, RowPart, unchecked
 from bmrm.risk.linear_map import DataMap

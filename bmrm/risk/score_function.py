@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import column_sizes, column_sums, dot, plain
+from bmrm.kernels.products.vectors import column_sizes, column_sums, dot, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import Envelope, IncompatibleError, InputError, Loss, PreparedLoss, Summary, Targets, Vector
 from bmrm.problem.results import is_own

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import norm
+from bmrm.kernels.products.vectors import norm
 from bmrm.problem import InputError, Magnitudes, Rounding, Vector
 
 Features = Any

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.kernels.vectors import norm
+from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
     Callback,
     DualAscent,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.products.vectors import dot
 from bmrm.problem import (
     Callback,
     HasCurvature,

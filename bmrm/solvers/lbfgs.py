@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.quasi_newton import combined, pair_products, store_pair, two_loops
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.products.quasi_newton import combined, pair_products, store_pair, two_loops
+from bmrm.kernels.products.vectors import dot
 from bmrm.problem import Callback, Extent, Regularizer, Risk, Scored, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register

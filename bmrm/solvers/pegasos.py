@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import norm
+from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
     Callback,
     IncompatibleError,

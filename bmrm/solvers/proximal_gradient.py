@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.vectors import norm as norm_of
+from bmrm.kernels.products.vectors import norm as norm_of
 from bmrm.problem import (
     Callback,
     HasProx,

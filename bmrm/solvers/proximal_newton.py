@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.blas_threads import lapack_threads
-from bmrm.kernels.soft_descent import gram_sweeps, violations
+from bmrm.kernels.masters.soft_descent import gram_sweeps, violations
 from bmrm.problem import Callback, Check, Regularizer, Risk, Scores, Solution, Vector, unchecked
 from bmrm.registry import parameter
 from bmrm.solvers import register

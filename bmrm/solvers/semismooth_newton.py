@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bmrm.kernels.vectors import norm
+from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
     Callback,
     Elastic,

@@ -8,7 +8,7 @@ import sys
 PROGRAM = """
 import sys
 import numpy as np
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.products.vectors import dot
 
 assert dot(np.ones(3), np.ones(3)) == 3.0
 assert "scipy.linalg" not in sys.modules

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array, csr_array
 
-from bmrm.kernels import columns as kernel
+from bmrm.kernels.products import columns as kernel
 
 
 def table(rows=50, columns=9, seed=0):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from bmrm.kernels import csr, csr_many, dense
-from bmrm.kernels.vectors import dot, plain
+from bmrm.kernels.products import csr, csr_many, dense
+from bmrm.kernels.products.vectors import dot, plain
 
 DTYPES = [np.float32, np.float64]
 

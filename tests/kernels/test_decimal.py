@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmrm.kernels.decimal import LEAST_POWER, POWERS, number, product, short_number
+from bmrm.kernels.text.decimal import LEAST_POWER, POWERS, number, product, short_number
 
 BITS = np.zeros(1, np.uint64)
 CELL = BITS.view(np.float64)

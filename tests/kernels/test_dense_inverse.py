@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels import dense_inverse as kernel
+from bmrm.kernels.masters import dense_inverse as kernel
 
 
 @pytest.fixture(params=[1, 2, 5, 40])

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bmrm.kernels import dual_order, dual_rows, dual_sweep
-from bmrm.kernels.dual_sweep import CURVE, SCORE, SHIFT, SLOPE, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.dual import order as dual_order
+from bmrm.kernels.dual import rows as dual_rows
+from bmrm.kernels.dual import sweep as dual_sweep
+from bmrm.kernels.dual.sweep import CURVE, SCORE, SHIFT, SLOPE, TARGET, WEIGHT, WIDTH
 from bmrm.kernels.jit import specialised
 from bmrm.losses.hinge import Hinge, hinge_prox, hinge_value
 from bmrm.losses.squared_hinge import SquaredHinge

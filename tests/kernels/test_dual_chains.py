@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from bmrm.kernels import corners, dual_chains, dual_sentences
-from bmrm.kernels.chain_margins import worst_labelling
+from bmrm.kernels.dual import chains as dual_chains
+from bmrm.kernels.dual import corners
+from bmrm.kernels.dual import sentences as dual_sentences
 from bmrm.kernels.jit import specialised
+from bmrm.kernels.sequences.margins import worst_labelling
 from bmrm.risk import dual_chains as risk_dual_chains
 from bmrm.risk.dual_many import WAYS
 from bmrm.risk.dual_sentences import access_of

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels import dual_many, dual_rows
-from bmrm.kernels.dual_many import SEEN, SPARE, VALUE
-from bmrm.kernels.dual_sweep import CURVE, SHIFT, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.dual import many as dual_many
+from bmrm.kernels.dual import rows as dual_rows
+from bmrm.kernels.dual.many import SEEN, SPARE, VALUE
+from bmrm.kernels.dual.sweep import CURVE, SHIFT, TARGET, WEIGHT, WIDTH
 from bmrm.kernels.jit import specialised
 from bmrm.losses.multiclass_hinge import MulticlassHinge
 from bmrm.losses.softmax import Softmax

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels import elastic as kernel
+from bmrm.kernels.masters import elastic as kernel
 
 
 def soft(x, threshold):

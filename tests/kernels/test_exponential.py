@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels.exponential import RUN, exponentiate
+from bmrm.kernels.rows.exponential import RUN, exponentiate
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, RUN, 3 * RUN + 5])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmrm.data.matrix import Csr
-from bmrm.kernels import gram, gram_dense
+from bmrm.kernels.products import gram, gram_dense
 from bmrm.kernels.workers import Workers
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear_map import DataMap

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels import lines as kernel
+from bmrm.kernels.products import lines as kernel
 
 
 @pytest.mark.parametrize("dim", [1, 5, kernel.CHUNK, 2 * kernel.CHUNK + 3])

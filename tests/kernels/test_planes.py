@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels import planes as kernel
+from bmrm.kernels.products import planes as kernel
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 11])

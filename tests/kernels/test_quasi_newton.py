@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels.quasi_newton import CHUNK, combined, pair_products, store_pair
+from bmrm.kernels.products.quasi_newton import CHUNK, combined, pair_products, store_pair
 
 
 @pytest.fixture

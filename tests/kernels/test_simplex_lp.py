@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from bmrm.kernels import simplex_lp as kernel
-from bmrm.kernels.lp_basis import Basis, Program
+from bmrm.kernels.masters import simplex_lp as kernel
+from bmrm.kernels.masters.lp_basis import Basis, Program
 
 
 def sizes(rows):

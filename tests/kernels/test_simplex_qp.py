@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels import simplex_qp as kernel
-from bmrm.kernels import support_factor
+from bmrm.kernels.masters import simplex_qp as kernel
+from bmrm.kernels.masters import support_factor
 
 N, BLOCKS, SHIFT = 14, 2, 0.7
 

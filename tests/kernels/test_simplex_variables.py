@@ -1,6 +1,6 @@
 import numpy as np
 
-from bmrm.kernels import simplex_variables as kernel
+from bmrm.kernels.masters import simplex_variables as kernel
 
 
 def test_conclude_projects_onto_the_simplices():

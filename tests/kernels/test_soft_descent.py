@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels import soft_descent as kernel
+from bmrm.kernels.masters import soft_descent as kernel
 
 
 def quadratic(n, seed=0):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bmrm.kernels.sorting import FEW, ascending, ascending_within
+from bmrm.kernels.rankings.sorting import FEW, ascending, ascending_within
 
 SIZE = 4 * FEW
 

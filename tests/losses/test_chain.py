@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bmrm.kernels import chains
+from bmrm.kernels.sequences import likelihood as chains
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Targets
 

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.jit import jit
-from bmrm.kernels.sorting import ascending_within
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.rankings.sorting import ascending_within
 from bmrm.losses._core.grouping import NO_PAIRS, Grouping, RankingLoss, Rows, grades_within
 from bmrm.losses._core.kinked import KinkedSample
 from bmrm.losses._core.prepared import Array

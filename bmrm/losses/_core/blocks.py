@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.products.vectors import dot
 from bmrm.losses._core.prepared import Array
 from bmrm.problem import Vector
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import plain
-from bmrm.kernels.viterbi import best_labels, best_labels_observed
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 from bmrm.losses._core import domain
 from bmrm.losses._core.prepared import Array
 from bmrm.losses._core.sentences import PreparedChains, sentence_starts, sentence_weights

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.exponential import exponentiate
 from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.rows.exponential import exponentiate
 from bmrm.losses._core.prepared import Array, PreparedRows
 from bmrm.losses.base import Labels, RegressionLoss
 from bmrm.problem import InputError, Summary, Targets

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bmrm.kernels.interleave import slopes_of_ranks, worst_interleavings
-from bmrm.kernels.sorting import ascending_within
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.rankings.interleave import slopes_of_ranks, worst_interleavings
+from bmrm.kernels.rankings.sorting import ascending_within
 from bmrm.losses._core.assignment import PreparedRanking, shared_ranks
 from bmrm.losses._core.grouping import Grouping, Rows
 from bmrm.losses._core.prepared import Array

@@ -22,8 +22,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.sorting import ascending
-from bmrm.kernels.vectors import dot, plain
+from bmrm.kernels.products.vectors import dot, plain
+from bmrm.kernels.rankings.sorting import ascending
 from bmrm.losses._core import domain
 from bmrm.losses._core.kinked import KinkedSample
 from bmrm.losses._core.prepared import Array

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.compared_pairs import compare_pairs
-from bmrm.kernels.pairs import count_short_pairs
-from bmrm.kernels.sorting import ascending_within
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.rankings.compared_pairs import compare_pairs
+from bmrm.kernels.rankings.pairs import count_short_pairs
+from bmrm.kernels.rankings.sorting import ascending_within
 from bmrm.losses._core.grouping import Grouping, Rows
 from bmrm.losses._core.kinked import KinkedSample
 from bmrm.losses._core.prepared import NO_WEIGHTS, Array

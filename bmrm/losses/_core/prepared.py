@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.envelopes import envelope, envelope_along
 from bmrm.kernels.jit import fast_jit, specialised
-from bmrm.kernels.vectors import dot, plain
+from bmrm.kernels.products.vectors import dot, plain
+from bmrm.kernels.rows.envelopes import envelope, envelope_along
 from bmrm.problem import Vector
 
 Array = NDArray[np.float64]

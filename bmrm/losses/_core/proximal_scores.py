@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.kernels import envelopes_many
 from bmrm.kernels.jit import specialised
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.rows import envelopes_many
 from bmrm.losses._core.prepared import Array, Curve, PreparedRows
 from bmrm.problem import Vector
 

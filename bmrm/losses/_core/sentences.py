@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.chain_curvature import chain_curvatures
-from bmrm.kernels.chain_margins import chain_margins, chain_margins_along
-from bmrm.kernels.chains import chain_likelihoods, chain_likelihoods_observed
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.sequences.curvature import chain_curvatures
+from bmrm.kernels.sequences.likelihood import chain_likelihoods, chain_likelihoods_observed
+from bmrm.kernels.sequences.margins import chain_margins, chain_margins_along
 from bmrm.losses._core.prepared import NO_WEIGHTS, Array, Curve, Positions
 from bmrm.problem import InputError, Vector
 

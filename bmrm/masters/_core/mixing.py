@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.small_simplex import pivoted
+from bmrm.kernels.masters.small_simplex import pivoted
 from bmrm.problem import Vector
 
 Array = NDArray[np.float64]

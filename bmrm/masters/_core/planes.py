@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.planes import combine, products
-from bmrm.kernels.vectors import plain
+from bmrm.kernels.products.planes import combine, products
+from bmrm.kernels.products.vectors import plain
 from bmrm.problem import SavedPlanes, Vector
 
 BLOCK_BYTES = 8 << 20

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.kernels.simplex_qp import DONE, solve_simplex_qp
-from bmrm.kernels.simplex_variables import conclude, enlarge
+from bmrm.kernels.masters.simplex_qp import DONE, solve_simplex_qp
+from bmrm.kernels.masters.simplex_variables import conclude, enlarge
 from bmrm.problem import Vector
 
 AGE = 2000

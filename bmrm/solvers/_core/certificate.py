@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from bmrm.kernels.vectors import dot, dot_and_sizes
+from bmrm.kernels.products.vectors import dot, dot_and_sizes
 from bmrm.problem import HasConjugate, Regularizer, Vector, provides
 from bmrm.solvers._core.contradiction import Consistency, Proof, Seen
 

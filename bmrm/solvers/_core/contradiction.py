@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bmrm.kernels.vectors import dot, norm, tangents
+from bmrm.kernels.products.vectors import dot, norm, tangents
 from bmrm.problem import Profiled, Regularizer, Rounding, Scored, Vector, tangent_of
 from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.metered import MeteredRisk

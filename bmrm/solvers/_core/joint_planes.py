@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.products.vectors import dot
 from bmrm.masters._core.mixing import EPS, Mixing
 from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector, magnitude_of, product_of, rounding_of_slopes
 from bmrm.solvers._core.rounding import OF_NO_ACCOUNT

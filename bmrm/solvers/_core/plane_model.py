@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bmrm.kernels.vectors import dot_and_sizes
+from bmrm.kernels.products.vectors import dot_and_sizes
 from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.problem import (
     HasMaster,

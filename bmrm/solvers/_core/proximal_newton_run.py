@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmrm.kernels.lines import absolute_line
-from bmrm.kernels.vectors import dot
+from bmrm.kernels.products.lines import absolute_line
+from bmrm.kernels.products.vectors import dot
 from bmrm.problem import Scores, Solution, Vector
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate

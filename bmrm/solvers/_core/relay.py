@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bmrm.kernels.vectors import norm
+from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
     Callback,
     IncompatibleError,

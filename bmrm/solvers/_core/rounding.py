@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bmrm.kernels.vectors import dot, norm
+from bmrm.kernels.products.vectors import dot, norm
 from bmrm.problem import Magnitudes, Rounding, Vector
 from bmrm.solvers._core.metered import MeteredRisk
 

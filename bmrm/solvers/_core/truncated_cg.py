@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bmrm.kernels.vectors import dot, norm
+from bmrm.kernels.products.vectors import dot, norm
 from bmrm.problem import LinearMap, Scores, Vector
 
 Product = Callable[[Vector, Scores], Vector]

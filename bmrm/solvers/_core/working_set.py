@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.soft_descent import violations
+from bmrm.kernels.masters.soft_descent import violations
 from bmrm.problem import Vector
 
 Columns = NDArray[np.int64]

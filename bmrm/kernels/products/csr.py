@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmrm.kernels.jit import jit
-from bmrm.kernels.prefetch import prefetch
+from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
 """Positions stay unsigned only if what is added to them is: uint64 + int64 would be float64."""

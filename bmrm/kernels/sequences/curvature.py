@@ -9,7 +9,7 @@ Read from the left, labels are a Markov chain, and V is the sum over tokens of t
 
 by how much the label j at t, after i, changes the expected step-score. D is linear in the step; the product is the
 transposed map at chance times D. So it has a sum of squares as its scalar product with the step, and is exactly 0 where
-one labelling has all the chance, whatever the size of the step. Conventions as in `bmrm.kernels.chain_chances`.
+one labelling has all the chance, whatever the size of the step. Conventions as in `bmrm.kernels.sequences.chances`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import math
 
 import numpy as np
 
-from bmrm.kernels.chain_chances import WIDEST, score_range, step_score
 from bmrm.kernels.jit import fast_jit, jit
-from bmrm.kernels.vectors import inner
+from bmrm.kernels.products.vectors import inner
+from bmrm.kernels.sequences.chances import WIDEST, score_range, step_score
 
 
 @jit

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmrm.kernels.jit import fast_jit, jit
-from bmrm.kernels.prefetch import prefetch
+from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
 BLOCK = 32

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.chain_chances import WIDEST, chances_by_logarithms, scaled_chances, score_range
 from bmrm.kernels.jit import jit
+from bmrm.kernels.sequences.chances import WIDEST, chances_by_logarithms, scaled_chances, score_range
 
 
 @jit

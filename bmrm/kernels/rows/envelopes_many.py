@@ -1,4 +1,4 @@
-"""Moreau envelopes of losses of several scores, row by row: templates for `specialised`, as `bmrm.kernels.envelopes`.
+"""Moreau envelopes of losses of several scores, row by row: templates for `specialised`, as `envelopes`.
 
 They call `prox_scores_row` and `settle_scores_row` of a loss, see `bmrm.losses.base`.
 """

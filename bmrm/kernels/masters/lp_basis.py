@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.dense_inverse import add_times_transposed, border, invert, replace_column, replace_row, shrink
 from bmrm.kernels.jit import fast_jit
-from bmrm.kernels.planes import combine
+from bmrm.kernels.masters.dense_inverse import add_times_transposed, border, invert, replace_column, replace_row, shrink
+from bmrm.kernels.products.planes import combine
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

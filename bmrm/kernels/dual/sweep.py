@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.dual_order import shuffle_blocks
-from bmrm.kernels.prefetch import prefetch
+from bmrm.kernels.dual.order import shuffle_blocks
+from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
 WIDTH = 8
@@ -85,7 +85,7 @@ def sweep(  # type: ignore[no-untyped-def]
     """Visit the rows of `order` once; returns how many of them stand in `kept`, those that may still move.
 
     It calls `prox_row(z, step, y, *arguments)`, `value_row(f, y, *arguments)`, and `gather`, `spread`, `fetch` and
-    `weigh` of `bmrm.kernels.dual_rows`.
+    `weigh` of `bmrm.kernels.dual.rows`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent over rows of several scores: templates for `specialised`, as `bmrm.kernels.dual_sweep`.
+"""Dual coordinate ascent over rows of several scores: templates for `specialised`, as `bmrm.kernels.dual.sweep`.
 
 A row has K slopes u, those of s loss at some scores g, and the number s loss(g) - <u, g>, so that s loss(f) >= <u, f> +
 (s loss(g) - <u, g>) for all scores f. The weights v are (columns, K). Slopes are in a table of their own, `slopes`; the
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.dual_sweep import CURVE, DRIFT, GAP, ROUNDING, ROW_AHEAD, SHIFT, STATE_AHEAD, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.dual.sweep import CURVE, DRIFT, GAP, ROUNDING, ROW_AHEAD, SHIFT, STATE_AHEAD, TARGET, WEIGHT, WIDTH
 from bmrm.kernels.jit import jit
-from bmrm.kernels.prefetch import prefetch
+from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
 VALUE, SEEN = 0, 1

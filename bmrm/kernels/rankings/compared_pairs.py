@@ -1,7 +1,7 @@
 """Hinge loss over the pairs of rows of different grades, looking at each pair: for queries of few rows.
 
 The processor compares several scores at once and no sorting is needed, so that up to some hundred pairs a row this is
-faster than counting among sorted scores (`bmrm.kernels.pairs`).
+faster than counting among sorted scores (`bmrm.kernels.rankings.pairs`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.kernels.decimal import number, short_number
 from bmrm.kernels.jit import inlined, jit
+from bmrm.kernels.text.decimal import number, short_number
 
 # Places in the text are cast to unsigned, which spares numba's look for negative indices.
 
@@ -72,7 +72,7 @@ def scan(
     least : the smallest index allowed.
     first : subtracted from every index.
     limit : the largest absolute value allowed.
-    powers : the table of `bmrm.kernels.decimal`.
+    powers : the table of `bmrm.kernels.text.decimal`.
     indptr, indices, values, label_ends, labels, groups : outputs, long enough for all marks of the text. `indptr[r]`
         and `label_ends[r]` count the entries and labels of rows 0 to r - 1.
     state : (STATES,) int64, in and out.

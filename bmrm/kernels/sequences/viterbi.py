@@ -1,14 +1,14 @@
 """The best labelling of each chain, plain or with a cost of each error added (Viterbi).
 
-Conventions as in `bmrm.kernels.chain_chances`.
+Conventions as in `bmrm.kernels.sequences.chances`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.chain_chances import step_score
 from bmrm.kernels.jit import jit
+from bmrm.kernels.sequences.chances import step_score
 
 
 @jit

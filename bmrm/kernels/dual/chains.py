@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.corners import add_labelling, drop_idle, is_among, labelling_score, mix, move, values_of
-from bmrm.kernels.dual_sweep import ROUNDING
+from bmrm.kernels.dual.corners import add_labelling, drop_idle, is_among, labelling_score, mix, move, values_of
+from bmrm.kernels.dual.sweep import ROUNDING
 from bmrm.kernels.jit import jit
 
 ORACLES, STEPS = 2, 30

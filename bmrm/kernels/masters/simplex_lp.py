@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.dense_inverse import times
 from bmrm.kernels.jit import fast_jit
-from bmrm.kernels.lp_basis import Basis, Program, pivot, ratio_test, renew, stand, times_columns, way
+from bmrm.kernels.masters.dense_inverse import times
+from bmrm.kernels.masters.lp_basis import Basis, Program, pivot, ratio_test, renew, stand, times_columns, way
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.chain_chances import step_score
 from bmrm.kernels.jit import jit
-from bmrm.kernels.viterbi import best_labels, best_labels_observed
+from bmrm.kernels.sequences.chances import step_score
+from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 
 
 @jit

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
-from bmrm.kernels.support_factor import append, delete, lower_solve, rebuild, small_solve, upper_solve
+from bmrm.kernels.masters.support_factor import append, delete, lower_solve, rebuild, small_solve, upper_solve
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 A row's products come as a pair of functions: `gather` returns <row i, w>, `spread` adds a multiple of row i to v. With
 an l1 norm the weights are w = soft(v, threshold), computed where they are used. `matrix` is (indptr, indices, values),
-(indptr, indices) where every stored value is 1, or (X,) for dense rows. Indices are uint32, see `bmrm.kernels.csr`.
+(indptr, indices) where every stored value is 1, or (X,) for dense rows. Indices are uint32, see `products.csr`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmrm.kernels.jit import fast_jit, jit
-from bmrm.kernels.prefetch import prefetch
+from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
 LINE = U(16)

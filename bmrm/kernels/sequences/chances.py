@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from bmrm.kernels.exponential import exponentials
 from bmrm.kernels.jit import fast_jit, jit
+from bmrm.kernels.rows.exponential import exponentials
 
 WIDEST = 500.0
 """Range of token and transition scores up to which sums of exponentials lose nothing: exp(-500) is 7e-218."""

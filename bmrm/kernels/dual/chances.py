@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.chain_chances import labelling_chances, log_partition, times
-from bmrm.kernels.corners import add_labelling
-from bmrm.kernels.dual_sweep import ROUNDING
+from bmrm.kernels.dual.corners import add_labelling
+from bmrm.kernels.dual.sweep import ROUNDING
 from bmrm.kernels.jit import fast_jit, jit
-from bmrm.kernels.vectors import inner
+from bmrm.kernels.products.vectors import inner
+from bmrm.kernels.sequences.chances import labelling_chances, log_partition, times
 
 TRIALS = 12
 """Steps tried in a visit at most."""

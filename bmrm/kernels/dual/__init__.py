@@ -1,0 +1,1 @@
+"""Dual ascent, a row or a sentence at a time."""

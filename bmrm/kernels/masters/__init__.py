@@ -1,0 +1,1 @@
+"""Small quadratic and linear programs, kept hot between solutions."""

@@ -1,0 +1,1 @@
+"""Pairs of rows of different grades, sorted scores, cut points."""

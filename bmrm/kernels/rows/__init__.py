@@ -1,0 +1,1 @@
+"""Functions of one row after another: envelopes, exponentials."""

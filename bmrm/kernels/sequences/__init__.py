@@ -1,0 +1,1 @@
+"""Sums and maxima over all labelings of chains."""
