@@ -12,15 +12,15 @@ from sklearn.metrics import f1_score
 
 import bmrm
 from benchmarks.harness import SHARED, Table
+from bmrm.app.model import Model
+from bmrm.app.solving import Problem, solve, unwatched
 from bmrm.data.dataset import Dataset
 from bmrm.data.reading import read
 from bmrm.losses import LOSSES
-from bmrm.model import Model
 from bmrm.mpi.group import Alone
 from bmrm.search.f_measure import FMeasure
 from bmrm.search.threshold import best_threshold
 from bmrm.solvers.line_search_bundle import LineSearchBundle
-from bmrm.solving import Problem, solve, unwatched
 
 LAMBDAS = (1e-5, 1e-4, 1e-3, 1e-2)
 

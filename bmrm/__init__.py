@@ -12,18 +12,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bmrm.app.fitting import fit as fit
+    from bmrm.app.fitting import minimize as minimize
+    from bmrm.app.model import Model as Model
+    from bmrm.app.model import load_model as load_model
     from bmrm.checks.losses import check_loss as check_loss
     from bmrm.checks.regularizers import check_regularizer as check_regularizer
     from bmrm.checks.risks import check_risk as check_risk
     from bmrm.data.dataset import Dataset as Dataset
-    from bmrm.fitting import fit as fit
-    from bmrm.fitting import minimize as minimize
     from bmrm.losses import register as register_loss
     from bmrm.losses.base import MarginLoss as MarginLoss
     from bmrm.losses.base import MulticlassLoss as MulticlassLoss
     from bmrm.losses.base import RegressionLoss as RegressionLoss
-    from bmrm.model import Model as Model
-    from bmrm.model import load_model as load_model
     from bmrm.problem import BmrmError as BmrmError
     from bmrm.problem import IncompatibleError as IncompatibleError
     from bmrm.problem import InputError as InputError
@@ -43,13 +43,13 @@ _HOME = {
     "check_regularizer": "bmrm.checks.regularizers",
     "check_risk": "bmrm.checks.risks",
     "Dataset": "bmrm.data.dataset",
-    "fit": "bmrm.fitting",
-    "minimize": "bmrm.fitting",
+    "fit": "bmrm.app.fitting",
+    "minimize": "bmrm.app.fitting",
     "MarginLoss": "bmrm.losses.base",
     "MulticlassLoss": "bmrm.losses.base",
     "RegressionLoss": "bmrm.losses.base",
-    "Model": "bmrm.model",
-    "load_model": "bmrm.model",
+    "Model": "bmrm.app.model",
+    "load_model": "bmrm.app.model",
     "BmrmError": "bmrm.problem",
     "IncompatibleError": "bmrm.problem",
     "InputError": "bmrm.problem",
@@ -100,7 +100,7 @@ __all__ = [  # noqa: RUF022 (the order of use)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from bmrm.model import package_version
+        from bmrm.app.model import package_version
 
         return package_version()
     module, attribute = _RENAMED.get(name) or (_HOME.get(name), name)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmrm.app.phases import process_begin
 from bmrm.mpi.group import Group
-from bmrm.phases import process_begin
 from bmrm.problem import InputError
 from bmrm.registry import Entry, Registry, option_name
 from bmrm.run import FAILED, OK, add_arguments, guarded, overrides_of, run, switches_of
@@ -21,8 +21,8 @@ from bmrm.run import FAILED, OK, add_arguments, guarded, overrides_of, run, swit
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from bmrm.app.model import Model
     from bmrm.data.dataset import Dataset
-    from bmrm.model import Model
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,11 +69,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(group: Group, arguments: argparse.Namespace) -> int:
+    from bmrm.app.config import named_plug_in
+    from bmrm.app.model import from_plain
     from bmrm.checks.losses import check_loss
     from bmrm.checks.regularizers import check_regularizer
-    from bmrm.config import named_plug_in
     from bmrm.losses import LOSSES
-    from bmrm.model import from_plain
     from bmrm.regularizers import REGULARIZERS
 
     kind, section = named_plug_in(arguments.plug_in)
@@ -93,7 +93,7 @@ def _processes(text: str) -> int:
 
 
 def _warm(group: Group, arguments: argparse.Namespace) -> int:
-    from bmrm.warming import warm
+    from bmrm.app.warming import warm
 
     def say(text: str) -> None:
         print(f"compiling kernels (once, kept for later runs): {text}", file=sys.stderr, flush=True)
@@ -120,7 +120,7 @@ def _train(group: Group, arguments: argparse.Namespace) -> int:
 
 
 def _read(arguments: argparse.Namespace, model: Model | None = None, labelled: bool = False) -> Dataset:
-    from bmrm.config import format_section
+    from bmrm.app.config import format_section
     from bmrm.data.reading import read
 
     format = format_section(arguments.format)
@@ -130,8 +130,8 @@ def _read(arguments: argparse.Namespace, model: Model | None = None, labelled: b
 
 
 def _predict(group: Group, arguments: argparse.Namespace) -> int:
+    from bmrm.app.model import load_model
     from bmrm.data.files import whole_file
-    from bmrm.model import load_model
 
     model = load_model(arguments.model)
     data = _read(arguments, model)
@@ -181,8 +181,8 @@ def _text(value: Any) -> str:
 
 
 def _evaluate(group: Group, arguments: argparse.Namespace) -> int:
-    from bmrm.model import load_model
-    from bmrm.training import evaluate_model
+    from bmrm.app.model import load_model
+    from bmrm.app.training import evaluate_model
 
     model = load_model(arguments.model)
     values = evaluate_model(model, _read(arguments, model, getattr(model.loss, "needs_targets", True)))
@@ -289,7 +289,7 @@ def _shown(value: Any) -> str:
 
 
 def _schema(group: Group, arguments: argparse.Namespace) -> int:
-    from bmrm.schema import json_schema
+    from bmrm.app.schema import json_schema
 
     print(json.dumps(json_schema(), indent=2))
     return 0

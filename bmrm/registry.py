@@ -217,3 +217,7 @@ class Registry(Generic[P]):
             if point.name not in self._entries:
                 self.register(point.name)(cls)
         self._complete = True
+
+
+SEARCHES: Registry[Any] = Registry("search", "bmrm.search")
+"""Searches that a config can ask for, classes that are a `bmrm.search.Search`; here, because configs are below them."""

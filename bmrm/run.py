@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from bmrm.app.phases import process_begin
 from bmrm.mpi.group import Group, OtherRankError, open_group
-from bmrm.phases import process_begin
 from bmrm.problem import IncompatibleError, InputError, OutputError
 from bmrm.solvers._core.interrupt import terminated
 
 if TYPE_CHECKING:
+    from bmrm.app.training import Outcome
     from bmrm.search import Search
-    from bmrm.training import Outcome
 
 OK, FAILED, BAD_INPUT, STOPPED, UNWRITTEN = 0, 1, 2, 3, 4
 
@@ -101,8 +101,8 @@ def run(
     `begin` is when the program was started, on the clock of `time.perf_counter`; None for now.
     """
     begin = time.perf_counter() if begin is None else begin
-    from bmrm.phases import Phases
-    from bmrm.training import fit_once, train
+    from bmrm.app.phases import Phases
+    from bmrm.app.training import fit_once, train
 
     plain = group.broadcast(_settings(group, config, overrides))
     if plain is None:
@@ -123,8 +123,8 @@ def _ended(outcome: Outcome) -> int:
 
 
 def _search(plain: dict[str, Any]) -> Search:
-    from bmrm.model import from_plain
-    from bmrm.searches import SEARCHES
+    from bmrm.app.model import from_plain
+    from bmrm.registry import SEARCHES
 
     section = dict(plain["search"])
     if "seed" in section and section["seed"] is None:
@@ -137,7 +137,7 @@ def _settings(group: Group, config: str, overrides: Sequence[str]) -> dict[str, 
     """On rank 0 the checked config as plain JSON; the others hear of a refusal and only rank 0 says why."""
     if group.rank != 0:
         return None
-    from bmrm.config import load_settings
+    from bmrm.app.config import load_settings
 
     try:
         return load_settings(config, overrides).plain()

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bmrm
+from bmrm.app.model import Model
 from bmrm.data.dataset import Dataset
-from bmrm.model import Model
 
 Array = NDArray[np.float64]
 Measure = Callable[[Model, Dataset], float]

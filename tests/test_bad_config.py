@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bmrm.app.config import load_settings
 from bmrm.cli import main
-from bmrm.config import load_settings
 from bmrm.problem import InputError, shown
 
 CONFIG = "data: {train: a.csv}\nloss: hinge\nregularizer: {name: l2, lambda: 0.1}\n"

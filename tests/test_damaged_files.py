@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bmrm
-from bmrm.checkpoint import Checkpoint, read_start
+from bmrm.app.checkpoint import Checkpoint, read_start
 from bmrm.cli import main
 from bmrm.data.conll import Conll
 from bmrm.data.npz import read_npz

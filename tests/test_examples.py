@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bmrm.config import load_settings
+from bmrm.app.config import load_settings
+from bmrm.app.training import train
 from bmrm.mpi.group import Alone
 from bmrm.problem import Status
-from bmrm.training import train
 from mpi_examples.prepare import HERE, prepare
 from tests.mpi.launch import launch
 

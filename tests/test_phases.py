@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bmrm.app.phases import NAMES
 from bmrm.kernels.compiling import Compiling, name_of
-from bmrm.phases import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from bmrm import ranked
+from bmrm.metrics import ranked
 
 
 def all_orders(measure, y, f):

@@ -7,12 +7,12 @@ import pytest
 import yaml
 from scipy.sparse import csr_array
 
-from bmrm.config import load_settings
+from bmrm.app.config import load_settings
+from bmrm.app.model import load_model
+from bmrm.app.relative import checked_rule, lambda_of
 from bmrm.data.dataset import Dataset
-from bmrm.model import load_model
 from bmrm.mpi.group import Alone
 from bmrm.problem import InputError
-from bmrm.relative import checked_rule, lambda_of
 from bmrm.risk.columns import Columns
 from bmrm.risk.row_norms import row_norms
 from bmrm.risk.scaling import SCALINGS

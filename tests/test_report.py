@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from bmrm.phases import NAMES, Phases
+from bmrm.app.phases import NAMES, Phases
+from bmrm.app.progress import Progress
+from bmrm.app.report import history_csv, summarize, summary_table
 from bmrm.problem import Iteration, Solution, Status
-from bmrm.progress import Progress
-from bmrm.report import history_csv, summarize, summary_table
 
 
 def solution(bound=0.5, lines=3):
@@ -75,8 +75,8 @@ def progress(**options):
 
 
 def test_plain_lines_come_every_few_seconds(monkeypatch):
-    monkeypatch.setattr("bmrm.progress.PLAIN_EVERY", 0.0)
-    monkeypatch.setattr("bmrm.progress.TICK", 60.0)
+    monkeypatch.setattr("bmrm.app.progress.PLAIN_EVERY", 0.0)
+    monkeypatch.setattr("bmrm.app.progress.TICK", 60.0)
     phases = Phases()
     file, show = progress(phases=phases)
     with show, phases("solve"):
@@ -89,8 +89,8 @@ def test_plain_lines_come_every_few_seconds(monkeypatch):
 
 def test_plain_lines_name_each_phase_that_lasts(monkeypatch):
     """Whether an iteration ends or not."""
-    monkeypatch.setattr("bmrm.progress.FIRST_AFTER", 0.02)
-    monkeypatch.setattr("bmrm.progress.TICK", 0.01)
+    monkeypatch.setattr("bmrm.app.progress.FIRST_AFTER", 0.02)
+    monkeypatch.setattr("bmrm.app.progress.TICK", 0.01)
     phases = Phases()
     file, show = progress(phases=phases)
     with show:
@@ -102,7 +102,7 @@ def test_plain_lines_name_each_phase_that_lasts(monkeypatch):
 
 
 def test_quiet_prints_nothing(monkeypatch):
-    monkeypatch.setattr("bmrm.progress.PLAIN_EVERY", 0.0)
+    monkeypatch.setattr("bmrm.app.progress.PLAIN_EVERY", 0.0)
     file, show = progress(quiet=True)
     with show:
         for line in solution().history:
@@ -126,7 +126,7 @@ def test_a_terminal_gets_one_line_whose_clock_runs_while_an_iteration_lasts():
 
 def test_phases_add_up_to_the_time_that_has_passed(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("bmrm.phases.time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr("bmrm.app.phases.time", SimpleNamespace(perf_counter=lambda: clock[0]))
 
     def pass_by(seconds):
         clock[0] += seconds
@@ -153,7 +153,7 @@ def test_phases_add_up_to_the_time_that_has_passed(monkeypatch):
 
 
 def test_a_process_knows_when_it_was_started():
-    code = "import time; from bmrm.phases import process_begin; print(time.perf_counter() - process_begin())"
+    code = "import time; from bmrm.app.phases import process_begin; print(time.perf_counter() - process_begin())"
     begin = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 0.0 < float(done.stdout) <= time.perf_counter() - begin + 0.02
@@ -162,7 +162,7 @@ def test_a_process_knows_when_it_was_started():
 @pytest.mark.parametrize("bound", [0.5, -math.inf, 1.0])
 @pytest.mark.parametrize("lines", [0, 1, 3, 60])
 def test_the_plot_is_a_png_whatever_the_history(bound, lines):
-    from bmrm.plots import convergence, save_convergence
+    from bmrm.app.plots import convergence, save_convergence
 
     stream = io.BytesIO()
     figure = convergence(solution(bound, lines).history, title="t", tolerance=1e-3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmrm.metrics import Scored, evaluate
-from bmrm.sequences import chunks, f1_of_chunks, f1_of_tokens
+from bmrm.metrics.chunks import chunks, f1_of_chunks, f1_of_tokens
 
 
 @pytest.mark.parametrize(

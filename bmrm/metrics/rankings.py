@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm import ranked
+from bmrm.metrics import ranked
 from bmrm.metrics.core import Scored, measure
 from bmrm.problem import Vector
 

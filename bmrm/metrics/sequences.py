@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.metrics.chunks import f1_of_chunks, f1_of_tokens
 from bmrm.metrics.core import Scored, measure
-from bmrm.sequences import f1_of_chunks, f1_of_tokens
 
 
 def _named(s: Scored, codes: NDArray[Any]) -> NDArray[np.str_]:

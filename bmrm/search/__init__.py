@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from bmrm.app.model import Model
+from bmrm.app.solving import Problem, Watch
 from bmrm.data.dataset import Dataset
-from bmrm.model import Model
 from bmrm.mpi.group import Group
-from bmrm.searches import SEARCHES
-from bmrm.solving import Problem, Watch
+from bmrm.registry import SEARCHES
 
 register = SEARCHES.register
 

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.model import Model
+from bmrm.app.scoring import prepared_targets, scores_of
+from bmrm.app.solving import Problem, Watch, solve, unwatched
 from bmrm.data.dataset import Dataset
 from bmrm.losses.cost_sensitive_hinge import CostSensitiveHinge
 from bmrm.losses.hinge import Hinge
-from bmrm.model import Model
 from bmrm.mpi.group import Alone, Group
 from bmrm.problem import InputError, Regularizer, Solver, Vector
 from bmrm.registry import check_parameters, parameter
-from bmrm.scoring import prepared_targets, scores_of
 from bmrm.search import register
 from bmrm.search.threshold import best_threshold, f_beta_at
 from bmrm.solvers.line_search_bundle import LineSearchBundle
-from bmrm.solving import Problem, Watch, solve, unwatched
 
 Judged = tuple[Vector, Vector, Vector | None]
 """Targets (1 for positive), scores and weights of rows, over all ranks; empty but on rank 0."""

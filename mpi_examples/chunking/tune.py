@@ -10,7 +10,7 @@ import numpy as np
 import bmrm
 from bmrm.data.conll import Conll, read_conll
 from bmrm.data.dataset import Dataset
-from bmrm.sequences import f1_of_chunks
+from bmrm.metrics.chunks import f1_of_chunks
 
 TRAIN = Path("runs/data/chunking/train.txt")
 LAMBDAS = {"chain_crf": (2.5e-5, 5e-5, 1e-4, 2e-4, 4e-4), "chain_margin": (5e-4, 1e-3, 2e-3)}

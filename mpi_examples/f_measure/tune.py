@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.metrics import f1_score
 
 import bmrm
+from bmrm.app.model import Model
 from bmrm.data.dataset import Dataset
-from bmrm.model import Model
 from bmrm.search import f_measure
 from bmrm.search.threshold import best_threshold
 from mpi_examples.prepare import shared_data

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from bmrm import ranked
 from bmrm.data.dataset import Dataset
 from bmrm.data.reading import read
+from bmrm.metrics import ranked
 from mpi_examples.prepare import prepare, shared_data
 from mpi_examples.ranking_ndcg import lambdarank
 from mpi_examples.tuning import Array, Contender, choose, options, print_table, trainer

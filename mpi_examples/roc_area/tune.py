@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sklearn.metrics import roc_auc_score
 
+from bmrm.app.model import Model
 from bmrm.data.dataset import Dataset
-from bmrm.model import Model
 from mpi_examples.prepare import shared_data
 from mpi_examples.roc_area.data import load
 from mpi_examples.tuning import Contender, compare, options_of_splits, trainer

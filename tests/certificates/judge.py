@@ -11,13 +11,13 @@ from unittest import mock
 import numpy as np
 
 import bmrm
+from bmrm.app.solving import Problem as Setting
+from bmrm.app.solving import solve
 from bmrm.mpi.group import Alone
 from bmrm.problem import BmrmError, IncompatibleError, Status
 from bmrm.risk import linear_map, score_function
 from bmrm.risk.scaling import SCALINGS
 from bmrm.solvers import SOLVERS
-from bmrm.solving import Problem as Setting
-from bmrm.solving import solve
 from tests.certificates import formulas, reference
 from tests.certificates.twin import Twin, wrong_scales
 

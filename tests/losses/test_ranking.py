@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from bmrm import load_model
+from bmrm.app.fitting import fit
 from bmrm.data.dataset import Dataset
-from bmrm.fitting import fit
 from bmrm.losses._core import interleaving, pairs
 from bmrm.losses.expected_rank_utility import ExpectedRankUtility
 from bmrm.losses.mean_reciprocal_rank import MeanReciprocalRank
@@ -20,8 +20,8 @@ from bmrm.losses.ordinal_thresholds import OrdinalThresholds
 from bmrm.losses.rank_hinge import RankHinge
 from bmrm.losses.roc_area import RocArea
 from bmrm.losses.winner_takes_all import WinnerTakesAll
+from bmrm.metrics.ranked import mean_over_queries, ndcg, reciprocal_rank, utility, winner_found
 from bmrm.problem import Blocks, IncompatibleError, InputError, RowSubsets, Targets, ability
-from bmrm.ranked import mean_over_queries, ndcg, reciprocal_rank, utility, winner_found
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from tests.conformance.loss_cases import case_of

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmrm.config import load_settings
+from bmrm.app.config import load_settings
+from bmrm.app.fitting import fit
+from bmrm.app.model import load_model
+from bmrm.app.training import evaluate_model
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
-from bmrm.fitting import fit
 from bmrm.losses import LOSSES
 from bmrm.losses.base import OneScoreLoss
 from bmrm.losses.multivariate_least_squares import MultivariateLeastSquares
-from bmrm.model import load_model
 from bmrm.problem import IncompatibleError, InputError, Targets
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.training import evaluate_model
 from tests.conformance.loss_cases import case_of
 from tests.targets import default_instance, targets_for
 

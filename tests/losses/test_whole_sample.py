@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score, roc_auc_score
 
+from bmrm.app.fitting import fit
 from bmrm.data.dataset import Dataset
-from bmrm.fitting import fit
 from bmrm.losses._core.multivariate import MeasureLoss
 from bmrm.losses.break_even import BreakEven
 from bmrm.losses.f_beta import FBeta
@@ -18,8 +18,8 @@ from bmrm.losses.partial_roc_area import PartialRocArea
 from bmrm.losses.precision_at_k import PrecisionAtK
 from bmrm.losses.recall_at_k import RecallAtK
 from bmrm.losses.roc_area import RocArea
+from bmrm.metrics.ranked import precision_at, recall_at
 from bmrm.problem import IncompatibleError, InputError, Targets
-from bmrm.ranked import precision_at, recall_at
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk

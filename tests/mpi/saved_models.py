@@ -11,13 +11,13 @@ import warnings
 
 import numpy as np
 
+from bmrm.app.solving import Problem, solve
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import OtherRankError, open_group
 from bmrm.problem import IncompatibleError, Status
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
-from bmrm.solving import Problem, solve
 
 SCALES = {1e-4: 1e-2, 1.0: 1e-3, 1e5: 1e-2, 1e7: 2.2e-6}
 """Of the features, with a lambda each."""

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bmrm.model import load_model
+from bmrm.app.model import load_model
 from tests.mpi.launch import launch
 
 pytestmark = pytest.mark.mpi

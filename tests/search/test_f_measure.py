@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score
 
 import bmrm
+from bmrm.app.model import load_model
+from bmrm.app.solving import Problem, solve
 from bmrm.data.dataset import Dataset
 from bmrm.losses.cost_sensitive_hinge import CostSensitiveHinge
 from bmrm.losses.hinge import Hinge
-from bmrm.model import load_model
 from bmrm.mpi.group import Alone
 from bmrm.problem import InputError
 from bmrm.regularizers.l2 import L2
@@ -21,7 +22,6 @@ from bmrm.run import main
 from bmrm.search.f_measure import FMeasure, fit
 from bmrm.search.threshold import best_threshold, f_beta_at
 from bmrm.solvers.line_search_bundle import LineSearchBundle
-from bmrm.solving import Problem, solve
 from tests.mpi.launch import launch
 
 

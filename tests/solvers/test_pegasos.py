@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bmrm.app.fitting import fit
 from bmrm.data.dataset import Dataset
-from bmrm.fitting import fit
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, RowSubsets, Status
 from bmrm.regularizers.l1 import L1

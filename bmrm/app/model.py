@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.scoring import predictions, scores_of
 from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
 from bmrm.data.files import whole_file
@@ -30,7 +31,6 @@ from bmrm.problem import InputError, Loss, Regularizer, Solution, Targets, shown
 from bmrm.registry import Registry, field_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
-from bmrm.scoring import predictions, scores_of
 
 FORMAT = 2
 """Version of the model file."""
@@ -303,7 +303,7 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
 
 def _checked(registry: Registry[Any], section: Mapping[str, Any]) -> None:
     """Raise InputError unless the section makes a plug-in and its values have the types of the options."""
-    from bmrm.fields import checked, option_types
+    from bmrm.app.fields import checked, option_types
 
     name, options = named(section)
     types = option_types(registry.get(name).cls)

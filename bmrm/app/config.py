@@ -14,16 +14,15 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from bmrm.app.fields import checked, expected, option_types
+from bmrm.app.marks import Document, Place
+from bmrm.app.relative import checked_rule
 from bmrm.checks.named import kind_of
 from bmrm.data.formats import formats
-from bmrm.fields import checked, expected, option_types
 from bmrm.losses import LOSSES
-from bmrm.marks import Document, Place
 from bmrm.problem import BmrmError, InputError, shown
-from bmrm.registry import Range, Registry, nearest, option_name
+from bmrm.registry import SEARCHES, Range, Registry, nearest, option_name
 from bmrm.regularizers import REGULARIZERS
-from bmrm.relative import checked_rule
-from bmrm.searches import SEARCHES
 from bmrm.solvers import SOLVERS
 
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -12,11 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from bmrm.checkpoint import Checkpoint, problem_of_file
-from bmrm.fingerprint import Facts, difference
-from bmrm.model import Model
-from bmrm.problem import InputError, Iteration, OutputError, Solution, Start, Status
-from bmrm.run_folder import (
+from bmrm.app.checkpoint import Checkpoint, problem_of_file
+from bmrm.app.fingerprint import Facts, difference
+from bmrm.app.model import Model
+from bmrm.app.run_folder import (
     CHECKPOINT,
     CONFIG,
     HISTORY,
@@ -28,6 +27,7 @@ from bmrm.run_folder import (
     write_file,
     write_set,
 )
+from bmrm.problem import InputError, Iteration, OutputError, Solution, Start, Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ class Checkpoints:
     ----------
     directory, every : where, and the seconds between two savings; None for never.
     model_of : the model of a solution.
-    problem, seed : what is minimised, as of `bmrm.fingerprint`; None where the run cannot be gone on from.
+    problem, seed : what is minimised, as of `bmrm.app.fingerprint`; None where the run cannot be gone on from.
     before : the history of the run that this one goes on from.
     tolerance : the gap at which the run ends in its time.
     """
@@ -152,8 +152,8 @@ def write_run(directory: Path, model: Model, summary: Mapping[str, Any], setting
         When model or summary cannot be written: older files in the folder then stay as they are, and the message says
         where else the model is.
     """
-    from bmrm.config import resolved_yaml
-    from bmrm.report import history_csv
+    from bmrm.app.config import resolved_yaml
+    from bmrm.app.report import history_csv
 
     assert model.solution is not None
     usable = model.solution.status is not Status.NOT_CONVEX
@@ -200,8 +200,8 @@ def draw_run(
     caption = f"{title}: {summary['status']}" + ("" if gap is None else f", relative gap {gap:.1e}")
 
     def draw(stream: IO[bytes]) -> None:
-        from bmrm.plots import convergence, save_convergence
-        from bmrm.report import history_of
+        from bmrm.app.plots import convergence, save_convergence
+        from bmrm.app.report import history_of
 
         lines = history_of((directory / HISTORY).read_text()) if history is None else history
         save_convergence(convergence(lines, title=caption, tolerance=tolerance), stream)

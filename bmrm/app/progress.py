@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from bmrm.app.phases import Phases
+from bmrm.app.report import number
 from bmrm.kernels.compiling import COMPILING
-from bmrm.phases import Phases
 from bmrm.problem import Iteration
-from bmrm.report import number
 
 PLAIN_EVERY = 5.0
 """Seconds between two lines where the output is not a terminal."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bmrm.config import AUTO, FORMATS, PLUG_INS, SEARCH, DataSection, MpiSection, OutputSection, PlugIn, Settings
-from bmrm.fields import is_table, option_types
+from bmrm.app.config import AUTO, FORMATS, PLUG_INS, SEARCH, DataSection, MpiSection, OutputSection, PlugIn, Settings
+from bmrm.app.fields import is_table, option_types
+from bmrm.app.relative import SCHEMA
 from bmrm.registry import Entry, Range, option_name
-from bmrm.relative import SCHEMA
 
 
 def json_schema() -> dict[str, Any]:

@@ -14,16 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from bmrm import fingerprint
+from bmrm.app import fingerprint
+from bmrm.app.config import load_settings
+from bmrm.app.loading import compile_reader, load
+from bmrm.app.solving import BIASES, Problem, rehearse_ranks, solve
+from bmrm.app.training import measure_parts, problem_of, train
 from bmrm.checks.named import instance_of
 from bmrm.checks.targets import groups_for, targets_for
-from bmrm.config import load_settings
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.kernels.cache_locks import lock_saves
 from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.jit import CACHE
-from bmrm.loading import compile_reader, load
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
 from bmrm.problem import (
@@ -45,8 +47,6 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.risk.rehearsal import rehearse
 from bmrm.risk.scaling import SCALINGS
 from bmrm.solvers import SOLVERS
-from bmrm.solving import BIASES, Problem, rehearse_ranks, solve
-from bmrm.training import measure_parts, problem_of, train
 
 ROWS, FEATURES = 200, 12
 FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}

@@ -8,12 +8,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from bmrm import fingerprint
-from bmrm.beginning import start_of_file
+from bmrm.app import fingerprint
+from bmrm.app.beginning import start_of_file
+from bmrm.app.model import Model
+from bmrm.app.scoring import name_of_targets
+from bmrm.app.solving import BIASES, Problem, solve, solved
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.model import Model
 from bmrm.mpi.group import Alone
 from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Start, Vector
 from bmrm.registry import Range, Registry, nearest
@@ -21,9 +23,7 @@ from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.scaling import SCALINGS
 from bmrm.risk.structured import StructuredRisk
-from bmrm.scoring import name_of_targets
 from bmrm.solvers import SOLVERS
-from bmrm.solving import BIASES, Problem, solve, solved
 
 
 def fit(

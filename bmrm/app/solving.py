@@ -10,16 +10,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.beginning import From, start_of_model
+from bmrm.app.beginning import From, start_of_model
+from bmrm.app.fingerprint import Facts
+from bmrm.app.loading import positive_last
+from bmrm.app.model import ROW_SCALES, Model, make_header
+from bmrm.app.relative import lambda_of
+from bmrm.app.scoring import check_labelled, prepared_targets, scores_of
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import restored, shown_label
 from bmrm.data.layout import Layout
-from bmrm.fingerprint import Facts
 from bmrm.kernels.blas_threads import one_thread
-from bmrm.loading import positive_last
 from bmrm.losses._core.domain import listed
-from bmrm.model import ROW_SCALES, Model, make_header
 from bmrm.mpi.group import Group, together
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import merged_summary, shared_risk
@@ -38,14 +40,12 @@ from bmrm.problem import (
     Vector,
     ability,
 )
-from bmrm.relative import lambda_of
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.rehearsal import rehearse, rehearse_map
 from bmrm.risk.room import refuse_too_wide
 from bmrm.risk.scaling import SCALINGS
-from bmrm.scoring import check_labelled, prepared_targets, scores_of
 from bmrm.solvers._core.monitor import IterativeSolver
 
 Table = NDArray[np.float64]
@@ -69,7 +69,7 @@ class Problem:
     positive_label: float | str | None = None
     threads: int | None = None
     relative: Mapping[str, Any] | None = None
-    """Where lambda follows the data: the checked rule of `bmrm.relative`."""
+    """Where lambda follows the data: the checked rule of `bmrm.app.relative`."""
 
 
 def unwatched(model_of: ModelOf) -> AbstractContextManager[Callback | None]:
@@ -96,7 +96,7 @@ def solve(
     others : rows whose targets are checked before the work begins.
     start : where the solver starts, in its own units (scaled features, a constant feature last) or as a model of any
         problem with these features and labels; rank 0's counts.
-    facts : what the problem is, as of `bmrm.fingerprint`, where the bound of a model may be of it.
+    facts : what the problem is, as of `bmrm.app.fingerprint`, where the bound of a model may be of it.
     """
     with together(group):
         sample.check_declared("loss", problem.loss)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmrm.checkpoint import Checkpoint, read_start
-from bmrm.fingerprint import Facts, difference
-from bmrm.model import Model
+from bmrm.app.checkpoint import Checkpoint, read_start
+from bmrm.app.fingerprint import Facts, difference
+from bmrm.app.model import Model
+from bmrm.app.run_folder import CHECKPOINT, MODEL, SUMMARY, present
 from bmrm.problem import InputError, Start, Vector
-from bmrm.run_folder import CHECKPOINT, MODEL, SUMMARY, present
 
 From = Vector | Start | Model | None
 """What a run may begin with; a model is of this problem or another one, its bound counts where it is of this one."""

@@ -14,22 +14,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bmrm import fingerprint
-from bmrm.beginning import Beginning, From, beginning
+from bmrm.app import fingerprint
+from bmrm.app.beginning import Beginning, From, beginning
+from bmrm.app.loading import Loaded, load
+from bmrm.app.model import Model, from_plain
+from bmrm.app.phases import Phases
+from bmrm.app.scoring import check_labelled, measure, prepared_targets, scores_of
+from bmrm.app.solving import FEW, ModelOf, Problem, Watch, solve
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
-from bmrm.loading import Loaded, load
 from bmrm.losses import LOSSES
-from bmrm.model import Model, from_plain
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.phases import Phases
 from bmrm.problem import Callback, Iteration, OutputError, Start, Status
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
-from bmrm.scoring import check_labelled, measure, prepared_targets, scores_of
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.interrupt import Interrupt
-from bmrm.solving import FEW, ModelOf, Problem, Watch, solve
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _display(group: Group, quiet: bool, phases: Phases) -> AbstractContextManage
         return nullcontext(lambda line: None)
     from rich.console import Console
 
-    from bmrm.progress import Progress
+    from bmrm.app.progress import Progress
 
     return Progress(Console(stderr=True), quiet, phases)
 
@@ -177,8 +177,8 @@ def _seconds(start: From) -> float:
 
 def _finished(summary: Mapping[str, Any], settings: Mapping[str, Any], phases: Phases) -> Outcome:
     """The outcome of a run that has ended before; its picture is drawn where the run was killed before it was."""
-    from bmrm.artifacts import draw_run
-    from bmrm.run_folder import HISTORY, PICTURE, present
+    from bmrm.app.artifacts import draw_run
+    from bmrm.app.run_folder import HISTORY, PICTURE, present
 
     directory, complaints = Path(settings["output"]["directory"]), []
     if present(directory, (HISTORY, PICTURE)) == [HISTORY]:
@@ -200,8 +200,8 @@ def _look_into_folder(output: Mapping[str, Any], facts: fingerprint.Facts, group
     """On rank 0: raise InputError where results could not be written, or would replace those of another problem."""
     if group.rank != 0:
         return
-    from bmrm.artifacts import refuse_others
-    from bmrm.run_folder import open_folder
+    from bmrm.app.artifacts import refuse_others
+    from bmrm.app.run_folder import open_folder
 
     directory = Path(output["directory"])
     if opening:
@@ -218,7 +218,7 @@ def _summary(
     group: Group,
     phases: Phases,
 ) -> dict[str, Any]:
-    from bmrm.report import summarize
+    from bmrm.app.report import summarize
 
     solution = model.solution
     assert solution is not None
@@ -235,7 +235,7 @@ def _summary(
 
 def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], phases: Phases) -> Ended:
     """Write the files of the run, if there is a point."""
-    from bmrm.artifacts import draw_run, write_run, write_seconds
+    from bmrm.app.artifacts import draw_run, write_run, write_seconds
 
     assert model.solution is not None
     status, directory = model.solution.status, Path(settings["output"]["directory"])
@@ -332,7 +332,7 @@ def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, p
     def watch(model_of: ModelOf) -> Iterator[Callback]:
         from rich.console import Console
 
-        from bmrm.artifacts import Checkpoints
+        from bmrm.app.artifacts import Checkpoints
 
         console = Console(stderr=True)
         tolerance = math.inf if problem is None else settings["solver"].get("tolerance", 0.0)
@@ -357,7 +357,7 @@ def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, p
 def _print_end(summary: Mapping[str, Any], title: str, where: str | None) -> None:
     from rich.console import Console
 
-    from bmrm.report import summary_table
+    from bmrm.app.report import summary_table
 
     console = Console()
     console.print(summary_table(summary, title))

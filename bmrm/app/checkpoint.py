@@ -12,9 +12,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.fingerprint import Facts, difference
+from bmrm.app.model import RUN, Model, load_model
 from bmrm.data.archives import read_arrays
-from bmrm.fingerprint import Facts, difference
-from bmrm.model import RUN, Model, load_model
 from bmrm.problem import InputError, Iteration, Start
 
 HEADER, STATE = RUN + "header", RUN + "state_"
@@ -32,7 +32,7 @@ class Checkpoint:
     Attributes
     ----------
     start : the best point, the bound, the history and the state of the solver.
-    problem : what was minimised, as of `bmrm.fingerprint`.
+    problem : what was minimised, as of `bmrm.app.fingerprint`.
     seed : of the config.
     """
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.table import Table
 
-from bmrm.phases import in_words
+from bmrm.app.phases import in_words
 from bmrm.problem import Iteration, Solution
 
 HISTORY_COLUMNS = (

@@ -1,0 +1,1 @@
+"""From a config or arrays to a model and its files: loading, solving, measuring, writing."""
