@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import Check, DualSteps, ability, unchecked
-from bmrm.risk.dual_rows import AscentRows, Visits
+from bmrm.risk.dual.rows import AscentRows, Visits
 
 if TYPE_CHECKING:
     from bmrm.mpi.communicator import MpiGroup

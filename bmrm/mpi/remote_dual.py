@@ -10,8 +10,8 @@ from bmrm.mpi.asker import Asker
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import RemoteScores
 from bmrm.problem import Check, DualSteps, Vector, ability, unchecked
-from bmrm.risk.dual_ascent import RowAscents
-from bmrm.risk.dual_rows import Visits
+from bmrm.risk.dual.ascent import RowAscents
+from bmrm.risk.dual.rows import Visits
 
 LONG = 0.05
 """Seconds of a sweep from which it may be broken off: to hear whether it is takes some microseconds."""

@@ -42,11 +42,11 @@ from bmrm.problem import (
     product_of,
     unchecked,
 )
-from bmrm.risk.dual_steps import free_steps
+from bmrm.risk.constants.mixture import Mixture, derivative_of, refuse_degenerate, rounding_of_sums, slope_of
+from bmrm.risk.constants.search import minimum_over_constant
+from bmrm.risk.constants.simplex import Past, minimum_over_constants
+from bmrm.risk.dual.steps import free_steps
 from bmrm.risk.identity import Prefixed
-from bmrm.risk.mixture import Mixture, derivative_of, refuse_degenerate, rounding_of_sums, slope_of
-from bmrm.risk.mixture_search import minimum_over_constant
-from bmrm.risk.mixture_simplex import Past, minimum_over_constants
 
 T = TypeVar("T")
 

@@ -38,8 +38,8 @@ from bmrm.problem import (
 )
 from bmrm.risk.chosen_rows import ChosenRows
 from bmrm.risk.columns import Columns
-from bmrm.risk.dual_ascent import RowAscents
-from bmrm.risk.dual_steps import dual_steps
+from bmrm.risk.dual.ascent import RowAscents
+from bmrm.risk.dual.steps import dual_steps
 from bmrm.risk.extent import extent_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.layout import TailedMap, followed

@@ -12,7 +12,7 @@ import numpy as np
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.problem import DualSteps, Elastic, Extent, Regularizer, ScoreFunction, Scores, provides
 from bmrm.risk.columns import Columns
-from bmrm.risk.dual_rows import AscentRows
+from bmrm.risk.dual.rows import AscentRows
 from bmrm.risk.gram import gram_of
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk

@@ -10,9 +10,9 @@ from bmrm.kernels.dual import corners
 from bmrm.kernels.dual import sentences as dual_sentences
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.sequences.margins import worst_labelling
-from bmrm.risk import dual_chains as risk_dual_chains
-from bmrm.risk.dual_many import WAYS
-from bmrm.risk.dual_sentences import access_of
+from bmrm.risk.dual import chains as risk_dual_chains
+from bmrm.risk.dual.many import WAYS
+from bmrm.risk.dual.sentences import access_of
 
 TOKENS, LABELS, FEATURES = 5, 3, 4
 LENGTHS = np.array([5, 3, 4])

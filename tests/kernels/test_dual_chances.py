@@ -8,7 +8,7 @@ import pytest
 from bmrm.kernels.dual import chances as dual_chances
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.sequences import chances as chain_chances
-from bmrm.risk.dual_sentences import access_of
+from bmrm.risk.dual.sentences import access_of
 from tests.kernels.test_dual_chains import FEATURES, LABELS, LENGTHS, joint, product, small_problem
 
 

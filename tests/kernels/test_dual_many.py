@@ -10,7 +10,7 @@ from bmrm.kernels.dual.sweep import CURVE, SHIFT, TARGET, WEIGHT, WIDTH
 from bmrm.kernels.jit import specialised
 from bmrm.losses.multiclass_hinge import MulticlassHinge
 from bmrm.losses.softmax import Softmax
-from bmrm.risk.dual_many import WAYS, kernels_of
+from bmrm.risk.dual.many import WAYS, kernels_of
 from tests.kernels.test_dual import COLUMNS, ROWS, as_arguments, soft, table
 
 STORES = [("csr", float), ("csr", np.float32), ("valueless", float), ("dense", float)]

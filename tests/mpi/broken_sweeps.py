@@ -13,7 +13,7 @@ from bmrm.mpi.group import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
 from bmrm.regularizers.l2 import L2
-from bmrm.risk import dual_stored
+from bmrm.risk.dual import stored as dual_stored
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core import budget

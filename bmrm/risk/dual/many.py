@@ -18,8 +18,8 @@ from bmrm.kernels.dual.sweep import CURVE, WEIGHT, WIDTH
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
-from bmrm.risk.dual_rows import LITTLE, Visits
-from bmrm.risk.dual_stored import ShuffledRows
+from bmrm.risk.dual.rows import LITTLE, Visits
+from bmrm.risk.dual.stored import ShuffledRows
 from bmrm.risk.linear_map import DataMap
 
 Array = NDArray[np.float64]

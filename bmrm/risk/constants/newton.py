@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import ScoreFunction, Scores, Vector
-from bmrm.risk.mixture import EPS, vanishes
+from bmrm.risk.constants.mixture import EPS, vanishes
 
 Array = NDArray[np.float64]
 STEPS = 100

@@ -13,7 +13,7 @@ from bmrm.kernels.dual import chains as dual_chains
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, unchecked
-from bmrm.risk.dual_sentences import Array, SentenceRows, access_of, ends
+from bmrm.risk.dual.sentences import Array, SentenceRows, access_of, ends
 from bmrm.risk.linear_map import DataMap
 
 PER_TOKEN, BESIDES = 4, 32

@@ -21,8 +21,8 @@ from bmrm.problem import (
     product_of,
     rounding_of_slopes,
 )
-from bmrm.risk.mixture import EPS, UNBOUNDED, Mixture
-from bmrm.risk.mixture_newton import Point, point_at
+from bmrm.risk.constants.mixture import EPS, UNBOUNDED, Mixture
+from bmrm.risk.constants.newton import Point, point_at
 
 ACCURACY = 1e-12
 """Relative distance of the mixture to the minimum at which the search stops."""

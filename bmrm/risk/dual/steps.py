@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmrm.problem import Check, DualAscent, DualSteps, Risk, Scores, ability, interruptible, unchecked
-from bmrm.risk.dual_ascent import RowAscents
-from bmrm.risk.dual_chains import MixtureRows
-from bmrm.risk.dual_chances import ChanceRows
-from bmrm.risk.dual_many import ManyScoreRows
-from bmrm.risk.dual_rows import AscentRows, OneScoreRows
-from bmrm.risk.dual_sentences import keeps_sentences
+from bmrm.risk.dual.ascent import RowAscents
+from bmrm.risk.dual.chains import MixtureRows
+from bmrm.risk.dual.chances import ChanceRows
+from bmrm.risk.dual.many import ManyScoreRows
+from bmrm.risk.dual.rows import AscentRows, OneScoreRows
+from bmrm.risk.dual.sentences import keeps_sentences
 from bmrm.risk.linear_map import DataMap
 
 

@@ -16,7 +16,7 @@ from bmrm.kernels.dual.sweep import SCORE, SLOPE, WEIGHT, WIDTH
 from bmrm.kernels.jit import fast_jit, jit, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
-from bmrm.risk.dual_stored import ShuffledRows
+from bmrm.risk.dual.stored import ShuffledRows
 from bmrm.risk.linear_map import DataMap
 
 Array = NDArray[np.float64]

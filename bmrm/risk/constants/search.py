@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bmrm.problem import IncompatibleError, ScoreFunction, Scores, Vector
-from bmrm.risk.mixture import UNBOUNDED, Mixture, mixture_of, overflow, vanishes
+from bmrm.risk.constants.mixture import UNBOUNDED, Mixture, mixture_of, overflow, vanishes
 
 ROUNDS = 100
 WIDENINGS = 50

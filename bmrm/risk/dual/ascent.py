@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from bmrm.problem import Check, DualSweep, IncompatibleError, Scores, Vector, unchecked
-from bmrm.risk.dual_balance import Balance
-from bmrm.risk.dual_rows import LITTLE, AscentRows
+from bmrm.risk.dual.balance import Balance
+from bmrm.risk.dual.rows import LITTLE, AscentRows
 
 SPRING = 0.05
 """Square of the feature that stands for a free intercept, in units of the mean square norm of rows."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bmrm.problem import Check, ScoreFunction, Scores, Vector, magnitude_of
-from bmrm.risk.mixture import EPS, Mixture, mixture_of, overflow
-from bmrm.risk.mixture_newton import Array, Memory, Point, newton, point_at, step_to_zero
-from bmrm.risk.mixture_planes import ACCURACY, Remembered, minimum_by_planes
+from bmrm.risk.constants.mixture import EPS, Mixture, mixture_of, overflow
+from bmrm.risk.constants.newton import Array, Memory, Point, newton, point_at, step_to_zero
+from bmrm.risk.constants.planes import ACCURACY, Remembered, minimum_by_planes
 
 LARGEST = 32.0
 """Scores that are larger leave sums that are to be cancelled by planes."""

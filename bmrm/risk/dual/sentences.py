@@ -18,9 +18,9 @@ from bmrm.kernels.dual import sentences as dual_sentences
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
-from bmrm.risk.dual_many import WAYS
-from bmrm.risk.dual_rows import Visits
-from bmrm.risk.dual_stored import stored_rows
+from bmrm.risk.dual.many import WAYS
+from bmrm.risk.dual.rows import Visits
+from bmrm.risk.dual.stored import stored_rows
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
 

@@ -1,0 +1,1 @@
+"""The minimum over constants added to the scores of all rows, and what makes it a valid cut: a free intercept."""
