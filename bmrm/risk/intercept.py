@@ -254,10 +254,14 @@ class ProfiledPhi:
         """phi~''(f) step = H (step - c), c the constant that makes the product sum to 0 (a Schur complement)."""
         phi, bend = self.phi, self._bend
         # Products of one point follow each other; scores may have changed in place, on this rank or another.
-        if bend is None or magnitude_of(phi, f - bend.at).any():
+        if bend is None or self._moved(f, bend.at):
             bend = self._bend = self._bent(f)
         shift = bend.inverse @ phi.total(phi.curvature_product(bend.here, step))
         return phi.curvature_product(bend.here, step - phi.constant(shift))
+
+    def _moved(self, f: Scores, before: Scores) -> bool:
+        step = f - before
+        return product_of(self.phi, step, step) != 0.0
 
     def _bent(self, f: Scores) -> Bend:
         phi = self.phi

@@ -109,6 +109,19 @@ def test_curvature_is_the_derivative_of_the_slope(loss):
     np.testing.assert_allclose(scored.phi.total(product), 0.0, atol=1e-13)
 
 
+@pytest.mark.parametrize("loss", [Logistic(), Softmax()], ids=str)
+def test_second_derivatives_follow_scores_that_change_in_place(loss):
+    rng = np.random.default_rng(3)
+    phi = ability(free(loss), Scored).phi
+    f = rng.normal(size=phi.constant(np.zeros(phi.scores_per_row)).shape)
+    step = rng.normal(size=f.shape)
+    before = phi.curvature_product(f, step)
+    f *= 3.0
+    after, fresh = phi.curvature_product(f, step), ability(free(loss), Scored).phi.curvature_product(f.copy(), step)
+    np.testing.assert_allclose(after, fresh, rtol=1e-6, atol=1e-9)
+    assert np.abs(after - before).max() > 1e-3 * np.abs(before).max()
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     f=st.lists(st.floats(-50, 50) | st.integers(-3, 3).map(float), min_size=4, max_size=12),
