@@ -187,7 +187,7 @@ class _Search:
             if gap <= accuracy or still >= (
                 max(STILL, self.size) if gap <= NEAR * abs(self.best.value) else LONG * (self.size + 1)
             ):
-                if self._model.feasible or closings > CLOSINGS * (self.size + 1):
+                if self._closed() or closings > CLOSINGS * (self.size + 1):
                     break
                 self._model.part_no_ties()
                 closings, still = closings + 1, 0
@@ -203,6 +203,12 @@ class _Search:
             inward = 0.0 if not cuts_off else 0.5
             if trial.value < lowest and self._model.artificial > 0.5 * FEW:
                 self._reach *= 4.0
+
+    def _closed(self) -> bool:
+        """Whether there is a mixture, whose sums are so near to 0 that they count for little at the best constants."""
+        if not self._model.feasible:
+            return False
+        return self._model.lost(self.best.b[: self.size]) <= NEAR * max(abs(self.best.value), self._model.scale)
 
     def _oppose(self, check: Check) -> bool:
         """Look where slopes are opposite to what the sums of the mixture leave: a little of them makes these cancel.
