@@ -89,7 +89,7 @@ class IRLS(IterativeSolver):
     LR-CGDEVEPS; when their rule `lreps` is met the status is OWN_RULE, unless the gap is met before (`tolerance: 0`
     leaves it to the rule).
 
-    Memory: 96 dim + 48 scores bytes, scores being rows times the scores of each.
+    Memory: 96 dim + 48 scores bytes, scores being rows times the scores of each; 16 scores more with a free intercept.
 
     Parameters
     ----------
