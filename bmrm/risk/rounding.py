@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,8 @@ TINY = 1e-300
 """A change of scores that crosses a kink at 0 and nothing else."""
 FEW = 32
 """Rows whose norm is looked at."""
-ROWS = 8192
-"""Rows whose absolute values are held at once."""
+ROWS, BYTES = 8192, 1 << 20
+"""Sparse rows, and bytes of dense ones, whose absolute values are held at once."""
 
 
 class AbsoluteMap:
@@ -85,18 +85,23 @@ class AbsoluteMap:
 
     def _parts(self) -> Any:
         X = self.rows_map.X
-        for start in range(0, X.shape[0], ROWS):
-            stop = min(start + ROWS, X.shape[0])
-            yield start, stop, absolute(part_of(X, start, stop))
+        if isinstance(X, Csr):
+            for start in range(0, X.shape[0], ROWS):
+                stop = min(start + ROWS, X.shape[0])
+                yield start, stop, absolute(cast(Csr, part_of(X, start, stop)))
+            return
+        # One array for all parts: the pages of fresh ones cost more than what is computed.
+        kept = np.empty((max(1, BYTES // max(1, X.shape[1] * X.itemsize)), X.shape[1]), X.dtype)
+        for start in range(0, X.shape[0], len(kept)):
+            stop = min(start + len(kept), X.shape[0])
+            yield start, stop, np.abs(X[start:stop], out=kept[: stop - start])
 
     def _shape(self, rows: int) -> tuple[int, ...]:
         return (rows,) if self.rows_map.scores_per_row == 1 else (rows, self.rows_map.scores_per_row)
 
 
-def absolute(X: Matrix) -> Matrix:
-    """The absolute values of some rows; of sparse ones only those of their own entries are made."""
-    if not isinstance(X, Csr):
-        return np.abs(X)
+def absolute(X: Csr) -> Csr:
+    """The absolute values of some rows; those of their own entries alone are made."""
     if X.values is None:
         return X
     mine = slice(int(X.indptr[0]), int(X.indptr[-1]))
