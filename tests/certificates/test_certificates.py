@@ -121,6 +121,7 @@ FOUND = {
     (7, 11810): "labels all but apart, whose constants drift: searches that looked in vain for planes, again and again",
     (7, 12446): "a step of pegasos that overflows",
     (7, 12648): "a mixture whose sums are not quite 0, times constants of 1e5",
+    (7, 19756): "residuals of cg in newton whose squares underflow",
     (7, 17446): "steps along columns of nearly no curvature that overflow",
     (7, 8570): "squares of steps of coordinate_descent that underflow",
     (19, 151): "steps of simplex programs that gain next to nothing, hundreds of thousands of them",

@@ -119,7 +119,8 @@ class CgModel:
         d, rz = z, float(r @ z)
         goal_norm = self._allowed(float(np.linalg.norm(gradient)))
         self.iterations.append(0)
-        while self.iterations[-1] < LONGEST and float(np.linalg.norm(r)) > goal_norm:
+        # Products of tiny residuals underflow to 0: no direction is left then.
+        while rz > 0.0 and self.iterations[-1] < LONGEST and float(np.linalg.norm(r)) > goal_norm:
             dw, db = d[:dim], float(d[-1]) if goal.free else 0.0
             fd = map.scores(dw)
             full = goal.shifted(fd, db)
