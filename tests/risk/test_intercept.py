@@ -16,7 +16,7 @@ from bmrm.losses.quantile import Quantile
 from bmrm.losses.roc_area import RocArea
 from bmrm.losses.softmax import Softmax
 from bmrm.losses.squared_hinge import SquaredHinge
-from bmrm.problem import Blocks, IncompatibleError, RowSubsets, Scored, ability
+from bmrm.problem import Blocks, IncompatibleError, RowSubsets, Scored, Settled, ability
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
@@ -107,6 +107,17 @@ def test_curvature_is_the_derivative_of_the_slope(loss):
     product = scored.phi.curvature_product(f, step)
     np.testing.assert_allclose(product, (ahead - behind) / (2 * h), rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(scored.phi.total(product), 0.0, atol=1e-13)
+
+
+def test_settled_constants_are_the_best_that_were_told_of_the_same_weights():
+    settled, w, good, bad = Settled(), np.ones(3), np.array([1.0, 2.0]), np.array([5.0, 6.0])
+    settled.note(w, good, 0.5)
+    settled.note(w, bad, 0.7)
+    assert settled.of(w) is good
+    settled.note(w, good.copy(), 0.6)  # evaluated anew, it was said too low before
+    assert settled.of(w, 0.55) is None
+    settled.note(w, bad, 0.4)
+    assert settled.of(w) is bad
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Softmax()], ids=str)
