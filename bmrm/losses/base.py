@@ -1,34 +1,42 @@
-"""What a new loss stands on: write `value` and `slope` for arrays of rows, and the rest follows.
+"""What a new loss stands on: a formula for one row or for arrays of rows, and the rest follows.
 
-A loss is a frozen dataclass of its parameters:
+A loss is a frozen dataclass of its parameters. With one score per row it may be a compiled function of one row:
 
     @register("hinge", task="binary")
     @dataclass(frozen=True)
     class Hinge(MarginLoss):
+        @row
+        def value_slope(f, y):
+            short = 1.0 - y * f
+            return (0.0, 0.0) if short <= 0.0 else (short, -y)
+
+or two lines of NumPy on arrays, `value(f, y)` and `slope(f, y)`:
+
         def value(self, f, y):
             return np.maximum(0.0, 1.0 - y * f)
 
         def slope(self, f, y):
             return np.where(y * f < 1.0, -y, 0.0)
 
-`register` is needed only for a name in configs. What a loss may add:
+`register` is needed only for a name in configs. Functions of one row take the parameters of the loss last, as numbers
+in the order of the fields; sums over rows, along lines, envelopes and the same for arrays are generated from them. What
+a loss may add, as `row` functions or on arrays:
 
+`curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers. With several scores per row they need
+    `curvature_product`; a `curvature`, then the diagonal, (rows, K), is a preconditioner for it.
 `prox(z, step, y)` : the minimiser f of step * loss(f) + 1/2 (f - z)^2 and its derivative in z (0 at kinks), (rows,)
-    each, for dual and augmented Lagrangian solvers. Compiled for a row: `prox_row(z, step, y, *arguments)`, and
-    `value_row(f, y, *arguments)`, the loss.
+    each, for augmented Lagrangian solvers, and for dual ones where it is a `row` function beside `value_slope`.
 `prox_scores(z, step, y)` : the same for several scores per row, (rows, K), without the derivative. Compiled for a row:
     `prox_scores_row(z, step, y, moves, work, *arguments) -> (value, room)` fills `moves` = z - f, on entry a guess of
     it, and returns the loss at f and the least change of scores that could change `moves` (0 where any does); `work` is
     (2, K). `value_scores_row(f, y, *arguments)` is the loss. For Newton's method on envelopes
     `settle_scores_row(moves, step, y, free)` fills `free` with 1 for each score that takes part where the slope changes
-    with scores, else 0: the derivative of moves is diag(free) - free free' / sum(free). What rounding has added to
-    `moves` beyond the slopes of the loss it takes away.
-`curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers. With several scores per row they need
-`curvature_product`; a `curvature`, then the diagonal, (rows, K), is a preconditioner for it.
+    with scores, else 0: the derivative of moves is diag(free) - free free' / sum(free). It clips `moves` to the
+    subdifferential of the loss.
 `most_curvature` : a number that second derivatives never exceed, for rules that find weights of 0 before the end.
-`kernel(f, y, weights, slope, *arguments) -> value` : the sweep over rows in one function, which fills `slope` and
-    returns the sum, weights inside; `weights` is empty where all are 1. `arguments` are the loss's parameters.
 `floor(y)` : what each row's loss never goes below, where that depends on the target.
+`kernel(f, y, weights, slope, *arguments) -> value` : the sweep over rows by hand, which fills `slope` and returns the
+    sum, weights inside; `weights` is empty where all are 1. `arguments` are the loss's parameters.
 `along_kernel(f, step, y, weights, ts, values, derivatives, *arguments)` : fills the sums and their derivatives at
     `f + t step`, for each t of `ts`.
 """
@@ -46,8 +54,21 @@ from numpy.typing import NDArray
 from bmrm.losses._core import domain
 from bmrm.losses._core.prepared import PREPARED, Array, PreparedRows
 from bmrm.losses._core.proximal_scores import ProximalScoresRows
+from bmrm.losses._core.row import Pair, Row, Scalar, generate, row, strict_row
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import check_parameters
+
+__all__ = [
+    "Labels",
+    "MarginLoss",
+    "MulticlassLoss",
+    "OneScoreLoss",
+    "Pair",
+    "RegressionLoss",
+    "Scalar",
+    "row",
+    "strict_row",
+]
 
 Labels = Sequence[float | str]
 
@@ -118,6 +139,11 @@ class RowLoss(LossBase):
 
     def arguments(self, summary: Summary) -> tuple[Any, ...]:
         """What the kernels take after the arrays: the parameters, in the order of the fields."""
+        return self.scalars
+
+    @property
+    def scalars(self) -> tuple[float, ...]:
+        """The parameters, in the order of the fields."""
         return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(self))  # type: ignore[arg-type]
 
     def _prepared(self, targets: Targets, y: NDArray[Any], scores_per_row: int, summary: Summary) -> PreparedRows:
@@ -130,6 +156,7 @@ class RowLoss(LossBase):
 class OneScoreLoss(RowLoss):
     """One score per row; a `curvature(f, y)` gives the second derivative of each row's loss."""
 
+    value_slope: ClassVar[Row | None] = None
     shown_target: ClassVar[float] = 0.0
     """The target for which figures show the loss."""
 
@@ -140,8 +167,17 @@ class OneScoreLoss(RowLoss):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        generate(cls)
         if hasattr(cls, "curvature") and not hasattr(cls, "curvature_product"):
             cls.curvature_product = _diagonal_product  # type: ignore[attr-defined]
+
+    def value(self, f: Array, y: Any) -> Array:
+        """The loss of each row, (rows,), at scores `f`."""
+        return super().value(f, y) if self.value_slope is None else self.value_slope(f, y)[0]
+
+    def slope(self, f: Array, y: Any) -> Array:
+        """Its slope in f."""
+        return super().slope(f, y) if self.value_slope is None else self.value_slope(f, y)[1]
 
 
 def _diagonal_product(self: Any, f: Array, y: Any, step: Array) -> Array:

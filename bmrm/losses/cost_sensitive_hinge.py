@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from bmrm.losses import register
-from bmrm.losses._core.families import LinearMargin
-from bmrm.losses._core.prepared import Array
-from bmrm.losses.base import MarginLoss
+from bmrm.losses._core.pieces import linear_margin_prox
+from bmrm.losses.base import MarginLoss, Pair, Scalar, row
 from bmrm.registry import parameter
 
 
 @register("cost_sensitive_hinge", task="binary")
 @dataclass(frozen=True)
-class CostSensitiveHinge(LinearMargin, MarginLoss):
+class CostSensitiveHinge(MarginLoss):
     """cost(y) max(0, 1 - y f): missing a positive costs `cost_positive`, a false alarm `cost_negative`.
 
     Domain: two classes, y in {-1, 1}; the last label in sort order is the positive one. The mean is over all rows, not
@@ -30,18 +27,12 @@ class CostSensitiveHinge(LinearMargin, MarginLoss):
     source = "Veropoulos, Campbell & Cristianini 1999; Musicant, Kumar & Ozgur 2003"
     metrics = ("accuracy", "auc", "precision", "recall", "f1")
 
-    @property
-    def pieces(self) -> tuple[float, float, float]:
-        """Reach and costs."""
-        return 1.0, float(self.cost_positive), float(self.cost_negative)
+    @row
+    def value_slope(f: Scalar, y: Scalar, cost_positive: Scalar, cost_negative: Scalar) -> Pair:
+        short = 1.0 - y * f
+        rate = 0.0 if short <= 0.0 else (cost_positive if y > 0.0 else cost_negative)
+        return rate * (0.0 if short <= 0.0 else short), -y * rate
 
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        return self._costs(y) * np.maximum(0.0, 1.0 - y * f)
-
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        return np.where(y * f < 1.0, -y * self._costs(y), 0.0)
-
-    def _costs(self, y: Array) -> Array:
-        return np.where(y > 0.0, self.cost_positive, self.cost_negative)
+    @row
+    def prox(z: Scalar, step: Scalar, y: Scalar, cost_positive: Scalar, cost_negative: Scalar) -> Pair:
+        return linear_margin_prox(z, step, y, 1.0, cost_positive if y > 0.0 else cost_negative)

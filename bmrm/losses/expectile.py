@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses._core.families import QuadraticResidual
-from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.pieces import quadratic_residual, quadratic_residual_prox
+from bmrm.losses.base import Pair, RegressionLoss, Scalar, row
 from bmrm.registry import parameter
 
 
 @register("expectile", task="regression")
 @dataclass(frozen=True)
-class Expectile(QuadraticResidual):
+class Expectile(RegressionLoss):
     """tau (f - y)^2 for f < y, (1 - tau) (f - y)^2 above: the tau-expectile is its minimiser.
 
     Scale: with tau 1/2 it is `least_squares`. The second derivative at f = y is the generalised one, 2 tau.
@@ -28,22 +27,19 @@ class Expectile(QuadraticResidual):
     smooth = True
     metrics = ("asymmetric_mse", "r2", "mae")
 
+    @row
+    def value_slope(f: Scalar, y: Scalar, tau: Scalar) -> Pair:
+        return quadratic_residual(f, y, 0.0, np.inf, 2.0 * (1.0 - tau), 2.0 * tau)
+
+    @row
+    def curvature(f: Scalar, y: Scalar, tau: Scalar) -> Scalar:
+        return 2.0 * (1.0 - tau if f > y else tau)
+
+    @row
+    def prox(z: Scalar, step: Scalar, y: Scalar, tau: Scalar) -> Pair:
+        return quadratic_residual_prox(z, step, y, 0.0, np.inf, 2.0 * (1.0 - tau), 2.0 * tau)
+
     @property
-    def pieces(self) -> tuple[float, float, float, float]:
-        """Tube, width of the parabola and a factor for each side."""
-        return 0.0, math.inf, 2.0 * (1.0 - self.tau), 2.0 * self.tau
-
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        return self._sides(f, y) * (f - y) ** 2
-
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        return 2.0 * self._sides(f, y) * (f - y)
-
-    def curvature(self, f: Array, y: Array) -> Array:
-        """Its second derivative in f."""
-        return 2.0 * self._sides(f, y)
-
-    def _sides(self, f: Array, y: Array) -> Array:
-        return np.where(f > y, 1.0 - self.tau, self.tau)
+    def most_curvature(self) -> float:
+        """That of the steeper side."""
+        return 2.0 * max(self.tau, 1.0 - self.tau)

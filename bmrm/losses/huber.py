@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from bmrm.losses import register
-from bmrm.losses._core.families import QuadraticResidual
-from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.pieces import quadratic_residual, quadratic_residual_prox
+from bmrm.losses.base import Pair, RegressionLoss, Scalar, row
 from bmrm.registry import parameter
 
 
 @register("huber", task="regression")
 @dataclass(frozen=True)
-class Huber(QuadraticResidual):
+class Huber(RegressionLoss):
     """1/2 r^2 for |r| <= delta, delta (|r| - delta / 2) beyond, r = f - y: least squares that outliers cannot dominate.
 
     Scale: curvature 1 near y, as `least_squares`; table 1 of the KDD paper (2007) has delta = 1. scikit-learn's
@@ -27,21 +25,16 @@ class Huber(QuadraticResidual):
     formula = "1/2 r^2 for |r| <= delta, else delta (|r| - delta / 2); r = f - y"
     source = "Huber 1964"
     smooth = True
+    most_curvature = 1.0
 
-    @property
-    def pieces(self) -> tuple[float, float, float, float]:
-        """Tube, width of the parabola and a factor for each side."""
-        return 0.0, float(self.delta), 1.0, 1.0
+    @row
+    def value_slope(f: Scalar, y: Scalar, delta: Scalar) -> Pair:
+        return quadratic_residual(f, y, 0.0, delta, 1.0, 1.0)
 
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        size = np.abs(f - y)
-        return np.where(size <= self.delta, 0.5 * size**2, self.delta * (size - 0.5 * self.delta))
+    @row
+    def curvature(f: Scalar, y: Scalar, delta: Scalar) -> Scalar:
+        return 1.0 if abs(f - y) < delta else 0.0
 
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        return np.clip(f - y, -self.delta, self.delta)
-
-    def curvature(self, f: Array, y: Array) -> Array:
-        """Its second derivative in f."""
-        return np.where(np.abs(f - y) < self.delta, 1.0, 0.0)
+    @row
+    def prox(z: Scalar, step: Scalar, y: Scalar, delta: Scalar) -> Pair:
+        return quadratic_residual_prox(z, step, y, 0.0, delta, 1.0, 1.0)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from bmrm.losses import register
-from bmrm.losses._core.families import QuadraticMargin
-from bmrm.losses._core.prepared import Array
-from bmrm.losses.base import MarginLoss
+from bmrm.losses._core.pieces import quadratic_margin, quadratic_margin_prox
+from bmrm.losses.base import MarginLoss, Pair, Scalar, row
 from bmrm.registry import parameter
 
 
 @register("huber_hinge", task="binary")
 @dataclass(frozen=True)
-class HuberHinge(QuadraticMargin, MarginLoss):
+class HuberHinge(MarginLoss):
     """0 for y f > 1 + h, (1 + h - y f)^2 / (4 h) for |1 - y f| <= h, 1 - y f below: a hinge with a round kink.
 
     Domain: two classes, y in {-1, 1}. At most h / 4 above `hinge`, which is its limit for h -> 0. Curvature 1 / (2 h)
@@ -28,21 +25,19 @@ class HuberHinge(QuadraticMargin, MarginLoss):
     source = "Chapelle 2007"
     smooth = True
 
+    @row
+    def value_slope(f: Scalar, y: Scalar, h: Scalar) -> Pair:
+        return quadratic_margin(f, y, 1.0 + h, 2.0 * h, 0.5 / h)
+
+    @row
+    def curvature(f: Scalar, y: Scalar, h: Scalar) -> Scalar:
+        return 0.5 / h if abs(1.0 - y * f) < h else 0.0
+
+    @row
+    def prox(z: Scalar, step: Scalar, y: Scalar, h: Scalar) -> Pair:
+        return quadratic_margin_prox(z, step, y, 1.0 + h, 2.0 * h, 0.5 / h)
+
     @property
-    def pieces(self) -> tuple[float, float, float]:
-        """Reach, width and scale."""
-        return 1.0 + self.h, 2.0 * self.h, 0.5 / self.h
-
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        z, h = y * f, self.h
-        inner = np.maximum(0.0, 1.0 + h - z) ** 2 / (4.0 * h)
-        return np.where(z < 1.0 - h, 1.0 - z, inner)
-
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        return -y * np.clip((1.0 + self.h - y * f) / (2.0 * self.h), 0.0, 1.0)
-
-    def curvature(self, f: Array, y: Array) -> Array:
-        """Its second derivative in f."""
-        return np.where(np.abs(1.0 - y * f) < self.h, 0.5 / self.h, 0.0)
+    def most_curvature(self) -> float:
+        """The scale of the parabola."""
+        return 0.5 / self.h

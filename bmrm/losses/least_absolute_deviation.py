@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses._core.piecewise_rows import linear_residual_points
-from bmrm.losses._core.prepared import Array
-from bmrm.losses.base import RegressionLoss
-from bmrm.losses.epsilon_insensitive import (
-    epsilon_insensitive_along,
-    epsilon_insensitive_kernel,
-    epsilon_insensitive_prox,
-    epsilon_insensitive_value,
-)
-from bmrm.problem import Summary
+from bmrm.losses._core.pieces import linear_residual, linear_residual_prox
+from bmrm.losses.base import Pair, RegressionLoss, Scalar, row
 
 
 @register("least_absolute_deviation", task="regression")
@@ -31,23 +20,11 @@ class LeastAbsoluteDeviation(RegressionLoss):
     formula = "|f - y|"
     source = "Boscovich 1757; Laplace 1789"
     metrics = ("mae", "r2")
-    kernel = staticmethod(epsilon_insensitive_kernel)
-    along_kernel = staticmethod(epsilon_insensitive_along)
-    value_row = staticmethod(epsilon_insensitive_value)
-    prox_row = staticmethod(epsilon_insensitive_prox)
 
-    def arguments(self, summary: Summary) -> tuple[Any, ...]:
-        """No tube."""
-        return (0.0,)
+    @row
+    def value_slope(f: Scalar, y: Scalar) -> Pair:
+        return linear_residual(f, y, 0.0, 1.0, 1.0)
 
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        return np.abs(f - y)
-
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        return np.sign(f - y)
-
-    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
-        """z moved towards y by `step`, to y itself where that is less far; its derivative is 0 there."""
-        return linear_residual_points(z, step, y, 0.0, 1.0, 1.0)
+    @row
+    def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
+        return linear_residual_prox(z, step, y, 0.0, 1.0, 1.0)

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from bmrm.losses import register
 from bmrm.losses._core import domain
-from bmrm.losses._core.families import LinearMargin
+from bmrm.losses._core.pieces import linear_margin_prox
 from bmrm.losses._core.prepared import Array, PreparedRows
-from bmrm.losses.base import Labels
+from bmrm.losses.base import Labels, OneScoreLoss, Pair, Scalar, row
 from bmrm.problem import Summary, Targets, Vector
 from bmrm.registry import parameter
 
 
 @register("novelty", task="novelty")
 @dataclass(frozen=True)
-class Novelty(LinearMargin):
+class Novelty(OneScoreLoss):
     """max(0, rho - f): scores of normal rows should reach rho; those that do not are novel.
 
     Domain: any rows; their targets are not looked at. Kink at f = rho, where the slope is 0. `rho` only sets the scale:
@@ -38,6 +38,15 @@ class Novelty(LinearMargin):
     needs_targets = False
     no_free_intercept = "an intercept of rho alone brings it to 0, whatever the rows"
 
+    @row
+    def value_slope(f: Scalar, y: Scalar, rho: Scalar) -> Pair:
+        short = rho - f
+        return (0.0, 0.0) if short <= 0.0 else (short, -1.0)
+
+    @row
+    def prox(z: Scalar, step: Scalar, y: Scalar, rho: Scalar) -> Pair:
+        return linear_margin_prox(z, step, 1.0, rho, 1.0)
+
     def summarise(self, targets: Targets) -> Summary:
         """Number of rows and their weight."""
         return domain.summary_of_rows(targets, self.title)
@@ -45,19 +54,6 @@ class Novelty(LinearMargin):
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
         """Bind to some rows."""
         return self._prepared(targets, np.ones(targets.rows), 1, summary)
-
-    @property
-    def pieces(self) -> tuple[float, float, float]:
-        """Reach and costs."""
-        return float(self.rho), 1.0, 1.0
-
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        return np.maximum(0.0, self.rho - f)
-
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        return np.where(f < self.rho, -1.0, 0.0)
 
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
         """-1.0 for novel rows, f < rho, else 1.0; (rows,)."""

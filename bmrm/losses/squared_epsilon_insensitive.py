@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses._core.families import QuadraticResidual
-from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.pieces import quadratic_residual, quadratic_residual_prox
+from bmrm.losses.base import Pair, RegressionLoss, Scalar, row
 from bmrm.registry import parameter
 
 
 @register("squared_epsilon_insensitive", task="regression")
 @dataclass(frozen=True)
-class SquaredEpsilonInsensitive(QuadraticResidual):
+class SquaredEpsilonInsensitive(RegressionLoss):
     """1/2 max(0, |f - y| - epsilon)^2: least squares with a free tube.
 
     Scale: the factor 1/2 gives curvature 1 outside the tube, and `least_squares` for epsilon 0; LIBLINEAR (-s 11)
@@ -27,20 +26,16 @@ class SquaredEpsilonInsensitive(QuadraticResidual):
     formula = "1/2 max(0, |f - y| - epsilon)^2"
     source = "Vapnik 1995; Ho & Lin 2012"
     smooth = True
+    most_curvature = 1.0
 
-    @property
-    def pieces(self) -> tuple[float, float, float, float]:
-        """Tube, width of the parabola and a factor for each side."""
-        return float(self.epsilon), math.inf, 1.0, 1.0
+    @row
+    def value_slope(f: Scalar, y: Scalar, epsilon: Scalar) -> Pair:
+        return quadratic_residual(f, y, epsilon, np.inf, 1.0, 1.0)
 
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        return 0.5 * np.maximum(0.0, np.abs(f - y) - self.epsilon) ** 2
+    @row
+    def curvature(f: Scalar, y: Scalar, epsilon: Scalar) -> Scalar:
+        return 1.0 if abs(f - y) > epsilon else 0.0
 
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        return np.sign(f - y) * np.maximum(0.0, np.abs(f - y) - self.epsilon)
-
-    def curvature(self, f: Array, y: Array) -> Array:
-        """Its second derivative in f."""
-        return np.where(np.abs(f - y) > self.epsilon, 1.0, 0.0)
+    @row
+    def prox(z: Scalar, step: Scalar, y: Scalar, epsilon: Scalar) -> Pair:
+        return quadratic_residual_prox(z, step, y, epsilon, np.inf, 1.0, 1.0)

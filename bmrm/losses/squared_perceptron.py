@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from bmrm.losses import register
-from bmrm.losses._core.families import ZERO_IS_BEST, QuadraticMargin
-from bmrm.losses._core.prepared import Array
-from bmrm.losses.base import MarginLoss
+from bmrm.losses._core.pieces import ZERO_IS_BEST, quadratic_margin, quadratic_margin_prox
+from bmrm.losses.base import MarginLoss, Pair, Scalar, row
 
 
 @register("squared_perceptron", task="binary")
 @dataclass(frozen=True)
-class SquaredPerceptron(QuadraticMargin, MarginLoss):
+class SquaredPerceptron(MarginLoss):
     """1/2 max(0, -y f)^2: the perceptron's loss made smooth.
 
     Domain: two classes, y in {-1, 1}. Scale: the factor 1/2 gives curvature 1 on the wrong side. The second derivative
@@ -26,21 +24,17 @@ class SquaredPerceptron(QuadraticMargin, MarginLoss):
     formula = "1/2 max(0, -y f)^2"
     source = "Keerthi & DeCoste 2005, without the margin"
     smooth = True
+    most_curvature = 1.0
     no_free_intercept = ZERO_IS_BEST
 
-    @property
-    def pieces(self) -> tuple[float, float, float]:
-        """Reach, width and scale."""
-        return 0.0, math.inf, 1.0
+    @row
+    def value_slope(f: Scalar, y: Scalar) -> Pair:
+        return quadratic_margin(f, y, 0.0, np.inf, 1.0)
 
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        return 0.5 * np.maximum(0.0, -y * f) ** 2
+    @row
+    def curvature(f: Scalar, y: Scalar) -> Scalar:
+        return 1.0 if y * f < 0.0 else 0.0
 
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        return -y * np.maximum(0.0, -y * f)
-
-    def curvature(self, f: Array, y: Array) -> Array:
-        """Its second derivative in f."""
-        return np.where(y * f < 0.0, 1.0, 0.0)
+    @row
+    def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
+        return quadratic_margin_prox(z, step, y, 0.0, np.inf, 1.0)

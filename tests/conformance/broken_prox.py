@@ -3,36 +3,28 @@
 import numpy as np
 
 from bmrm.kernels.jit import jit
-from bmrm.losses.hinge import Hinge, hinge_value
+from bmrm.losses.hinge import Hinge
 from bmrm.losses.squared_hinge import SquaredHinge
 
 
 class TooFar(Hinge):
-    prox_row = value_row = None
-
     def prox(self, z, step, y):
         return super().prox(z, 1.001 * step, y)
 
 
 class SquareTooFar(SquaredHinge):
-    prox_row = value_row = None
-
     def prox(self, z, step, y):
         f, at = super().prox(z, step, y)
         return f + 1e-9 * (z - f), at
 
 
 class DerivativeOff(Hinge):
-    prox_row = value_row = None
-
     def prox(self, z, step, y):
         f, at = super().prox(z, step, y)
         return f, 0.999 * at
 
 
 class OneAtKinks(Hinge):
-    prox_row = value_row = None
-
     def prox(self, z, step, y):
         f, at = super().prox(z, step, y)
         return f, np.ones_like(at)
@@ -44,20 +36,15 @@ def _row_off(z, step, y):
 
 
 class RowOff(Hinge):
-    value_row = staticmethod(hinge_value)
     prox_row = staticmethod(_row_off)
 
 
 class NeverStill(Hinge):
-    prox_row = value_row = None
-
     def prox(self, z, step, y):
         return super().prox(z, step + 1e-3, y)
 
 
 class Expanding(Hinge):
-    prox_row = value_row = None
-
     def prox(self, z, step, y):
         f, at = super().prox(z, step, y)
         return 1.001 * f, at
@@ -85,6 +72,7 @@ LAWLESS = [
 
 BROKEN = {
     "slope_is_met": SquareTooFar(),
+    "twin_is_the_same": TooFar(),
     "weights_stretch_the_step": RowOff(),
     "conjugate_bounds_the_loss": ValueOff(),
     "envelope_without_kernels_is_the_same": ValueOff(),

@@ -7,10 +7,12 @@ import dataclasses
 
 import numpy as np
 
+from bmrm.checks.functions import UNIT
 from bmrm.losses._core.prepared import ProximalRows, envelope_kernels
 from bmrm.problem import Targets
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from tests.conformance.loss_properties import near
+from tests.conformance.twins_prox import twin_points
 
 PROPERTIES = {}
 STEPS = (1e-12, 1e-3, 0.3, 1.0, 7.0, 1e3, 1e12)
@@ -45,6 +47,18 @@ def slope_is_met(case):
             moved = np.abs(ends[1] - ends[0]) / 1e-8
             rounding = np.abs(z) + sizes + step * (np.abs(slope) + moved)
             assert np.all(np.abs(f - z + step * slope) <= 1e-14 * rounding)
+
+
+@law
+def twin_is_the_same(case):
+    """Formulas for arrays, or bracketing: two that are right up to rounding differ by what rounding moves."""
+    for step in (0.0, *STEPS):
+        for z in scores(case):
+            f, at, y = points(case, step, z)
+            found, change = twin_points(case.loss, z, step, y)
+            slack = np.abs(z) + np.abs(f) + np.abs(y) + step * np.abs(case.loss.slope(f, y)) * at
+            assert np.all(np.abs(found - f) <= 100.0 * UNIT * slack)
+            assert np.all(np.abs(change - at) <= 1e-9 * np.abs(at) + 1e-12)
 
 
 @law

@@ -9,7 +9,7 @@ from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sweep as dual_sweep
 from bmrm.kernels.dual.sweep import CURVE, SCORE, SHIFT, SLOPE, TARGET, WEIGHT, WIDTH
 from bmrm.kernels.jit import specialised
-from bmrm.losses.hinge import Hinge, hinge_prox, hinge_value
+from bmrm.losses.hinge import Hinge
 from bmrm.losses.squared_hinge import SquaredHinge
 
 WAYS = {
@@ -107,7 +107,7 @@ def test_only_rows_far_from_their_kink_are_set_aside():
     """Scores are 0 and slopes -1: the margin at which a row at distance 1 from its kink stays is 1."""
     rows = {"spread": dual_rows.spread_dense, "fetch": dual_rows.fetch_dense, "weigh": dual_rows.itself}
     gather = specialised(dual_rows.gather_dense, weigh=dual_rows.itself)
-    sweep = specialised(dual_sweep.sweep, gather=gather, prox_row=hinge_prox, value_row=hinge_value, **rows)
+    sweep = specialised(dual_sweep.sweep, gather=gather, prox_row=Hinge.prox_row, value_row=Hinge.value_row, **rows)
     X = np.zeros((ROWS, 2))
     state = hinge_state(np.random.default_rng(1))
     state[:, WEIGHT], state[:, CURVE] = 1.0, 0.25
@@ -127,8 +127,8 @@ def test_offsets_are_minus_the_conjugates():
     share = random.uniform(size=ROWS)
     state[:, SLOPE] = -state[:, TARGET] * state[:, WEIGHT] * share
     state[:, SCORE] = state[:, TARGET]
-    score_of = specialised(dual_sweep.score_of, prox_row=hinge_prox)
-    offsets = specialised(dual_sweep.offsets, value_row=hinge_value, prox_row=hinge_prox, score_of=score_of)
+    score_of = specialised(dual_sweep.score_of, prox_row=Hinge.prox_row)
+    offsets = specialised(dual_sweep.offsets, value_row=Hinge.value_row, prox_row=Hinge.prox_row, score_of=score_of)
     # the conjugate of the hinge at -y a is -a
     assert offsets(state.reshape(-1), ()) == pytest.approx((state[:, WEIGHT] * share).sum())
 

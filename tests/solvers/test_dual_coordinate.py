@@ -7,13 +7,9 @@ from sklearn.linear_model import ElasticNet as SklearnElasticNet
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.losses._core.piecewise_rows import (
-    linear_margin_points,
-    linear_margin_prox,
-    linear_residual_points,
-    linear_residual_prox,
-)
-from bmrm.losses.hinge import hinge_prox
+from bmrm.losses._core.pieces import linear_residual_prox
+from bmrm.losses.hinge import Hinge
+from bmrm.losses.quantile import Quantile
 from bmrm.problem import DualSteps, IncompatibleError, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
@@ -107,11 +103,10 @@ def test_bounds_never_pass_the_optimum_on_the_way():
 def test_long_steps_end_on_the_piece_that_moved_them(side):
     """From 2^53 + 2 beyond the target a step of 2^53 + 4 is one of 1 past the kink, but equals the rounded distance."""
     far, step = side * (2.0**53 + 2.0), 2.0**53 + 4.0
-    assert hinge_prox(-far, step, side)[0] == side
-    assert linear_margin_prox(-far, step, side, 1.0, 1.0, 1.0)[0] == side
-    assert linear_margin_points(np.array([-far]), step, np.array([side]), 1.0, 1.0, 1.0)[0] == side
+    assert Hinge.prox_row(-far, step, side)[0] == side
+    assert Hinge().prox(np.array([-far]), step, np.array([side]))[0] == side
     assert linear_residual_prox(far, step, -side, 0.0, 1.0, 1.0)[0] == -side
-    assert linear_residual_points(np.array([far]), step, np.array([-side]), 0.0, 1.0, 1.0)[0] == -side
+    assert Quantile(tau=0.5).prox(np.array([far]), 2.0 * step, np.array([-side]))[0] == -side
 
 
 @pytest.mark.slow

@@ -1,0 +1,103 @@
+"""The formula of a loss as compiled functions of one row; whole arrays and sums over rows are generated from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from bmrm.kernels.jit import fast_jit, jit, specialised
+from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.rows import sweeps
+
+Scalar = Any
+"""A float64, in functions of one row: mypy would take the first argument for `self`."""
+Pair = Any
+"""Two of them."""
+Function = Callable[..., Any]
+ARRAYS: dict[str, tuple[Function, int]] = {
+    "value_slope": (sweeps.values_and_slopes, 2),
+    "curvature": (sweeps.curvatures, 1),
+    "prox": (sweeps.proximal_points, 2),
+}
+"""For each function of one row the template for arrays, and how many numbers it returns."""
+SUMS: dict[str, Function] = {"kernel": sweeps.sweep, "along_kernel": sweeps.sweep_along, "value_row": sweeps.value_of}
+"""What `value_slope` generates, by the attribute of the loss."""
+
+
+class Row:
+    """A function of one row, compiled when it is first needed; as a method of a loss it takes arrays.
+
+    The function takes no `self`: what it needs of the parameters comes last, in the order of the fields.
+    """
+
+    def __init__(self, function: Function, compiler: Callable[[Function], Function]) -> None:
+        self._function = function
+        self._compiler = compiler
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, loss: Any, owner: type) -> Any:
+        return self if loss is None else partial(self._of_arrays, loss)
+
+    @cached_property
+    def compiled(self) -> Function:
+        """For one row."""
+        return self._compiler(self._function)
+
+    @cached_property
+    def _filling(self) -> Function:
+        return specialised(ARRAYS[self._name][0], self._compiler, **{self._name: self.compiled})
+
+    def _of_arrays(self, loss: Any, *arrays: Any) -> Any:
+        shape = np.broadcast_shapes(*(np.shape(array) for array in arrays))
+        flat = [plain(a if np.shape(a) == shape else np.broadcast_to(a, shape)).reshape(-1) for a in arrays]
+        filled = [np.empty(flat[0].size) for _ in range(ARRAYS[self._name][1])]
+        self._filling(*flat, *filled, *loss.scalars)
+        shaped = tuple(each.reshape(shape) for each in filled)
+        return shaped if len(shaped) > 1 else shaped[0]
+
+
+class _Generated:
+    """A class attribute that is compiled from a function of one row when it is first asked for."""
+
+    def __init__(self, row: Row, template: Function | None) -> None:
+        self._row = row
+        self._template = template
+
+    def __get__(self, loss: Any, owner: type) -> Function:
+        return self._function
+
+    @cached_property
+    def _function(self) -> Function:
+        if self._template is None:
+            return self._row.compiled
+        return specialised(self._template, self._row._compiler, value_slope=self._row.compiled)
+
+
+def row(function: Function) -> Any:
+    """A function of one row of a loss, in the class of the loss; sums over it may be reassociated (`fast_jit`)."""
+    return Row(function, fast_jit)
+
+
+def strict_row(function: Function) -> Any:
+    """As `row`, rounded as it stands (`jit`)."""
+    return Row(function, jit)
+
+
+def generate(loss: type) -> None:
+    """Give a class of losses what follows from its functions of one row, and is not written in the class itself.
+
+    Where the class has formulas for arrays instead, nothing is left of what its base generated from others.
+    """
+    own = vars(loss)
+    formula, prox = own.get("value_slope"), own.get("prox")
+    for name, template in SUMS.items():
+        if name not in own and (formula is not None or {"value", "slope"} & own.keys()):
+            setattr(loss, name, None if formula is None else _Generated(formula, template))
+    if "prox_row" not in own and prox is not None:
+        loss.prox_row = _Generated(prox, None) if isinstance(prox, Row) else None  # type: ignore[attr-defined]
