@@ -19,8 +19,10 @@ or two lines of NumPy on arrays, `value(f, y)` and `slope(f, y)`:
             return np.where(y * f < 1.0, -y, 0.0)
 
 `register` is needed only for a name in configs. Functions of one row take the parameters of the loss last, as numbers
-in the order of the fields; sums over rows, along lines, envelopes and the same for arrays are generated from them. What
-a loss may add, as `row` functions or on arrays:
+in the order of the fields; sums over rows, along lines, envelopes and the same for arrays are generated from them. A
+loss of one exponential gives its `exponent(f, y)` as a `row` function, too: then `value_slope` and `curvature` take
+e = exp(exponent) after f and y, and exponentials of many rows are vectorised. What a loss may add, as `row` functions
+or on arrays:
 
 `curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers. With several scores per row they need
     `curvature_product`; a `curvature`, then the diagonal, (rows, K), is a preconditioner for it.
@@ -157,6 +159,8 @@ class OneScoreLoss(RowLoss):
     """One score per row; a `curvature(f, y)` gives the second derivative of each row's loss."""
 
     value_slope: ClassVar[Row | None] = None
+    generated_kernel: ClassVar[Callable[..., float] | None] = None
+    """The `kernel` that follows from `value_slope`, for a `kernel` by hand that leaves some cases to it."""
     shown_target: ClassVar[float] = 0.0
     """The target for which figures show the loss."""
 

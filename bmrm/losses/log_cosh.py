@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit, jit
+from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
 from bmrm.losses._core.blocks import along_by_blocks
 from bmrm.losses._core.prepared import Array
-from bmrm.losses._core.smooth_rows import CLOSE, householder, smooth_points
-from bmrm.losses.base import RegressionLoss
+from bmrm.losses._core.smooth_rows import CLOSE, householder
+from bmrm.losses.base import Pair, RegressionLoss, Scalar, strict_row
 from bmrm.problem import Vector
 
 ROUNDING = 1e-15
@@ -61,42 +61,6 @@ def log_cosh_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
     return _finish(f, y, weights, slope)  # type: ignore[no-any-return]
 
 
-@jit
-def log_cosh_value(f, y):  # type: ignore[no-untyped-def]
-    """The loss of a row."""
-    size = abs(f - y)
-    return _loss(size, math.tanh(size))
-
-
-@jit
-def log_cosh_prox(z, step, y):  # type: ignore[no-untyped-def]
-    """The proximal point of a row, and its derivative in z.
-
-    The residual's size r is the root of r + step tanh r - |z - y|, which is concave: from below, as from the bounds
-    tanh r <= 1 and tanh r <= r, Newton's steps never lead beyond it.
-    """
-    miss = abs(z - y)
-    lower, upper = max(miss - step, miss / (1.0 + step)), miss
-    r = lower
-    while True:
-        e = -math.expm1(-2.0 * r)
-        t, s = e / (2.0 - e), 4.0 * (1.0 - e) / ((2.0 - e) * (2.0 - e))
-        bend, twist = -2.0 * t * s, -2.0 * s * (1.0 - 3.0 * t * t)
-        at = r - miss + step * t
-        if at > 0.0:
-            upper = r
-        else:
-            lower = r
-        back = householder(at, 1.0 + step * s, step * bend, step * twist)
-        if not lower <= r - back <= upper:
-            back = r - 0.5 * (lower + upper)
-        r -= back
-        if abs(back) <= max(CLOSE, ROUNDING * miss) or lower == upper:
-            rate = 1.0 / (1.0 + step * (s - back * (bend - 0.5 * back * twist)))
-            towards = step * (t - back * (s - 0.5 * back * (bend - back * twist / 3.0))) if step <= 1.0 else -r
-            return (z if step <= 1.0 else y) - (towards if z > y else -towards), rate
-
-
 @register("log_cosh", task="regression")
 @dataclass(frozen=True)
 class LogCosh(RegressionLoss):
@@ -114,19 +78,11 @@ class LogCosh(RegressionLoss):
     metrics = ("mae", "r2")
     kernel = staticmethod(log_cosh_kernel)
     along_kernel = staticmethod(along_by_blocks(log_cosh_kernel))
-    value_row = staticmethod(log_cosh_value)
-    prox_row = staticmethod(log_cosh_prox)
 
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        size = np.abs(f - y)
-        t = np.tanh(size)
-        loss: Array = np.where(t <= NEAR, -0.5 * np.log1p(-(np.minimum(t, NEAR) ** 2)), size - np.log1p(t))
-        return loss
-
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        return np.tanh(f - y)
+    @strict_row
+    def value_slope(f: Scalar, y: Scalar) -> Pair:
+        t = math.tanh(f - y)
+        return _loss(abs(f - y), abs(t)), t
 
     def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f, 1 / cosh^2."""
@@ -134,6 +90,29 @@ class LogCosh(RegressionLoss):
         curvature: Array = 4.0 * e / (1.0 + e) ** 2
         return curvature
 
-    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
-        """The proximal point of each row, and its derivative in z."""
-        return smooth_points(self, z, step, y)
+    @strict_row
+    def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
+        """The residual's size r is the root of r + step tanh r - |z - y|, which is concave.
+
+        From below, as from the bounds tanh r <= 1 and tanh r <= r, Newton's steps never lead beyond it.
+        """
+        miss = abs(z - y)
+        lower, upper = max(miss - step, miss / (1.0 + step)), miss
+        r = lower
+        while True:
+            e = -math.expm1(-2.0 * r)
+            t, s = e / (2.0 - e), 4.0 * (1.0 - e) / ((2.0 - e) * (2.0 - e))
+            bend, twist = -2.0 * t * s, -2.0 * s * (1.0 - 3.0 * t * t)
+            at = r - miss + step * t
+            if at > 0.0:
+                upper = r
+            else:
+                lower = r
+            back = householder(at, 1.0 + step * s, step * bend, step * twist)
+            if not lower <= r - back <= upper:
+                back = r - 0.5 * (lower + upper)
+            r -= back
+            if abs(back) <= max(CLOSE, ROUNDING * miss) or lower == upper:
+                rate = 1.0 / (1.0 + step * (s - back * (bend - 0.5 * back * twist)))
+                towards = step * (t - back * (s - 0.5 * back * (bend - back * twist / 3.0))) if step <= 1.0 else -r
+                return (z if step <= 1.0 else y) - (towards if z > y else -towards), rate

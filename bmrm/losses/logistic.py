@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.kernels.jit import fast_jit, jit
-from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.rows.exponential import exponentials
 from bmrm.losses import register
 from bmrm.losses._core.blocks import along_by_blocks
 from bmrm.losses._core.limited_logistic import LimitedLogistic
 from bmrm.losses._core.prepared import Array
-from bmrm.losses._core.smooth_rows import CLOSE, STEPS, smooth_points
-from bmrm.losses.base import MarginLoss
+from bmrm.losses._core.smooth_rows import CLOSE, STEPS
+from bmrm.losses.base import MarginLoss, Pair, Scalar, row, strict_row
 from bmrm.problem import Vector
 
 RUN = 512
@@ -34,7 +33,7 @@ def _fill(f, e, spare):  # type: ignore[no-untyped-def]
 
 @fast_jit
 def _sweep(f, y, slope):  # type: ignore[no-untyped-def]
-    """Fill the slopes, return the sum."""
+    """Fill the slopes, return the sum: for rows of weight 1, one logarithm serves many."""
     total, spare = 0.0, np.empty(RUN)
     for start in range(0, f.size, RUN):
         run = slope[start : start + RUN]
@@ -56,73 +55,16 @@ def _sweep(f, y, slope):  # type: ignore[no-untyped-def]
     return total
 
 
-@fast_jit
-def _sweep_weighted(f, y, weights, slope):  # type: ignore[no-untyped-def]
-    """As `_sweep`, with weights."""
-    total, spare = 0.0, np.empty(RUN)
-    for start in range(0, f.size, RUN):
-        _fill(f[start : start + RUN], slope[start : start + RUN], spare)
-    for i in range(f.size):
-        e, margin = slope[i], y[i] * f[i]
-        wrong = 0.0 if margin >= 0.0 else 1.0
-        total += weights[i] * (np.log1p(e) - wrong * margin)
-        slope[i] = -y[i] * weights[i] * (wrong + (1.0 - wrong) * e) / (1.0 + e)
-    return total
-
-
-@fast_jit
-def _curvatures(f, out):  # type: ignore[no-untyped-def]
-    spare = np.empty(RUN)
-    for start in range(0, f.size, RUN):
-        run = out[start : start + RUN]
-        _fill(f[start : start + RUN], run, spare)
-        for i in range(run.size):
-            run[i] = run[i] / ((1.0 + run[i]) * (1.0 + run[i]))
-
-
 def logistic_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
     """Fill `slope`, return the sum."""
     if weights.size:
-        return _sweep_weighted(f, y, weights, slope)  # type: ignore[no-any-return]
+        return Logistic.generated_kernel(f, y, weights, slope)  # type: ignore[misc]
     return _sweep(f, y, slope)  # type: ignore[no-any-return]
 
 
 @jit
-def logistic_value(f, y):  # type: ignore[no-untyped-def]
-    """The loss of a row."""
-    return max(0.0, -y * f) + math.log1p(math.exp(-abs(f)))
-
-
-@jit
-def logistic_prox(z, step, y):  # type: ignore[no-untyped-def]
-    """The proximal point of a row, and its derivative in z; mostly two exponentials.
-
-    In margins g = y f it is the root of g - near - step p(g), near = y z, p = 1 / (1 + exp(g)), which is convex below 0
-    and concave above: the tangent at 0 does not lead beyond it. Steps are as `smooth_rows.householder`, with the
-    denominators of p taken out.
-    """
-    near, far = y * z, y * z + step
-    g = (near + 0.5 * step) / (1.0 + 0.25 * step)
-    for _ in range(STEPS):
-        g = near if g < near else (far if g > far else g)
-        e = math.exp(-abs(g))
-        whole, part, bent = 1.0 + e, e if g >= 0.0 else 1.0, step * e
-        square = whole * whole
-        at, first = (g - near) * whole - step * part, square + bent
-        second, third = bent * (2.0 * part - whole), bent * (square - 6.0 * e)
-        over = at * (6.0 * first * first - 3.0 * at * second)
-        back = whole * over / (6.0 * first * (first * first - at * second) + at * at * third)
-        if abs(back) <= CLOSE:
-            # The derivative at the new g, by Taylor's series.
-            bent += back * (-second / whole + 0.5 * back * third / square)
-            return (y * (g - back) if step > 0.0 else z), square / (square + bent)
-        g -= back
-    return _halved(z, step, y)
-
-
-@jit
 def _halved(z, step, y):  # type: ignore[no-untyped-def]
-    """As `logistic_prox` by bisection, for steps so long that powers of them overflow."""
+    """As `prox` by bisection, for steps so long that powers of them overflow."""
     near, far = y * z, y * z + step
     lower, upper, g = near, far, 0.5 * (near + far)
     while lower < g < upper:
@@ -152,27 +94,46 @@ class Logistic(MarginLoss):
     metrics = ("accuracy", "auc", "log_loss")
     kernel = staticmethod(logistic_kernel)
     along_kernel = staticmethod(along_by_blocks(logistic_kernel))
-    value_row = staticmethod(logistic_value)
-    prox_row = staticmethod(logistic_prox)
 
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        return np.logaddexp(0.0, -y * f)
+    @row
+    def exponent(f: Scalar, y: Scalar) -> Scalar:
+        return -abs(f)
 
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        e = np.exp(-np.abs(f))
-        return -y * np.where(y * f >= 0.0, e, 1.0) / (1.0 + e)
+    @strict_row
+    def value_slope(f: Scalar, y: Scalar, e: Scalar) -> Pair:
+        margin = y * f
+        wrong = 0.0 if margin >= 0.0 else 1.0
+        return math.log1p(e) - wrong * margin, -y * (wrong + (1.0 - wrong) * e) / (1.0 + e)
 
-    def curvature(self, f: Array, y: Array) -> Array:
-        """Its second derivative in f."""
-        curvatures = np.empty(np.shape(f))
-        _curvatures(plain(f), curvatures)
-        return curvatures
+    @strict_row
+    def curvature(f: Scalar, y: Scalar, e: Scalar) -> Scalar:
+        return e / ((1.0 + e) * (1.0 + e))
 
-    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
-        """The proximal point of each row, and its derivative in z."""
-        return smooth_points(self, z, step, y)
+    @strict_row
+    def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
+        """Mostly two exponentials.
+
+        In margins g = y f it is the root of g - near - step p(g), near = y z, p = 1 / (1 + exp(g)), which is convex
+        below 0 and concave above: the tangent at 0 does not lead beyond it. Steps are as `smooth_rows.householder`,
+        with the denominators of p taken out.
+        """
+        near, far = y * z, y * z + step
+        g = (near + 0.5 * step) / (1.0 + 0.25 * step)
+        for _ in range(STEPS):
+            g = near if g < near else (far if g > far else g)
+            e = math.exp(-abs(g))
+            whole, part, bent = 1.0 + e, e if g >= 0.0 else 1.0, step * e
+            square = whole * whole
+            at, first = (g - near) * whole - step * part, square + bent
+            second, third = bent * (2.0 * part - whole), bent * (square - 6.0 * e)
+            over = at * (6.0 * first * first - 3.0 * at * second)
+            back = whole * over / (6.0 * first * (first * first - at * second) + at * at * third)
+            if abs(back) <= CLOSE:
+                # The derivative at the new g, by Taylor's series.
+                bent += back * (-second / whole + 0.5 * back * third / square)
+                return (y * (g - back) if step > 0.0 else z), square / (square + bent)
+            g -= back
+        return _halved(z, step, y)
 
     def variant(self, margin: float, modelmin: float, modelmax: float, wmargin: float) -> LimitedLogistic:
         """The same within limits."""

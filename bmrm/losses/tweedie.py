@@ -12,7 +12,8 @@ from bmrm.losses import register
 from bmrm.losses._core.blocks import along_by_blocks
 from bmrm.losses._core.exponentials import HUGE, LogLinkLoss, exponential_of, weighed
 from bmrm.losses._core.prepared import Array
-from bmrm.losses._core.smooth_rows import CLOSE, householder, smooth_points, wright
+from bmrm.losses._core.smooth_rows import CLOSE, householder, wright
+from bmrm.losses.base import Pair, Scalar, strict_row
 from bmrm.problem import Vector
 from bmrm.registry import parameter
 
@@ -43,56 +44,11 @@ def tweedie_kernel(f: Array, y: Array, weights: Vector, slope: Array, power: flo
 
 
 @jit
-def tweedie_value(f, y, power):  # type: ignore[no-untyped-def]
-    """The loss of a row."""
-    fall = 0.0 if y == 0.0 else y * math.exp((1.0 - power) * f)
-    return math.exp((2.0 - power) * f) / (2.0 - power) + fall / (power - 1.0)
-
-
-@jit
 def _falling(z, step, power):  # type: ignore[no-untyped-def]
     """The root f of f - z + step exp(power f)."""
     scale = math.log(power * step)
     v, u = wright(scale + power * z)
     return z - u / power if u <= 1.0 else (v - scale) / power
-
-
-@jit
-def tweedie_prox(z, step, y, power):  # type: ignore[no-untyped-def]
-    """The proximal point of a row, and its derivative in z.
-
-    It lies between z and log y, where the loss is least, and not beyond the point that the larger of the two
-    exponentials gives alone: there Newton's steps start.
-    """
-    if step <= 0.0:
-        return z, 1.0
-    a, b = 2.0 - power, power - 1.0
-    least = math.log(y)
-    if z > least:
-        upper = z
-        lower = f = max(least, _falling(z, step, a))
-    else:
-        lower = z
-        upper = f = min(least, -_falling(-z, step * y, b))
-    while True:
-        rise = step * math.exp(a * f)
-        fall = 0.0 if y == 0.0 else step * y * math.exp(-b * f)
-        at, first = f - z + (rise - fall), 1.0 + (a * rise + b * fall)
-        if at > 0.0:
-            upper = f
-        else:
-            lower = f
-        back = householder(at, first, a * a * rise - b * b * fall, a * a * a * rise + b * b * b * fall)
-        if not lower <= f - back <= upper:
-            back = f - 0.5 * (lower + upper)
-        f -= back
-        if abs(back) <= CLOSE or lower == upper:
-            # The curvature at the new f, by Taylor's series.
-            return f, 1.0 / (
-                1.0
-                + a * rise * (1.0 - a * back * (1.0 - 0.5 * a * back))
-                + b * fall * (1.0 + b * back * (1.0 + 0.5 * b * back))
-            )
 
 
 @register("tweedie", task="regression")
@@ -113,39 +69,57 @@ class Tweedie(LogLinkLoss):
     metrics = ("d2_tweedie", "tweedie_deviance", "mae", "rmse")
     kernel = staticmethod(tweedie_kernel)
     along_kernel = staticmethod(along_by_blocks(tweedie_kernel))
-    value_row = staticmethod(tweedie_value)
-    prox_row = staticmethod(tweedie_prox)
 
     def floor(self, y: Array) -> Array:
         """y^(2 - p) / ((2 - p) (p - 1))."""
         floor: Array = np.maximum(y, 0.0) ** (2.0 - self.power) / ((2.0 - self.power) * (self.power - 1.0))
         return floor
 
-    def value(self, f: Array, y: Array) -> Array:
-        """The loss of each row."""
-        rise, fall = self._parts(f, y)
-        with np.errstate(over="ignore"):
-            return rise / (2.0 - self.power) + fall / (self.power - 1.0)
-
-    def slope(self, f: Array, y: Array) -> Array:
-        """Its slope in f."""
-        rise, fall = self._parts(f, y)
-        finite = np.where(np.isfinite(rise), rise, HUGE) - np.where(np.isfinite(fall), fall, 0.0)
-        return np.where(np.isfinite(fall), np.where(np.isfinite(rise), finite, HUGE), -HUGE)
+    @strict_row
+    def value_slope(f: Scalar, y: Scalar, power: Scalar) -> Pair:
+        rise, fall = math.exp((2.0 - power) * f), 0.0 if y == 0.0 else y * math.exp((1.0 - power) * f)
+        rate = -HUGE if fall == np.inf else (HUGE if rise == np.inf else rise - fall)
+        return rise / (2.0 - power) + fall / (power - 1.0), rate
 
     def curvature(self, f: Array, y: Array) -> Array:
         """Its second derivative in f."""
-        rise, fall = self._parts(f, y)
+        rise, fall = exponential_of((2.0 - self.power) * f), exponential_of((1.0 - self.power) * f)
         with np.errstate(over="ignore"):
+            fall = np.multiply(y, fall, where=y != 0.0, out=np.zeros_like(fall))
             return np.minimum((2.0 - self.power) * rise + (self.power - 1.0) * fall, HUGE)
 
-    def prox(self, z: Array, step: Array | float, y: Array) -> tuple[Array, Array]:
-        """The proximal point of each row, and its derivative in z."""
-        return smooth_points(self, z, step, y)
+    @strict_row
+    def prox(z: Scalar, step: Scalar, y: Scalar, power: Scalar) -> Pair:
+        """It lies between z and log y, where the loss is least, and where the larger exponential alone would move it.
 
-    def _parts(self, f: Array, y: Array) -> tuple[Array, Array]:
-        """exp((2 - p) f), and y exp((1 - p) f) with 0 where y is 0."""
-        p = self.power
-        fall = exponential_of((1.0 - p) * f)
-        with np.errstate(over="ignore"):
-            return exponential_of((2.0 - p) * f), np.multiply(y, fall, where=y != 0.0, out=np.zeros_like(fall))
+        There Newton's steps start.
+        """
+        if step <= 0.0:
+            return z, 1.0
+        a, b = 2.0 - power, power - 1.0
+        least = math.log(y)
+        if z > least:
+            upper = z
+            lower = f = max(least, _falling(z, step, a))
+        else:
+            lower = z
+            upper = f = min(least, -_falling(-z, step * y, b))
+        while True:
+            rise = step * math.exp(a * f)
+            fall = 0.0 if y == 0.0 else step * y * math.exp(-b * f)
+            at, first = f - z + (rise - fall), 1.0 + (a * rise + b * fall)
+            if at > 0.0:
+                upper = f
+            else:
+                lower = f
+            back = householder(at, first, a * a * rise - b * b * fall, a * a * a * rise + b * b * b * fall)
+            if not lower <= f - back <= upper:
+                back = f - 0.5 * (lower + upper)
+            f -= back
+            if abs(back) <= CLOSE or lower == upper:
+                # The curvature at the new f, by Taylor's series.
+                return f, 1.0 / (
+                    1.0
+                    + a * rise * (1.0 - a * back * (1.0 - 0.5 * a * back))
+                    + b * fall * (1.0 + b * back * (1.0 + 0.5 * b * back))
+                )

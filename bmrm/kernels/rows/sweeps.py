@@ -2,10 +2,15 @@
 
 They call `value_slope(f, y, *arguments)`, `curvature(f, y, *arguments)` or `prox(z, step, y, *arguments)`, see
 `bmrm.losses.base`, and are vectorised where these have no branches. `weights` is empty where all are 1; weight 0 hides
-even an infinite loss.
+even an infinite loss. Those named `exponential_...` are for functions that take e = exp(exponent(f, y, *arguments))
+after f and y.
 """
 
 from __future__ import annotations
+
+import math
+
+from bmrm.kernels.rows.exponential import exponentiate
 
 
 def sweep(f, y, weights, slope, *arguments):  # type: ignore[no-untyped-def]
@@ -64,3 +69,41 @@ def proximal_points(z, step, y, points, changes, *arguments):  # type: ignore[no
     """Fill the proximal point of each row, and its derivative in z."""
     for i in range(z.size):
         points[i], changes[i] = prox(z[i], step[i], y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+
+
+def exponential_sweep(f, y, weights, slope, *arguments):  # type: ignore[no-untyped-def]
+    """As `sweep`."""
+    total = 0.0
+    weighted = weights.size > 0
+    for i in range(f.size):
+        slope[i] = exponent(f[i], y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+    exponentiate(slope)
+    for i in range(f.size):
+        value, rate = value_slope(f[i], y[i], slope[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+        if weighted:
+            weight = weights[i]
+            value, rate = (0.0 if weight == 0.0 else weight * value), weight * rate
+        total += value
+        slope[i] = rate
+    return total
+
+
+def exponential_value_slope(f, y, *arguments):  # type: ignore[no-untyped-def]
+    """The loss of one row and its slope, from one exponential."""
+    e = math.exp(exponent(f, y, *arguments))  # type: ignore[name-defined]  # noqa: F821
+    return value_slope(f, y, e, *arguments)  # type: ignore[name-defined]  # noqa: F821
+
+
+def exponential_curvature(f, y, *arguments):  # type: ignore[no-untyped-def]
+    """The second derivative of one row, from one exponential."""
+    e = math.exp(exponent(f, y, *arguments))  # type: ignore[name-defined]  # noqa: F821
+    return curvature(f, y, e, *arguments)  # type: ignore[name-defined]  # noqa: F821
+
+
+def exponential_curvatures(f, y, filled, *arguments):  # type: ignore[no-untyped-def]
+    """As `curvatures`."""
+    for i in range(f.size):
+        filled[i] = exponent(f[i], y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+    exponentiate(filled)
+    for i in range(f.size):
+        filled[i] = curvature(f[i], y[i], filled[i], *arguments)  # type: ignore[name-defined]  # noqa: F821

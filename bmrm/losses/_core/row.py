@@ -11,6 +11,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit, jit, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.rows import sweeps
+from bmrm.losses._core.blocks import along_by_blocks
 
 Scalar = Any
 """A float64, in functions of one row: mypy would take the first argument for `self`."""
@@ -23,8 +24,11 @@ ARRAYS: dict[str, tuple[Function, int]] = {
     "prox": (sweeps.proximal_points, 2),
 }
 """For each function of one row the template for arrays, and how many numbers it returns."""
-SUMS: dict[str, Function] = {"kernel": sweeps.sweep, "along_kernel": sweeps.sweep_along, "value_row": sweeps.value_of}
-"""What `value_slope` generates, by the attribute of the loss."""
+OF_EXPONENTIAL: dict[str, Function] = {
+    "value_slope": sweeps.exponential_value_slope,
+    "curvature": sweeps.exponential_curvature,
+}
+"""The function of f and y alone, where it is written with an exponential of these."""
 
 
 class Row:
@@ -33,10 +37,12 @@ class Row:
     The function takes no `self`: what it needs of the parameters comes last, in the order of the fields.
     """
 
+    exponent: Row | None = None
+    """Of the exponential that the function takes after f and y; None where it takes none."""
+
     def __init__(self, function: Function, compiler: Callable[[Function], Function]) -> None:
         self._function = function
         self._compiler = compiler
-        self.__doc__ = function.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -45,12 +51,24 @@ class Row:
         return self if loss is None else partial(self._of_arrays, loss)
 
     @cached_property
-    def compiled(self) -> Function:
-        """For one row."""
+    def written(self) -> Function:
+        """The function, compiled as it is written."""
         return self._compiler(self._function)
 
     @cached_property
+    def compiled(self) -> Function:
+        """For one row, without the exponential."""
+        return self.written if self.exponent is None else self.within(OF_EXPONENTIAL[self._name])
+
+    def within(self, template: Function, compiler: Callable[[Function], Function] | None = None) -> Function:
+        """The template with the function as it is written, and the exponent if there is one."""
+        functions = {} if self.exponent is None else {"exponent": self.exponent.compiled}
+        return specialised(template, compiler or self._compiler, **{self._name: self.written}, **functions)
+
+    @cached_property
     def _filling(self) -> Function:
+        if self.exponent is not None and self._name == "curvature":
+            return self.within(sweeps.exponential_curvatures)
         return specialised(ARRAYS[self._name][0], self._compiler, **{self._name: self.compiled})
 
     def _of_arrays(self, loss: Any, *arrays: Any) -> Any:
@@ -63,20 +81,34 @@ class Row:
 
 
 class _Generated:
-    """A class attribute that is compiled from a function of one row when it is first asked for."""
+    """A class attribute that is made from a function of one row when it is first asked for."""
 
-    def __init__(self, row: Row, template: Function | None) -> None:
+    def __init__(self, make: Callable[[Row], Function], row: Row) -> None:
+        self._make = make
         self._row = row
-        self._template = template
 
     def __get__(self, loss: Any, owner: type) -> Function:
         return self._function
 
     @cached_property
     def _function(self) -> Function:
-        if self._template is None:
-            return self._row.compiled
-        return specialised(self._template, self._row._compiler, value_slope=self._row.compiled)
+        return self._make(self._row)
+
+
+def _sweep(row: Row) -> Function:
+    return row.within(sweeps.sweep if row.exponent is None else sweeps.exponential_sweep, fast_jit)
+
+
+def _sweep_along(row: Row) -> Function:
+    return along_by_blocks(_sweep(row)) if row.exponent is not None else row.within(sweeps.sweep_along, fast_jit)
+
+
+def _value(row: Row) -> Function:
+    return specialised(sweeps.value_of, row._compiler, value_slope=row.compiled)
+
+
+SUMS = {"kernel": _sweep, "generated_kernel": _sweep, "along_kernel": _sweep_along, "value_row": _value}
+"""What `value_slope` generates, by the attribute of the loss."""
 
 
 def row(function: Function) -> Any:
@@ -96,8 +128,12 @@ def generate(loss: type) -> None:
     """
     own = vars(loss)
     formula, prox = own.get("value_slope"), own.get("prox")
-    for name, template in SUMS.items():
+    for name in OF_EXPONENTIAL.keys() & own.keys():
+        if isinstance(own[name], Row):
+            own[name].exponent = own.get("exponent")
+    for name, make in SUMS.items():
         if name not in own and (formula is not None or {"value", "slope"} & own.keys()):
-            setattr(loss, name, None if formula is None else _Generated(formula, template))
+            setattr(loss, name, None if formula is None else _Generated(make, formula))
     if "prox_row" not in own and prox is not None:
-        loss.prox_row = _Generated(prox, None) if isinstance(prox, Row) else None  # type: ignore[attr-defined]
+        made = _Generated(lambda row: row.compiled, prox) if isinstance(prox, Row) else None
+        loss.prox_row = made  # type: ignore[attr-defined]
