@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmrm.losses import register
-from bmrm.losses._core.chain import ChainLoss
-from bmrm.losses._core.sentences import LikelihoodChains
+from bmrm.losses._core.chain import ChainLoss, LikelihoodChains
 
 
 @register("chain_crf", task="sequence")

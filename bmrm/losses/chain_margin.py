@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from bmrm.kernels.sequences.margins import worst_labelling
 from bmrm.losses import register
-from bmrm.losses._core.chain import ChainLoss
-from bmrm.losses._core.sentences import MarginChains
+from bmrm.losses._core.chain import ChainLoss, MarginChains
 
 
 @register("chain_margin", task="sequence")

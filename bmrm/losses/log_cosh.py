@@ -9,8 +9,7 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
-from bmrm.losses._core.blocks import along_by_blocks
-from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.prepared import Array, along_by_blocks
 from bmrm.losses._core.smooth_rows import CLOSE, householder
 from bmrm.losses.base import Pair, RegressionLoss, Scalar, strict_row
 from bmrm.problem import Vector

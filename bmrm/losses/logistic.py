@@ -10,9 +10,8 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.rows.exponential import exponentials
 from bmrm.losses import register
-from bmrm.losses._core.blocks import along_by_blocks
 from bmrm.losses._core.limited_logistic import LimitedLogistic
-from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.prepared import Array, along_by_blocks
 from bmrm.losses._core.smooth_rows import CLOSE, STEPS
 from bmrm.losses.base import MarginLoss, Pair, Scalar, row, strict_row
 from bmrm.problem import Vector

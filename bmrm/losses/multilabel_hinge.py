@@ -12,8 +12,7 @@ from bmrm.data.label_types import is_whole
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
 from bmrm.losses._core import domain
-from bmrm.losses._core.blocks import along_by_blocks
-from bmrm.losses._core.prepared import Array, PreparedRows
+from bmrm.losses._core.prepared import Array, PreparedRows, along_by_blocks
 from bmrm.losses._core.thresholds import fitted_threshold, label_thresholds, threshold_moments
 from bmrm.losses.base import Labels, RowLoss
 from bmrm.problem import InputError, Summary, Targets

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses import register
-from bmrm.losses._core.blocks import along_by_blocks
 from bmrm.losses._core.ontology import OntologyLoss
-from bmrm.losses._core.prepared import Array, Positions
+from bmrm.losses._core.prepared import Array, Positions, along_by_blocks
 from bmrm.losses.softmax import probabilities, softmax_curvature
 from bmrm.problem import Vector
 

@@ -14,8 +14,8 @@ from bmrm.kernels.rankings.cut_points import costs_at_cuts, kinks_between, next_
 from bmrm.losses import register
 from bmrm.losses._core import domain
 from bmrm.losses._core.grouping import Rows
-from bmrm.losses._core.kinked import KinkedSample
 from bmrm.losses._core.prepared import NO_WEIGHTS, Array
+from bmrm.losses._core.whole_sample import KinkedSample
 from bmrm.losses.base import Labels, LossBase
 from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter

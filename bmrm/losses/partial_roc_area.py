@@ -12,9 +12,8 @@ from bmrm.kernels.rankings.pairs import count_short_pairs
 from bmrm.kernels.rankings.sorting import ascending
 from bmrm.losses import register
 from bmrm.losses._core import domain
-from bmrm.losses._core.kinked import KinkedSample
 from bmrm.losses._core.prepared import Array
-from bmrm.losses._core.whole import WholeSampleLoss
+from bmrm.losses._core.whole_sample import KinkedSample, WholeSampleLoss
 from bmrm.losses.base import signs
 from bmrm.problem import Summary, Targets, Vector
 from bmrm.registry import parameter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmrm.losses import register
-from bmrm.losses._core.at_k import AtKLoss
+from bmrm.losses._core.multivariate import AtKLoss
 
 
 @register("precision_at_k", task="binary")

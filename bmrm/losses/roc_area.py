@@ -10,7 +10,7 @@ from bmrm.losses import register
 from bmrm.losses._core import domain
 from bmrm.losses._core.grouping import Grouping
 from bmrm.losses._core.pairs import PreparedPairs
-from bmrm.losses._core.whole import WholeSampleLoss
+from bmrm.losses._core.whole_sample import WholeSampleLoss
 from bmrm.losses.base import signs
 from bmrm.problem import Summary, Targets
 

@@ -10,8 +10,7 @@ from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.products.vectors import dot, inner, plain
 from bmrm.kernels.rows.exponential import exponentiate
 from bmrm.losses import register
-from bmrm.losses._core.blocks import along_by_blocks, block_rows, blocks
-from bmrm.losses._core.prepared import Array, Positions
+from bmrm.losses._core.prepared import Array, Positions, along_by_blocks, block_rows, blocks
 from bmrm.losses._core.softmax_prox import softmax_points, softmax_prox, softmax_value
 from bmrm.losses.base import MulticlassLoss
 from bmrm.problem import Vector

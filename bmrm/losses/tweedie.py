@@ -9,9 +9,8 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.losses import register
-from bmrm.losses._core.blocks import along_by_blocks
 from bmrm.losses._core.exponentials import HUGE, LogLinkLoss, exponential_of, weighed
-from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.prepared import Array, along_by_blocks
 from bmrm.losses._core.smooth_rows import CLOSE, householder, wright
 from bmrm.losses.base import Pair, Scalar, strict_row
 from bmrm.problem import Vector

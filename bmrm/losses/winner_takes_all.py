@@ -9,8 +9,8 @@ import numpy as np
 from bmrm.kernels.products.vectors import plain
 from bmrm.losses import register
 from bmrm.losses._core.grouping import NO_PAIRS, Grouping, RankingLoss
-from bmrm.losses._core.kinked import KinkedSample
 from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.whole_sample import KinkedSample
 from bmrm.problem import Summary, Targets
 
 

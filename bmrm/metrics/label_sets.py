@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics as sk
 
-from bmrm.losses._core.tree import Tree
+from bmrm.losses._core.ontology import Tree
 from bmrm.metrics.core import Scored, known_labels, measure
 from bmrm.problem import Vector
 

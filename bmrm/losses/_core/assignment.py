@@ -33,8 +33,8 @@ from bmrm.kernels.jit import jit
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.rankings.sorting import ascending_within
 from bmrm.losses._core.grouping import NO_PAIRS, Grouping, RankingLoss, Rows, grades_within
-from bmrm.losses._core.kinked import KinkedSample
 from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.whole_sample import KinkedSample
 from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
 

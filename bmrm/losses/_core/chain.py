@@ -1,4 +1,4 @@
-"""What the losses of sequence labelling share: sentences, scores of transitions, prediction by the best labelling."""
+"""What the losses of sequence labeling share: sentences, scores of transitions, prediction by the best labeling."""
 
 from __future__ import annotations
 
@@ -9,20 +9,148 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import plain
+from bmrm.kernels.sequences.curvature import chain_curvatures
+from bmrm.kernels.sequences.likelihood import chain_likelihoods, chain_likelihoods_observed
+from bmrm.kernels.sequences.margins import chain_margins, chain_margins_along
 from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 from bmrm.losses._core import domain
-from bmrm.losses._core.prepared import Array
-from bmrm.losses._core.sentences import PreparedChains, sentence_starts, sentence_weights
+from bmrm.losses._core.prepared import NO_WEIGHTS, Array, Curve, Positions
 from bmrm.losses.base import Labels, LossBase
-from bmrm.problem import InputError, Summary, Targets
+from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
+
+
+class PreparedChains:
+    """Some sentences, ready to be evaluated.
+
+    Attributes
+    ----------
+    y : (tokens,) positions of labels, int64.
+    starts : (sentences + 1,) int64, where each sentence starts, and the number of tokens.
+    weights : (sentences,), or None where all are 1.
+    labels : K.
+    """
+
+    infimum = 0.0
+
+    def __init__(self, loss: Any, y: Positions, starts: Positions, weights: Vector | None, labels: int) -> None:
+        self.loss, self.y, self.starts, self.weights, self.labels = loss, y, starts, weights, labels
+        self.observed = loss.transitions == "observed"
+        self.scores_per_row = labels + (labels * labels if self.observed else 0)
+        self.extra_dim = labels * labels
+        self.mass = float(starts.size - 1) if weights is None else float(weights.sum())
+        self.smooth = bool(loss.smooth)
+
+    def part(self, start: int, stop: int) -> PreparedChains:
+        """The tokens [start, stop), whole sentences."""
+        first, last = np.searchsorted(self.starts, (start, stop))
+        if self.starts[first] != start or self.starts[last] != stop:
+            raise InputError(f"{self.loss.title}: the rows {start} to {stop} part a sentence")
+        weights = None if self.weights is None else self.weights[first:last]
+        starts = self.starts[first : last + 1] - start
+        return type(self)(self.loss, self.y[start:stop], starts, weights, self.labels)
+
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
+        """The weighted sum over the sentences, and its slope; `f` and slope are flat, the transitions last."""
+        f = plain(f)
+        slope = np.zeros_like(f)
+        return float(self._add_up(*self._split(f), *self._split(slope))), slope
+
+    def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
+        """The weighted sum; the slopes, which are 0, are filled."""
+        raise TypeError(f"{type(self).__name__} defines no sum over sentences")
+
+    @property
+    def _kernel_weights(self) -> Vector:
+        return NO_WEIGHTS if self.weights is None else self.weights
+
+    def _split(self, f: Array) -> tuple[Array, Array]:
+        rows = self.y.shape[0]
+        border = rows * self.scores_per_row
+        return f[:border].reshape(rows, self.scores_per_row), f[border:].reshape(self.labels, self.labels)
+
+
+class LikelihoodChains(PreparedChains):
+    """Sentences for `chain_crf`."""
+
+    def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
+        kernel = chain_likelihoods_observed if self.observed else chain_likelihoods
+        total: float = kernel(f, transitions, self.y, self.starts, self._kernel_weights, slope, transitions_slope)
+        return total
+
+    def curvature_product(self, f: Array, step: Array) -> Array:
+        """The second derivative of the weighted sum at `f`, times `step`; a new flat array."""
+        f, step = plain(f), plain(step)
+        product = np.zeros_like(f)
+        at, along, into = self._split(f), self._split(step), self._split(product)
+        chain_curvatures(*at, self.observed, *along, self.starts, self._kernel_weights, *into)
+        return product
+
+
+class MarginChains(PreparedChains):
+    """Sentences for `chain_margin`."""
+
+    scaled = False
+
+    def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
+        total: float = chain_margins(
+            f,
+            transitions,
+            self.observed,
+            self.scaled,
+            self.y,
+            self.starts,
+            self._kernel_weights,
+            slope,
+            transitions_slope,
+        )
+        return total
+
+    def along(self, f: Array, step: Array) -> Curve:
+        """The function t -> (sum at f + t step, its derivative in t), for a vector of t; no slope is formed."""
+        at, towards = self._split(plain(f)), self._split(plain(step))
+        facts = (self.observed, self.scaled, self.y, self.starts, self._kernel_weights)
+
+        def curve(ts: Vector) -> tuple[Vector, Vector]:
+            ts = np.array(ts, np.float64)
+            values, derivatives = np.empty_like(ts), np.empty_like(ts)
+            chain_margins_along(*at, *towards, *facts, ts, values, derivatives)
+            return values, derivatives
+
+        return curve
+
+
+class ScaledMarginChains(MarginChains):
+    """Sentences for `chain_scaled_margin`."""
+
+    scaled = True
+
+
+def sentence_starts(groups: NDArray[np.int64] | None, rows: int, loss: str) -> Positions:
+    """(sentences + 1,) int64: the first row of each run of equal groups, then the number of rows."""
+    if groups is None and rows:
+        raise InputError(f"{loss}: no groups, expected the number of its sentence for each token")
+    inner = np.empty(0, np.int64) if groups is None else np.flatnonzero(np.diff(groups)) + 1
+    ends = [0, rows] if rows else [0]
+    return np.concatenate((ends[:1], inner, ends[1:])).astype(np.int64)
+
+
+def sentence_weights(weights: Vector | None, starts: Positions, loss: str) -> Vector | None:
+    """(sentences,): the weight that all tokens of a sentence share."""
+    if weights is None:
+        return None
+    each = weights[starts[:-1]]
+    other = np.flatnonzero(weights != np.repeat(each, np.diff(starts)))
+    if other.size:
+        raise InputError(f"{loss}: the weight of row {other[0]} differs from that of the rest of its sentence")
+    return each
 
 
 @dataclass(frozen=True)
 class ChainLoss(LossBase):
     """A label per token, transitions of order 1 between them.
 
-    A row is a token, a group of consecutive rows a sentence. The score of a labelling y of a sentence is
+    A row is a token, a group of consecutive rows a sentence. The score of a labeling y of a sentence is
 
         s(y) = sum_t f[t, y_t] + sum_{t > 1} T[y_{t-1}, y_t]
 
@@ -74,7 +202,7 @@ class ChainLoss(LossBase):
     def predict(
         self, f: Array, labels: Labels, transitions: Array, groups: NDArray[np.int64] | None = None
     ) -> NDArray[Any]:
-        """The labels of each sentence's best labelling, (tokens,).
+        """The labels of each sentence's best labeling, (tokens,).
 
         Parameters
         ----------

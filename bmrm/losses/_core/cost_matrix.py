@@ -1,4 +1,4 @@
-"""A cost for each mistake, shared by the multiclass losses that rescale the margin or the slack."""
+"""The worst rival of the true class, and a cost for each mistake: losses that rescale the margin or the slack."""
 
 from __future__ import annotations
 
@@ -8,12 +8,29 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmrm.kernels.jit import fast_jit
-from bmrm.losses._core.blocks import along_by_blocks
-from bmrm.losses._core.prepared import Array, Positions, PreparedRows
-from bmrm.losses._core.rivals import above_own, towards, worst_rivals
+from bmrm.losses._core.prepared import Array, Positions, PreparedRows, along_by_blocks
 from bmrm.losses.base import MulticlassLoss
 from bmrm.problem import InputError, Summary, Targets
 from bmrm.registry import parameter
+
+
+def worst_rivals(violations: Array, y: Positions) -> Positions:
+    """(rows,) the first class of the largest violation in (rows, K); the true one, `y`, where none is above 0."""
+    return np.where(violations.max(axis=1) > 0.0, violations.argmax(axis=1), y)
+
+
+def towards(rivals: Positions, y: Positions, classes: int, rates: Array | float = 1.0) -> Array:
+    """(rows, classes): in each row its rate at the rival and minus it at the true class, 0 where they are the same."""
+    rows, slope = np.arange(len(y)), np.zeros((len(y), classes))
+    slope[rows, rivals] += rates
+    slope[rows, y] -= rates
+    return slope
+
+
+def above_own(f: Array, y: Positions) -> Array:
+    """f_k - f_y for each row and class k."""
+    return f - f[np.arange(len(y)), y][:, None]
+
 
 Cost = tuple[tuple[float, ...], ...]
 

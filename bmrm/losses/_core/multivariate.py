@@ -1,10 +1,10 @@
-"""The multivariate hinge of Joachims 2005: measures of a whole labelling, made convex.
+"""The multivariate hinge of Joachims 2005: measures of a whole labeling, made convex.
 
-For a measure with a loss Delta in [0, 1] of a labelling y' of all m rows against the true one y,
+For a measure with a loss Delta in [0, 1] of a labeling y' of all m rows against the true one y,
 
     R(f) = max over y' of  Delta(y', y) + (1/m) sum_i (y'_i - y_i) f_i / 2
 
-y, y' in {-1, 1}^m. With the error rate as Delta this is the mean hinge, exactly. The labelling by the signs of f has a
+y, y' in {-1, 1}^m. With the error rate as Delta this is the mean hinge, exactly. The labeling by the signs of f has a
 loss of at most R(f).
 
 The measures here depend on y' through its numbers a of true and b of false positives only. For given a and b the best
@@ -19,29 +19,32 @@ the mean of several maximisers' slopes is a subgradient, and the order of the ro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import dot, plain
 from bmrm.kernels.rankings.sorting import ascending
 from bmrm.losses._core import domain
-from bmrm.losses._core.kinked import KinkedSample
 from bmrm.losses._core.prepared import Array
-from bmrm.losses._core.whole import WholeSampleLoss
+from bmrm.losses._core.whole_sample import KinkedSample, WholeSampleLoss
 from bmrm.losses.base import signs
 from bmrm.problem import InputError, Summary, Targets
+from bmrm.registry import parameter
 
 Table = tuple[int, int, float]
 """True positives a, false positives b, Delta."""
 
 
 class MeasureLoss(WholeSampleLoss):
-    """A loss that is given by the worst labelling: write `worst`, and the rest follows."""
+    """A loss that is given by the worst labeling: write `worst`, and the rest follows."""
 
     weighted = False
 
     def worst(self, positive: Array, negative: Array) -> Table | None:
-        """The numbers a and b of the worst labelling, and its Delta; None for the true one, with Delta 0.
+        """The numbers a and b of the worst labeling, and its Delta; None for the true one, with Delta 0.
 
         Parameters
         ----------
@@ -112,9 +115,9 @@ def lowest(f: Array, rising: Array, count: int) -> Array:
 
 
 def worst_of_size(positive: Array, negative: Array, k: int, divisor: float) -> Table | None:
-    """The worst labelling with k positives for Delta = 1 - a / divisor; None where the true one costs more than any.
+    """The worst labeling with k positives for Delta = 1 - a / divisor; None where the true one costs more than any.
 
-    O(m) on sorted scores: b = k - a. The true labelling competes too; where it has k positives it is one of them.
+    O(m) on sorted scores: b = k - a. The true labeling competes too; where it has k positives it is one of them.
     """
     a = np.arange(max(0, k - negative.size), min(k, positive.size) + 1)
     rows = positive.size + negative.size
@@ -125,3 +128,29 @@ def worst_of_size(positive: Array, negative: Array, k: int, divisor: float) -> T
     if k != positive.size and margins[best] <= 0.0:
         return None
     return int(a[best]), int(k - a[best]), float(1.0 - a[best] / divisor)
+
+
+@dataclass(frozen=True)
+class AtKLoss(MeasureLoss):
+    """max over labelings y' with k positives of 1 - a(y')/n + (1/m) sum_i (y'_i - y_i) f_i / 2; a: true positives.
+
+    Where the true labeling has not k positives, it competes too, with Delta 0: otherwise the loss would have no lower
+    bound. Then a large enough shift of all scores makes the loss 0, and a free intercept has no meaning.
+    """
+
+    k: int = parameter(10, doc="how many rows are looked at", least=1, example=20)
+
+    no_free_intercept: ClassVar[str] = "a large shift of all scores satisfies it, or changes nothing"
+
+    def most(self, positives: int) -> int:
+        """n, the true positives of a perfect labeling by the measure, among so many positive rows."""
+        raise TypeError(f"{self.title} does not define most(positives)")
+
+    def check(self, positives: int, negatives: int) -> None:
+        """InputError where there are fewer than k rows."""
+        if self.k > positives + negatives:
+            raise InputError(f"{self.title}: k is {self.k}, expected at most the {positives + negatives} rows")
+
+    def worst(self, positive: Array, negative: Array) -> Table | None:
+        """As of `MeasureLoss`."""
+        return worst_of_size(positive, negative, self.k, float(self.most(positive.size)))

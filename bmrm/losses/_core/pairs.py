@@ -10,8 +10,8 @@ from bmrm.kernels.rankings.compared_pairs import compare_pairs
 from bmrm.kernels.rankings.pairs import count_short_pairs
 from bmrm.kernels.rankings.sorting import ascending_within
 from bmrm.losses._core.grouping import Grouping, Rows
-from bmrm.losses._core.kinked import KinkedSample
 from bmrm.losses._core.prepared import NO_WEIGHTS, Array
+from bmrm.losses._core.whole_sample import KinkedSample
 from bmrm.problem import Vector
 
 COMPARED = 300

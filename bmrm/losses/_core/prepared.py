@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,8 @@ Curve = Callable[[Vector], tuple[Vector, Vector]]
 EPS = float(np.finfo(np.float64).eps)
 COARSE = 1e-11
 """Rounding of a slope sigma (z - f) that is still of no account."""
+BLOCK = 16384
+"""Scores of a block of rows, whose intermediate arrays stay in the cache."""
 NO_WEIGHTS = np.empty(0)
 """Stands for weights that are all 1 in kernels, which take arrays only."""
 
@@ -248,3 +250,43 @@ def weigh(weights: Vector, slope: Array) -> Array:
     factors = weights if slope.ndim == 1 else weights[:, None]
     with np.errstate(over="ignore"):
         return np.multiply(factors, slope, where=factors != 0.0, out=np.zeros(slope.shape))
+
+
+def block_rows(f: Array) -> int:
+    """How many rows a block of scores like `f`, (rows,) or (rows, K), has at most."""
+    width: int = f.shape[1] if f.ndim == 2 else 1
+    rows: int = f.shape[0]
+    return min(rows, max(1, BLOCK // width))
+
+
+def blocks(f: Array) -> Iterator[slice]:
+    """The rows of each block."""
+    size = block_rows(f)
+    return (slice(start, min(start + size, f.shape[0])) for start in range(0, f.shape[0], max(1, size)))
+
+
+def along_by_blocks(kernel: Callable[..., float]) -> Callable[..., None]:
+    """The `along_kernel` of a `kernel` for rows: block by block, so that a block is read once for all points."""
+
+    def along(
+        f: Array,
+        step: Array,
+        y: NDArray[Any],
+        weights: Vector,
+        ts: Vector,
+        values: Vector,
+        derivatives: Vector,
+        *arguments: Any,
+    ) -> None:
+        values[:] = derivatives[:] = 0.0
+        point, slope = np.empty((2, block_rows(f), *f.shape[1:]))
+        for rows in blocks(f):
+            here, along, targets, masses = f[rows], step[rows], y[rows], weights[rows]
+            at, slopes = point[: here.shape[0]], slope[: here.shape[0]]
+            for k, t in enumerate(ts):
+                np.multiply(along, t, out=at)
+                at += here
+                values[k] += kernel(at, targets, masses, slopes, *arguments)
+                derivatives[k] += dot(slopes, along)
+
+    return along

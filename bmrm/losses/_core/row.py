@@ -11,7 +11,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit, jit, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.rows import sweeps
-from bmrm.losses._core.blocks import along_by_blocks
+from bmrm.losses._core.prepared import along_by_blocks
 
 Scalar = Any
 """A float64, in functions of one row: mypy would take the first argument for `self`."""
