@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from bmrm.kernels.cache_locks import lock_saves
+
+lock_saves()  # the processes of pytest-xdist share one cache of compiled kernels
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
