@@ -43,13 +43,13 @@ def sparse(rows: int, features: int, entries: int, loss: str = "hinge") -> Linea
 def _scores(rows: int) -> tuple[Operation, int, int]:
     risk = sparse(rows, 20_000, 75)
     w = np.random.default_rng(1).normal(size=risk.dim)
-    return lambda: risk.map.scores(w), risk.data.nnz, 12 * risk.data.nnz + 16 * rows
+    return lambda: risk.map.matvec(w), risk.data.nnz, 12 * risk.data.nnz + 16 * rows
 
 
 def _pull_back(rows: int) -> tuple[Operation, int, int]:
     risk = sparse(rows, 20_000, 75)
     slope = np.random.default_rng(1).normal(size=rows)
-    return lambda: risk.map.pull_back(slope), risk.data.nnz, 12 * risk.data.nnz + 16 * rows
+    return lambda: risk.map.rmatvec(slope), risk.data.nnz, 12 * risk.data.nnz + 16 * rows
 
 
 def _gram(rows: int) -> tuple[Operation, int, int]:

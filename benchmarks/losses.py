@@ -42,11 +42,11 @@ def _ratios(entry: Entry[object], X: Csr, w: np.ndarray, rng: np.random.Generato
     y = rng.choice([-1.0, 1.0], X.rows) if loss.task == "binary" else rng.poisson(2.0, X.rows) + 0.5  # type: ignore[attr-defined]
     risk = LinearRisk(Dataset(X, Targets(y)), loss, threads=1)  # type: ignore[arg-type]
     prepared = risk.bound.whole
-    f, ones = risk.map.scores(w), np.ones(X.rows)
+    f, ones = risk.map.matvec(w), np.ones(X.rows)
     times = alternated(
         {
-            "product": lambda: risk.map.scores(w),
-            "back": lambda: risk.map.pull_back(ones),
+            "product": lambda: risk.map.matvec(w),
+            "back": lambda: risk.map.rmatvec(ones),
             "loss": lambda: prepared.value_and_slope(f),
             "whole": lambda: risk.value_and_subgradient(w),
         },

@@ -37,7 +37,7 @@ def measure() -> Table:
     X = _rows(rng)
     data = DataMap(X, workers=Workers(1))
     w = rng.normal(size=FEATURES) / np.sqrt(PER_ROW)
-    f = data.scores(w)
+    f = data.matvec(w)
     noisy = f + rng.normal(size=ROWS)
     grades = np.digitize(noisy, np.quantile(noisy, [0.4, 0.7, 0.85, 0.95])).astype(np.float64)
     groups = np.repeat(np.arange(ROWS // 100), 100)
@@ -53,7 +53,7 @@ def measure() -> Table:
         prepared = loss.prepare(given, loss.summarise(given))
         times = alternated(
             {
-                "product": lambda: data.scores(w),
+                "product": lambda: data.matvec(w),
                 "argsort": lambda: np.argsort(f),
                 "loss": lambda prepared=prepared: prepared.value_and_slope(f),
             }

@@ -85,10 +85,10 @@ class Everything:
 class Map:
     risk: PlainRisk
 
-    def scores(self, w):
+    def matvec(self, w):
         return self.risk.X @ w
 
-    def pull_back(self, slope):
+    def rmatvec(self, slope):
         return self.risk.X.T @ slope
 
     def diagonal(self, weights):
@@ -135,14 +135,14 @@ class Phi:
 
         return function
 
-    def curvature_product(self, f, step):
+    def hessian_product(self, f, step):
         if self.risk.kind == "logistic":
             p = 1.0 / (1.0 + np.exp(-f))
             return p * (1.0 - p) * step / self.risk.total
         return step / self.risk.total
 
     def curvature(self, f):
-        return self.curvature_product(f, np.ones(len(f)))
+        return self.hessian_product(f, np.ones(len(f)))
 
     def envelope(self, z, sigma):
         f, m = self.proximal_point(z, sigma), self.risk.total

@@ -125,7 +125,7 @@ def _sentences(task: Task) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _chains(task: Task, w: Array, join: Callable[[Array], Array], margin: float) -> float:
-    """Mean over sentences of join over labellings of (margin errors + score), less the score of the true one."""
+    """Mean over sentences of join over labelings of (margin errors + score), less the score of the true one."""
     f, labels = _table(task, w), task.labels.size
     transitions = w[task.features * labels :].reshape(labels, labels)
     starts, lengths = _sentences(task)

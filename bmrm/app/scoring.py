@@ -79,7 +79,7 @@ def prepared_targets(loss: Any, targets: Targets, labels: Labels, part: str) -> 
 def scores_of(data: Dataset, weights: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
     """`X weights + intercept`, (rows,) or (rows, scores); weights are (features,) or (features, scores)."""
     per_row = 1 if weights.ndim == 1 else weights.shape[1]
-    scores = DataMap(data.X, scores_per_row=per_row, workers=Workers()).scores(weights.ravel())
+    scores = DataMap(data.X, scores_per_row=per_row, workers=Workers()).matvec(weights.ravel())
     return scores + (intercept[0] if scores.ndim == 1 else intercept)
 
 

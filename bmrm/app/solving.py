@@ -256,7 +256,7 @@ def _learned(risk: Risk, w: Vector) -> dict[str, NDArray[np.float64]]:
     if scored is None or not hasattr(scored.phi, "learned"):
         return {}
     map = scored.map
-    found: dict[str, NDArray[np.float64]] = scored.phi.learned(lambda: map.scores(w))
+    found: dict[str, NDArray[np.float64]] = scored.phi.learned(lambda: map.matvec(w))
     return found
 
 

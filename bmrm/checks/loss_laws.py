@@ -163,13 +163,13 @@ def _smoothness(case: Case) -> Iterator[Violation]:
 
 @law("second derivative")
 def _second_derivative(case: Case) -> Iterator[Violation]:
-    if not hasattr(case.whole, "curvature_product"):
-        raise NotOfferedError("the loss has no `curvature` or `curvature_product`")
+    if not hasattr(case.whole, "hessian_product"):
+        raise NotOfferedError("the loss has no `curvature` or `hessian_product`")
     function, points = wholes(case)
     rng = np.random.default_rng(case.seed + 6)
     for point in [*points[:2], *(case.generic_scores(case.seed + k) for k in range(3, 6))]:
         steps = [rng.normal(size=point.shape) for _ in range(2)]
-        yield from convex.second_derivative(function, function.at(point), steps, case.whole.curvature_product)
+        yield from convex.second_derivative(function, function.at(point), steps, case.whole.hessian_product)
 
 
 @law("along")

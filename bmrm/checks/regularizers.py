@@ -175,11 +175,11 @@ def _along(case: RegularizerCase) -> Iterator[Violation]:
 
 @law("second derivative")
 def _second_derivative(case: RegularizerCase) -> Iterator[Violation]:
-    if not hasattr(case.regularizer, "curvature_product"):
-        raise NotOfferedError("it has no `curvature_product`")
+    if not hasattr(case.regularizer, "hessian_product"):
+        raise NotOfferedError("it has no `hessian_product`")
     for point, step in zip(case.points, case.others):
         step = step / max(1.0, float(np.max(np.abs(step))))
-        product = case.regularizer.curvature_product
+        product = case.regularizer.hessian_product
         yield from convex.second_derivative(case.function, case.function.at(point), [step], product)
 
 

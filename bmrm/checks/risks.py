@@ -156,8 +156,8 @@ def _scores(case: RiskCase) -> Iterator[Violation]:
     map, phi = scored.map, scored.phi
 
     def call(w: Array) -> tuple[float, Array]:
-        value, slope = phi.value_and_slope(map.scores(w))
-        return value, map.pull_back(slope)
+        value, slope = phi.value_and_slope(map.matvec(w))
+        return value, map.rmatvec(slope)
 
     by_scores = Function(call, case.start.shape, terms=case.start.size)
     for point in case.points:

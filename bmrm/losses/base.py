@@ -25,7 +25,7 @@ e = exp(exponent) after f and y, and exponentials of many rows are vectorised. W
 or on arrays:
 
 `curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers. With several scores per row they need
-    `curvature_product`; a `curvature`, then the diagonal, (rows, K), is a preconditioner for it.
+    `hessian_product`; a `curvature`, then the diagonal, (rows, K), is a preconditioner for it.
 `prox(z, step, y)` : the minimiser f of step * loss(f) + 1/2 (f - z)^2 and its derivative in z (0 at kinks), (rows,)
     each, for augmented Lagrangian solvers, and for dual ones where it is a `row` function beside `value_slope`.
 `prox_scores(z, step, y)` : the same for several scores per row, (rows, K), without the derivative. Compiled for a row:
@@ -35,7 +35,7 @@ or on arrays:
     `settle_scores_row(moves, step, y, free)` fills `free` with 1 for each score that takes part where the slope changes
     with scores, else 0: the derivative of moves is diag(free) - free free' / sum(free). It clips `moves` to the
     subdifferential of the loss.
-`most_curvature` : a number that second derivatives never exceed, for rules that find weights of 0 before the end.
+`hessian_bound` : a number that second derivatives never exceed, for rules that find weights of 0 before the end.
 `floor(y)` : what each row's loss never goes below, where that depends on the target.
 `kernel(f, y, weights, slope, *arguments) -> value` : the sweep over rows by hand, which fills `slope` and returns the
     sum, weights inside; `weights` is empty where all are 1. `arguments` are the loss's parameters.
@@ -86,7 +86,7 @@ class LossBase:
     decomposes: ClassVar[Literal["rows", "groups", "no"]] = "rows"
     smooth: ClassVar[bool] = False
     """Differentiable everywhere, with a gradient that is Lipschitz on bounded sets."""
-    shift_free: ClassVar[bool] = False
+    shift_invariant: ClassVar[bool] = False
     """Whether adding a number to all scores of a row changes nothing."""
     metrics: ClassVar[tuple[str, ...]] = ()
     """Names of the measures that users of this loss read, of `bmrm.metrics`."""
@@ -165,15 +165,15 @@ class OneScoreLoss(RowLoss):
     """The target for which figures show the loss."""
 
     @property
-    def most_curvature(self) -> float:
+    def hessian_bound(self) -> float:
         """The second derivative of a row's loss is nowhere above this; inf when unknown, or where there is no bound."""
         return math.inf
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         generate(cls)
-        if hasattr(cls, "curvature") and not hasattr(cls, "curvature_product"):
-            cls.curvature_product = _diagonal_product  # type: ignore[attr-defined]
+        if hasattr(cls, "curvature") and not hasattr(cls, "hessian_product"):
+            cls.hessian_product = _diagonal_product  # type: ignore[attr-defined]
 
     def value(self, f: Array, y: Any) -> Array:
         """The loss of each row, (rows,), at scores `f`."""
@@ -239,7 +239,7 @@ class RegressionLoss(OneScoreLoss):
 class MulticlassLoss(RowLoss):
     """K >= 2 classes with a score each; `f` is (rows, K), `y` the position of the label, int64.
 
-    A `curvature_product(f, y, step)` gives the product of each row's second derivative with its row of `step`.
+    A `hessian_product(f, y, step)` gives the product of each row's second derivative with its row of `step`.
     """
 
     task: ClassVar[str] = "multiclass"
@@ -264,7 +264,7 @@ class MulticlassLoss(RowLoss):
 
 def _abilities(loss: RowLoss) -> tuple[bool, bool, bool]:
     """Whether the loss has curvature products, a curvature by rows, and a proximal map."""
-    return hasattr(loss, "curvature_product"), hasattr(loss, "curvature"), hasattr(loss, "prox")
+    return hasattr(loss, "hessian_product"), hasattr(loss, "curvature"), hasattr(loss, "prox")
 
 
 def signs(targets: Targets, summary: Summary, loss: str) -> Array:

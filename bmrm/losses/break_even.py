@@ -12,7 +12,7 @@ from bmrm.losses._core.prepared import Array
 @register("break_even", task="binary")
 @dataclass(frozen=True)
 class BreakEven(MeasureLoss):
-    """max over labellings y' with n_pos positives of 1 - a(y')/n_pos + (1/m) sum_i (y'_i - y_i) f_i / 2.
+    """max over labelings y' with n_pos positives of 1 - a(y')/n_pos + (1/m) sum_i (y'_i - y_i) f_i / 2.
 
     With as many labels as positive rows, precision and recall are both a/n_pos, a the true positives: the precision
     recall break-even point. It is `precision_at_k` with k the number of positive rows.

@@ -11,10 +11,10 @@ from bmrm.losses._core.chain import ChainLoss, LikelihoodChains
 @register("chain_crf", task="sequence")
 @dataclass(frozen=True)
 class ChainCrf(ChainLoss):
-    """log(sum over labellings y' of exp s(y')) - s(y): the negative log likelihood of a sentence's labels.
+    """log(sum over labelings y' of exp s(y')) - s(y): the negative log likelihood of a sentence's labels.
 
     Scores, transitions and the mean are those of every chain loss (`ChainLoss`): s(y) is the sum of the scores of
-    tokens and transitions. Domain: at least two labels; a sentence for each token (`groups`). The sums over labellings
+    tokens and transitions. Domain: at least two labels; a sentence for each token (`groups`). The sums over labelings
     are exact, by forward and backward recursions, scaled at each token; in logarithms where scores differ by more than
     500. Convex and smooth, never below 0. With one token a sentence it is `softmax`.
     """

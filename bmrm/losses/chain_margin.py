@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmrm.kernels.sequences.margins import worst_labelling
+from bmrm.kernels.sequences.margins import worst_labeling
 from bmrm.losses import register
 from bmrm.losses._core.chain import ChainLoss, MarginChains
 
@@ -12,16 +12,16 @@ from bmrm.losses._core.chain import ChainLoss, MarginChains
 @register("chain_margin", task="sequence")
 @dataclass(frozen=True)
 class ChainMargin(ChainLoss):
-    """max over labellings y' of (errors(y, y') + s(y')) - s(y): the max-margin Markov network (M3N).
+    """max over labelings y' of (errors(y, y') + s(y')) - s(y): the max-margin Markov network (M3N).
 
     Scores, transitions and the mean are those of every chain loss (`ChainLoss`); errors(y, y') is the number of
     tokens with another label (Hamming distance). Domain: at least two labels; a sentence for each token (`groups`).
     The maximum is exact, by the Viterbi recursion with the errors added to the scores of tokens. At ties the slope is
-    that of the lower labels from the end of the sentence, and 0 where the true labelling is among the best. Never
+    that of the lower labels from the end of the sentence, and 0 where the true labeling is among the best. Never
     below 0. With one token a sentence it is `multiclass_hinge`.
     """
 
     formula = "max_y' (errors(y, y') + s(y')) - s(y) per sentence, s(y) = sum_t f[t, y_t] + T[y_t-1, y_t]"
     source = "Taskar, Guestrin & Koller 2003; Teo, Le, Smola & Vishwanathan 2007, table 2"
     prepared = MarginChains
-    worst_labelling = staticmethod(worst_labelling)
+    worst_labeling = staticmethod(worst_labeling)

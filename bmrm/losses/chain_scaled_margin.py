@@ -11,11 +11,11 @@ from bmrm.losses._core.chain import ChainLoss, ScaledMarginChains
 @register("chain_scaled_margin", task="sequence")
 @dataclass(frozen=True)
 class ChainScaledMargin(ChainLoss):
-    """max over labellings y' of errors(y, y') (1 + s(y') - s(y)): slack rescaled by the number of wrong labels.
+    """max over labelings y' of errors(y, y') (1 + s(y') - s(y)): slack rescaled by the number of wrong labels.
 
     Scores, transitions and the mean are those of every chain loss (`ChainLoss`); errors(y, y') is the number of
     tokens with another label (Hamming distance), so that y' = y gives 0. Domain: at least two labels; a sentence for
-    each token (`groups`). The maximum is exact: a Viterbi recursion finds the best labelling for each number of
+    each token (`groups`). The maximum is exact: a Viterbi recursion finds the best labeling for each number of
     errors, which costs a factor of the sentence length. Never below 0. With one token a sentence it is
     `scaled_multiclass_hinge`.
     """

@@ -40,6 +40,6 @@ class Expectile(RegressionLoss):
         return quadratic_residual_prox(z, step, y, 0.0, np.inf, 2.0 * (1.0 - tau), 2.0 * tau)
 
     @property
-    def most_curvature(self) -> float:
+    def hessian_bound(self) -> float:
         """That of the steeper side."""
         return 2.0 * max(self.tau, 1.0 - self.tau)

@@ -25,7 +25,7 @@ class Huber(RegressionLoss):
     formula = "1/2 r^2 for |r| <= delta, else delta (|r| - delta / 2); r = f - y"
     source = "Huber 1964"
     smooth = True
-    most_curvature = 1.0
+    hessian_bound = 1.0
 
     @row
     def value_slope(f: Scalar, y: Scalar, delta: Scalar) -> Pair:

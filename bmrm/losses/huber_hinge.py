@@ -38,6 +38,6 @@ class HuberHinge(MarginLoss):
         return quadratic_margin_prox(z, step, y, 1.0 + h, 2.0 * h, 0.5 / h)
 
     @property
-    def most_curvature(self) -> float:
+    def hessian_bound(self) -> float:
         """The scale of the parabola."""
         return 0.5 / self.h

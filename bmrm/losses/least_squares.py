@@ -19,7 +19,7 @@ class LeastSquares(RegressionLoss):
     formula = "1/2 (f - y)^2"
     source = "Legendre 1805; Gauss 1809"
     smooth = True
-    most_curvature = 1.0
+    hessian_bound = 1.0
     metrics = ("r2", "mse", "mae")
 
     @row

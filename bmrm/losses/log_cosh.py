@@ -73,7 +73,7 @@ class LogCosh(RegressionLoss):
     formula = "log(cosh(f - y))"
     source = "Green 1990; Saleh & Saleh 2022"
     smooth = True
-    most_curvature = 1.0
+    hessian_bound = 1.0
     metrics = ("mae", "r2")
     kernel = staticmethod(log_cosh_kernel)
     along_kernel = staticmethod(along_by_blocks(log_cosh_kernel))

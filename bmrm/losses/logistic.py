@@ -89,7 +89,7 @@ class Logistic(MarginLoss):
     formula = "log(1 + exp(-y f))"
     source = "Cox 1958; Collins, Schapire & Singer 2000"
     smooth = True
-    most_curvature = 0.25
+    hessian_bound = 0.25
     metrics = ("accuracy", "auc", "log_loss")
     kernel = staticmethod(logistic_kernel)
     along_kernel = staticmethod(along_by_blocks(logistic_kernel))

@@ -22,7 +22,7 @@ class ModifiedHuber(MarginLoss):
     formula = "max(0, 1 - y f)^2 for y f >= -1, else -4 y f"
     source = "Zhang 2004"
     smooth = True
-    most_curvature = 2.0
+    hessian_bound = 2.0
 
     @row
     def value_slope(f: Scalar, y: Scalar) -> Pair:

@@ -98,7 +98,7 @@ class MultivariateLeastSquares(RowLoss):
         total: Array = 0.5 * np.einsum("ik,ik->i", sizes, miss)
         return total
 
-    def curvature_product(self, f: Array, y: Array, step: Array) -> Array:
+    def hessian_product(self, f: Array, y: Array, step: Array) -> Array:
         """M step, for each row."""
         return self._times(_wide(step)).reshape(f.shape)
 

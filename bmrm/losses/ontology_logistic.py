@@ -102,7 +102,7 @@ class OntologyLogistic(OntologyLoss):
         shares[np.arange(len(y)), y] -= 1.0
         return self._up(shares)
 
-    def curvature_product(self, f: Array, y: Positions, step: Array) -> Array:
+    def hessian_product(self, f: Array, y: Positions, step: Array) -> Array:
         """Each row's second derivative times its row of `step`."""
         return self._up(softmax_curvature(self._reach(f), self.tree.path_sums(step)))
 

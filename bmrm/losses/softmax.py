@@ -114,7 +114,7 @@ class Softmax(MulticlassLoss):
     formula = "log(sum_k exp(f_k)) - f_y"
     source = "Bishop 2006, section 4.3.4"
     smooth = True
-    shift_free = True
+    shift_invariant = True
     metrics = ("accuracy", "log_loss")
     kernel = staticmethod(softmax_kernel)
     along_kernel = staticmethod(along_by_blocks(softmax_kernel))
@@ -136,7 +136,7 @@ class Softmax(MulticlassLoss):
         shares[rows, y] = -shares.sum(axis=1)
         return shares
 
-    def curvature_product(self, f: Array, y: Positions, step: Array) -> Array:
+    def hessian_product(self, f: Array, y: Positions, step: Array) -> Array:
         """Each row's second derivative, diag(p) - p p', times its row of `step`."""
         return softmax_curvature(plain(f), plain(step))
 

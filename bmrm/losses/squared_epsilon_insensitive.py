@@ -26,7 +26,7 @@ class SquaredEpsilonInsensitive(RegressionLoss):
     formula = "1/2 max(0, |f - y| - epsilon)^2"
     source = "Vapnik 1995; Ho & Lin 2012"
     smooth = True
-    most_curvature = 1.0
+    hessian_bound = 1.0
 
     @row
     def value_slope(f: Scalar, y: Scalar, epsilon: Scalar) -> Pair:

@@ -23,7 +23,7 @@ class SquaredHinge(MarginLoss):
     formula = "1/2 max(0, 1 - y f)^2"
     source = "Keerthi & DeCoste 2005"
     smooth = True
-    most_curvature = 1.0
+    hessian_bound = 1.0
 
     @row
     def value_slope(f: Scalar, y: Scalar) -> Pair:

@@ -24,7 +24,7 @@ class SquaredPerceptron(MarginLoss):
     formula = "1/2 max(0, -y f)^2"
     source = "Keerthi & DeCoste 2005, without the margin"
     smooth = True
-    most_curvature = 1.0
+    hessian_bound = 1.0
     no_free_intercept = ZERO_IS_BEST
 
     @row

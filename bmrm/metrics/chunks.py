@@ -1,4 +1,4 @@
-"""Measures of sequence labelling: tokens, and chunks by the definition of the CoNLL shared tasks."""
+"""Measures of sequence labeling: tokens, and chunks by the definition of the CoNLL shared tasks."""
 
 from __future__ import annotations
 

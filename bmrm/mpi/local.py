@@ -119,7 +119,7 @@ class LocalRisk:
         w, share = self.weights(sent), self.share
         assert share.risk is not None
         if share.phi is not None and share.map is not None and self._streams:
-            value, slope = share.phi.value_and_slope(share.map.scores(w))
+            value, slope = share.phi.value_and_slope(share.map.matvec(w))
             return np.concatenate((self.group.add_up(np.array([value])), self._stream(slope)))
         value, gradient = share.risk.value_and_subgradient(w)
         return self.group.add_up(np.concatenate(([value], gradient)))
@@ -127,14 +127,14 @@ class LocalRisk:
     def _scores(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
         w = self.weights(sent)
         assert self.share.map is not None
-        self.store[int(arguments[0])] = self.share.map.scores(w)
+        self.store[int(arguments[0])] = self.share.map.matvec(w)
 
     def _pull_back(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
         slope = self.store[int(arguments[0])]
         if self._streams:
             return self._stream(slope)
         assert self.share.map is not None
-        return self.group.add_up(self.share.map.pull_back(slope))
+        return self.group.add_up(self.share.map.rmatvec(slope))
 
     def _value_and_slope(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
         value, slope = self.phi(arguments[2]).value_and_slope(self.store[int(arguments[0])])
@@ -155,7 +155,7 @@ class LocalRisk:
 
     def _curvature(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
         f, step, new, variant = map(int, arguments)
-        self.store[new] = self.phi(variant).curvature_product(self.store[f], self.store[step])
+        self.store[new] = self.phi(variant).hessian_product(self.store[f], self.store[step])
 
     def _diagonal(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
         assert self.share.map is not None
@@ -244,7 +244,7 @@ class LocalRisk:
 
     @property
     def _streams(self) -> bool:
-        return self.share.dim > LONG and hasattr(self.share.map, "pull_back_parts")
+        return self.share.dim > LONG and hasattr(self.share.map, "rmatvec_parts")
 
     def _stream(self, slope: Floats) -> Floats:
         """A' slope, reduced part by part while later parts are computed."""
@@ -252,8 +252,8 @@ class LocalRisk:
         part = np.empty(dim)
         total = np.empty(dim) if group.rank == 0 else None
         requests: list[Any] = []
-        pull_back_parts: Any = self.share.map.pull_back_parts  # type: ignore[union-attr]
-        for piece, numbers in pull_back_parts(slope, -(-dim // LONG)):
+        rmatvec_parts: Any = self.share.map.rmatvec_parts  # type: ignore[union-attr]
+        for piece, numbers in rmatvec_parts(slope, -(-dim // LONG)):
             part[piece] = numbers
             requests += group.start_adding(part[piece], None if total is None else total[piece])
             for request in requests:
@@ -300,5 +300,5 @@ _ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | No
     Operation.VARIANT: local_rows.variant,
     Operation.ROUNDING: local_rounding.rounding,
     Operation.ABSOLUTE_SCORES: local_rounding.scores,
-    Operation.ABSOLUTE_PULL_BACK: local_rounding.pull_back,
+    Operation.ABSOLUTE_PULL_BACK: local_rounding.rmatvec,
 }

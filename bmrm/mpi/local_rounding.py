@@ -33,11 +33,11 @@ def scores(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     """|A| times weights >= 0, kept here; the length of the longest row."""
     w = local.weights(sent)
     without = AbsoluteMap(local.share.map)  # type: ignore[arg-type]
-    local.store[int(arguments[0])] = without.scores(w)
+    local.store[int(arguments[0])] = without.matvec(w)
     return local.group.add_up(np.array([float(without.longest)]))
 
 
-def pull_back(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
+def rmatvec(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     """|A|' times slopes >= 0."""
     without = AbsoluteMap(local.share.map)  # type: ignore[arg-type]
-    return local.group.add_up(without.pull_back(local.store[int(arguments[0])]))
+    return local.group.add_up(without.rmatvec(local.store[int(arguments[0])]))

@@ -98,8 +98,8 @@ class MultiplexedRisk:
         """As of `Risk`."""
         if self._whole is not None:
             scored = self._scored()
-            value, slope = scored.phi.value_and_slope(scored.map.scores(w))
-            return value, scored.map.pull_back(slope)
+            value, slope = scored.phi.value_and_slope(scored.map.matvec(w))
+            return value, scored.map.rmatvec(slope)
         packed = self.ask(Operation.EVALUATE, sent=w)
         return float(packed[0]), packed[1:]
 

@@ -30,12 +30,12 @@ class RemoteMap:
         """The same, which forms large Gram matrices in several questions."""
         return replace(self, check=check)
 
-    def scores(self, w: Vector) -> RemoteScores:
+    def matvec(self, w: Vector) -> RemoteScores:
         scores, number = self.risk.new()
         self.risk.ask(Operation.SCORES, number, sent=w)
         return scores
 
-    def pull_back(self, slope: RemoteScores) -> Vector:
+    def rmatvec(self, slope: RemoteScores) -> Vector:
         return self.risk.ask(Operation.PULL_BACK, self.risk.number(slope))
 
     def diagonal(self, weights: RemoteScores) -> Vector:
@@ -93,7 +93,7 @@ class RemotePhi:
         return self._local.smooth
 
     @property
-    def one_maximum(self) -> bool:
+    def structured_max(self) -> bool:
         return False  # but a sum
 
     @property
@@ -109,8 +109,8 @@ class RemotePhi:
         return self._local.separable
 
     @property
-    def shift_free(self) -> bool:
-        return self._local.shift_free
+    def shift_invariant(self) -> bool:
+        return self._local.shift_invariant
 
     @property
     def proximal(self) -> bool:
@@ -144,7 +144,7 @@ class RemotePhi:
 
         return evaluate
 
-    def curvature_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
+    def hessian_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
         product, number = self.risk.new()
         self.risk.ask(Operation.CURVATURE, self.risk.number(f), self.risk.number(step), number, self._variant)
         return product
@@ -207,8 +207,8 @@ class GatheredPhi(RemoteRowScores):
         return self.whole.smooth
 
     @property
-    def one_maximum(self) -> bool:
-        return self.whole.one_maximum
+    def structured_max(self) -> bool:
+        return self.whole.structured_max
 
     @property
     def curved(self) -> bool:
@@ -223,8 +223,8 @@ class GatheredPhi(RemoteRowScores):
         return self.whole.separable
 
     @property
-    def shift_free(self) -> bool:
-        return self.whole.shift_free
+    def shift_invariant(self) -> bool:
+        return self.whole.shift_invariant
 
     @property
     def proximal(self) -> bool:
@@ -245,8 +245,8 @@ class GatheredPhi(RemoteRowScores):
     def along(self, f: RemoteScores, step: RemoteScores) -> Callable[[Vector], tuple[Vector, Vector]]:
         return self.whole.along(self.collect(f), self.collect(step))
 
-    def curvature_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
-        return self.hand_out(self.whole.curvature_product(self.collect(f), self.collect(step)))
+    def hessian_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
+        return self.hand_out(self.whole.hessian_product(self.collect(f), self.collect(step)))
 
     def curvature(self, f: RemoteScores) -> RemoteScores:
         return self.hand_out(self.whole.curvature(self.collect(f)))

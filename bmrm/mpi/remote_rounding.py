@@ -67,7 +67,7 @@ class GatheredRounding:
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         risk, gathered = self.risk, GatheredPhi(self.risk, self.whole)
-        f = gathered.collect(RemoteMap(risk).scores(w))
+        f = gathered.collect(RemoteMap(risk).matvec(w))
         kept, number = risk.new()
         longest = int(risk.ask(Operation.ABSOLUTE_SCORES, number, sent=np.abs(w))[0])
         free = gathered.collect(kept)

@@ -113,7 +113,7 @@ class PreparedLoss(Protocol):
 class HasCurvature(Protocol):
     """A prepared loss, or a regularizer, with a second derivative."""
 
-    def curvature_product(self, f: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
+    def hessian_product(self, f: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
         """The second derivative at `f` times `step`, a new array."""
         ...
 

@@ -66,11 +66,11 @@ def unchecked() -> None:
 class LinearMap(Protocol):
     """A: data times weights; the only place where passes over the data happen."""
 
-    def scores(self, w: Vector) -> Scores:
+    def matvec(self, w: Vector) -> Scores:
         """A w, half a pass."""
         ...
 
-    def pull_back(self, slope: Scores) -> Vector:
+    def rmatvec(self, slope: Scores) -> Vector:
         """A' slope, shape (dim,), half a pass; rows of slope 0 are skipped."""
         ...
 
@@ -108,16 +108,16 @@ class ScoreFunction(Protocol):
         ...
 
     @property
-    def one_maximum(self) -> bool:
-        """Whether it is one over labellings of all rows, whose kinks no sum rounds off; if not said, no.
+    def structured_max(self) -> bool:
+        """Whether it is one over labelings of all rows, whose kinks no sum rounds off; if not said, no.
 
-        So are `diagonal` (as `separable`) and `shift_free`.
+        So are `diagonal` (as `separable`) and `shift_invariant`.
         """
         ...
 
     @property
     def curved(self) -> bool:
-        """Whether `curvature_product` is known."""
+        """Whether `hessian_product` is known."""
         ...
 
     @property
@@ -131,7 +131,7 @@ class ScoreFunction(Protocol):
         ...
 
     @property
-    def shift_free(self) -> bool:
+    def shift_invariant(self) -> bool:
         """Whether adding a number to all scores of a row changes nothing."""
         ...
 
@@ -160,7 +160,7 @@ class ScoreFunction(Protocol):
         """
         ...
 
-    def curvature_product(self, f: Scores, step: Scores) -> Scores:
+    def hessian_product(self, f: Scores, step: Scores) -> Scores:
         """phi''(f) step; raises IncompatibleError where the loss has no second derivative."""
         ...
 
@@ -217,7 +217,7 @@ def rounding_of_slopes(phi: ScoreFunction, f: Scores, slope: Scores, rows: float
     size = float(magnitude_of(phi, f).max()) / rows
     if phi.smooth and phi.curved and LARGE_SCORES < size < math.inf:
         uneven = phi.constant(np.cos(np.arange(1.0, phi.scores_per_row + 1.0)))
-        left += size * float(magnitude_of(phi, phi.curvature_product(f, uneven)).sum())
+        left += size * float(magnitude_of(phi, phi.hessian_product(f, uneven)).sum())
     return (4.0 + math.sqrt(rows)) * roundoff * left
 
 

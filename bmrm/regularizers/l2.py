@@ -54,7 +54,7 @@ class L2(Strength):
         """Lambda w."""
         return self.lam * w
 
-    def curvature_product(self, f: Vector, step: Vector) -> Vector:
+    def hessian_product(self, f: Vector, step: Vector) -> Vector:
         """Lambda step, the second derivative (the same at every `f`) times `step`."""
         return self.lam * step
 

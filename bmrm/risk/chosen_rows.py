@@ -56,8 +56,8 @@ class ChosenRows:
         if not rows.size:
             return 0.0, np.zeros_like(w), np.zeros(0, bool)
         part = self.map_of_rows(rows)
-        value, slope = self.bound.take(rows).value_and_slope(part.scores(w))
-        return value / self.mass, part.pull_back(slope) / self.mass, self.quiet(slope, rows.size)
+        value, slope = self.bound.take(rows).value_and_slope(part.matvec(w))
+        return value / self.mass, part.rmatvec(slope) / self.mass, self.quiet(slope, rows.size)
 
     def map_of_rows(self, rows: Rows) -> LinearMap:
         """The map of a copy of `rows`."""
@@ -122,7 +122,7 @@ class RowWatch:
         value, subgradient, quiet = 0.0, np.zeros_like(w), np.zeros(rows.size, bool)
         if inside.any():
             known = rows[inside]
-            scores = self._held_map.scores(w)
+            scores = self._held_map.matvec(w)
             wanted = np.zeros(chosen.rows, bool)
             wanted[known] = True
             here = wanted[self._held]
@@ -130,7 +130,7 @@ class RowWatch:
             quiet[inside] = chosen.quiet(slope, known.size)
             scores[...] = 0.0
             scores[here] = slope
-            value, subgradient = part / chosen.mass, self._held_map.pull_back(scores) / chosen.mass
+            value, subgradient = part / chosen.mass, self._held_map.rmatvec(scores) / chosen.mass
         more, extra, quiet[~inside] = chosen.part(rows[~inside], w)
         return value + more, subgradient + extra, quiet
 

@@ -46,7 +46,7 @@ def _sums(X: Matrix, weights: Vector, changed: Callable[[Matrix], Matrix]) -> ND
     for start in range(0, X.shape[0], ROWS):
         stop = min(start + ROWS, X.shape[0])
         part = changed(part_of(X, start, stop))
-        products_of(part, 1).add_pull_back(0, stop - start, weights[start:stop], sums)
+        products_of(part, 1).add_rmatvec(0, stop - start, weights[start:stop], sums)
     return sums
 
 

@@ -60,7 +60,7 @@ def gram_of(
         _add_sparse(X, weights, kept, raw, check)
     gram.mirror(raw)
     if not narrow and (with_bias or columns.shift is not None):
-        products_of(X, 1).add_pull_back(0, X.shape[0], weights, sums)
+        products_of(X, 1).add_rmatvec(0, X.shape[0], weights, sums)
     return _scaled(raw, sums if kept is None else sums[kept], weights, columns, kept, with_bias)
 
 

@@ -78,8 +78,8 @@ class FreeIntercept:
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """R~(w) and a subgradient, a new array (dim,); one pass over the data."""
-        value, slope = self.phi.value_and_slope(self.map.scores(w))
-        return value, self.map.pull_back(slope)
+        value, slope = self.phi.value_and_slope(self.map.matvec(w))
+        return value, self.map.rmatvec(slope)
 
     def intercept(self, w: Vector) -> Vector:
         """The b to be added to scores that `w` gives, (scores per row,): the minimising one.
@@ -87,7 +87,7 @@ class FreeIntercept:
         Where a solver has settled for another with these weights, it is that one.
         """
         settled = self.settled.of(w)
-        return np.array(self.phi.mixture(self.map.scores(w)).best if settled is None else settled)
+        return np.array(self.phi.mixture(self.map.matvec(w)).best if settled is None else settled)
 
     def interruptible(self, check: Check) -> FreeIntercept:
         """The same, whose searches for several constants call `check`."""
@@ -185,9 +185,9 @@ class ProfiledPhi:
     def __init__(self, phi: ScoreFunction, infimum: float = -math.inf) -> None:
         self.phi, self.infimum = phi, infimum
         self.smooth, self.curved = phi.smooth, phi.curved
-        self.one_maximum = getattr(phi, "one_maximum", False)
+        self.structured_max = getattr(phi, "structured_max", False)
         self.diagonal = self.separable = self.proximal = False  # the rows share b; see Profiled
-        self.shift_free = getattr(phi, "shift_free", False)
+        self.shift_invariant = getattr(phi, "shift_invariant", False)
         self.scores_per_row, self.mass = phi.scores_per_row, phi.mass
         self._near = np.zeros(phi.scores_per_row)
         self._reach = 1.0
@@ -250,14 +250,14 @@ class ProfiledPhi:
 
         return curve
 
-    def curvature_product(self, f: Scores, step: Scores) -> Scores:
+    def hessian_product(self, f: Scores, step: Scores) -> Scores:
         """phi~''(f) step = H (step - c), c the constant that makes the product sum to 0 (a Schur complement)."""
         phi, bend = self.phi, self._bend
         # Products of one point follow each other; scores may have changed in place, on this rank or another.
         if bend is None or self._moved(f, bend.at):
             bend = self._bend = self._bent(f)
-        shift = bend.inverse @ phi.total(phi.curvature_product(bend.here, step))
-        return phi.curvature_product(bend.here, step - phi.constant(shift))
+        shift = bend.inverse @ phi.total(phi.hessian_product(bend.here, step))
+        return phi.hessian_product(bend.here, step - phi.constant(shift))
 
     def _moved(self, f: Scores, before: Scores) -> bool:
         step = f - before
@@ -266,13 +266,13 @@ class ProfiledPhi:
     def _bent(self, f: Scores) -> Bend:
         phi = self.phi
         here = f + phi.constant(self.mixture(f).best)
-        columns = [phi.curvature_product(here, phi.constant(unit)) for unit in np.eye(self.scores_per_row)]
+        columns = [phi.hessian_product(here, phi.constant(unit)) for unit in np.eye(self.scores_per_row)]
         inner = np.array([phi.total(column) for column in columns])
         return Bend(1.0 * f, here, np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True))
 
     def curvature(self, f: Scores) -> Scores:
         """No diagonal: IncompatibleError."""
-        raise IncompatibleError("with a free intercept the second derivative is no diagonal; use curvature_product")
+        raise IncompatibleError("with a free intercept the second derivative is no diagonal; use hessian_product")
 
     def envelope(self, z: Scores, sigma: float) -> Envelope:
         """Not by rows: IncompatibleError."""

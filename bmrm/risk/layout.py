@@ -71,19 +71,19 @@ class TailedMap:
         self.dim = rows_map.dim + layout.extra
         self.columns, self.bias = rows_map.columns, rows_map.bias
 
-    def scores(self, w: Vector) -> Array:
+    def matvec(self, w: Vector) -> Array:
         """The scores of the rows and the parameters, a new flat array."""
         weights, parameters = self.split(w)
-        return np.concatenate((self.rows_map.scores(weights).ravel(), parameters))
+        return np.concatenate((self.rows_map.matvec(weights).ravel(), parameters))
 
-    def pull_back(self, slope: Array) -> Vector:
+    def rmatvec(self, slope: Array) -> Vector:
         """A' slope, a new array (dim,)."""
-        raw = self.rows_map.pull_back(self.layout.table(slope))
+        raw = self.rows_map.rmatvec(self.layout.table(slope))
         return np.concatenate((raw, self.layout.parameters(slope)))
 
-    def pull_back_parts(self, slope: Array, parts: int) -> Iterator[tuple[slice, Vector]]:
+    def rmatvec_parts(self, slope: Array, parts: int) -> Iterator[tuple[slice, Vector]]:
         """A' slope in consecutive pieces, the parameters last."""
-        yield from self.rows_map.pull_back_parts(self.layout.table(slope), parts)
+        yield from self.rows_map.rmatvec_parts(self.layout.table(slope), parts)
         yield slice(self.rows_map.dim, self.dim), self.layout.parameters(slope).copy()
 
     def diagonal(self, weights: Array) -> Vector:

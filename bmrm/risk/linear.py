@@ -123,8 +123,8 @@ class LinearRisk:
         """R(w) and a subgradient, a new array (dim,); one pass over the data."""
         if self.bound.divisible:
             return self.evaluate(self._plan, w)
-        value, slope = self.phi.value_and_slope(self.map.scores(w))
-        return value, self.map.pull_back(slope)
+        value, slope = self.phi.value_and_slope(self.map.matvec(w))
+        return value, self.map.rmatvec(slope)
 
     def ability(self, kind: type[T]) -> T | None:
         """What `OFFERS` has of this kind, for this loss and these data."""
@@ -172,7 +172,7 @@ class LinearRisk:
                 if layout.extra:  # w is long, and a chunk in the cache
                     slope /= self.mass
                 table = plain(layout.table(slope))
-                products.add_pull_back(start, stop, table, gradient)
+                products.add_rmatvec(start, stop, table, gradient)
                 value += loss
                 of_parameters += layout.parameters(slope)
                 if rows_map.needs_total:
@@ -235,7 +235,7 @@ def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
 
 
 def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:
-    most = getattr(risk.loss, "most_curvature", math.inf)
+    most = getattr(risk.loss, "hessian_bound", math.inf)
     if not (risk.phi.separable and risk.phi.smooth and math.isfinite(most)):
         return None
     weights = risk.data.targets.weights

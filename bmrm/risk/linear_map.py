@@ -79,7 +79,7 @@ class DataMap:
         found._check = check
         return found
 
-    def scores(self, w: Vector) -> Array:
+    def matvec(self, w: Vector) -> Array:
         """A w, a new array (rows,) or (rows, K)."""
         v, offset = self.inward(w)
         out = np.empty(self._shape_of(self.rows))
@@ -93,18 +93,18 @@ class DataMap:
         self.workers.map(work, self.spans(0, self.rows))
         return out
 
-    def pull_back(self, slope: Array) -> Vector:
+    def rmatvec(self, slope: Array) -> Vector:
         """A' slope, a new array (dim,); rows of slope 0 are skipped."""
         slope = plain(slope)
 
         def work(span: Span) -> Array:
             gradient = self.zeros()
-            self.products.add_pull_back(span[0], span[1], slope[span[0] : span[1]], gradient)
+            self.products.add_rmatvec(span[0], span[1], slope[span[0] : span[1]], gradient)
             return gradient
 
         return self.outward(added(self.workers.map(work, self.spans(0, self.rows))), column_sums(slope))
 
-    def pull_back_parts(self, slope: Array, parts: int) -> Iterator[tuple[slice, Vector]]:
+    def rmatvec_parts(self, slope: Array, parts: int) -> Iterator[tuple[slice, Vector]]:
         """A' slope in `parts` consecutive pieces (fewer where there are fewer inputs), each as soon as it is ready.
 
         Yields (where in the (dim,) vector, the piece). The borders depend on `dim`, `scores_per_row` and `parts` only.

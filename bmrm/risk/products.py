@@ -26,7 +26,7 @@ class Products(Protocol):
         """Fill `out` with the scores of the rows."""
         ...
 
-    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
+    def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         """Add X' slope of the rows to `gradient`, shaped like `v`; rows of slope 0 cost nothing."""
         ...
 
@@ -65,7 +65,7 @@ class CsrProducts:
         else:
             csr.scores(indptr, self.indices, self.values, v, offset, out)
 
-    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
+    def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         indptr = self.indptr[start : stop + 1]
         if self.values is None:
             csr.scatter_valueless(indptr, self.indices, slope, gradient)
@@ -103,7 +103,7 @@ class CsrManyProducts:
     def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
         csr_many.scores(self.indptr[start : stop + 1], self.indices, self.values, self.ones, v, offset, out)
 
-    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
+    def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         indptr = self.indptr[start : stop + 1]
         csr_many.scatter(indptr, self.indices, self.values, self.ones, slope, gradient)
 
@@ -133,7 +133,7 @@ class DenseProducts:
     def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
         dense.scores(self.X[start:stop], v, offset, out)
 
-    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
+    def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         dense.scatter(self.X[start:stop], slope, csr.active_rows(slope), 0, gradient)
 
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
@@ -160,7 +160,7 @@ class DenseManyProducts:
             np.matmul(_float64(self.X[start:stop][rows]), v, out=out[rows])
         out += offset
 
-    def add_pull_back(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
+    def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         for rows in self._blocks(start, stop):
             gradient += _float64(self.X[start:stop][rows]).T @ slope[rows]
 

@@ -28,8 +28,8 @@ SWEEPS = 3
 
 def rehearse_map(map: DataMap | TailedMap) -> Scores:
     """Every product with the data; returns scores."""
-    f: Scores = map.scores(np.full(map.dim, TINY))
-    map.pull_back(f)
+    f: Scores = map.matvec(np.full(map.dim, TINY))
+    map.rmatvec(f)
     if isinstance(map, DataMap):
         ones = np.ones(map.rows)
         map.active(ones)
@@ -60,7 +60,7 @@ def _rehearse_phi(phi: ScoreFunction, f: Scores) -> None:
     phi.along(f, f)(np.zeros(1))
     phi.total(phi.constant(np.zeros(phi.scores_per_row)))
     if phi.curved:
-        phi.curvature_product(f, f)
+        phi.hessian_product(f, f)
     if phi.diagonal:
         phi.curvature(f)
     if phi.proximal:

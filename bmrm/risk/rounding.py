@@ -48,7 +48,7 @@ class AbsoluteMap:
         entries = int(np.diff(X.indptr).max()) if isinstance(X, Csr) else int(X.shape[1])
         return entries + (self.rows_map.features if self.rows_map.columns.shift is not None else 0) + 1
 
-    def scores(self, v: Vector) -> Array:
+    def matvec(self, v: Vector) -> Array:
         """|A| v, like scores."""
         rows_map, columns = self.rows_map, self.rows_map.columns
         table = v[: rows_map.dim].reshape(rows_map.inputs, rows_map.scores_per_row)
@@ -66,7 +66,7 @@ class AbsoluteMap:
             )
         return np.concatenate((out.ravel(), v[rows_map.dim :])) if isinstance(self.map, TailedMap) else out
 
-    def pull_back(self, slope: Array) -> Vector:
+    def rmatvec(self, slope: Array) -> Vector:
         """|A|' slope, (dim,); parameters of a loss may add up all slopes there are."""
         rows_map, columns = self.rows_map, self.rows_map.columns
         tail = self.map.layout.extra if isinstance(self.map, TailedMap) else 0
@@ -74,7 +74,7 @@ class AbsoluteMap:
         gradient, total = rows_map.zeros(), np.atleast_1d(table.sum(axis=0))
         for start, stop, part in self._parts():
             rows = np.ascontiguousarray(table[start:stop])
-            products_of(part, rows_map.scores_per_row).add_pull_back(0, stop - start, rows, gradient)
+            products_of(part, rows_map.scores_per_row).add_rmatvec(0, stop - start, rows, gradient)
         matrix = gradient.reshape(rows_map.features, rows_map.scores_per_row)
         if columns.shift is not None:
             matrix = matrix + np.multiply.outer(np.abs(columns.shift), total)
@@ -209,7 +209,7 @@ class RowRounding:
         """As of `Rounding`."""
         b = np.zeros(self._phi.scores_per_row) if constant is None else np.abs(constant)
         without = AbsoluteMap(self._map)
-        f, free = self._map.scores(w), without.scores(np.abs(w))
+        f, free = self._map.matvec(w), without.matvec(np.abs(w))
         if constant is not None:
             f, free = f + self._phi.constant(constant), free + self._phi.constant(b)
         with np.errstate(all="ignore"):  # any w may be asked for
@@ -217,7 +217,7 @@ class RowRounding:
                 self._phi, self._layout, f, free, without.longest, b, self._loss.decomposes != "rows"
             )
             terms += self._cancelled(f)
-        return Magnitudes(without.pull_back(sizes), terms, length, growth * self.row_norm if growth else 0.0)
+        return Magnitudes(without.rmatvec(sizes), terms, length, growth * self.row_norm if growth else 0.0)
 
     def _cancelled(self, f: Array) -> float:
         """What cancels inside the losses of rows, over the mass."""

@@ -40,7 +40,7 @@ def standardize(data: Dataset, group: Adder) -> Columns:
     `StandardScaler`.
     """
     weights = _weights(data)
-    sums = group.sum(np.append(DataMap(data.X).pull_back(weights), weights.sum()))
+    sums = group.sum(np.append(DataMap(data.X).rmatvec(weights), weights.sum()))
     mass = sums[-1]
     if not mass > 0.0:
         raise InputError("scale: standardize needs at least one row of positive weight")

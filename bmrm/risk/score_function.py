@@ -136,11 +136,11 @@ class LossPhi:
             raise InputError(getattr(bound.whole, "nothing", nothing))
         self.scores_per_row = bound.whole.scores_per_row
         self.smooth = bound.whole.smooth
-        self.one_maximum = getattr(bound.whole, "one_maximum", False)
-        self.curved = hasattr(bound.whole, "curvature_product")
+        self.structured_max = getattr(bound.whole, "structured_max", False)
+        self.curved = hasattr(bound.whole, "hessian_product")
         self.diagonal = self.curved and hasattr(bound.whole, "curvature")
         self.separable = self.diagonal and self.scores_per_row == 1
-        self.shift_free = getattr(bound.loss, "shift_free", False)
+        self.shift_invariant = getattr(bound.loss, "shift_invariant", False)
         self.proximal = hasattr(bound.whole, "envelope")
         self.infimum = bound.whole.infimum / self.mass
         self._workers = Workers(1) if workers is None else workers
@@ -188,12 +188,12 @@ class LossPhi:
         values, derivatives = np.array(self._workers.map(lambda each: self._at(each, ts), curves)).sum(axis=0)
         return values, derivatives
 
-    def curvature_product(self, f: Array, step: Array) -> Array:
+    def hessian_product(self, f: Array, step: Array) -> Array:
         """phi''(f) step, a new array like `f`; IncompatibleError where the loss has no second derivative."""
         if not self.curved:
             raise self._lacks("second derivative", "bundle or lbfgs")
         pieces = self._workers.map(
-            lambda part: part[1].curvature_product(  # type: ignore[attr-defined]
+            lambda part: part[1].hessian_product(  # type: ignore[attr-defined]
                 self._piece(f, part[0]), self._piece(step, part[0])
             ),
             self._parts,

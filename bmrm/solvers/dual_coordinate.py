@@ -94,13 +94,13 @@ class DualCoordinate(IterativeSolver):
     guessed. Over several ranks each sweeps its own rows with curvatures times the number of ranks, and the changes add
     up.
 
-    Max-margin chains go sentence by sentence: u_i = s_i (sum over labellings c of alpha_c psi_c - psi_y) with the
-    shares alpha of the labellings met, psi their features, and s_i sum alpha_c errors_c the sentence's part of S b. The
-    labelling that violates its margin most joins those kept, and share goes from the worst of them to the best:
+    Max-margin chains go sentence by sentence: u_i = s_i (sum over labelings c of alpha_c psi_c - psi_y) with the
+    shares alpha of the labelings met, psi their features, and s_i sum alpha_c errors_c the sentence's part of S b. The
+    labeling that violates its margin most joins those kept, and share goes from the worst of them to the best:
     min(alpha_worst, S l2 (violation_best - violation_worst) / (s_i ||psi_best - psi_worst||^2)), exact for l1 = 0.
 
     In a conditional random field u_i is s_i (chances of labels and transitions under potentials of the sentence's own,
-    less the true labelling), and s_i times the entropy of those chances is the sentence's part of S b. Potentials move
+    less the true labeling), and s_i times the entropy of those chances is the sentence's part of S b. Potentials move
     towards scores - (s_i / (S l2)) X_i X_i' (change of chances), by steps along which the dual rises.
 
     A free intercept b is an equality in the dual, sum u_i = 0 (for each score of a row): an augmented Lagrangian moves
@@ -215,7 +215,7 @@ class _Run:
 
     def _sweep_on(self, warm: bool, slope: Scores | None) -> None:
         run = self.run
-        f = self.scored.map.scores(run.start) if warm else self.scored.phi.constant(self._zeros)
+        f = self.scored.map.matvec(run.start) if warm else self.scored.phi.constant(self._zeros)
         objective = self._objective(run.start, f, None if warm else self._zeros)
         run.improve(run.start, objective, fresh=warm or self.free is None)
         done = run.record()
@@ -292,7 +292,7 @@ class _Run:
         """Objective and bound of the present state; rows set aside come back where they explain a large gap."""
         run = self.run
         w = ascent.weights
-        f = self.scored.map.scores(w)
+        f = self.scored.map.matvec(w)
         objective = self._objective(w, f, ascent.constant)
         before, rounding = (run.objective, run.lower_bound), ROUNDING * abs(run.objective)
         run.improve(w, objective, fresh=self.free is None)

@@ -236,10 +236,10 @@ class Reweighting:
         run, rule = self.run, ""
         with run.iterating():
             w = run.start
-            f, fresh = self.map.scores(w), True
+            f, fresh = self.map.matvec(w), True
             while True:
                 value, slope = self.phi.value_and_slope(f)
-                a = self.map.pull_back(slope)
+                a = self.map.rmatvec(slope)
                 objective = value + run.regularizer.value(w)
                 run.improve(w, objective, fresh=fresh)
                 run.take_plane(self.certificate, w, value, a, value - self.phi.product(slope, f))
@@ -254,17 +254,17 @@ class Reweighting:
                     system = self._system(w, f, value, a)
                     if not (math.isfinite(objective) and system.finite):
                         w = 0.5 * (run.w + w)
-                        f, fresh = self.map.scores(w), True
+                        f, fresh = self.map.matvec(w), True
                         continue
                     moved = self._step(system)
                     if moved is not None:
                         (w, f), fresh = moved, run.careful
-                        f = self.map.scores(w) if run.careful else f
+                        f = self.map.matvec(w) if run.careful else f
                     elif run.stall():
                         break
                 if run.refreshed:
                     w = run.w
-                    f, fresh = self.map.scores(w), True
+                    f, fresh = self.map.matvec(w), True
         if self.options.returns == "deviance" and math.isfinite(self.best[2]):
             run.settle(self.best[1])
         details = {"deviance": np.array(self.deviances), "cg_iterations": np.array(self.cg_iterations)}
@@ -273,7 +273,7 @@ class Reweighting:
     def _system(self, w: Vector, f: Scores, value: float, a: Vector) -> WeightedSystem:
         if self.fit is not self.phi:
             value, slope = self.fit.value_and_slope(f)
-            a = self.map.pull_back(slope)
+            a = self.map.rmatvec(slope)
         return WeightedSystem(self.map, self.fit, self.run.regularizer, w, f, value, a)
 
     def _note(self, w: Vector, f: Scores, value: float, objective: float) -> None:
@@ -306,7 +306,7 @@ class Reweighting:
         cg = TruncatedCG(self.map, system.product, self._deviance, self._stops(system, residual), inverse)
         x, followed = cg.solve(x, fx, residual)
         self.cg_iterations.append(cg.iterations)
-        fx = self.map.scores(x) if followed is None else followed
+        fx = self.map.matvec(x) if followed is None else followed
         return self._halved(system, x, fx) if options.halving else (x, fx)
 
     def _stops(self, system: WeightedSystem, residual: Vector) -> Stops:
@@ -411,8 +411,8 @@ class WeightedSystem:
 
     def product(self, v: Vector, fv: Scores) -> Vector:
         """The matrix times `v`, whose scores are `fv`; half a pass."""
-        ridge: Vector = self._curved.curvature_product(self.w, v)
-        return self.map.pull_back(self.phi.curvature_product(self.f, fv)) + ridge
+        ridge: Vector = self._curved.hessian_product(self.w, v)
+        return self.map.rmatvec(self.phi.hessian_product(self.f, fv)) + ridge
 
     def right_side(self) -> Vector:
         """What remains at x = 0; half a pass."""
@@ -422,8 +422,8 @@ class WeightedSystem:
         """One over the diagonal of the matrix, 1 where that is not positive; IncompatibleError for several scores."""
         if self.phi.scores_per_row != 1:
             raise IncompatibleError("jacobi preconditioning needs one score per row; leave it off")
-        weights = self.phi.curvature_product(self.f, self.phi.constant(np.ones(1)))
-        ridge = self._curved.curvature_product(self.w, np.ones_like(self.w))
+        weights = self.phi.hessian_product(self.f, self.phi.constant(np.ones(1)))
+        ridge = self._curved.hessian_product(self.w, np.ones_like(self.w))
         diagonal = self.map.diagonal(weights) + ridge
         return 1.0 / np.where(np.isfinite(diagonal) & (diagonal > 0.0), diagonal, 1.0)
 

@@ -164,17 +164,17 @@ class Run:
         """The whole run."""
         monitor, goal = self.monitor, self.objective
         with monitor.iterating():
-            point = goal.at(monitor.start, goal.map.scores(monitor.start))
+            point = goal.at(monitor.start, goal.map.matvec(monitor.start))
             done = self._note(point, fresh=not goal.free)
             if not done and fresh:
                 found = start_from_sample(self.options, monitor, steady=True, exact=True)
                 if found is not None:
-                    sampled = goal.at(found.w, goal.map.scores(found.w), point.b)
+                    sampled = goal.at(found.w, goal.map.matvec(found.w), point.b)
                     point = sampled if sampled.objective < point.objective else point
                     done = self._note(point)
             while not done:
                 if monitor.refreshed:
-                    point = goal.at(monitor.w, goal.map.scores(monitor.w), point.b)
+                    point = goal.at(monitor.w, goal.map.matvec(monitor.w), point.b)
                 moved = self._moved(point)
                 if moved is not None:
                     point = moved
@@ -213,5 +213,5 @@ class Run:
 
     def _at(self, point: SmoothPoint, step: Step, t: float) -> SmoothPoint:
         w = point.w + t * step.w
-        f = self.objective.map.scores(w) if self.monitor.careful else point.f + t * step.f
+        f = self.objective.map.matvec(w) if self.monitor.careful else point.f + t * step.f
         return self.objective.at(w, f, point.b + t * step.b)

@@ -134,7 +134,7 @@ class _WithScores(_Plain):
 
     def point(self, w: Vector) -> _At:
         """`w` with its scores."""
-        return _At(w, self.map.scores(w))
+        return _At(w, self.map.matvec(w))
 
     def between(self, a: _At, b: _At, share: float) -> _At:
         """a + share (a - b)."""
@@ -147,7 +147,7 @@ class _WithScores(_Plain):
     def gradient(self, at: _At) -> tuple[float, Vector, float]:
         """As of `_Plain`."""
         value, slope = self.phi.value_and_slope(at.f)
-        return value, self.map.pull_back(slope), value - self.phi.product(slope, at.f)
+        return value, self.map.rmatvec(slope), value - self.phi.product(slope, at.f)
 
 
 class _Run:

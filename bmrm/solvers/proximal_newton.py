@@ -121,7 +121,7 @@ class _GramRun(Run):
             after = w.copy()
             goal = max(self.judged(away, model.columns) * worst, self.least_goal(aim))
             after[model.columns], constant, self.left = model.minimum(a, w, aim, self.l2, goal, self.run.budget.check)
-        step = self.rows.map.scores(after - w)
+        step = self.rows.map.matvec(after - w)
         return after, step + self.rows.ones * constant if self.rows.free else step
 
     def _model(self, w: Vector, at: Settled, away: Vector, worst: float) -> GramModel:
@@ -173,7 +173,7 @@ class GramModel:
         self.H = rows.map.gram(curvature, None if columns.size == rows.dim else columns)
         if rows.free and bends > 0.0:
             self._bend = bends
-            self._border = rows.map.pull_back(curvature)[columns]
+            self._border = rows.map.rmatvec(curvature)[columns]
             self.H -= np.outer(self._border, self._border / bends)
         diagonal = self.H.diagonal()
         ridge = RIDGE * float(diagonal.mean()) if diagonal.size else 0.0

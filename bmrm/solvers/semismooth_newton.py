@@ -241,7 +241,7 @@ class Run:
         w = np.array(saved["point"], np.float64)
         if w.shape != monitor.start.shape or not float(saved["sigma"]) > 0.0:
             raise InputError("the state of semismooth_newton to go on from has another shape")
-        best = self._objective(monitor.start, self.model.map.scores(monitor.start))
+        best = self._objective(monitor.start, self.model.map.matvec(monitor.start))
         monitor.improve(monitor.start, best, fresh=True)
         return Multipliers.at(self.model, w, float(saved["sigma"]), self.rows.hand_out(saved[STATE[-1]]))
 
@@ -257,12 +257,12 @@ class Run:
 
     def _first(self, w: Vector) -> Multipliers:
         """The point w with the first penalty."""
-        f = self.model.map.scores(w)
+        f = self.model.map.matvec(w)
         return Multipliers.at(self.model, w, self.options.sigma * self._unit(f), self.slope, f=f)
 
     def _sampled(self, found: Start) -> Multipliers:
         """The minimum of a sample, with the penalty that suits what it knows of all rows."""
-        f = self.model.map.scores(found.w)
+        f = self.model.map.matvec(found.w)
         sigma, unit = self.options.sigma, self._unit(f)
         state = Multipliers.at(self.model, found.w, sigma * unit, f=f)
         sharp = SHARP * math.sqrt(found.rows / self.monitor.risk.dim) * found.objective / state.objective()
@@ -306,7 +306,7 @@ class Run:
     def _anew(self, state: Multipliers) -> Multipliers:
         """The best point with the same penalty, all computed from its weights."""
         w = self.monitor.w
-        found = Multipliers.at(self.model, w, state.sigma, state.slope, f=self.model.map.scores(w))
+        found = Multipliers.at(self.model, w, state.sigma, state.slope, f=self.model.map.matvec(w))
         found.careful = True
         return found
 

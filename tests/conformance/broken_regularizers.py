@@ -79,7 +79,7 @@ class AlongOff(L2):
 
 
 class CurvatureOff(L2):
-    def curvature_product(self, f, step):
+    def hessian_product(self, f, step):
         return 2.0 * self.lam * step
 
 

@@ -171,8 +171,8 @@ def chunks_and_threads_are_nothing(case):
         threaded = LinearRisk(dataset(case, X), case.loss, threads=3)
         found = threaded.value_and_subgradient(w)
         scored = ability(threaded, Scored)
-        value, slope = scored.phi.value_and_slope(scored.map.scores(w))
-        for a, b, c in zip(found, expected, (value, scored.map.pull_back(slope)), strict=True):
+        value, slope = scored.phi.value_and_slope(scored.map.matvec(w))
+        for a, b, c in zip(found, expected, (value, scored.map.rmatvec(slope)), strict=True):
             near(a, b)
             near(c, b)
 
@@ -198,8 +198,8 @@ def parts_add_up(case):
     else:
         maps = [DataMap(X[cut], scores_per_row=whole.scores_per_row) for cut in cuts]
         phi = LossPhi(BoundLoss(case.loss, case.targets, summary))
-        total, slope = phi.value_and_slope(np.concatenate([each.scores(w) for each in maps]))
-        results = [(total / len(cuts), each.pull_back(slope[cut])) for each, cut in zip(maps, cuts, strict=True)]
+        total, slope = phi.value_and_slope(np.concatenate([each.matvec(w) for each in maps]))
+        results = [(total / len(cuts), each.rmatvec(slope[cut])) for each, cut in zip(maps, cuts, strict=True)]
     near(sum(result[0] for result in results), value)
     near(sum(result[1] for result in results), subgradient)
 

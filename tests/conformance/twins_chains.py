@@ -1,4 +1,4 @@
-"""Losses of sequences from their formulas: every labelling of every sentence."""
+"""Losses of sequences from their formulas: every labeling of every sentence."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def sentences(loss, targets, scores):
-    """For each sentence: for every labelling how far its score is above the true one's, and its errors."""
+    """For each sentence: for every labeling how far its score is above the true one's, and its errors."""
     y = [int(label) for _, label in targets]
     labels = max(y) + 1
     width = labels + (labels * labels if loss.transitions == "observed" else 0)

@@ -1,4 +1,4 @@
-"""Whole-sample and ranking losses once more, from their formulas: every pair, labelling, cut point or permutation."""
+"""Whole-sample and ranking losses once more, from their formulas: every pair, labeling, cut point or permutation."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ def _partial_roc_area(loss, y, f):
     )
 
 
-def worst_labelling(delta, y, f, size=None):
+def worst_labeling(delta, y, f, size=None):
     """The multivariate hinge by looking at every contingency table; `delta(a, b)` of true and false positives."""
     high = sorted((score for target, score in zip(y, f, strict=True) if target > 0), reverse=True)
     low = sorted((score for target, score in zip(y, f, strict=True) if target < 0), reverse=True)
@@ -50,14 +50,14 @@ def worst_labelling(delta, y, f, size=None):
 
 def _f_beta(loss, y, f):
     positives, weight = sum(target > 0 for target in y), loss.beta**2
-    return worst_labelling(lambda a, b: 1.0 - (1.0 + weight) * a / (weight * positives + a + b), y, f)
+    return worst_labeling(lambda a, b: 1.0 - (1.0 + weight) * a / (weight * positives + a + b), y, f)
 
 
 def _at_k(divisor):
     def total(loss, y, f):
         positives = sum(target > 0 for target in y)
         k = getattr(loss, "k", positives)
-        return worst_labelling(lambda a, b: 1.0 - a / divisor(k, positives), y, f, size=k)
+        return worst_labeling(lambda a, b: 1.0 - a / divisor(k, positives), y, f, size=k)
 
     return total
 

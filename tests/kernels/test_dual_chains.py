@@ -1,4 +1,4 @@
-"""Kernels of dual ascent over sentences against plain NumPy: features of labellings as vectors, their mixtures."""
+"""Kernels of dual ascent over sentences against plain NumPy: features of labelings as vectors, their mixtures."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from bmrm.kernels.dual import chains as dual_chains
 from bmrm.kernels.dual import corners
 from bmrm.kernels.dual import sentences as dual_sentences
 from bmrm.kernels.jit import specialised
-from bmrm.kernels.sequences.margins import worst_labelling
+from bmrm.kernels.sequences.margins import worst_labeling
 from bmrm.risk.dual import chains as risk_dual_chains
 from bmrm.risk.dual.many import WAYS
 from bmrm.risk.dual.sentences import access_of
@@ -19,7 +19,7 @@ LENGTHS = np.array([5, 3, 4])
 
 
 def joint(X, path, observed):
-    """The features of a labelling, as one vector: those of labels, of pairs where observed, and transitions."""
+    """The features of a labeling, as one vector: those of labels, of pairs where observed, and transitions."""
     of_labels, transitions = np.zeros((X.shape[1], LABELS)), np.zeros((LABELS, LABELS))
     of_pairs = np.zeros((X.shape[1], LABELS, LABELS))
     for t, label in enumerate(path):
@@ -40,14 +40,14 @@ def less(a, b):
 
 
 @pytest.mark.parametrize("observed", [False, True])
-def test_scores_and_distances_of_labellings(observed):
+def test_scores_and_distances_of_labelings(observed):
     random = np.random.default_rng(0)
     for _ in range(20):
         X = random.normal(size=(TOKENS, FEATURES))
         a, b = random.integers(0, LABELS, (2, TOKENS)).astype(np.uint16)
         w = tuple(random.normal(size=part.shape) for part in joint(X, a.astype(int), observed))
         of_a, of_b = joint(X, a.astype(int), observed), joint(X, b.astype(int), observed)
-        assert corners.labelling_score(X @ w[0], w[1], observed, a) == pytest.approx(product(w, of_a), abs=1e-12)
+        assert corners.labeling_score(X @ w[0], w[1], observed, a) == pytest.approx(product(w, of_a), abs=1e-12)
         room = np.empty(TOKENS, np.int64)
         found = corners.squared_distance(X @ X.T, observed, a, b, LABELS, room)
         assert found == pytest.approx(product(less(of_a, of_b), less(of_a, of_b)), abs=1e-12)
@@ -71,7 +71,7 @@ def test_is_among_and_drop_idle():
     assert (mixture[:2].tolist(), errors[:2].tolist()) == ([0.6, 0.4], [1.0, 3.0])
 
 
-def test_two_labellings_are_mixed_by_one_exact_step():
+def test_two_labelings_are_mixed_by_one_exact_step():
     random = np.random.default_rng(1)
     for _ in range(20):
         X, paths = random.normal(size=(TOKENS, FEATURES)), random.integers(0, LABELS, (2, TOKENS)).astype(np.uint16)
@@ -97,7 +97,7 @@ def test_two_labellings_are_mixed_by_one_exact_step():
 
 
 def mixture_of(kept, s, steps):
-    """The shares of a sentence's labellings."""
+    """The shares of a sentence's labelings."""
     counts, room_at, path_at, shares, _, paths = kept
     own = paths[path_at[s] : path_at[s] + counts[s] * steps].reshape(-1, steps)
     return {tuple(map(int, path)): shares[room_at[s] + c] for c, path in enumerate(own)}
@@ -128,11 +128,11 @@ def small_problem():
 def test_visits_are_their_formulas(threshold, observed):
     X, wide, sentences, random = small_problem()
     starts, y, weights, products, gram_at = sentences
-    visit = specialised(dual_chains.visit, worst_labelling=worst_labelling, **access_of("dense", threshold > 0.0))
+    visit = specialised(dual_chains.visit, worst_labeling=worst_labeling, **access_of("dense", threshold > 0.0))
     for s in range(3):
         mine = wide[starts[s] : starts[s + 1]]
         np.testing.assert_allclose(products[gram_at[s] : gram_at[s + 1]], (mine @ mine.T).ravel(), atol=1e-12)
-    kept = risk_dual_chains._true_labellings(y, starts)
+    kept = risk_dual_chains._true_labelings(y, starts)
     width = LABELS + (LABELS**2 if observed else 0)
     v, tail, gaps = random.normal(size=(FEATURES + 1, width)), random.normal(size=(LABELS, LABELS)), np.zeros(3)
     room = (np.empty((5, width)), np.empty((5, width)), *np.empty((2, LABELS, LABELS)), np.empty(99), np.empty(width))

@@ -1,4 +1,4 @@
-"""Kernels of chances of chains, and of dual ascent by them, against sums over all labellings in plain NumPy."""
+"""Kernels of chances of chains, and of dual ascent by them, against sums over all labelings in plain NumPy."""
 
 import itertools
 
@@ -12,7 +12,7 @@ from bmrm.risk.dual.sentences import access_of
 from tests.kernels.test_dual_chains import FEATURES, LABELS, LENGTHS, joint, product, small_problem
 
 
-def by_labellings(f, trans, observed):
+def by_labelings(f, trans, observed):
     """log Z, the chances like `f`, and of transitions, by enumeration."""
     steps, labels = f.shape[0], trans.shape[0]
     every = list(itertools.product(range(labels), repeat=steps))
@@ -44,13 +44,13 @@ def tables_of(longest, labels=LABELS):
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("spread", [1.0, 100.0, 2000.0])
 @pytest.mark.parametrize(("steps", "labels"), [(1, 3), (2, 2), (5, 4), (4, 5)])
-def test_chances_are_sums_over_labellings(observed, spread, steps, labels):
+def test_chances_are_sums_over_labelings(observed, spread, steps, labels):
     random = np.random.default_rng(steps)
     f = spread * random.normal(size=(steps, width_of(observed, labels)))
     trans = spread * random.normal(size=(labels, labels))
     chances, pairs, tables = np.empty_like(f), np.full_like(trans, 7.0), tables_of(6, labels)
-    whole = chain_chances.labelling_chances(f, trans, observed, chances, pairs, tables)
-    expected = by_labellings(f, trans, observed)
+    whole = chain_chances.labeling_chances(f, trans, observed, chances, pairs, tables)
+    expected = by_labelings(f, trans, observed)
     assert whole == pytest.approx(expected[0], rel=1e-13)
     np.testing.assert_allclose(chances, expected[1], atol=1e-11)
     np.testing.assert_allclose(pairs, expected[2], atol=1e-11)
@@ -79,7 +79,7 @@ def test_visits_are_their_formulas(threshold, observed):
         visit(np.array([s]), gaps, (X,), sentences, kept, v[:-1], tail, v[-1], threshold, 0.4, 1.0, observed, room)
         at_v, at_tail = (np.sign(part) * np.maximum(np.abs(part) - threshold, 0.0) for part in of_v)
         f = mine @ at_v
-        whole, *_ = by_labellings(f, at_tail, observed)
+        whole, *_ = by_labelings(f, at_tail, observed)
         value = entropy + np.sum(before[0] * f) + np.sum(before[1] * at_tail)
         assert gaps[s] == pytest.approx(weights[s] * (whole - value), abs=1e-10)
         after = now(s)
@@ -87,7 +87,7 @@ def test_visits_are_their_formulas(threshold, observed):
         np.testing.assert_allclose(v, of_v[0] - curve * change[0], atol=1e-10)
         np.testing.assert_allclose(tail, of_v[1] - curve * change[1], atol=1e-10)
         potentials = dual_chances.parts(kept[1][at[s] : at[s + 1]], LENGTHS[s], LABELS)
-        under, *expected = by_labellings(*potentials, observed)
+        under, *expected = by_labelings(*potentials, observed)
         for found, share in zip(after, expected, strict=True):
             np.testing.assert_allclose(found, share, atol=1e-10)
         inside = sum(np.sum(a * b) for a, b in zip(potentials, after, strict=True))

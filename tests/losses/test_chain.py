@@ -58,7 +58,7 @@ def test_scaled_sums_and_logarithms_agree():
 
 
 def spread_of_step_scores(f, trans, step, of_trans):
-    """The variance over all labellings of their score with the step in place of the scores, in exact fractions."""
+    """The variance over all labelings of their score with the step in place of the scores, in exact fractions."""
 
     def score(table, pairs, path):
         terms = [table[t, k] for t, k in enumerate(path)] + [pairs[i, j] for i, j in itertools.pairwise(path)]
@@ -80,7 +80,7 @@ def test_curvature_along_a_step_is_a_sum_of_squares(size, levels):
     for _ in range(20):
         f = np.sign(rng.normal(size=21)) * size if levels else rng.normal(size=21) * size
         step = rng.normal(size=21)
-        product = prepared("chain_crf", [0, 1, 2, 0], [0, 0, 0, 0]).curvature_product(f, step)
+        product = prepared("chain_crf", [0, 1, 2, 0], [0, 0, 0, 0]).hessian_product(f, step)
         tables = [part.reshape(-1, 3) for vector in (f, step) for part in (vector[:12], vector[12:])]
         exact = spread_of_step_scores(*tables)
         assert np.sum(product * step) >= 0.0
@@ -88,7 +88,7 @@ def test_curvature_along_a_step_is_a_sum_of_squares(size, levels):
 
 
 @pytest.mark.parametrize("transitions", ["constant", "observed"])
-def test_predictions_are_the_best_of_all_labellings(transitions):
+def test_predictions_are_the_best_of_all_labelings(transitions):
     rng = np.random.default_rng(2)
     loss = LOSSES.make("chain_crf", {"transitions": transitions})
     labels, lengths = ("x", "y", "z"), [1, 4, 2, 5]
@@ -112,7 +112,7 @@ def test_predictions_are_the_best_of_all_labellings(transitions):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_perfect_labelling_far_ahead_costs_nothing(name):
+def test_a_perfect_labeling_far_ahead_costs_nothing(name):
     y = np.array([0.0, 1.0, 2.0, 0.0])
     f = np.append(1e4 * np.eye(3)[y.astype(int)].ravel(), np.zeros(9))
     value, slope = prepared(name, y, [0, 0, 0, 1]).value_and_slope(f)

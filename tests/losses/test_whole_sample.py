@@ -1,4 +1,4 @@
-"""Losses of the whole sample: what they are exactly, what they bound, and how few labellings they look at."""
+"""Losses of the whole sample: what they are exactly, what they bound, and how few labelings they look at."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from bmrm.problem import IncompatibleError, InputError, Targets
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from tests.conformance.twins_ranking import worst_labelling
+from tests.conformance.twins_ranking import worst_labeling
 
 
 def value(loss, y, f, weights=None):
@@ -41,7 +41,7 @@ def sample(seed, rows=50, share=0.3):
 
 @dataclass(frozen=True)
 class ErrorRate(MeasureLoss):
-    """The error rate as the measure: the worst labelling errs where that pays."""
+    """The error rate as the measure: the worst labeling errs where that pays."""
 
     def worst(self, positive, negative):
         missed, alarms = int(np.sum(positive < 1.0)), int(np.sum(negative > -1.0))
@@ -56,7 +56,7 @@ def test_error_rate_as_the_measure_gives_the_mean_hinge(seed):
     assert found == pytest.approx(hinge, rel=1e-14)
     np.testing.assert_allclose(same, slope, atol=1e-16)
     errors = lambda a, b: (int(np.sum(y > 0)) - a + b) / len(y)  # noqa: E731
-    assert worst_labelling(errors, y, f) == pytest.approx(hinge, rel=1e-14)
+    assert worst_labeling(errors, y, f) == pytest.approx(hinge, rel=1e-14)
 
 
 @settings(max_examples=150, deadline=None)
@@ -71,7 +71,7 @@ def test_the_walk_finds_the_worst_contingency_table(beta, signs, seed, scale, de
     y = np.array([1.0, -1.0, *np.where(signs, 1.0, -1.0)])
     f = scale * np.round(np.random.default_rng(seed).normal(size=y.size), decimals)
     positives, weight = int(np.sum(y > 0)), beta**2
-    worst = worst_labelling(lambda a, b: 1.0 - (1.0 + weight) * a / (weight * positives + a + b), y, f)
+    worst = worst_labeling(lambda a, b: 1.0 - (1.0 + weight) * a / (weight * positives + a + b), y, f)
     assert value(FBeta(beta), y, f)[0] == pytest.approx(worst, rel=1e-12, abs=1e-12)
 
 
@@ -112,7 +112,7 @@ def test_losses_bound_what_they_are_named_after(seed):
 
 
 def _margin(y, f, k):
-    """(1/m) sum (y'_i - y_i) f_i / 2 for the labelling y' of the k highest scores."""
+    """(1/m) sum (y'_i - y_i) f_i / 2 for the labeling y' of the k highest scores."""
     labels = np.full(y.size, -1.0)
     labels[np.argsort(-f)[:k]] = 1.0
     return float((labels - y) @ f) / (2.0 * y.size)

@@ -122,7 +122,7 @@ def test_planes_lie_below_the_risk_and_belong_to_the_slopes(loss, free):
             assert a @ w + b <= whole.value_and_subgradient(w)[0] * (1.0 + 1e-12) + 1e-12
         if sweeps:
             scored = ability(whole, Scored)
-            np.testing.assert_allclose(scored.map.pull_back(ascent.slope()), a, atol=1e-13)
+            np.testing.assert_allclose(scored.map.rmatvec(ascent.slope()), a, atol=1e-13)
             assert np.all(ascent.slope()[weights == 0.0] == 0.0)
             if free:
                 assert abs(ascent.slope().sum()) <= 1e-12
@@ -169,7 +169,7 @@ def test_starting_where_another_ascent_ended(loss, free):
     proved = bound(ended.plane())
     again = ascend(risk, sweeps=0, start=ended.slope())
     assert bound(again.plane()) == pytest.approx(proved, rel=1e-6)
-    scores = ability(risk, Scored).map.scores(ended.weights)
+    scores = ability(risk, Scored).map.matvec(ended.weights)
     both = ascend(risk, sweeps=0, start=ended.slope(), near=scores)
     assert bound(both.plane()) == pytest.approx(proved, rel=1e-3)
     np.testing.assert_allclose(both.constant, ended.constant, atol=1e-2)

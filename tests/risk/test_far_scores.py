@@ -37,7 +37,7 @@ def test_a_row_of_weight_zero_hides_a_square_that_overflows(name):
     without = LinearRisk(Dataset.from_arrays(X[:2], y[:2], np.array([1.0, 2.0])), LOSSES.make(name))
     w = np.array([0.7])
     assert risk.value_and_subgradient(w)[0] == pytest.approx(without.value_and_subgradient(w)[0])
-    curve = risk.phi.along(risk.map.scores(w), risk.map.scores(w))
-    other = without.phi.along(without.map.scores(w), without.map.scores(w))
+    curve = risk.phi.along(risk.map.matvec(w), risk.map.matvec(w))
+    other = without.phi.along(without.map.matvec(w), without.map.matvec(w))
     for found, expected in zip(curve(np.array([0.0, 0.5])), other(np.array([0.0, 0.5])), strict=True):
         np.testing.assert_allclose(found, expected)

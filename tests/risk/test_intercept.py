@@ -57,7 +57,7 @@ def test_cuts_are_valid_and_tight(loss):
             assert other >= value + subgradient @ (v - w) - 1e-12 * (1.0 + abs(other))
     scored = ability(risk, Scored)
     for w in points(risk):
-        f = scored.map.scores(w)
+        f = scored.map.matvec(w)
         value, slope = scored.phi.value_and_slope(f)
         np.testing.assert_allclose(scored.phi.total(slope), 0.0, atol=1e-13)
         b = risk.intercept(w)
@@ -71,7 +71,7 @@ def test_no_constant_does_better(loss):
     risk, rng = free(loss), np.random.default_rng(2)
     inner = risk.phi.phi
     for w in points(risk):
-        f, value = risk.map.scores(w), risk.value_and_subgradient(w)[0]
+        f, value = risk.map.matvec(w), risk.value_and_subgradient(w)[0]
         best = risk.intercept(w)
         for scale in (1e-6, 1e-3, 0.1, 1.0, 10.0):
             for _ in range(5):
@@ -84,7 +84,7 @@ def test_the_curve_is_that_of_the_values(loss):
     risk = free(loss)
     scored = ability(risk, Scored)
     _, w, step, _ = points(risk)
-    f, g = scored.map.scores(w), scored.map.scores(step)
+    f, g = scored.map.matvec(w), scored.map.matvec(step)
     ts = np.array([0.3, -0.4, 2.0])
     values, derivatives = scored.phi.along(f, g)(ts)
     for t, value, derivative in zip(ts, values, derivatives, strict=True):
@@ -104,7 +104,7 @@ def test_curvature_is_the_derivative_of_the_slope(loss):
     shape = (ROWS,) if scored.phi.scores_per_row == 1 else (ROWS, scored.phi.scores_per_row)
     f, step, h = rng.normal(size=shape), rng.normal(size=shape), 1e-6
     ahead, behind = (scored.phi.value_and_slope(f + s * step)[1] for s in (h, -h))
-    product = scored.phi.curvature_product(f, step)
+    product = scored.phi.hessian_product(f, step)
     np.testing.assert_allclose(product, (ahead - behind) / (2 * h), rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(scored.phi.total(product), 0.0, atol=1e-13)
 
@@ -126,9 +126,9 @@ def test_second_derivatives_follow_scores_that_change_in_place(loss):
     phi = ability(free(loss), Scored).phi
     f = rng.normal(size=phi.constant(np.zeros(phi.scores_per_row)).shape)
     step = rng.normal(size=f.shape)
-    before = phi.curvature_product(f, step)
+    before = phi.hessian_product(f, step)
     f *= 3.0
-    after, fresh = phi.curvature_product(f, step), ability(free(loss), Scored).phi.curvature_product(f.copy(), step)
+    after, fresh = phi.hessian_product(f, step), ability(free(loss), Scored).phi.hessian_product(f.copy(), step)
     np.testing.assert_allclose(after, fresh, rtol=1e-6, atol=1e-9)
     assert np.abs(after - before).max() > 1e-3 * np.abs(before).max()
 

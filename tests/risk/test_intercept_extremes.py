@@ -79,7 +79,7 @@ def test_cuts_of_several_scores_at_every_scale(name, scale):
         scored, planes = ability(risk, Scored), []
         for spread in (1e-3, 1.0, 1e3):
             w = spread * rng.normal(size=risk.dim)
-            f = scored.map.scores(w)
+            f = scored.map.matvec(w)
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 value, slope = scored.phi.value_and_slope(f)
@@ -89,7 +89,7 @@ def test_cuts_of_several_scores_at_every_scale(name, scale):
             reached = inner.value_and_slope(f + inner.constant(b))[0]
             noise = 1e-12 * reached + 1e-14 * float(np.abs(f + b).max())
             assert value - noise <= reached <= value + noise + 1e-12 * abs(value)
-            planes.append((w, value, risk.map.pull_back(slope)))
+            planes.append((w, value, risk.map.rmatvec(slope)))
         for w, value, a in planes:
             for v, other, _ in planes:
                 magnitude = abs(value) + np.abs(a) @ (np.abs(v) + np.abs(w)) + abs(other)

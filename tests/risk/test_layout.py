@@ -16,17 +16,17 @@ def test_the_map_is_the_map_of_rows_beside_the_identity(width, bias):
     rows_map = DataMap(X, scores_per_row=width, bias=bias)
     tailed = TailedMap(rows_map, Layout(width, 2))
     w = rng.normal(size=tailed.dim)
-    f = tailed.scores(w)
-    np.testing.assert_array_equal(tailed.layout.table(f), rows_map.scores(w[:-2]))
+    f = tailed.matvec(w)
+    np.testing.assert_array_equal(tailed.layout.table(f), rows_map.matvec(w[:-2]))
     np.testing.assert_array_equal(tailed.layout.parameters(f), w[-2:])
     slope = rng.normal(size=f.shape)
-    assert tailed.pull_back(slope) @ w == pytest.approx(slope @ f, rel=1e-12)
+    assert tailed.rmatvec(slope) @ w == pytest.approx(slope @ f, rel=1e-12)
     pieces = np.full(tailed.dim, np.nan)
-    for where, piece in tailed.pull_back_parts(slope, 3):
+    for where, piece in tailed.rmatvec_parts(slope, 3):
         pieces[where] = piece
-    np.testing.assert_allclose(pieces, tailed.pull_back(slope), rtol=1e-13)
+    np.testing.assert_allclose(pieces, tailed.rmatvec(slope), rtol=1e-13)
     with pytest.raises(InputError, match="w has shape"):
-        tailed.scores(w[:-1])
+        tailed.matvec(w[:-1])
 
 
 def test_parts_keep_the_parameters_and_their_slopes_add_up():

@@ -63,7 +63,7 @@ def test_raw_weights_of_several_scores(store):
     raw, intercept = risk.raw_weights(w)
     assert raw.shape == (FEATURES, 4)
     assert intercept.shape == (4,)
-    np.testing.assert_allclose(X @ raw + intercept, risk.map.scores(w), rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(X @ raw + intercept, risk.map.matvec(w), rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("store", [np.asarray, lambda X: X.astype(np.float32), csr_matrix])
@@ -73,9 +73,9 @@ def test_feature_ranges_make_up_the_pull_back(store, loss, parts):
     y = labels(3 if loss.task == "multiclass" else 2)
     risk = LinearRisk(Dataset.from_arrays(store(table()), y), loss, bias=True, columns=columns(), threads=2)
     scored = ability(risk, Scored)
-    _, slope = scored.phi.value_and_slope(scored.map.scores(np.full(risk.dim, 0.1)))
-    whole, found, stop = scored.map.pull_back(slope), np.full(risk.dim, np.nan), 0
-    pieces = list(scored.map.pull_back_parts(slope, parts))
+    _, slope = scored.phi.value_and_slope(scored.map.matvec(np.full(risk.dim, 0.1)))
+    whole, found, stop = scored.map.rmatvec(slope), np.full(risk.dim, np.nan), 0
+    pieces = list(scored.map.rmatvec_parts(slope, parts))
     for where, piece in pieces:
         assert where.start == stop
         found[where], stop = piece, where.stop
@@ -89,11 +89,11 @@ def test_threads_take_parts_of_the_rows_and_of_the_features(monkeypatch):
     one, three = (LinearRisk(Dataset.from_arrays(X, y), Hinge(), threads=threads) for threads in (1, 3))
     assert len(three.map.spans(0, ROWS)) == 3
     w = np.random.default_rng(6).normal(size=FEATURES)
-    np.testing.assert_array_equal(one.map.scores(w), three.map.scores(w))
+    np.testing.assert_array_equal(one.map.matvec(w), three.map.matvec(w))
     slope = np.random.default_rng(7).normal(size=ROWS)
-    np.testing.assert_allclose(one.map.pull_back(slope), three.map.pull_back(slope), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(one.map.rmatvec(slope), three.map.rmatvec(slope), rtol=1e-12, atol=1e-13)
     for (a, one_piece), (b, three_piece) in zip(
-        one.map.pull_back_parts(slope, 3), three.map.pull_back_parts(slope, 3), strict=True
+        one.map.rmatvec_parts(slope, 3), three.map.rmatvec_parts(slope, 3), strict=True
     ):
         assert a == b
         np.testing.assert_allclose(one_piece, three_piece, rtol=1e-12, atol=1e-13)
@@ -158,17 +158,17 @@ def test_a_part_without_rows():
     assert (value, empty.local_mass, empty.infimum) == (0.0, 0.0, 0.0)
     np.testing.assert_array_equal(subgradient, np.zeros(FEATURES + 1))
     scored = ability(empty, Scored)
-    value, slope = scored.phi.value_and_slope(scored.map.scores(np.ones(FEATURES + 1)))
-    np.testing.assert_array_equal(scored.map.pull_back(slope), np.zeros(FEATURES + 1))
+    value, slope = scored.phi.value_and_slope(scored.map.matvec(np.ones(FEATURES + 1)))
+    np.testing.assert_array_equal(scored.map.rmatvec(slope), np.zeros(FEATURES + 1))
     values, derivatives = scored.phi.along(slope, slope)(np.array([0.0, 1.0]))
     np.testing.assert_array_equal([values, derivatives], np.zeros((2, 2)))
 
 
 def test_curvature_is_refused_where_there_is_none():
     scored = ability(LinearRisk(Dataset.from_arrays(table(), labels()), Hinge()), Scored)
-    f = scored.map.scores(np.zeros(FEATURES))
+    f = scored.map.matvec(np.zeros(FEATURES))
     with pytest.raises(IncompatibleError, match="hinge has no second derivative"):
-        scored.phi.curvature_product(f, f)
+        scored.phi.hessian_product(f, f)
 
 
 def test_arguments_that_do_not_fit_are_refused():

@@ -22,7 +22,7 @@ def test_at_weights_of_zero_scores_are_the_constant(sparse, loss):
     K = risk.scores_per_row
     w = np.zeros(risk.dim)
     w[-K:] = rng.normal(size=K)
-    np.testing.assert_array_equal(np.atleast_2d(risk.map.scores(w).T), np.repeat(w[-K:, None], 30, axis=1))
+    np.testing.assert_array_equal(np.atleast_2d(risk.map.matvec(w).T), np.repeat(w[-K:, None], 30, axis=1))
     nearly = w + 1e-300  # takes the way of any other weights
     value, a = risk.value_and_subgradient(w)
     other, b = risk.value_and_subgradient(nearly)
@@ -32,4 +32,4 @@ def test_at_weights_of_zero_scores_are_the_constant(sparse, loss):
 
 def test_weights_that_are_not_numbers_are_no_weights_of_zero():
     with np.errstate(invalid="ignore"):
-        assert np.all(np.isnan(DataMap(np.ones((3, 2))).scores(np.array([0.0, np.nan]))))
+        assert np.all(np.isnan(DataMap(np.ones((3, 2))).matvec(np.array([0.0, np.nan]))))

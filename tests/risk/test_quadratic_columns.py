@@ -42,7 +42,7 @@ def test_a_model_is_minimised(form, scaled, bias, free):
     offer = ability(risk, QuadraticColumns)
     random = np.random.default_rng(1)
     curvature = random.random(ROWS) * (random.random(ROWS) < 0.8) / ROWS
-    A = np.array([risk.map.scores(unit) for unit in np.eye(risk.dim)]).T
+    A = np.array([risk.map.matvec(unit) for unit in np.eye(risk.dim)]).T
     l1, l2 = 0.02, 0.003
     for chosen in ([0, 2, 3], [1, 2, 7, risk.dim - 1]):  # the second asks for more columns
         W = np.array(chosen)
@@ -88,7 +88,7 @@ def test_the_distance_of_a_rough_solution_is_exact():
         risk = risk_of(form, True, False)
         random = np.random.default_rng(4)
         curvature = random.random(ROWS) / ROWS
-        A = np.array([risk.map.scores(unit) for unit in np.eye(risk.dim)]).T
+        A = np.array([risk.map.matvec(unit) for unit in np.eye(risk.dim)]).T
         W = np.arange(risk.dim)
         for free in (False, True):
             model = ability(risk, QuadraticColumns).model(W, curvature, free)

@@ -43,8 +43,8 @@ def test_absolute_maps_are_those_of_the_scaled_matrix_without_signs(sparse, scor
     without, random = AbsoluteMap(risk.map), np.random.default_rng(1)
     A = np.column_stack([(np.abs(X) + np.abs(columns.shift)) * np.abs(columns.scale), np.ones(40)])
     v, s = random.uniform(size=(6, scores)), random.uniform(size=(40, scores))
-    np.testing.assert_allclose(without.scores(v.ravel()).reshape(40, -1), A @ v, rtol=1e-13)
-    np.testing.assert_allclose(without.pull_back(np.squeeze(s)).reshape(6, -1), A.T @ s, rtol=1e-13)
+    np.testing.assert_allclose(without.matvec(v.ravel()).reshape(40, -1), A @ v, rtol=1e-13)
+    np.testing.assert_allclose(without.rmatvec(np.squeeze(s)).reshape(6, -1), A.T @ s, rtol=1e-13)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])

@@ -35,8 +35,8 @@ def test_a_part_is_the_rows_with_a_weight(sparse):
     part = parts.part(weights)
     assert (parts.rows, part.rows) == (ROWS, 14)
     w = np.linspace(-1.0, 1.0, 6)
-    f = scored.map.scores(w)
-    np.testing.assert_allclose(part.map.scores(w), f[::3])
+    f = scored.map.matvec(w)
+    np.testing.assert_allclose(part.map.matvec(w), f[::3])
     np.testing.assert_array_equal(part.restrict(f), f[::3])
     assert part.phi.mass == scored.phi.mass
     value, slope = part.phi.value_and_slope(f[::3])
@@ -51,7 +51,7 @@ def test_parts_of_rows_with_several_scores():
     X, _, _, _ = data()
     risk = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % 3), LOSSES.make("multiclass_hinge"))
     scored, parts = ability(risk, Scored), ability(risk, RowParts)
-    f = scored.map.scores(np.linspace(-1.0, 1.0, 15))
+    f = scored.map.matvec(np.linspace(-1.0, 1.0, 15))
     weights = np.zeros((ROWS, 3))
     weights[4, 1], weights[9, 2] = 0.5, -1.0
     part = parts.part(weights)
@@ -67,7 +67,7 @@ def test_rows_that_do_not_bend_keep_their_slopes(loss):
     risk = LinearRisk(Dataset.from_arrays(X, np.arange(ROWS) % (2 if loss == "hinge" else 3)), LOSSES.make(loss))
     phi, parts = ability(risk, Scored).phi, ability(risk, RowParts)
     random = np.random.default_rng(8)
-    z = ability(risk, Scored).map.scores(3.0 * random.normal(size=risk.dim))
+    z = ability(risk, Scored).map.matvec(3.0 * random.normal(size=risk.dim))
     for sigma, reach in ((2.0, 0.1), (10.0, 0.3), (1.0, 0.0)):
         bends = parts.bends(z, sigma, reach).reshape(ROWS, -1).any(axis=1)
         assert 0 < np.count_nonzero(bends) < ROWS

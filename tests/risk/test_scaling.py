@@ -38,7 +38,7 @@ def dataset(X, weights=None):
 def shown(data, columns):
     """The features as a model sees them, by one score per feature."""
     columns_risk = LinearRisk(data, LeastSquares(), columns=columns)
-    return np.column_stack([columns_risk.map.scores(unit) for unit in np.eye(data.features)])
+    return np.column_stack([columns_risk.map.matvec(unit) for unit in np.eye(data.features)])
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -92,12 +92,12 @@ def test_softmax_knows_the_diagonal_of_its_hessian():
     scored = ability(risk, Scored)
     f, unit = rng.normal(size=(30, 3)), np.zeros((30, 3))
     assert scored.phi.diagonal
-    assert scored.phi.shift_free
+    assert scored.phi.shift_invariant
     assert not scored.phi.separable
     for k in range(3):
         unit[:] = 0.0
         unit[:, k] = 1.0
-        column = scored.phi.curvature_product(f, unit)[:, k]
+        column = scored.phi.hessian_product(f, unit)[:, k]
         np.testing.assert_allclose(scored.phi.curvature(f)[:, k], column, rtol=1e-12)
 
 
@@ -111,7 +111,7 @@ def test_hessian_of_logistic_is_its_finite_difference():
     risk = risk_of(Logistic(), np.linspace(0.0, 2.0, 30))
     scored = ability(risk, Scored)
     w = np.array([0.3, -0.2, 0.1, 0.5])
-    hessian = scored.map.gram(scored.phi.curvature(scored.map.scores(w)))
+    hessian = scored.map.gram(scored.phi.curvature(scored.map.matvec(w)))
     slopes = [
         risk.value_and_subgradient(w + 1e-6 * e)[1] - risk.value_and_subgradient(w - 1e-6 * e)[1] for e in np.eye(4)
     ]

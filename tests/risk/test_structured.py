@@ -1,4 +1,4 @@
-"""Structured risks against what they must be: multiclass losses, all matchings, all labellings."""
+"""Structured risks against what they must be: multiclass losses, all matchings, all labelings."""
 
 import itertools
 

@@ -82,7 +82,7 @@ def test_the_optimum_of_another_solver(case, regularizer, loss):
 
 
 def phi_star(y, slope):
-    """The conjugate of one sentence's loss by a linear program over all labellings; inf outside of its domain."""
+    """The conjugate of one sentence's loss by a linear program over all labelings; inf outside of its domain."""
     steps = len(y)
     every = np.array(list(itertools.product(range(LABELS), repeat=steps)))
     columns = []
@@ -114,7 +114,7 @@ def test_any_state_is_a_dual_point_of_one_sentence_and_its_offset_no_better_than
 @both
 @pytest.mark.parametrize("case", CASES)
 def test_any_state_proves_its_bound(case, loss, monkeypatch):
-    """Also where no labelling more can be kept, and after starts that fit nothing."""
+    """Also where no labeling more can be kept, and after starts that fit nothing."""
     monkeypatch.setattr(dual_chains, "PER_TOKEN", 0)
     monkeypatch.setattr(dual_chains, "BESIDES", 4)
     of_data, of_risk = CASES[case]
@@ -122,7 +122,7 @@ def test_any_state_proves_its_bound(case, loss, monkeypatch):
     scored, steps = ability(risk, Scored), ability(risk, DualSteps)
     least = by_another(risk, loss, regularizer, 1e-6)
     random = np.random.default_rng(1)
-    f = scored.map.scores(random.normal(size=risk.dim))
+    f = scored.map.matvec(random.normal(size=risk.dim))
     slope = scored.phi.value_and_slope(f)[1]
     for start, near in ((None, None), (None, f), (slope, f), (random.normal(size=slope.shape), None)):
         ascent = steps.ascent(0.0, 0.02, seed=3, start=start, near=near)
@@ -135,7 +135,7 @@ def test_any_state_proves_its_bound(case, loss, monkeypatch):
             assert bound <= least.objective * (1.0 + 1e-12)
             for w in (least.w, random.normal(size=risk.dim)):
                 assert a @ w + b <= risk.value_and_subgradient(w)[0] + 1e-12
-            np.testing.assert_allclose(scored.map.pull_back(ascent.slope()), a, atol=1e-12)
+            np.testing.assert_allclose(scored.map.rmatvec(ascent.slope()), a, atol=1e-12)
             assert ascent.value() == pytest.approx(bound, abs=1e-12)
         assert bound >= before
 
@@ -147,7 +147,7 @@ def test_near_scores_alone_the_state_is_the_plane_there(loss, transitions):
     scored = ability(risk, Scored)
     w = np.random.default_rng(2).normal(size=risk.dim)
     value, subgradient = risk.value_and_subgradient(w)
-    a, b = ability(risk, DualSteps).ascent(0.0, 0.1, seed=0, near=scored.map.scores(w)).plane()
+    a, b = ability(risk, DualSteps).ascent(0.0, 0.1, seed=0, near=scored.map.matvec(w)).plane()
     assert a @ w + b == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(a, subgradient, atol=1e-12)
 
@@ -217,7 +217,7 @@ def test_a_likelihood_rises_at_any_strength_of_the_regularizer(lam, gap):
 def test_potentials_that_are_far_off_are_taken_back():
     """Chances all but 0 and 1, at the wrong labels: the chances hardly change for a while."""
     risk = risk_of(data(seed=5), loss="chain_crf")
-    f = 300.0 * np.random.default_rng(5).normal(size=ability(risk, Scored).map.scores(np.zeros(risk.dim)).shape)
+    f = 300.0 * np.random.default_rng(5).normal(size=ability(risk, Scored).map.matvec(np.zeros(risk.dim)).shape)
     ascent = ability(risk, DualSteps).ascent(0.0, 0.1, seed=0, near=f)
     for _ in range(300):
         ascent.sweep()

@@ -120,7 +120,7 @@ def test_steps_that_take_all_digits_from_scores_prove_no_more_than_the_slopes(na
     targets = data.targets
     risk = LinearRisk(Dataset.from_arrays(1e9 * np.asarray(data.X), targets.y, targets.weights), loss)
     phi, random = ability(risk, Scored).phi, np.random.default_rng(0)
-    shape = phi.value_and_slope(risk.map.scores(np.zeros(risk.dim)))[1].shape
+    shape = phi.value_and_slope(risk.map.matvec(np.zeros(risk.dim)))[1].shape
     for lam in (1e-2, 1e-1, 1.0):
         near = random.normal(size=shape) * 10.0 ** random.uniform(-2.0, 6.0, shape)
         ascent = ability(risk, DualSteps).ascent(0.0, lam, seed=0, near=near)

@@ -108,7 +108,7 @@ def test_every_state_is_a_plane_below_the_risk(loss):
     risk = risk_of(loss, csr_array(X), y, weights, columns=SCALED)
     random, scored = np.random.default_rng(2), ability(risk, Scored)
     good = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.02))
-    scores = scored.map.scores(good.w)
+    scores = scored.map.matvec(good.w)
     wild = random.normal(size=scores.shape)
     starts = [{}, {"near": scores}, {"start": good.details["slope"]}, {"start": wild}, {"start": wild, "near": scores}]
     for options in starts:
@@ -119,7 +119,7 @@ def test_every_state_is_a_plane_below_the_risk(loss):
                 w = scale * random.normal(size=risk.dim)
                 assert a @ w + b <= risk.value_and_subgradient(w)[0] + 1e-11
             if sweeps or options:
-                np.testing.assert_allclose(scored.map.pull_back(ascent.slope()), a, atol=1e-12)
+                np.testing.assert_allclose(scored.map.rmatvec(ascent.slope()), a, atol=1e-12)
                 np.testing.assert_allclose(ascent.weights, -a / 0.02, atol=1e-10)
             ascent.sweep()
 
@@ -129,7 +129,7 @@ def test_good_slopes_are_kept(loss):
     X, y, _ = data()
     risk = risk_of(loss, X, y)
     good = DualCoordinate(tolerance=1e-9).minimize(risk, L2(0.02))
-    scores = ability(risk, Scored).map.scores(good.w)
+    scores = ability(risk, Scored).map.matvec(good.w)
     for options, loss_of_bound in (({"near": scores}, 1e-6), ({}, 1e-3)):
         ascent = ability(risk, DualSteps).ascent(0.0, 0.02, seed=1, start=good.details["slope"], **options)
         bound = plane_bound(L2(0.02), *ascent.plane(), 0.0)
@@ -167,7 +167,7 @@ def test_every_state_with_a_free_intercept_is_a_plane_below_the_risk(loss):
     risk = FreeIntercept(risk_of(loss, csr_array(X), y, weights))
     random, scored = np.random.default_rng(2), ability(risk, Scored)
     good = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.02))
-    scores = scored.map.scores(good.w)
+    scores = scored.map.matvec(good.w)
     for options in ({}, {"near": scores}, {"start": good.details["slope"]}, {"near": random.normal(size=scores.shape)}):
         ascent = ability(risk, DualSteps).ascent(0.0, 0.02, seed=1, **options)
         for _ in range(4):

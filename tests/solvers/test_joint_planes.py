@@ -22,7 +22,7 @@ def test_planes_taken_at_far_constants_are_not_above_the_risk(far):
     X, y = rng.normal(size=(ROWS, 2)), np.arange(ROWS) % CLASSES
     profiled = ability(FreeIntercept(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("softmax"))), Profiled)
     w = rng.normal(size=2 * CLASSES)
-    f = profiled.map.scores(w)
+    f = profiled.map.matvec(w)
 
     def risk(b):
         return np.mean(logsumexp(f + b, axis=1) - (f + b)[np.arange(ROWS), y])

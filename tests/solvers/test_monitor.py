@@ -74,9 +74,9 @@ def test_passes_are_counted():
     metered = MeteredRisk(risk())
     metered.value_and_subgradient(np.zeros(7))
     scored = metered.ability(Scored)
-    f = scored.map.scores(np.zeros(7))
+    f = scored.map.matvec(np.zeros(7))
     _, slope = scored.phi.value_and_slope(f)
-    scored.map.pull_back(slope)
+    scored.map.rmatvec(slope)
     scored.phi.along(f, f)(np.ones(4))
     assert metered.count.passes == 2.0
     assert metered.count.seconds > 0.0

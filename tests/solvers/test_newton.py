@@ -100,7 +100,7 @@ def test_the_hessian_is_corrected_by_the_rows_that_changed():
     goal = Objective(scored.map, scored.phi, L2(LAM), False)
     model = DenseModel(goal)
     for w in (np.full(9, 0.5), np.full(9, 0.52), np.full(9, 0.55)):
-        point = goal.at(w, scored.map.scores(w))
+        point = goal.at(w, scored.map.matvec(w))
         model.step(point)
         expected = scored.map.gram(scored.phi.curvature(point.full))
         np.testing.assert_allclose(model.gram, expected, atol=1e-13)
@@ -184,7 +184,7 @@ def test_blocks_invert_the_hessian_where_scores_do_not_touch():
     risk = made("logistic")
     scored = ability(risk, Scored)
     w, r = np.random.default_rng(1).normal(size=(2, risk.dim))
-    f = scored.map.scores(w)
+    f = scored.map.matvec(w)
     hessian = scored.map.gram(scored.phi.curvature(f)) + LAM * np.eye(risk.dim)
     np.testing.assert_allclose(hessian @ Blocks(scored, f, LAM)(r), r, atol=1e-10)
 
@@ -192,7 +192,7 @@ def test_blocks_invert_the_hessian_where_scores_do_not_touch():
 def test_blocks_leave_the_mean_over_scores_to_the_regularizer():
     risk = made("softmax")
     scored = ability(risk, Scored)
-    inverse = Blocks(scored, scored.map.scores(np.zeros(risk.dim)), LAM)
+    inverse = Blocks(scored, scored.map.matvec(np.zeros(risk.dim)), LAM)
     mean = np.repeat(np.arange(9.0), 3)
     np.testing.assert_allclose(inverse(mean), mean / LAM, rtol=1e-12)
     away = np.tile([1.0, -2.0, 1.0], 9)

@@ -41,7 +41,7 @@ def test_the_best_constant_after_searches_that_were_all_rounding(name):
         found, best = rows.settled(f), minimum(LOSS[name], f, y)
         assert found.value == pytest.approx(best, rel=1e-9, abs=1e-12)
         other = X @ (w + rng.normal(size=4))
-        below = rows.map.pull_back(found.slope) @ (w + 0.0) + found.offset
+        below = rows.map.rmatvec(found.slope) @ (w + 0.0) + found.offset
         assert below <= best * (1.0 + 1e-9) + 1e-12
         assert float(found.slope @ other) + found.offset <= minimum(LOSS[name], other, y) * (1.0 + 1e-9) + 1e-12
 

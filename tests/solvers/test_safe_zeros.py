@@ -28,7 +28,7 @@ BOUNDED = [
     for entry in LOSSES.all()
     if entry.cls.smooth
     and entry.cls.task in ("binary", "regression")
-    and math.isfinite(getattr(default_instance(entry), "most_curvature", math.inf))
+    and math.isfinite(getattr(default_instance(entry), "hessian_bound", math.inf))
 ]
 ROWS, FEATURES = 60, 40
 
@@ -106,7 +106,7 @@ def test_a_start_with_weights_that_must_go(name, at_once):
 def test_lengths_are_those_of_columns_weighted_by_the_curvature(scaled, free):
     risk = risk_of("logistic", 3, weights=True, scaled=scaled, free=free)
     most = ability(risk, CurvatureBound)
-    A = np.array([risk.map.scores(unit) for unit in np.eye(FEATURES)]).T
+    A = np.array([risk.map.matvec(unit) for unit in np.eye(FEATURES)]).T
     weights = (risk.risk if free else risk).data.targets.weights
     np.testing.assert_allclose(most.rows, 0.25 * weights / weights.sum())
     c = most.rows
@@ -145,8 +145,8 @@ def test_no_slope_rises_faster_than_the_curvature_bound(loss_name):
     f, g = random.normal(size=(2, 4000)) * 3.0
     y = np.sign(random.normal(size=4000)) if loss.task == "binary" else random.normal(size=4000)
     rise = np.abs(loss.slope(f, y) - loss.slope(g, y))
-    assert np.all(rise <= loss.most_curvature * np.abs(f - g) * (1.0 + 1e-12) + 1e-15)
-    assert np.max(rise / np.abs(f - g)) >= 0.9 * loss.most_curvature
+    assert np.all(rise <= loss.hessian_bound * np.abs(f - g) * (1.0 + 1e-12) + 1e-15)
+    assert np.max(rise / np.abs(f - g)) >= 0.9 * loss.hessian_bound
 
 
 def test_who_has_it():

@@ -193,7 +193,7 @@ def test_the_step_by_rows_is_that_of_the_dense_matrix(loss):
     risk = several(rows=40) if loss == "multiclass_hinge" else made(rows=40)
     scored, parts = ability(risk, Scored), ability(risk, RowParts)
     random = np.random.default_rng(3)
-    f = scored.map.scores(random.normal(size=risk.dim))
+    f = scored.map.matvec(random.normal(size=risk.dim))
     # with several scores as a smooth loss would have them: unequal, and not all classes
     curvature = random.random(f.shape) * (random.random(f.shape) < 0.6)
     rows, vectors = vectors_of(curvature)

@@ -54,7 +54,7 @@ def case(loss_name, weights=False, seed=0):
 
 def optimum(risk, l1, l2, free=False):
     """By cvxopt's interior point method in (u, v) >= 0 with w = u - v, and the intercept."""
-    A = np.array([risk.map.scores(unit) for unit in np.eye(risk.dim)]).T
+    A = np.array([risk.map.matvec(unit) for unit in np.eye(risk.dim)]).T
     Z = np.hstack((A, -A, np.ones((len(A), 1)))) if free else np.hstack((A, -A))
     n = 2 * risk.dim
     c = np.concatenate((np.full(n, l1), np.zeros(int(free))))

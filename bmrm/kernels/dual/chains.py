@@ -1,13 +1,13 @@
 """Dual ascent for max-margin chains, a sentence at a time: templates for `specialised`.
 
-The slope of a sentence is its weight times (the mean of some labellings' slopes, by their shares, less that of the true
+The slope of a sentence is its weight times (the mean of some labelings' slopes, by their shares, less that of the true
 one). Lacoste-Julien, Jaggi, Schmidt & Pletscher, "Block-coordinate Frank-Wolfe optimization for structural SVMs", ICML
-2013, Algorithm 4, move the mixture towards the labelling that violates its margin most, by an exact line search. Here
-the labellings in use are kept, and share moves between pairs of them, too (their conclusion; Osokin et al., "Minding
+2013, Algorithm 4, move the mixture towards the labeling that violates its margin most, by an exact line search. Here
+the labelings in use are kept, and share moves between pairs of them, too (their conclusion; Osokin et al., "Minding
 the gaps for block Frank-Wolfe optimization of structured SVMs", ICML 2016): the steps in between need no features but
 the products of the sentence's own rows.
 
-`sentences` are starts, y, weights, grams and where each begins; `kept` are the counts of labellings, where the room of
+`sentences` are starts, y, weights, grams and where each begins; `kept` are the counts of labelings, where the room of
 each sentence begins, and that of its paths, then shares, errors and paths.
 """
 
@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.dual.corners import add_labelling, drop_idle, is_among, labelling_score, mix, move, values_of
+from bmrm.kernels.dual.corners import add_labeling, drop_idle, is_among, labeling_score, mix, move, values_of
 from bmrm.kernels.dual.sweep import ROUNDING
 from bmrm.kernels.jit import jit
 
 ORACLES, STEPS = 2, 30
-"""Labellings that a visit looks for at most, and moves of share at most after each: measured."""
+"""Labelings that a visit looks for at most, and moves of share at most after each: measured."""
 LEFT, LEFT_BY_MIXING = 0.1, 0.3
 """Share of its gap with which a visit is content, and of the gap then known with which moves of share are."""
 
@@ -30,7 +30,7 @@ def visit(  # type: ignore[no-untyped-def]
 ):
     """Visit the sentences of `order` once.
 
-    It calls `worst_labelling` of a loss, `read_scores` and `move_weights` of `dual_sentences`.
+    It calls `worst_labeling` of a loss, `read_scores` and `move_weights` of `dual_sentences`.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def visit(  # type: ignore[no-untyped-def]
     threshold : of `weigh`.
     step : weights move by -step * (change of slope) * x.
     has_bias : 1.0 where a constant feature 1 follows the others, else 0.0.
-    room : scores and slopes of the longest sentence, of transitions, values of the most labellings, a row of scores.
+    room : scores and slopes of the longest sentence, of transitions, values of the most labelings, a row of scores.
     """
     starts, y, weights, grams, gram_at = sentences
     counts, room_at, path_at, mixtures, errors, paths = kept
@@ -58,11 +58,11 @@ def visit(  # type: ignore[no-untyped-def]
         alone[1] = steps
         goal, moved = 0.0, False
         for turn in range(ORACLES):
-            worst_labelling(f, trans, observed, truth, alone, found)  # type: ignore[name-defined]  # noqa: F821
+            worst_labeling(f, trans, observed, truth, alone, found)  # type: ignore[name-defined]  # noqa: F821
             differ, mean = count_errors(found, truth), 0.0
             for c in range(n):
                 mean += mixture[c] * values[c]
-            top = labelling_score(f, trans, observed, found) + differ
+            top = labeling_score(f, trans, observed, found) + differ
             if turn == 0:
                 gaps[s] = weights[s] * max(top - mean, 0.0)
                 goal = max(LEFT * (top - mean), ROUNDING * steps * (1.0 + abs(top)))
@@ -106,11 +106,11 @@ def visit(  # type: ignore[no-untyped-def]
 
 
 def take_worst(f, trans, observed, sentences, kept):  # type: ignore[no-untyped-def]
-    """Let each sentence have the labelling alone that violates its margin most. It calls `worst_labelling`."""
+    """Let each sentence have the labeling alone that violates its margin most. It calls `worst_labeling`."""
     starts, y = sentences[0], sentences[1]
     counts, room_at, path_at, mixtures, errors, paths = kept
     path = np.empty(y.size, np.int64)
-    worst_labelling(f, trans, observed, y, starts, path)  # type: ignore[name-defined]  # noqa: F821
+    worst_labeling(f, trans, observed, y, starts, path)  # type: ignore[name-defined]  # noqa: F821
     for s in range(counts.size):
         found, truth = path[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]
         paths[path_at[s] : path_at[s] + found.size] = found
@@ -184,5 +184,5 @@ def slopes_of(sentences, kept, observed, slope, trans_slope):  # type: ignore[no
         mixture /= mixture.sum()
         own = paths[path_at[s] : path_at[s + 1]].reshape(room_at[s + 1] - room_at[s], steps)
         for c in range(counts[s]):
-            add_labelling(observed, own[c], weights[s] * mixture[c], here, trans_slope)
-        add_labelling(observed, y[starts[s] : starts[s + 1]], -weights[s], here, trans_slope)
+            add_labeling(observed, own[c], weights[s] * mixture[c], here, trans_slope)
+        add_labeling(observed, y[starts[s] : starts[s + 1]], -weights[s], here, trans_slope)

@@ -1,7 +1,7 @@
 """Dual ascent for the likelihood of chains, a sentence at a time: templates for `specialised`.
 
 The slope of a sentence is its weight times (the chances of labels and transitions under potentials of its own, less the
-true labelling), and minus its conjugate that weight times the entropy of those chances. A visit moves the potentials
+true labeling), and minus its conjugate that weight times the entropy of those chances. A visit moves the potentials
 towards those at which the dual would be highest if all other sentences stayed, scores - curve * (products of the rows
 with the change of chances): the exponentiated gradient of Collins, Globerson, Koo, Carreras & Bartlett, "Exponentiated
 gradient algorithms for conditional random fields and max-margin Markov networks", JMLR 9, 2008, section 5, by steps
@@ -11,18 +11,18 @@ rows but for their products once before and once after.
 Numbers of a sentence stand in one flat array each: of its tokens, then of the transitions, which for chances are summed
 over its tokens. `sentences` are starts, y, weights, grams and where each begins; `kept` are where the numbers of each
 begin, potentials, chances, and per sentence entropies, lengths of steps and whether it has begun (before, its chances
-are the true labelling).
+are the true labeling).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.dual.corners import add_labelling
+from bmrm.kernels.dual.corners import add_labeling
 from bmrm.kernels.dual.sweep import ROUNDING
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.products.vectors import inner
-from bmrm.kernels.sequences.chances import labelling_chances, log_partition, times
+from bmrm.kernels.sequences.chances import labeling_chances, log_partition, times
 
 TRIALS = 12
 """Steps tried in a visit at most."""
@@ -43,7 +43,7 @@ def visit(  # type: ignore[no-untyped-def]
     """Visit the sentences of `order` once. It calls `read_scores` and `move_weights` of `dual_sentences`.
 
     Parameters are those of `dual_chains.visit`, but for
-    room : seven arrays of the numbers of the longest sentence, a row of scores, what `labelling_chances` wants.
+    room : seven arrays of the numbers of the longest sentence, a row of scores, what `labeling_chances` wants.
     """
     starts, y, weights, grams, gram_at = sentences
     at, all_potentials, all_chances, entropies, lengths, begun = kept
@@ -164,7 +164,7 @@ def evaluate(potentials, problem, chances, left, tables):  # type: ignore[no-unt
     """Fill the chances at some potentials, and what these lack; returns the entropy, and the part of the dual."""
     scores, old, gram, curve, observed, change = problem
     steps, labels = gram.shape[0], tables[0].shape[0]
-    whole = labelling_chances(*parts(potentials, steps, labels), observed, *parts(chances, steps, labels), tables)
+    whole = labeling_chances(*parts(potentials, steps, labels), observed, *parts(chances, steps, labels), tables)
     entropy = whole - inner(potentials, chances)
     subtract(chances, old, change)
     lost = shortfall(potentials, scores, gram, curve, change, left, labels)
@@ -210,21 +210,21 @@ def take_scores(f, trans, observed, sentences, kept, tables):  # type: ignore[no
         between[:] = trans
         here = chances[at[s] : at[s + 1]]
         found, pairs = parts(here, steps, trans.shape[0])
-        entropies[s] = labelling_chances(table, between, observed, found, pairs, tables) - inner(own, here)
+        entropies[s] = labeling_chances(table, between, observed, found, pairs, tables) - inner(own, here)
         begun[s] = True
 
 
 @jit
 def take_truth(y, starts, labels, observed, at, chances):  # type: ignore[no-untyped-def]
-    """Add the true labelling of each sentence to its chances."""
+    """Add the true labeling of each sentence to its chances."""
     for s in range(at.size - 1):
         table, pairs = parts(chances[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
-        add_labelling(observed, y[starts[s] : starts[s + 1]], 1.0, table, pairs)
+        add_labeling(observed, y[starts[s] : starts[s + 1]], 1.0, table, pairs)
 
 
 @jit
 def slopes_of(sentences, kept, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
-    """The weights of sentences times (chances less the true labelling), added to `slope` and `trans_slope`."""
+    """The weights of sentences times (chances less the true labeling), added to `slope` and `trans_slope`."""
     starts, y, weights = sentences[0], sentences[1], sentences[2]
     at, chances, labels = kept[0], kept[2], trans_slope.shape[0]
     for s in range(at.size - 1):
@@ -232,4 +232,4 @@ def slopes_of(sentences, kept, observed, slope, trans_slope):  # type: ignore[no
         mine, truth = slope[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]
         mine += weights[s] * here
         trans_slope += weights[s] * pairs
-        add_labelling(observed, truth, -weights[s], mine, trans_slope)
+        add_labeling(observed, truth, -weights[s], mine, trans_slope)

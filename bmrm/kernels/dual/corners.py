@@ -1,11 +1,11 @@
-"""Mixtures of labellings of one sentence, the corners of its dual: moved pair by pair, the sentence's scores kept.
+"""Mixtures of labelings of one sentence, the corners of its dual: moved pair by pair, the sentence's scores kept.
 
-Conventions of `chain_chances`. When the share of a labelling grows, so does the sentence's slope by as much of
-the labelling's own, and the scores of the sentence itself move by -`curve` times its image: at token t and label k the
+Conventions of `chain_chances`. When the share of a labeling grows, so does the sentence's slope by as much of
+the labeling's own, and the scores of the sentence itself move by -`curve` times its image: at token t and label k the
 sum of gram[t, u], the products of the rows of features, over the tokens u of label k; for transitions how often each
 occurs. The entries of observed transitions, K + i K + j, do as labels do.
 
-`paths` are (labellings, tokens), `mixture` their shares, `errors` their wrong labels, `values` their errors plus score.
+`paths` are (labelings, tokens), `mixture` their shares, `errors` their wrong labels, `values` their errors plus score.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ U = np.uint64
 
 
 @inlined
-def labelling_score(f, trans, observed, path):  # type: ignore[no-untyped-def]
-    """The score of a labelling of one sentence."""
+def labeling_score(f, trans, observed, path):  # type: ignore[no-untyped-def]
+    """The score of a labeling of one sentence."""
     labels, before = U(trans.shape[0]), U(path[0])
     total = f[U(0), before]
     for t in range(1, path.size):
@@ -36,12 +36,12 @@ def labelling_score(f, trans, observed, path):  # type: ignore[no-untyped-def]
 def values_of(f, trans, observed, paths, errors, values):  # type: ignore[no-untyped-def]
     """Fill `values`."""
     for c in range(values.size):
-        values[c] = errors[c] + labelling_score(f, trans, observed, paths[c])
+        values[c] = errors[c] + labeling_score(f, trans, observed, paths[c])
 
 
 @jit
 def squared_distance(gram, observed, a, b, labels, where):  # type: ignore[no-untyped-def]
-    """Of the features of two labellings; `where` is room for a number per token."""
+    """Of the features of two labelings; `where` is room for a number per token."""
     total, count = 0.0, 0
     for t in range(a.size):
         if a[t] != b[t]:
@@ -72,8 +72,8 @@ def _alike(a, b, c, d):  # type: ignore[no-untyped-def]
 
 
 @jit
-def add_labelling(observed, path, amount, slope, trans_slope):  # type: ignore[no-untyped-def]
-    """Add `amount` times the slope of a labelling's score."""
+def add_labeling(observed, path, amount, slope, trans_slope):  # type: ignore[no-untyped-def]
+    """Add `amount` times the slope of a labeling's score."""
     labels = trans_slope.shape[0]
     for t in range(path.size):
         slope[t, path[t]] += amount
@@ -116,7 +116,7 @@ def _move_entry(gram, t, i, j, amount, by, f, slope):  # type: ignore[no-untyped
 def mix(  # type: ignore[no-untyped-def]
     values, mixture, errors, paths, gram, observed, curve, goal, most, f, trans, slope, trans_slope, where
 ):
-    """Move share from the worst labelling in use to the best until no mixture gains above `goal`, or `most` times.
+    """Move share from the worst labeling in use to the best until no mixture gains above `goal`, or `most` times.
 
     As much of it as is best (a pairwise step of Frank and Wolfe). All but errors, paths and gram change.
     """

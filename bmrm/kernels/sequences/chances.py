@@ -1,8 +1,8 @@
-"""The chances of labels and transitions of one chain whose labellings are as likely as exp(score).
+"""The chances of labels and transitions of one chain whose labelings are as likely as exp(score).
 
 Conventions of this file, of `chains` and of `viterbi`: K labels; `f` is (tokens, K), or (tokens, K + K K) where every
 token brings the scores of the transitions into it (`observed`; entry K + i K + j is added to `trans[i, j]`); sentence s
-has the tokens `starts[s]` to `starts[s + 1]`, one or more. The score of a labelling is the sum of f[t, label of t] and,
+has the tokens `starts[s]` to `starts[s + 1]`, one or more. The score of a labeling is the sum of f[t, label of t] and,
 from the second token on, of trans[label of t - 1, label of t].
 """
 
@@ -91,7 +91,7 @@ def _add_products(a, b, pairs):  # type: ignore[no-untyped-def]
 
 @fast_jit
 def scaled_chances(f, E, ET, chances, forward, b, pairs):  # type: ignore[no-untyped-def]
-    """The logarithm of the sum over labellings of exp(score), the largest score of each token taken off.
+    """The logarithm of the sum over labelings of exp(score), the largest score of each token taken off.
 
     Fills `chances` with that of each label of each token, and adds to `pairs` what, times E, is that of each
     transition. `forward` and `b` are overwritten. Sums are scaled to 1 at every token.
@@ -148,10 +148,10 @@ def step_score(f, trans, observed, t, i, j):  # type: ignore[no-untyped-def]
 
 @jit
 def _forward(f, trans, observed, y, forward):  # type: ignore[no-untyped-def]
-    """forward[t, j]: the logarithm of the sum of exp(score) over the labellings up to token t that end in label j.
+    """forward[t, j]: the logarithm of the sum of exp(score) over the labelings up to token t that end in label j.
 
     The largest of each token is taken off, so that large scores cost no digits. Returns the logarithm of the sum over
-    all labellings, less the score of the labelling `y` unless that is empty.
+    all labelings, less the score of the labeling `y` unless that is empty.
     """
     labels, steps = trans.shape[0], f.shape[0]
     terms = np.empty(labels)
@@ -173,7 +173,7 @@ def _forward(f, trans, observed, y, forward):  # type: ignore[no-untyped-def]
 
 @jit
 def _backward(f, trans, observed, backward):  # type: ignore[no-untyped-def]
-    """backward[t, i]: the same over the labellings after token t, the label of which is i."""
+    """backward[t, i]: the same over the labelings after token t, the label of which is i."""
     labels, steps = trans.shape[0], f.shape[0]
     terms = np.empty(labels)
     backward[steps - 1] = 0.0
@@ -187,9 +187,9 @@ def _backward(f, trans, observed, backward):  # type: ignore[no-untyped-def]
 
 @jit
 def chances_by_logarithms(f, trans, observed, y, chances, pairs):  # type: ignore[no-untyped-def]
-    """The logarithm of the sum over labellings of exp(score), by logarithms, whatever the size of the scores.
+    """The logarithm of the sum over labelings of exp(score), by logarithms, whatever the size of the scores.
 
-    Less the score of the labelling `y`, unless that is empty. Fills `chances` (like `f`) with that of each label of
+    Less the score of the labeling `y`, unless that is empty. Fills `chances` (like `f`) with that of each label of
     each token, and of each transition if they are observed, and adds to `pairs` those of each transition, summed over
     the tokens.
     """
@@ -215,7 +215,7 @@ def chances_by_logarithms(f, trans, observed, y, chances, pairs):  # type: ignor
 
 
 @jit
-def labelling_chances(f, trans, observed, chances, pairs, room):  # type: ignore[no-untyped-def]
+def labeling_chances(f, trans, observed, chances, pairs, room):  # type: ignore[no-untyped-def]
     """As `chances_by_logarithms`, by sums of exponentials where scores allow it; `pairs` is filled.
 
     `room` is overwritten: two (K, K) matrices, and two tables of as many tokens at least.
@@ -248,7 +248,7 @@ def labelling_chances(f, trans, observed, chances, pairs, room):  # type: ignore
 
 @jit
 def log_partition(f, trans, observed, room):  # type: ignore[no-untyped-def]
-    """What `labelling_chances` returns, alone; half of its work."""
+    """What `labeling_chances` returns, alone; half of its work."""
     labels, steps = trans.shape[0], f.shape[0]
     E, scratch, forward, b = room
     top = trans.max()

@@ -1,7 +1,7 @@
 """Second derivative of the likelihood of chains, times a step, as the adjoint of what measures the step's spread.
 
-The second derivative is the covariance of the chances of labellings, so its product with a step has with that step
-the scalar product V, the variance of the step-score (the score of a labelling with the step in place of the scores).
+The second derivative is the covariance of the chances of labelings, so its product with a step has with that step
+the scalar product V, the variance of the step-score (the score of a labeling with the step in place of the scores).
 Read from the left, labels are a Markov chain, and V is the sum over tokens of the mean square of
 
     D[t, i, j] = a[t, i, j] - the mean of a[t, i, :] under the chances of what follows i,
@@ -9,7 +9,7 @@ Read from the left, labels are a Markov chain, and V is the sum over tokens of t
 
 by how much the label j at t, after i, changes the expected step-score. D is linear in the step; the product is the
 transposed map at chance times D. So it has a sum of squares as its scalar product with the step, and is exactly 0 where
-one labelling has all the chance, whatever the size of the step. Conventions as in `bmrm.kernels.sequences.chances`.
+one labeling has all the chance, whatever the size of the step. Conventions as in `bmrm.kernels.sequences.chances`.
 """
 
 from __future__ import annotations

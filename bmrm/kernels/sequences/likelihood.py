@@ -1,4 +1,4 @@
-"""Sums over all labellings of chains: the likelihood of one labelling. Conventions as in `chain_chances`."""
+"""Sums over all labelings of chains: the likelihood of one labeling. Conventions as in `chain_chances`."""
 
 from __future__ import annotations
 

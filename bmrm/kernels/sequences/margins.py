@@ -1,7 +1,7 @@
-"""Margins of chains: the labelling that violates its margin most, for margins and slacks rescaled by errors.
+"""Margins of chains: the labeling that violates its margin most, for margins and slacks rescaled by errors.
 
 Conventions as in `chain_chances`; `scaled` is False for errors + score, True for errors (1 + score), where the score
-is that of a labelling less that of the true one, `y`.
+is that of a labeling less that of the true one, `y`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def chain_margins_along(f, trans, step, step_trans, observed, scaled, y, starts,
 
 @jit
 def worst_labels(f, trans, observed, scaled, y, starts, path):  # type: ignore[no-untyped-def]
-    """Fill `path` with the labelling of the largest violation, a true one where none is above 0 and `scaled`."""
+    """Fill `path` with the labeling of the largest violation, a true one where none is above 0 and `scaled`."""
     if scaled:
         _worst_scaled(f, trans, observed, y, starts, path)
     elif observed:
@@ -168,6 +168,6 @@ def _by_errors(f, trans, observed, y, first, stop, D):  # type: ignore[no-untype
 
 
 @jit
-def worst_labelling(f, trans, observed, y, starts, path):  # type: ignore[no-untyped-def]
+def worst_labeling(f, trans, observed, y, starts, path):  # type: ignore[no-untyped-def]
     """`worst_labels` for margins rescaled by errors."""
     worst_labels(f, trans, observed, False, y, starts, path)

@@ -1,4 +1,4 @@
-"""The best labelling of each chain, plain or with a cost of each error added (Viterbi).
+"""The best labeling of each chain, plain or with a cost of each error added (Viterbi).
 
 Conventions as in `bmrm.kernels.sequences.chances`.
 """
@@ -13,7 +13,7 @@ from bmrm.kernels.sequences.chances import step_score
 
 @jit
 def best_labels(f, trans, y, cost, starts, path):  # type: ignore[no-untyped-def]
-    """Fill `path` (tokens,) with each sentence's labelling of the highest score plus `cost` per label that is not `y`.
+    """Fill `path` (tokens,) with each sentence's labeling of the highest score plus `cost` per label that is not `y`.
 
     At ties the lower label. For transitions that are not observed; `y` is not read where `cost` is 0.
     """

@@ -78,7 +78,7 @@ class LikelihoodChains(PreparedChains):
         total: float = kernel(f, transitions, self.y, self.starts, self._kernel_weights, slope, transitions_slope)
         return total
 
-    def curvature_product(self, f: Array, step: Array) -> Array:
+    def hessian_product(self, f: Array, step: Array) -> Array:
         """The second derivative of the weighted sum at `f`, times `step`; a new flat array."""
         f, step = plain(f), plain(step)
         product = np.zeros_like(f)

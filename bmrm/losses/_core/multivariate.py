@@ -76,7 +76,7 @@ class PreparedMeasure(KinkedSample):
     """A measure with the labels of a whole sample; `positive` is (rows,)."""
 
     mass = 1.0
-    one_maximum = True
+    structured_max = True
 
     def __init__(self, loss: MeasureLoss, positive: NDArray[np.bool_]) -> None:
         self.loss = loss

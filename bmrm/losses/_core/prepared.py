@@ -109,9 +109,9 @@ class PreparedRows:
 class CurvedRows(PreparedRows):
     """`PreparedRows` of a loss with a second derivative."""
 
-    def curvature_product(self, f: Array, step: Array) -> Array:
+    def hessian_product(self, f: Array, step: Array) -> Array:
         """The (generalised) second derivative of the weighted sum at `f`, times `step`; a new array like `f`."""
-        product: Array = self.loss.curvature_product(f, self.y, step)
+        product: Array = self.loss.hessian_product(f, self.y, step)
         return np.asarray(product, np.float64) if self.weights is None else weigh(self.weights, product)
 
 

@@ -135,5 +135,5 @@ def step_to_zero(curvature: Array, here: Point, least: Vector) -> Vector | None:
 def _curvature(phi: ScoreFunction, f: Scores, b: Vector) -> Array:
     """The second derivative in the constants, (K, K)."""
     at, units = f + phi.constant(b), np.eye(len(b))
-    inner = np.array([phi.total(phi.curvature_product(at, phi.constant(unit))) for unit in units])
+    inner = np.array([phi.total(phi.hessian_product(at, phi.constant(unit))) for unit in units])
     return np.asarray(0.5 * (inner + inner.T))

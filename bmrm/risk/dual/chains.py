@@ -1,4 +1,4 @@
-"""Sentences of max-margin chains in dual ascent: a mixture of labellings for each, kept where the rows are."""
+"""Sentences of max-margin chains in dual ascent: a mixture of labelings for each, kept where the rows are."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bmrm.risk.dual.sentences import Array, SentenceRows, access_of, ends
 from bmrm.risk.linear_map import DataMap
 
 PER_TOKEN, BESIDES = 4, 32
-"""Labellings that a sentence may keep."""
+"""Labelings that a sentence may keep."""
 
 
 @cache
-def _visit_of(way: str, sparse: bool, worst_labelling: Callable[..., Any]) -> Callable[..., None]:
-    return specialised(dual_chains.visit, worst_labelling=worst_labelling, **access_of(way, sparse))
+def _visit_of(way: str, sparse: bool, worst_labeling: Callable[..., Any]) -> Callable[..., None]:
+    return specialised(dual_chains.visit, worst_labeling=worst_labeling, **access_of(way, sparse))
 
 
 class MixtureRows(SentenceRows):
-    """As of `SentenceRows`, for losses with `worst_labelling`.
+    """As of `SentenceRows`, for losses with `worst_labeling`.
 
-    Memory: that of `SentenceRows`, and room for `PER_TOKEN` labellings per token and some more, 2 bytes a token each.
+    Memory: that of `SentenceRows`, and room for `PER_TOKEN` labelings per token and some more, 2 bytes a token each.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class MixtureRows(SentenceRows):
         check: Check = unchecked,
     ) -> None:
         super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
-        worst_labelling = prepared.loss.worst_labelling
-        self._visit = _visit_of(self._way, l1 > 0.0, worst_labelling)
-        self._take_worst = specialised(dual_chains.take_worst, worst_labelling=worst_labelling)
-        self._kept = _true_labellings(prepared.y, prepared.starts)
+        worst_labeling = prepared.loss.worst_labeling
+        self._visit = _visit_of(self._way, l1 > 0.0, worst_labeling)
+        self._take_worst = specialised(dual_chains.take_worst, worst_labeling=worst_labeling)
+        self._kept = _true_labelings(prepared.y, prepared.starts)
         most = PER_TOKEN * self._longest + BESIDES
         tables = [np.empty((self._longest, prepared.scores_per_row)) for _ in range(2)]
         transitions = [np.empty((self._labels, self._labels)) for _ in range(2)]
@@ -73,8 +73,8 @@ class MixtureRows(SentenceRows):
         dual_chains.slopes_of(self._sentences, self._kept, self._observed, slope, trans_slope)
 
 
-def _true_labellings(y: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-    """What `bmrm.kernels.dual.chains` calls `kept`: the true labelling alone for each sentence."""
+def _true_labelings(y: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+    """What `bmrm.kernels.dual.chains` calls `kept`: the true labeling alone for each sentence."""
     lengths = np.diff(starts)
     most = PER_TOKEN * lengths + BESIDES
     room_at, path_at = ends(most), ends(most * lengths)

@@ -80,7 +80,7 @@ class ChanceRows(SentenceRows):
 
 
 def _true_chances(prepared: Any, lengths: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-    """What `bmrm.kernels.dual.chances` calls `kept`: the true labelling for each sentence, nothing begun."""
+    """What `bmrm.kernels.dual.chances` calls `kept`: the true labeling for each sentence, nothing begun."""
     labels, sentences = prepared.labels, lengths.size
     at = ends(lengths * prepared.scores_per_row + labels * labels)
     chances = np.zeros(at[-1])

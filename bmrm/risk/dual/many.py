@@ -168,7 +168,7 @@ class ManyScoreRows(ShuffledRows):
         if self._held.size and np.any(shift):
             self._held += shift
             self._take_near(self._held, share * plain(self._state.reshape(-1, WIDTH)[:, CURVE]))
-        return self.map.pull_back(self._unshuffled(self._slopes))
+        return self.map.rmatvec(self._unshuffled(self._slopes))
 
     def offset(self) -> float:
         """As of `AscentRows`."""

@@ -222,7 +222,7 @@ class OneScoreRows(ShuffledRows):
         if shift[0] != 0.0:
             table = self._state.reshape(-1, WIDTH)
             self._kernels.near(self._state, table[:, SCORE] + shift[0], share, self._arguments)
-        return self.map.pull_back(self._slopes())
+        return self.map.rmatvec(self._slopes())
 
     def offset(self) -> float:
         """As of `AscentRows`."""

@@ -169,7 +169,7 @@ class SentenceRows(ABC):
 
     def settle(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`; half a pass. A shift changes nothing."""
-        return TailedMap(self.map, self._layout).pull_back(self._slopes())
+        return TailedMap(self.map, self._layout).rmatvec(self._slopes())
 
     def squares(self) -> tuple[float, float]:
         """As of `AscentRows`; the rows of sentences of weight 0 count, too."""

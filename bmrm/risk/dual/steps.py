@@ -37,9 +37,9 @@ def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: flo
 def _kind(
     loss: Any, prepared: Any, map: DataMap
 ) -> type[OneScoreRows | ManyScoreRows | MixtureRows | ChanceRows] | None:
-    """What ascends with the row functions that a loss has, or with its worst labellings or chances of sentences."""
+    """What ascends with the row functions that a loss has, or with its worst labelings or chances of sentences."""
     by_chances = getattr(loss, "by_chances", False)
-    if by_chances or getattr(loss, "worst_labelling", None) is not None:
+    if by_chances or getattr(loss, "worst_labeling", None) is not None:
         kind = ChanceRows if by_chances else MixtureRows
         return kind if keeps_sentences(map, prepared) else None
     one = prepared.scores_per_row == 1

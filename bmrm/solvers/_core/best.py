@@ -205,12 +205,12 @@ class Best:
         scored, profiled = self.risk.ability(Scored), self.risk.ability(Profiled)
         b = None if profiled is None else profiled.settled.of(w, self.objective)
         if profiled is not None and b is not None:
-            value = profiled.phi.value_and_slope(profiled.map.scores(w) + profiled.phi.constant(b))[0]
+            value = profiled.phi.value_and_slope(profiled.map.matvec(w) + profiled.phi.constant(b))[0]
             profiled.settled.note(w, b, value + self.regularizer.value(w))
         elif scored is None:
             value = self.risk.value_and_subgradient(w)[0]
         else:
-            value, constants = attained_by(scored.phi, scored.map.scores(w))
+            value, constants = attained_by(scored.phi, scored.map.matvec(w))
             if self._searched and profiled is not None and constants is not None:  # the model gets these and no others
                 profiled.settled.note(w, constants, value + self.regularizer.value(w))
         objective = value + self.regularizer.value(w)

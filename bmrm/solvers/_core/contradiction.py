@@ -322,8 +322,8 @@ class Consistency:
         """R(w) afresh; with several free constants what is attained, the plane being as high as a search has proved."""
         scored = self._risk.ability(Scored)
         if scored is not None and self._searched:
-            value, slope, height = tangent_of(scored.phi, scored.map.scores(w))
-            return Seen(w, value, scored.map.pull_back(slope), height)
+            value, slope, height = tangent_of(scored.phi, scored.map.matvec(w))
+            return Seen(w, value, scored.map.rmatvec(slope), height)
         value, a = self._risk.value_and_subgradient(w)
         return Seen(w, value, a, value)
 

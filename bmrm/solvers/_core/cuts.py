@@ -26,7 +26,7 @@ class Cuts:
 
     def start(self, w: Vector) -> Joint:
         """The first point."""
-        return self.at(w, NONE, self.map.scores(w))
+        return self.at(w, NONE, self.map.matvec(w))
 
     def at(self, w: Vector, b: Vector, f: Scores) -> Joint:
         """The point w with scores f, of which b is a part."""
@@ -39,11 +39,11 @@ class Cuts:
 
     def scores(self, w: Vector, near: Vector) -> tuple[Scores, Vector]:
         """Scores at w, with constants that are good ones there, presumably; `near` are those of a point nearby."""
-        return self.map.scores(w), near
+        return self.map.matvec(w), near
 
     def scores_with(self, w: Vector, b: Vector) -> Scores:
         """Scores at w with constants b."""
-        return self.map.scores(w)
+        return self.map.matvec(w)
 
     def constants_of(self, w: Vector, near: Vector) -> Vector:
         """The constants that go with w; `near` where none are known."""
@@ -52,7 +52,7 @@ class Cuts:
     def plane(self, here: Joint, accuracy: float) -> tuple[Plane, Joint | None]:
         """A plane that is at most so far below the risk, if possible; and a lower point that was met on the way."""
         offset = here.value - product_of(self.phi, here.slope, here.f)
-        return Plane(self.map.pull_back(here.slope), offset, here.value), None
+        return Plane(self.map.rmatvec(here.slope), offset, here.value), None
 
     def settle(self, w: Vector, b: Vector, objective: float) -> None:
         """Remember that these constants go with w."""
@@ -93,7 +93,7 @@ class FreeCuts(Cuts):
 
     def scores_with(self, w: Vector, b: Vector) -> Scores:
         """As of `Cuts`."""
-        return self.map.scores(w) + self.phi.constant(b)
+        return self.map.matvec(w) + self.phi.constant(b)
 
     def constants_of(self, w: Vector, near: Vector) -> Vector:
         """As of `Cuts`."""
@@ -106,7 +106,7 @@ class FreeCuts(Cuts):
         if plane is None:  # an exact search, then
             value, slope = self._minimum.value_and_slope(here.f)
             offset = value - product_of(self.phi, slope, here.f)
-            plane = Plane(self.map.pull_back(slope), offset, value)
+            plane = Plane(self.map.rmatvec(slope), offset, value)
         return plane, lower
 
     def settle(self, w: Vector, b: Vector, objective: float) -> None:

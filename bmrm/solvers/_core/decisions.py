@@ -151,7 +151,7 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
     profiled = ability(risk, Profiled)
     phi = scored.phi if profiled is None else profiled.phi
     words = [
-        "smooth" if scored.phi.smooth else "one kinked maximum" if getattr(phi, "one_maximum", False) else "kinked",
+        "smooth" if scored.phi.smooth else "one kinked maximum" if getattr(phi, "structured_max", False) else "kinked",
         "one score" if phi.scores_per_row == 1 else "several scores",
         _unit(risk, phi),
         "free intercept" if profiled is not None else "",

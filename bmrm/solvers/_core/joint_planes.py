@@ -150,14 +150,14 @@ class JointPlanes:
             return False
         self._steepest = max(self._steepest, terms)
         self._rounding = max(self._rounding, rounding_of_slopes(self.phi, point.f, point.slope, self._rows))
-        shift_free = abs(float(sums.sum())) <= SHIFT * self._steepest + self.constants * self._rounding
+        shift_invariant = abs(float(sums.sum())) <= SHIFT * self._steepest + self.constants * self._rounding
         if self._mixing is None:
-            self._begin(self.constants - int(shift_free and self.constants > 1))
-        elif self._mixing.size < self.constants and not shift_free:
+            self._begin(self.constants - int(shift_invariant and self.constants > 1))
+        elif self._mixing.size < self.constants and not shift_invariant:
             self._begin(self.constants)
         assert self._mixing is not None
         self._mixing.noise = self._rounding
-        self._slopes.append(self.map.pull_back(point.slope))
+        self._slopes.append(self.map.rmatvec(point.slope))
         self._products.append(dot(self._slopes[-1], point.w))
         self._sums.append(sums)
         self._offsets.append(point.value - product)

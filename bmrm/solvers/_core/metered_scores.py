@@ -61,11 +61,11 @@ class MeteredMap:
         """The map, looking at the budget in long work, too."""
         return cls(interruptible(map, count.budget.check), count, half)
 
-    def scores(self, w: Vector) -> Scores:
-        return self.count.timed(self.half, self.inner.scores, w)
+    def matvec(self, w: Vector) -> Scores:
+        return self.count.timed(self.half, self.inner.matvec, w)
 
-    def pull_back(self, slope: Scores) -> Vector:
-        return self.count.timed(self.half, self.inner.pull_back, slope)
+    def rmatvec(self, slope: Scores) -> Vector:
+        return self.count.timed(self.half, self.inner.rmatvec, slope)
 
     def diagonal(self, weights: Scores) -> Vector:
         return self.count.timed(self.half, self.inner.diagonal, weights)
@@ -92,8 +92,8 @@ class MeteredPhi:
         return self.inner.smooth
 
     @property
-    def one_maximum(self) -> bool:
-        return getattr(self.inner, "one_maximum", False)
+    def structured_max(self) -> bool:
+        return getattr(self.inner, "structured_max", False)
 
     @property
     def curved(self) -> bool:
@@ -108,8 +108,8 @@ class MeteredPhi:
         return self.inner.separable
 
     @property
-    def shift_free(self) -> bool:
-        return getattr(self.inner, "shift_free", False)
+    def shift_invariant(self) -> bool:
+        return getattr(self.inner, "shift_invariant", False)
 
     @property
     def proximal(self) -> bool:
@@ -145,8 +145,8 @@ class MeteredPhi:
         function = self.count.timed(0.0, self.inner.along, f, step)
         return lambda t: self.count.timed(0.0, function, t)
 
-    def curvature_product(self, f: Scores, step: Scores) -> Scores:
-        return self.count.timed(0.0, self.inner.curvature_product, f, step)
+    def hessian_product(self, f: Scores, step: Scores) -> Scores:
+        return self.count.timed(0.0, self.inner.hessian_product, f, step)
 
     def curvature(self, f: Scores) -> Scores:
         return self.count.timed(0.0, self.inner.curvature, f)

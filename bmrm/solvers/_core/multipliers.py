@@ -91,14 +91,14 @@ class Multipliers:
         cls, model: Model, w: Vector, sigma: float, slope: Scores | None = None, f: Scores | None = None
     ) -> Multipliers:
         """The point w, with scores f; 1 pass, or half a pass where these are known."""
-        f, b = model.map.scores(w) if f is None else f, 0.0
+        f, b = model.map.matvec(w) if f is None else f, 0.0
         z = f
         if slope is not None:
             z = z + (model.phi.mass / sigma) * slope
         found = cls(model, sigma, slope, w, b, f, z, model.phi.envelope(z, sigma), w)
         if model.free:
             found._centre()
-        found._pull(model.map.pull_back(found.envelope.slope))
+        found._pull(model.map.rmatvec(found.envelope.slope))
         return found
 
     def multiplied(self, growth: float) -> Multipliers:
@@ -162,14 +162,14 @@ class Multipliers:
         add_to_diagonal(hessian, model.l2)
         border, corner = None, 0.0
         if model.free:
-            border, corner = model.map.pull_back(curvature), float(model.phi.total(curvature)[0])
+            border, corner = model.map.rmatvec(curvature), float(model.phi.total(curvature)[0])
         both = newton_step(hessian, gradient, border, corner, self.rest)
         return self.go(both[: self.w.size], float(both[-1]) if model.free else 0.0)
 
     def go(self, step: Vector, shift: float) -> float:
         """Go along a step of w and b as far as the function falls; how far, as a share of the step. 1 pass."""
         model = self.model
-        scores = model.map.scores(step)
+        scores = model.map.matvec(step)
         whole = model.shifted(scores, shift)
         gradient = self.gradient
         slope = float(gradient @ step) + self.rest * shift
@@ -179,7 +179,7 @@ class Multipliers:
             self.w = self.w + t * step
             self.b += t * shift
             if self.careful:
-                self.f = model.map.scores(self.w)
+                self.f = model.map.matvec(self.w)
                 self.z = self._shifted_by(self.f, self.sigma, self.slope)
             else:
                 self.f = self.f + t * scores
@@ -207,7 +207,7 @@ class Multipliers:
         if self.model.free:
             self._centre()
         # most slopes stay where they are, and rows of 0 cost nothing
-        self._pull(self.pulled + self.model.map.pull_back(self.envelope.slope - before))
+        self._pull(self.pulled + self.model.map.rmatvec(self.envelope.slope - before))
         self.summed = False
         if self.lacks() < self._noise():
             self.sum()
@@ -216,7 +216,7 @@ class Multipliers:
         """Compute `pulled` from the slopes of all rows; half a pass."""
         if not self.summed:
             self._reach = 0.0
-            self._pull(self.model.map.pull_back(self.envelope.slope))
+            self._pull(self.model.map.rmatvec(self.envelope.slope))
             self.summed = True
 
     def _pull(self, pulled: Vector) -> None:
@@ -264,7 +264,7 @@ class Multipliers:
         slope = None if self.slope is None else take(self.slope)
         z = take(self.z)
         envelope = part.phi.envelope(z, self.sigma)
-        pulled = part.map.pull_back(envelope.slope)
+        pulled = part.map.rmatvec(envelope.slope)
         lean = -float(part.phi.total(envelope.slope)[0]) + self.rest if self.model.free else 0.0
         model = Model(part.map, part.phi, self.model.l2, self.model.free, self.pulled - pulled, lean, part.parts)
         return Multipliers(model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, pulled, self.rest)

@@ -61,10 +61,10 @@ class DenseModel:
         add_bend(hessian, goal.regularizer, point.w)
         border, corner = None, 0.0
         if goal.free:
-            border, corner = goal.map.pull_back(curvature), float(goal.phi.total(curvature)[0])
+            border, corner = goal.map.rmatvec(curvature), float(goal.phi.total(curvature)[0])
         both = newton_step(hessian, point.gradient, border, corner, point.rest)
         w, b = both[: point.w.size], float(both[-1]) if goal.free else 0.0
-        f = goal.map.scores(w)
+        f = goal.map.matvec(w)
         return Step(w, b, f, goal.shifted(f, b))
 
     def _bring(self, curvature: Scores) -> None:
@@ -88,7 +88,7 @@ def add_bend(matrix: Matrix, regularizer: Regularizer, w: Vector) -> None:
         add_to_diagonal(matrix, regularizer.l2)
         return
     for k, unit in enumerate(np.eye(w.size)):
-        matrix[:, k] += cast(HasCurvature, regularizer).curvature_product(w, unit)
+        matrix[:, k] += cast(HasCurvature, regularizer).hessian_product(w, unit)
 
 
 @dataclass
@@ -122,10 +122,10 @@ class CgModel:
         # Products of tiny residuals underflow to 0: no direction is left then.
         while rz > 0.0 and self.iterations[-1] < LONGEST and float(np.linalg.norm(r)) > goal_norm:
             dw, db = d[:dim], float(d[-1]) if goal.free else 0.0
-            fd = map.scores(dw)
+            fd = map.matvec(dw)
             full = goal.shifted(fd, db)
-            bent = phi.curvature_product(point.full, full)
-            Hd = map.pull_back(bent) + bend.curvature_product(point.w, dw)
+            bent = phi.hessian_product(point.full, full)
+            Hd = map.rmatvec(bent) + bend.hessian_product(point.w, dw)
             if goal.free:
                 Hd = np.append(Hd, phi.total(bent)[0])
             curvature = float(d @ Hd)
@@ -139,7 +139,7 @@ class CgModel:
             d, rz = z + (fresh / rz) * d, fresh
             self.iterations[-1] += 1
         if self.iterations[-1] == 0:  # nothing bends
-            f = map.scores(r[:dim])
+            f = map.matvec(r[:dim])
             shift = float(r[-1]) if goal.free else 0.0
             return Step(r[:dim], shift, f, goal.shifted(f, shift)) if np.all(np.isfinite(r)) else None
         return step
@@ -148,7 +148,7 @@ class CgModel:
         goal, rows = self.objective, self.rows
         if rows is None:
             return by_diagonal(goal, point)
-        f = point.full if rows.map is goal.map else rows.map.scores(point.w)
+        f = point.full if rows.map is goal.map else rows.map.matvec(point.w)
         return Blocks(rows, f, cast(Elastic, goal.regularizer).l2)
 
     def _allowed(self, norm: float) -> float:

@@ -92,7 +92,7 @@ def by_diagonal(objective: Objective, point: SmoothPoint) -> Preconditioner:
     if not objective.phi.separable:
         return lambda r: r
     weights = objective.phi.curvature(point.full)
-    bend = cast(HasCurvature, objective.regularizer).curvature_product(point.w, np.ones_like(point.w))
+    bend = cast(HasCurvature, objective.regularizer).hessian_product(point.w, np.ones_like(point.w))
     diagonal = objective.map.diagonal(weights) + bend
     if objective.free:
         diagonal = np.append(diagonal, objective.phi.total(weights)[0])
@@ -116,7 +116,7 @@ class Blocks:
     def __init__(self, rows: Scored, f: Scores, l2: float) -> None:
         from scipy.linalg.lapack import dpotrf
 
-        self.l2, self.free = l2, rows.phi.shift_free
+        self.l2, self.free = l2, rows.phi.shift_invariant
         grams = rows.map.gram_blocks(rows.phi.curvature(f), LEAST if rows.phi.scores_per_row > 1 else 0.0)
         self.factors: list[Matrix | None] = []
         for gram in grams:

@@ -28,11 +28,11 @@ def step_by_rows(part: RowPart, curvature: Scores, gradient: Vector, l2: float) 
     matrix = part.parts.products()[np.ix_(rows, rows)]
     matrix *= vectors @ vectors.T
     add_to_diagonal(matrix, l2)
-    scores = part.map.scores(gradient).reshape(part.rows, -1)
+    scores = part.map.matvec(gradient).reshape(part.rows, -1)
     shares = solve_positive(matrix, np.sum(scores[rows] * vectors, axis=1))
     slope = np.zeros(scores.shape)
     np.add.at(slope, rows, vectors * shares[:, None])
-    return (part.map.pull_back(slope.reshape(curvature.shape)) - gradient) / l2
+    return (part.map.rmatvec(slope.reshape(curvature.shape)) - gradient) / l2
 
 
 def vectors_of(curvature: Scores) -> tuple[NDArray[np.int64], Array]:

@@ -109,7 +109,7 @@ class FusedPoint(Point):
 
     def along(self, d: Vector) -> Along:
         """As of `Point`."""
-        curve = cache(lambda: self.phi.along(self.map.scores(self.w), self.map.scores(d)))
+        curve = cache(lambda: self.phi.along(self.map.matvec(self.w), self.map.matvec(d)))
         return lambda ts: curve()(ts)
 
 
@@ -123,7 +123,7 @@ class ScoredPoint(FusedPoint):
 
     def along(self, d: Vector) -> Along:
         """As of `Point`."""
-        f, fd = self.place.f, self.map.scores(d)
+        f, fd = self.place.f, self.map.matvec(d)
         self._fd = fd
         curve = cache(lambda: self.phi.along(f, fd))  # which is dear for some losses, and often not needed
         return lambda ts: curve()(ts)
@@ -141,8 +141,8 @@ class ScoredPoint(FusedPoint):
         self.place = place
 
     def _evaluated(self, w: Vector) -> Place:
-        return self._placed(w, self.map.scores(w))
+        return self._placed(w, self.map.matvec(w))
 
     def _placed(self, w: Vector, f: Scores) -> Place:
         value, slope = self.phi.value_and_slope(f)
-        return Place(w, value, self.map.pull_back(slope), value - self.phi.product(slope, f), f)
+        return Place(w, value, self.map.rmatvec(slope), value - self.phi.product(slope, f), f)

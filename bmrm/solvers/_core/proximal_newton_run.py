@@ -118,10 +118,10 @@ class Run(ABC):
         """Iterate until the gap or a limit is met."""
         run = self.run
         with run.iterating():
-            w, at = run.start, self.rows.settled(self.rows.map.scores(run.start))
+            w, at = run.start, self.rows.settled(self.rows.map.matvec(run.start))
             fresh = not self.rows.free
             while True:
-                a = self.rows.map.pull_back(at.slope)
+                a = self.rows.map.rmatvec(at.slope)
                 run.improve(w, at.value + run.regularizer.value(w), fresh=fresh)
                 if at.offset > -math.inf:
                     run.take_plane(self.certificate, w, at.value, a, at.offset)
@@ -131,7 +131,7 @@ class Run(ABC):
                 if moved is not None:
                     (w, at), fresh = moved, run.careful and not self.rows.free
                 elif run.refreshed or not run.stall():
-                    w, at = run.w, self.rows.settled(self.rows.map.scores(run.w))
+                    w, at = run.w, self.rows.settled(self.rows.map.matvec(run.w))
                     fresh = not self.rows.free
                 else:
                     break
@@ -189,4 +189,4 @@ class Run(ABC):
         return w, self._settled(w, at.f + step * found.t)
 
     def _settled(self, w: Vector, f: Scores) -> Settled:
-        return self.rows.settled(self.rows.map.scores(w) if self.run.careful else f)
+        return self.rows.settled(self.rows.map.matvec(w) if self.run.careful else f)

@@ -88,7 +88,7 @@ class SafeZeros:
         squares = rows.map.diagonal(most.rows)
         longer = MARGIN * squares
         if rows.free:
-            sums, mass = rows.map.pull_back(most.rows), float(rows.phi.total(most.rows)[0])
+            sums, mass = rows.map.rmatvec(most.rows), float(rows.phi.total(most.rows)[0])
             squares = np.maximum(squares - sums**2 / mass, 0.0)
         lengths: Vector = np.sqrt(squares + longer)
         return lengths

@@ -73,7 +73,7 @@ class Objective:
         else:
             full, rest = f, 0.0
             value, slope = self.phi.value_and_slope(f)
-        pulled = self.map.pull_back(slope)
+        pulled = self.map.rmatvec(slope)
         gradient = pulled + self.regularizer.subgradient(w)
         offset = value - self.phi.product(slope, full)  # by scores: those of w they may be but for rounding
         offset += rest * b - abs(rest) * (1.0 + abs(b))  # the slopes should sum to 0

@@ -99,7 +99,7 @@ class TruncatedCG:
                 break
             if stops.deviance_change > 0.0 and relative_change(before, now) < stops.deviance_change:
                 break
-            fd = self.map.scores(d)
+            fd = self.map.matvec(d)
             Ad = self.product(d, fd)
             curvature = dot(d, Ad)
             if not 0.0 < curvature < math.inf:  # rounding, or nothing left to gain; or beyond all numbers
