@@ -1,6 +1,7 @@
 """Losses of sequences: special cases, prediction, and what they refuse; conformance holds the rest."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -139,3 +140,51 @@ def test_what_is_refused():
         prepared("chain_crf", y, [0, 0], np.array([1.0, 2.0]))
     with pytest.raises(InputError, match="transitions is 'none'"):
         LOSSES.make("chain_crf", {"transitions": "none"})
+
+
+def slopes_by_enumeration(f, trans, y, observed):
+    """Slopes of `chain_crf` from the exact differences of the scores of all labelings, the true one nearly certain."""
+    tokens, labels = len(f), len(trans)
+    slope, of_trans = np.zeros_like(f), np.zeros_like(trans)
+
+    def marks(labeling):
+        table, pairs = np.zeros_like(f), np.zeros_like(trans)
+        for t, k in enumerate(labeling):
+            table[t, k] = 1.0
+            if t > 0:
+                pairs[labeling[t - 1], k] += 1.0
+                if observed:
+                    table[t, labels + labeling[t - 1] * labels + k] = 1.0
+        return table, pairs
+
+    def score(table, pairs):
+        terms = [*zip(table.ravel(), f.ravel(), strict=True), *zip(pairs.ravel(), trans.ravel(), strict=True)]
+        return sum((Fraction(count) * Fraction(each) for count, each in terms if count), Fraction(0))
+
+    true = marks(y)
+    others = []
+    for labeling in itertools.product(range(labels), repeat=tokens):
+        if labeling != tuple(y):
+            here = marks(labeling)
+            others.append((math.exp(float(score(*here) - score(*true))), here))
+    whole = 1.0 + math.fsum(share for share, _ in others)
+    for share, (table, pairs) in others:
+        slope += share / whole * (table - true[0])
+        of_trans += share / whole * (pairs - true[1])
+    return np.concatenate((slope.ravel(), of_trans.ravel()))
+
+
+@pytest.mark.parametrize("transitions", ["constant", "observed"])
+def test_slopes_of_labels_that_are_nearly_certain_keep_their_digits(transitions):
+    """Scores of 1e5, the true labels ahead of all others by 12 or more: slopes are about 1e-6 and less."""
+    rng = np.random.default_rng(3)
+    y, labels = np.array([2, 0, 1, 1]), 3
+    chain = prepared("chain_crf", y, np.zeros(4), transitions=transitions)
+    f, trans = rng.normal(size=(4, chain.scores_per_row)), rng.normal(size=(labels, labels))
+    f[:, :labels] = 1e5 * rng.normal(size=(4, 1)) - rng.uniform(12.0, 16.0, (4, labels))
+    f[np.arange(4), y] += 30.0
+    _, slope = chain.value_and_slope(np.concatenate((f.ravel(), trans.ravel())))
+    expected = slopes_by_enumeration(f, trans, y, transitions == "observed")
+    assert 1e-13 < np.abs(expected).max() < 1e-5
+    np.testing.assert_allclose(slope[: f.size], expected[: f.size], rtol=1e-8, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(slope[f.size :], expected[f.size :], rtol=1e-8, atol=1e-15)

@@ -186,12 +186,30 @@ def _backward(f, trans, observed, backward):  # type: ignore[no-untyped-def]
 
 
 @jit
+def _shares(logarithms, true):  # type: ignore[no-untyped-def]
+    """exp of each, divided by the sum; the entry `true` less 1, as what the others leave: it loses no digits near 1.
+
+    -1 for no such entry. In place; the largest is taken off first, so that large logarithms cost no digits.
+    """
+    total, others = 0.0, 0.0
+    high = logarithms.max()
+    for k in range(logarithms.size):
+        logarithms[k] = math.exp(logarithms[k] - high)
+        total += logarithms[k]
+        others += 0.0 if k == true else logarithms[k]
+    for k in range(logarithms.size):
+        logarithms[k] /= total
+    if true >= 0:
+        logarithms[true] = -others / total
+
+
+@jit
 def chances_by_logarithms(f, trans, observed, y, chances, pairs):  # type: ignore[no-untyped-def]
     """The logarithm of the sum over labelings of exp(score), by logarithms, whatever the size of the scores.
 
-    Less the score of the labeling `y`, unless that is empty. Fills `chances` (like `f`) with that of each label of
-    each token, and of each transition if they are observed, and adds to `pairs` those of each transition, summed over
-    the tokens.
+    Fills `chances` (like `f`) with that of each label of each token, and of each transition if they are observed, and
+    adds to `pairs` those of each transition, summed over the tokens. Of all this the labeling `y` is taken off, its
+    score from the logarithm, 1 from the chances of its labels and transitions, unless it is empty.
     """
     labels, steps = trans.shape[0], f.shape[0]
     forward, backward = np.empty((steps, labels)), np.empty((steps, labels))
@@ -200,14 +218,15 @@ def chances_by_logarithms(f, trans, observed, y, chances, pairs):  # type: ignor
     into = np.empty((labels, labels))
     chances[:] = 0.0
     for t in range(steps):
-        here = forward[t] + backward[t]
-        chances[t, :labels] = np.exp(here - _log_sum(here))
+        for k in range(labels):
+            chances[t, k] = forward[t, k] + backward[t, k]
+        _shares(chances[t, :labels], y[t] if y.size else -1)
         if t == 0:
             continue
         for i in range(labels):
             for j in range(labels):
                 into[i, j] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j) + f[t, j] + backward[t, j]
-        into = np.exp(into - _log_sum(into.reshape(-1)))
+        _shares(into.reshape(-1), y[t - 1] * labels + y[t] if y.size else -1)
         pairs += into
         if observed:
             chances[t, labels:] = into.reshape(-1)

@@ -50,7 +50,10 @@ def chain_likelihoods(f, trans, y, starts, weights, slope, trans_slope):  # type
             for k in range(1, labels):
                 high = max(high, f[t, k])
             value += high - f[t, y[t]]
-            slope[t, y[t]] -= 1.0
+            others = 0.0  # 1 less the true label's own chance, which loses no digits where that is nearly 1
+            for k in range(labels):
+                others += 0.0 if k == y[t] else slope[t, k]
+            slope[t, y[t]] = -others
             if t > first:
                 value += top - trans[y[t - 1], y[t]]
                 trans_slope[y[t - 1], y[t]] -= weight
@@ -89,16 +92,8 @@ def _likelihood(f, trans, observed, y, weight, slope, trans_slope):  # type: ign
 
     Fills `slope` and adds to `trans_slope`, both times `weight`.
     """
-    labels = trans.shape[0]
-    pairs = np.zeros((labels, labels))
+    pairs = np.zeros_like(trans)
     value = chances_by_logarithms(f, trans, observed, y, slope, pairs)
-    for t in range(f.shape[0]):
-        slope[t, y[t]] -= 1.0
-        if t == 0:
-            continue
-        pairs[y[t - 1], y[t]] -= 1.0
-        if observed:
-            slope[t, labels + y[t - 1] * labels + y[t]] -= 1.0
     slope *= weight
     trans_slope += weight * pairs
     return max(value, 0.0)

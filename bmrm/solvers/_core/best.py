@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,14 @@ from bmrm.solvers._core.rounding import cautious
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 NAN = "the objective is nan; a risk must return finite values or +inf"
+
+
+class Evaluated(NamedTuple):
+    """A point where J was evaluated, and its free constants where others would make another J."""
+
+    objective: float
+    w: Vector
+    constants: Vector | None = None
 
 
 @dataclass
@@ -43,8 +52,8 @@ class Best:
     its present state proves, all parts of it computed anew."""
     _fresh: bool = field(default=False, init=False)
     """Whether `objective` was evaluated at `w` itself."""
-    _sure: tuple[float, Vector] = field(init=False)
-    """The best of the points where J was."""
+    _sure: Evaluated = field(init=False)
+    """The best of them."""
     _earlier: tuple[float, Vector] | None = field(default=None, init=False)
     """The best point before the present one, and what was said of J there, where that may be too low."""
     _proved: Proof = field(init=False)
@@ -60,7 +69,7 @@ class Best:
         if math.isfinite(self.risk.infimum):
             # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
             self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
-        self._sure, self._proved = (math.inf, self.start), self.proof
+        self._sure, self._proved = Evaluated(math.inf, self.start), self.proof
         profiled = self.risk.ability(Profiled)
         self._searched = profiled is not None and profiled.phi.scores_per_row > 1
         self._consistency = Consistency(self.risk, self.regularizer)
@@ -92,7 +101,7 @@ class Best:
             raise BmrmError(NAN)
         fresh = fresh and not self._searched
         if fresh and objective < self._sure[0]:
-            self._sure = objective, w
+            self._sure = Evaluated(objective, w)
         if objective < self.objective:
             if self._searched and w is not self.w and math.isfinite(self.objective):
                 self._earlier = self.objective, self.w
@@ -180,7 +189,7 @@ class Best:
         if self.proof.bound > self.objective and self.contradiction is None:
             objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
             if objective != self.objective:
-                self._evaluated(self._value(self.w) if self._searched else objective)
+                self._evaluated(self._at(self.w) if self._searched else Evaluated(objective, self.w))
 
     def _verify(self) -> bool:
         """Evaluate the best point from its weights, and the bound anew, where that is not done; whether they changed.
@@ -195,36 +204,45 @@ class Best:
                 self.confirm()
             self.proof = self._proved
         if not self._fresh:
-            self._evaluated(self._value(self.w))
+            self._evaluated(self._at(self.w))
         self.proof = self._proved = self._consistency.certain(self.proof, self.w)
         scale = ROUNDING * abs(before[0])
         return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))
 
     def _value(self, w: Vector) -> float:
         """J(w); half a pass where there are scores."""
+        return self._at(w).objective
+
+    def _at(self, w: Vector) -> Evaluated:
         scored, profiled = self.risk.ability(Scored), self.risk.ability(Profiled)
         b = None if profiled is None else profiled.settled.of(w, self.objective)
         if profiled is not None and b is not None:
             value = profiled.phi.value_and_slope(profiled.map.matvec(w) + profiled.phi.constant(b))[0]
-            profiled.settled.note(w, b, value + self.regularizer.value(w))
         elif scored is None:
             value = self.risk.value_and_subgradient(w)[0]
         else:
             value, constants = attained_by(scored.phi, scored.map.matvec(w))
-            if self._searched and profiled is not None and constants is not None:  # the model gets these and no others
-                profiled.settled.note(w, constants, value + self.regularizer.value(w))
+            b = constants if self._searched else None
         objective = value + self.regularizer.value(w)
         if math.isnan(objective):
             raise BmrmError(NAN)
-        return objective
+        return self._noted(Evaluated(objective, w, b))
 
-    def _evaluated(self, objective: float) -> None:
+    def _evaluated(self, seen: Evaluated) -> None:
         """Take for J(w) what it was found to be; a point that is better for sure takes its place."""
-        self._sure = min((objective, self.w), self._sure, key=lambda pair: pair[0])
-        if self._earlier is not None and self._earlier[0] < self._sure[0]:
+        self._sure = min(seen, self._sure, key=lambda each: each.objective)
+        if self._earlier is not None and self._earlier[0] < self._sure.objective:
             (_, w), self._earlier = self._earlier, None
-            self._sure = min((self._value(w), w), self._sure, key=lambda pair: pair[0])
-        (self.objective, self.w), self._fresh = self._sure, True
+            self._sure = min(self._at(w), self._sure, key=lambda each: each.objective)
+        self.objective, self.w, _ = self._noted(self._sure)
+        self._fresh = True
+
+    def _noted(self, seen: Evaluated) -> Evaluated:
+        """The model gets these constants and no others."""
+        profiled = self.risk.ability(Profiled)
+        if profiled is not None and seen.constants is not None:
+            profiled.settled.note(seen.w, seen.constants, seen.objective)
+        return seen
 
     @property
     def _cut(self) -> float:

@@ -28,7 +28,7 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.registry import check_parameters, parameter
-from bmrm.solvers._core.best import ROUNDING, Best
+from bmrm.solvers._core.best import ROUNDING, Best, Evaluated
 from bmrm.solvers._core.budget import Budget
 from bmrm.solvers._core.metered import MeteredRisk
 
@@ -217,8 +217,10 @@ class Monitor(Best):
     def settle(self, w: Vector) -> None:
         """Return `w`, which the solver's own measure has chosen, instead of the point of least objective."""
         if w is not self.w or not self._fresh:
-            self.w, self.objective, self._fresh = w, self._value(w), True
-        self._sure = self.objective, w
+            self._sure = self._at(w)
+            self.w, self.objective, self._fresh = w, self._sure.objective, True
+        else:
+            self._sure = Evaluated(self.objective, w)
         if self.status is Status.CONVERGED and self.relative_gap > self.options.tolerance:
             self.status = Status.OWN_RULE
         self._compare()
