@@ -25,12 +25,12 @@ from bmrm.losses import LOSSES
 from bmrm.mpi.group import Group, open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
-from bmrm.problem import Extent, IncompatibleError, Regularizer, Risk, ability
+from bmrm.problem import IncompatibleError, ProblemSize, Regularizer, Risk, ability
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.decisions import TABLE, Case, Lines, case_of, measured_of, ranked
-from bmrm.solvers._core.relay import CHAINED, Chains
+from bmrm.solvers._core.portfolio import CHAINED, Chains
 
 CANDIDATES = (
     "newton",
@@ -297,7 +297,7 @@ def measured(
     others = {tolerance: kept(title, tolerance, candidates) for tolerance in TOLERANCES}
     best = {tolerance: min([s for s in others[tolerance].values() if s], default=LIMIT) for tolerance in TOLERANCES}
     times = {name: seconds_of(name, risk, regularizer, repetitions, best) for name in candidates}
-    extent = ability(risk, Extent)
+    extent = ability(risk, ProblemSize)
     ranks = {"ranks": extent.ranks} if extent is not None and extent.ranks > 1 else {}
     lines = []
     for tolerance in TOLERANCES:

@@ -32,13 +32,13 @@ from bmrm.problem import (
     Blocks,
     BmrmError,
     DualSteps,
-    Extent,
     Identity,
     InputError,
+    ModifiedLoss,
+    ProblemSize,
     Rounding,
     RowSubsets,
     Scored,
-    Variants,
     Vector,
 )
 from bmrm.regularizers import REGULARIZERS
@@ -53,7 +53,7 @@ FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}
 """Enough for every part of a solver to have its turn."""
 RANKS, WHOLE = "what ranks answer", "all of it"
 """The part of the work for a loss that is no solver's, and that for a config."""
-OVER_RANKS = (Scored, RowSubsets, Blocks, DualSteps, Variants, Identity, Rounding, Extent)
+OVER_RANKS = (Scored, RowSubsets, Blocks, DualSteps, ModifiedLoss, Identity, Rounding, ProblemSize)
 """What the risk of a loss offers there."""
 CONFIGS = (".yaml", ".yml")
 LONGEST = 10.0
@@ -159,7 +159,7 @@ class _AsOfRanks:
 
     def ability(self, kind: type[Any]) -> Any:
         offered = self.risk.ability(kind) if kind in OVER_RANKS else None
-        return replace(offered, ranks=2) if isinstance(offered, Extent) else offered
+        return replace(offered, ranks=2) if isinstance(offered, ProblemSize) else offered
 
 
 def _data(loss: Any) -> Iterator[Dataset]:

@@ -23,5 +23,5 @@ class ChainCrf(ChainLoss):
     source = "Lafferty, McCallum & Pereira 2001"
     smooth = True
     prepared = LikelihoodChains
-    by_chances = True
-    """Its slopes are the chances of labels and transitions, less the true ones: dual steps know their entropy."""
+    by_marginals = True
+    """Its slopes are the marginals of labels and transitions, less the true ones: dual steps know their entropy."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.floors import Floors
-from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
 TIGHTEST, LOOSEST = 1e-12, 1e-5
@@ -34,25 +34,25 @@ class CvxoptMaster:
             raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
         self._lam = lam
         self._blocks = blocks
-        self._roster = Roster(planes)
+        self._plane_index = PlaneIndex(planes)
 
     def add(self, plane: int) -> None:
         """Take plane `plane`."""
-        self._roster.add(plane)
+        self._plane_index.add(plane)
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes."""
-        self._roster.discard(planes)
+        self._plane_index.discard(planes)
 
     def _rows(self) -> NDArray[np.float64]:
         """A', one row per plane."""
-        planes = self._roster.planes
-        rows = [planes.plane(id)[0] for id in self._roster.ids]
+        planes = self._plane_index.planes
+        rows = [planes.plane(id)[0] for id in self._plane_index.ids]
         return np.array(rows) if rows else np.zeros((0, planes.dim))
 
     def _sums(self, floors: NDArray[np.int64]) -> NDArray[np.float64]:
         """The matrix that sums multipliers of planes, then of the floors of some blocks, per block."""
-        block = np.concatenate([self._roster.block, floors])
+        block = np.concatenate([self._plane_index.block, floors])
         sums: NDArray[np.float64] = np.equal.outer(np.arange(self._blocks), block).astype(np.float64)
         return sums
 
@@ -62,10 +62,10 @@ class CvxoptQP(CvxoptMaster):
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
-        roster, planes, lam = self._roster, self._roster.planes, self._lam
+        plane_index, planes, lam = self._plane_index, self._plane_index.planes, self._lam
         floors = np.flatnonzero(np.isfinite(planes.floors))
-        n, count = len(roster), len(roster) + len(floors)
-        b = np.concatenate([roster.b, np.array(planes.floors)[floors]])
+        n, count = len(plane_index), len(plane_index) + len(floors)
+        b = np.concatenate([plane_index.b, np.array(planes.floors)[floors]])
         sums = self._sums(floors)
         present = sums.any(axis=1)
         if count == 0:
@@ -92,9 +92,9 @@ class CvxoptQP(CvxoptMaster):
         )
         alpha = np.maximum(np.array(found["x"]).ravel(), 0.0) * most
         alpha /= (sums @ alpha) @ sums
-        w = planes.combine(roster.spread(alpha[:n])) / -lam
+        w = planes.combine(plane_index.spread(alpha[:n])) / -lam
         bound = float(np.dot(alpha, b)) - 0.5 * lam * float(np.dot(w, w)) if present.all() else -math.inf
-        return MasterSolution(w, roster.multipliers(alpha[:n]), bound)
+        return MasterSolution(w, plane_index.multipliers(alpha[:n]), bound)
 
 
 class CvxoptLP(CvxoptMaster):
@@ -109,22 +109,22 @@ class CvxoptLP(CvxoptMaster):
 
     def add(self, plane: int) -> None:
         """Take plane `plane`."""
-        a, b, block = self._roster.add(plane)
+        a, b, block = self._plane_index.add(plane)
         self._floors.begin(a, b, block)
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes."""
-        gone = self._roster.discard(planes)
+        gone = self._plane_index.discard(planes)
         self._judged -= int((gone < self._judged).sum())
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
-        roster, K, n = self._roster, self._blocks, len(self._roster)
+        plane_index, K, n = self._plane_index, self._blocks, len(self._plane_index)
         if self._last is not None:
-            self._floors.deepen(roster, self._last[0], self._judged, self._last[1])
+            self._floors.deepen(plane_index, self._last[0], self._judged, self._last[1])
         self._judged = n
-        b = np.concatenate([roster.b, self._floors.values])
-        slopes = np.zeros((roster.planes.dim, n + K))
+        b = np.concatenate([plane_index.b, self._floors.values])
+        slopes = np.zeros((plane_index.planes.dim, n + K))
         slopes[:, :n] = self._rows().T / self._flat
         # features that no multipliers can bring to lambda have weight 0
         steep = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * K > 1.0)
@@ -142,11 +142,11 @@ class CvxoptLP(CvxoptMaster):
             matrix(np.ones(K)),
         )
         x, z = np.array(found["x"]).ravel(), np.array(found["z"]).ravel()
-        w = np.zeros(roster.planes.dim)
+        w = np.zeros(plane_index.planes.dim)
         w[steep] = (z[len(steep) : 2 * len(steep)] - z[: len(steep)]) * (unit / self._flat)
-        alpha, rest = onto_simplices(x[:n], x[n:], roster, K)
+        alpha, rest = onto_simplices(x[:n], x[n:], plane_index, K)
         self._last = (w, rest)
-        return MasterSolution(w, roster.multipliers(alpha), l1_bound(alpha, rest, roster, self._lam))
+        return MasterSolution(w, plane_index.multipliers(alpha), l1_bound(alpha, rest, plane_index, self._lam))
 
 
 def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
@@ -195,12 +195,12 @@ class CvxoptElastic(CvxoptMaster):
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
-        roster, planes, l1, l2 = self._roster, self._roster.planes, self._l1, self._l2
+        plane_index, planes, l1, l2 = self._plane_index, self._plane_index.planes, self._l1, self._l2
         floors = np.flatnonzero(np.isfinite(planes.floors))
-        n, count = len(roster), len(roster) + len(floors)
+        n, count = len(plane_index), len(plane_index) + len(floors)
         if count == 0:
             return MasterSolution(np.zeros(planes.dim), {}, -math.inf)
-        b = np.concatenate([roster.b, np.array(planes.floors)[floors]])
+        b = np.concatenate([plane_index.b, np.array(planes.floors)[floors]])
         sums = self._sums(floors)
         present = sums.any(axis=1)
         slopes = self._rows().T
@@ -230,6 +230,6 @@ class CvxoptElastic(CvxoptMaster):
         z = np.array(found["z"]).ravel()
         w = np.zeros(planes.dim)
         w[steep] = (z[p : 2 * p] - z[:p]) * (unit / l1)
-        excess = np.maximum(np.abs(planes.combine(roster.spread(alpha[:n]))) - l1, 0.0)
+        excess = np.maximum(np.abs(planes.combine(plane_index.spread(alpha[:n]))) - l1, 0.0)
         bound = float(np.dot(alpha, b)) - 0.5 * float(np.dot(excess, excess)) / l2 if present.all() else -math.inf
-        return MasterSolution(w, roster.multipliers(alpha[:n]), bound)
+        return MasterSolution(w, plane_index.multipliers(alpha[:n]), bound)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.masters.elastic import change_gram, longest_rise, weights_of
 from bmrm.kernels.masters.simplex_qp import refresh
 from bmrm.kernels.products.planes import combine, products
-from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.masters._core.simplex_program import SimplexProgram, tops
 from bmrm.masters._core.steep import SteepRows
 from bmrm.problem import MasterSolution, Planes, Vector
@@ -67,15 +67,15 @@ class ElasticQP:
         if blocks != len(planes.floors):
             raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
         self._l1, self._l2 = l1, l2
-        self._roster = Roster(planes)
+        self._plane_index = PlaneIndex(planes)
         self._program = SimplexProgram(planes.floors)
-        self._rows = SteepRows(self._roster, blocks, l1, self._program.first)
+        self._rows = SteepRows(self._plane_index, blocks, l1, self._program.first)
         self._used: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self._drift = 0
 
     def add(self, plane: int) -> None:
         """Take plane `plane`: one product with all planes, over the features of non-zero weight."""
-        a, b, block = self._roster.add(plane)
+        a, b, block = self._plane_index.add(plane)
         self._rows.add(a, block)
         matrix, j = self._rows.matrix, self._program.n
         self._used = np.concatenate([self._used, np.zeros(matrix.shape[1] - len(self._used), dtype=np.bool_)])
@@ -85,7 +85,7 @@ class ElasticQP:
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes; their multipliers go to the rest of their block."""
-        places = [self._roster.remove(plane) for plane in planes]
+        places = [self._plane_index.remove(plane) for plane in planes]
         for place, last in places:
             self._rows.move(place, last)
         self._program.remove(places)
@@ -113,7 +113,7 @@ class ElasticQP:
             risen = point.lower - last.lower > 8.0 * EPS * abs(point.lower)
             since = 0 if risen or point.upper < best.upper else since + 1
             best = min(best, point, key=lambda one: one.upper)
-        multipliers = self._roster.multipliers(self._program.planes)
+        multipliers = self._plane_index.multipliers(self._program.planes)
         lower = point.lower if covered else -math.inf
         if covered and best.upper - lower > accuracy * abs(lower):
             best = self._refine(best, point, accuracy)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.floors import Floors
-from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.masters._core.steep import SteepFeatures
 from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
@@ -45,7 +45,7 @@ class HighsLP:
         self._lam = lam
         self._flat = flatter(lam, planes.floors, 1e-9)
         self._blocks = blocks
-        self._roster = Roster(planes)
+        self._plane_index = PlaneIndex(planes)
         self._floors = Floors(planes.floors)
         self._steep = SteepFeatures(planes.dim, blocks, self._flat)
         self._last: tuple[Vector, Vector] | None = None
@@ -55,14 +55,14 @@ class HighsLP:
 
     def add(self, plane: int) -> None:
         """Take plane `plane`; its row joins the program at the next `solve`."""
-        a, b, block = self._roster.add(plane)
+        a, b, block = self._plane_index.add(plane)
         self._steep.hear(a, block)
         if self._floors.begin(a, b, block):
             self._program = None
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes."""
-        gone = self._roster.discard(planes)
+        gone = self._plane_index.discard(planes)
         rows = gone[gone < self._rows]
         if self._program is not None and len(rows):
             self._program.deleteRows(len(rows), rows.astype(np.int32))
@@ -78,7 +78,7 @@ class HighsLP:
         ------
         BmrmError : HiGHS fails, three times.
         """
-        if self._last is not None and self._floors.deepen(self._roster, self._last[0], self._rows, self._last[1]):
+        if self._last is not None and self._floors.deepen(self._plane_index, self._last[0], self._rows, self._last[1]):
             self._program = None
         unit = self._scale()
         if self._program is None or not unit / SPAN <= self._unit <= unit * SPAN:
@@ -88,19 +88,21 @@ class HighsLP:
         solution = self._program.getSolution()
         x = np.array(solution.col_value)
         alpha = -np.array(solution.row_dual, dtype=np.float64)
-        block = self._roster.block
+        block = self._plane_index.block
         rest: Vector = 1.0 - np.bincount(block, weights=alpha, minlength=self._blocks).astype(np.float64)
-        alpha, rest = onto_simplices(alpha, rest, self._roster, self._blocks)
-        w = np.zeros(self._roster.planes.dim)
+        alpha, rest = onto_simplices(alpha, rest, self._plane_index, self._blocks)
+        w = np.zeros(self._plane_index.planes.dim)
         pairs = x[self._blocks :].reshape(-1, 2)
         w[self._steep.columns] = (pairs[:, 0] - pairs[:, 1]) * (self._unit / self._flat)
         self._last = (w, rest)
-        return MasterSolution(w, self._roster.multipliers(alpha), l1_bound(alpha, rest, self._roster, self._lam))
+        return MasterSolution(
+            w, self._plane_index.multipliers(alpha), l1_bound(alpha, rest, self._plane_index, self._lam)
+        )
 
     def _scale(self) -> float:
         """The size of the model's value at w = 0."""
         top = self._floors.values.copy()
-        np.maximum.at(top, self._roster.block, self._roster.b)
+        np.maximum.at(top, self._plane_index.block, self._plane_index.b)
         depth = (top - self._floors.values).max(initial=0.0)
         return float(max(np.abs(top).max(), depth)) or 1.0
 
@@ -132,15 +134,15 @@ class HighsLP:
         new = self._steep.fresh()
         if len(new):
             self._add_columns(new)
-        for place in range(self._rows, len(self._roster)):
+        for place in range(self._rows, len(self._plane_index)):
             self._add_row(place)
-        self._rows = len(self._roster)
+        self._rows = len(self._plane_index)
 
     def _add_columns(self, features: NDArray[np.int64]) -> None:
         """u_i and v_i for each of `features`, with their entries in the rows at hand."""
-        planes, n, m = self._roster.planes, self._rows, len(features)
+        planes, n, m = self._plane_index.planes, self._rows, len(features)
         entries = np.empty((m, 2, n))
-        for place, id in enumerate(self._roster.ids[:n]):
+        for place, id in enumerate(self._plane_index.ids[:n]):
             entries[:, 0, place] = planes.plane(id)[0][features]
         entries[:, 0] /= self._flat
         entries[:, 1] = -entries[:, 0]
@@ -152,7 +154,7 @@ class HighsLP:
 
     def _add_row(self, place: int) -> None:
         """<a, u - v> / lambda - xi_k <= -b, in units of the program."""
-        a, b, block = self._roster.planes.plane(self._roster.ids[place])
+        a, b, block = self._plane_index.planes.plane(self._plane_index.ids[place])
         values = a[self._steep.columns] / self._flat
         used = np.flatnonzero(values)
         index = np.empty(2 * len(used) + 1, dtype=np.int32)

@@ -20,7 +20,7 @@ from bmrm.kernels.masters.lp_basis import Basis, Program
 from bmrm.kernels.masters.simplex_lp import DONE, NEEDS_ROOM, solve_simplex_lp
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.floors import Floors
-from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.masters._core.steep import SteepRows
 from bmrm.problem import MasterSolution, Planes, Vector
 
@@ -47,9 +47,9 @@ class SimplexLP:
         self._lam = lam
         self._flat = flatter(lam, planes.floors, 1e-12)
         self._blocks = blocks
-        self._roster = Roster(planes)
+        self._plane_index = PlaneIndex(planes)
         self._floors = Floors(planes.floors)
-        self._rows = SteepRows(self._roster, blocks, self._flat, blocks, self._flat)
+        self._rows = SteepRows(self._plane_index, blocks, self._flat, blocks, self._flat)
         self._last: tuple[Vector, Vector] | None = None
         self._judged = 0
         self._s = self._age = 0
@@ -61,14 +61,14 @@ class SimplexLP:
 
     def add(self, plane: int) -> None:
         """Take plane `plane`; it may enter the basis at the next `solve`."""
-        a, b, block = self._roster.add(plane)
+        a, b, block = self._plane_index.add(plane)
         self._floors.begin(a, b, block)
         self._rows.add(a, block)
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes; where one of them is in the basis, the next solution starts from the floors."""
-        K, count = self._blocks, len(self._roster)
-        gone = self._roster.discard(planes)
+        K, count = self._blocks, len(self._plane_index)
+        gone = self._plane_index.discard(planes)
         self._rows.close(gone)
         self._judged -= int((gone < self._judged).sum())
         basic = self._P[: K + self._s]
@@ -85,24 +85,24 @@ class SimplexLP:
         Where a floor is -inf and the planes alone leave the model unbounded, w minimises it down to a makeshift
         floor, and the bound is -inf.
         """
-        roster, K = self._roster, self._blocks
+        plane_index, K = self._plane_index, self._blocks
         if self._last is not None:
-            self._floors.deepen(roster, self._last[0], self._judged, self._last[1])
-        self._judged = len(roster)
+            self._floors.deepen(plane_index, self._last[0], self._judged, self._last[1])
+        self._judged = len(plane_index)
         weights = self._run(max(accuracy, 4.0 * EPS))
-        everything = np.zeros(K + len(roster))
+        everything = np.zeros(K + len(plane_index))
         everything[self._P[: K + self._s]] = self._alpha[: K + self._s]
-        alpha, rest = onto_simplices(everything[K:], everything[:K], roster, K)
+        alpha, rest = onto_simplices(everything[K:], everything[:K], plane_index, K)
         w = self._rows.spread(weights / self._flat)
         self._last = (w, rest)
-        return MasterSolution(w, roster.multipliers(alpha), l1_bound(alpha, rest, roster, self._lam))
+        return MasterSolution(w, plane_index.multipliers(alpha), l1_bound(alpha, rest, plane_index, self._lam))
 
     def _run(self, accuracy: float) -> Vector:
         """The weights times lambda, by the kernel; once more from the floors when it is stuck."""
-        roster, K, rows = self._roster, self._blocks, self._rows.matrix
-        n, p = K + len(roster), rows.shape[1]
-        b = np.concatenate([self._floors.values, roster.b])
-        block = np.concatenate([np.arange(K), roster.block])
+        plane_index, K, rows = self._plane_index, self._blocks, self._rows.matrix
+        n, p = K + len(plane_index), rows.shape[1]
+        b = np.concatenate([self._floors.values, plane_index.b])
+        block = np.concatenate([np.arange(K), plane_index.block])
         program, weights = Program(rows, self._rows.sizes(), b, block, K, n), np.zeros(p)
         again = True
         while True:

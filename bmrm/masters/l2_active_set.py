@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot, plain
-from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.masters._core.simplex_program import SimplexProgram, tops
 from bmrm.problem import MasterSolution, Planes, Vector
 
@@ -46,17 +46,17 @@ class SimplexQP:
             raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
         self._planes = planes
         self._lam = lam
-        self._roster = Roster(planes)
+        self._plane_index = PlaneIndex(planes)
         self._program = SimplexProgram(planes.floors)
 
     def add(self, plane: int) -> None:
         """Take plane `plane`: one product with all planes."""
-        a, b, block = self._roster.add(plane)
-        self._program.add(plain(self._roster.pick(self._planes.products(a))), b, block)
+        a, b, block = self._plane_index.add(plane)
+        self._program.add(plain(self._plane_index.pick(self._planes.products(a))), b, block)
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes; their multipliers go to the rest of their block."""
-        self._program.remove([self._roster.remove(plane) for plane in planes])
+        self._program.remove([self._plane_index.remove(plane) for plane in planes])
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.
@@ -89,7 +89,7 @@ class SimplexQP:
                 break
             moved = np.zeros(len(c))
             self._program.run(c, v, True, moved, accuracy, 0.0)
-            w = w - self._planes.combine(self._roster.spread(moved[self._program.first :])) / self._lam
+            w = w - self._planes.combine(self._plane_index.spread(moved[self._program.first :])) / self._lam
             trial, _ = self._evaluate()
             if trial.lower_bound >= best.lower_bound:
                 best = MasterSolution(best.w, trial.multipliers, trial.lower_bound)
@@ -99,14 +99,14 @@ class SimplexQP:
         """The regularized model at w; sets v to lambda times the plane values there."""
         first = self._program.first
         v[:first] = c[:first]
-        v[first:] = c[first:] + self._lam * self._roster.pick(self._planes.products(w))
+        v[first:] = c[first:] + self._lam * self._plane_index.pick(self._planes.products(w))
         return 0.5 * self._lam * dot(w, w) + float(tops(v, self._program).sum()) / self._lam
 
     def _evaluate(self) -> tuple[MasterSolution, float]:
         """w and the bound of the multipliers, after they were made feasible; and the largest ||a_j||^2 in use."""
         covered, linear, largest = self._program.conclude()
         alpha = self._program.planes
-        w = self._planes.combine(self._roster.spread(alpha))
+        w = self._planes.combine(self._plane_index.spread(alpha))
         w /= -self._lam
         bound = linear - 0.5 * self._lam * dot(w, w) if covered else -math.inf
-        return MasterSolution(w, self._roster.multipliers(alpha), bound), largest
+        return MasterSolution(w, self._plane_index.multipliers(alpha), bound), largest

@@ -61,8 +61,8 @@ def reciprocal_rank(y: Array, f: Array) -> float | None:
     before, tied = int(np.sum(f > top)), int(np.sum(f == top))
     good = int(np.sum(relevant & (f == top)))
     # The first good one of the tied rows is the (j + 1)-th of them in comb(tied - j - 1, good - 1) of all placements.
-    chances = [comb(tied - j - 1, good - 1) / comb(tied, good) for j in range(tied - good + 1)]
-    return sum(chance / (before + j + 1) for j, chance in enumerate(chances))
+    marginals = [comb(tied - j - 1, good - 1) / comb(tied, good) for j in range(tied - good + 1)]
+    return sum(chance / (before + j + 1) for j, chance in enumerate(marginals))
 
 
 def relevant_among(y: Array, f: Array, k: int) -> float:

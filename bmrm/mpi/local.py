@@ -17,16 +17,16 @@ from bmrm.problem import (
     Blocks,
     Check,
     DualSteps,
-    Extent,
     Identity,
     LinearMap,
+    ModifiedLoss,
+    ProblemSize,
     Risk,
     Rounding,
     RowScores,
     RowSubsets,
     Scored,
     ScoreFunction,
-    Variants,
     Vector,
     ability,
     unchecked,
@@ -49,7 +49,7 @@ class Share:
     map: LinearMap | None
     phi: ScoreFunction | None
     identity: Identity | None = None
-    extent: Extent | None = None
+    extent: ProblemSize | None = None
 
     @classmethod
     def of(cls, risk: Risk) -> Share:
@@ -58,12 +58,12 @@ class Share:
         subsets = ability(risk, RowSubsets)
         rows = subsets.rows if subsets is not None else 0
         map, phi = (scored.map, scored.phi) if scored is not None else (None, None)
-        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Identity), ability(risk, Extent))
+        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Identity), ability(risk, ProblemSize))
 
     @property
     def abilities(self) -> set[str]:
         """Names of the kinds that every rank must have for the whole to have them."""
-        kinds: tuple[type, ...] = (Scored, RowScores, RowSubsets, Blocks, Variants, Identity, DualSteps, Rounding)
+        kinds: tuple[type, ...] = (Scored, RowScores, RowSubsets, Blocks, ModifiedLoss, Identity, DualSteps, Rounding)
         if self.risk is None:
             return {Scored.__name__, Identity.__name__, Rounding.__name__}
         return {kind.__name__ for kind in kinds if ability(self.risk, kind) is not None}

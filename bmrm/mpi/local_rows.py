@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import RowSubsets, Variants, ability
+from bmrm.problem import ModifiedLoss, RowSubsets, ability
 
 if TYPE_CHECKING:
     from bmrm.mpi.local import LocalRisk
@@ -51,20 +51,20 @@ def rest(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
 
 def outcomes(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     """Sums of outcomes and of weights."""
-    return local.group.add_up(np.array(_offered(local, Variants).outcome_sums()))
+    return local.group.add_up(np.array(_offered(local, ModifiedLoss).outcome_sums()))
 
 
 def mass(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     """The mass of the chosen rows."""
     rows, changes = _unpacked(local, arguments, sent)
-    return local.group.add_up(np.array([_offered(local, Variants).mass(rows, changes)]))
+    return local.group.add_up(np.array([_offered(local, ModifiedLoss).mass(rows, changes)]))
 
 
 def variant(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
     """Keep another phi."""
     number, total, *counts = arguments
     rows, changes = _unpacked(local, tuple(counts), sent)
-    local.objects[int(number)] = _offered(local, Variants).variant(rows, changes, total)
+    local.objects[int(number)] = _offered(local, ModifiedLoss).variant(rows, changes, total)
 
 
 def _unpacked(local: LocalRisk, counts: Arguments, sent: Sent) -> tuple[Rows | None, dict[str, float]]:

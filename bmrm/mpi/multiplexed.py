@@ -26,8 +26,9 @@ from bmrm.mpi.remote_scores import RemoteScores, Slot
 from bmrm.problem import (
     Blocks,
     DualSteps,
-    Extent,
     Identity,
+    ModifiedLoss,
+    ProblemSize,
     Risk,
     Rounding,
     RowScores,
@@ -35,7 +36,6 @@ from bmrm.problem import (
     Scored,
     ScoreFunction,
     Traffic,
-    Variants,
     Vector,
 )
 from bmrm.risk.score_function import LossPhi
@@ -76,9 +76,9 @@ class MultiplexedRisk:
         self.broken = False
         """Rank 0 failed in the middle of a question: the others cannot be spoken to any more."""
 
-    def _measured(self, extent: Extent | None) -> Extent | None:
+    def _measured(self, extent: ProblemSize | None) -> ProblemSize | None:
         """Of all ranks; None where one does not know."""
-        mine = Extent(0, 0, 0.0) if extent is None else extent
+        mine = ProblemSize(0, 0, 0.0) if extent is None else extent
         numbers = [
             float(extent is not None),
             mine.rows,
@@ -90,7 +90,7 @@ class MultiplexedRisk:
         if known < self.group.size:
             return None
         each = max(rows, 1.0)
-        return Extent(int(rows), int(entries), squares / each, overlaps / each, self.group.size, mine.threads)
+        return ProblemSize(int(rows), int(entries), squares / each, overlaps / each, self.group.size, mine.threads)
 
     # -- rank 0 ----------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class MultiplexedRisk:
         """As of `Risk`."""
         if kind is Traffic:
             return cast(T, _NetworkClock(self.group))
-        if kind is Extent:
+        if kind is ProblemSize:
             return cast("T | None", self._extent)
         if kind.__name__ not in self._abilities:
             return None
@@ -117,7 +117,7 @@ class MultiplexedRisk:
             RowScores: lambda: RemoteRowScores(self),
             Blocks: lambda: _Blocks(self),
             DualSteps: lambda: remote_steps(self),
-            Variants: lambda: RemoteVariants(self, lambda slot: RemotePhi(self, slot)),
+            ModifiedLoss: lambda: RemoteVariants(self, lambda slot: RemotePhi(self, slot)),
             Identity: lambda: _Fingerprints(self),
             Rounding: self._rounding,
         }

@@ -6,7 +6,7 @@ import math
 import time
 from typing import Any, cast
 
-from bmrm.mpi.asker import Asker
+from bmrm.mpi.client import Client
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import RemoteScores
 from bmrm.problem import Check, DualSteps, Vector, ability, unchecked
@@ -17,7 +17,7 @@ LONG = 0.05
 """Seconds of a sweep from which it may be broken off: to hear whether it is takes some microseconds."""
 
 
-def remote_steps(risk: Asker) -> RowAscents:
+def remote_steps(risk: Client) -> RowAscents:
     """The ability `DualSteps` of all ranks together."""
     mine: Any = ability(risk.local.share.risk, DualSteps)
 
@@ -30,7 +30,7 @@ def remote_steps(risk: Asker) -> RowAscents:
 class RemoteAscentRows:
     """As of `AscentRows`; the ranks set up their rows in `begin`."""
 
-    def __init__(self, risk: Asker, l1: float, l2: float, seed: int) -> None:
+    def __init__(self, risk: Client, l1: float, l2: float, seed: int) -> None:
         self._risk, self._slot, self._options = risk, risk.slot(), (l1, l2, seed)
         self._seconds = math.inf
         """Of the last sweep."""

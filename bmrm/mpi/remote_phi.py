@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.mpi.asker import Asker
+from bmrm.mpi.client import Client
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import RemoteScores, Slot
 from bmrm.problem import Check, Envelope, ScoreFunction, Vector
@@ -23,7 +23,7 @@ PRODUCTS = 4e9
 class RemoteMap:
     """As of `LinearMap`: the ranks multiply their rows."""
 
-    risk: Asker
+    risk: Client
     check: Check | None = None
 
     def interruptible(self, check: Check) -> RemoteMap:
@@ -77,7 +77,7 @@ class RemoteMap:
 class RemotePhi:
     """The sum of the ranks' score functions, their own or those kept under `slot`."""
 
-    risk: Asker
+    risk: Client
     slot: Slot | None = None
 
     @property
@@ -183,7 +183,7 @@ class RemotePhi:
 class RemoteRowScores:
     """As of `RowScores`, for rank 0."""
 
-    risk: Asker
+    risk: Client
 
     def collect(self, scores: RemoteScores) -> NDArray[np.float64]:
         """The scores of all rows."""
@@ -277,5 +277,5 @@ class GatheredPhi(RemoteRowScores):
         return found
 
 
-def _product(risk: Asker, slope: RemoteScores, f: RemoteScores) -> float:
+def _product(risk: Client, slope: RemoteScores, f: RemoteScores) -> float:
     return float(risk.ask(Operation.PRODUCT, risk.number(slope), risk.number(f))[0])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.mpi.asker import Asker
+from bmrm.mpi.client import Client
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap
 from bmrm.problem import Magnitudes, Rounding, Vector, ability
@@ -20,7 +20,7 @@ from bmrm.risk.score_function import LossPhi
 class RemoteRounding:
     """What the ranks add, each for its rows, and all of them together."""
 
-    risk: Asker
+    risk: Client
 
     @property
     def subject(self) -> str:
@@ -50,7 +50,7 @@ class RemoteRounding:
 class GatheredRounding:
     """The same for a loss of all rows at once: their scores come in, its slopes go out."""
 
-    risk: Asker
+    risk: Client
     whole: LossPhi
 
     @property

@@ -1,4 +1,4 @@
-"""The abilities `RowSubsets` and `Variants` of a risk whose rows lie on many ranks, as rank 0 has them."""
+"""The abilities `RowSubsets` and `ModifiedLoss` of a risk whose rows lie on many ranks, as rank 0 has them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.mpi.asker import Asker
+from bmrm.mpi.client import Client
 from bmrm.mpi.local_rows import packed
 from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import Slot
-from bmrm.problem import ScoreFunction, Variants, Vector, ability
+from bmrm.problem import ModifiedLoss, ScoreFunction, Vector, ability
 
 Rows = NDArray[np.int64]
 
@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 class RemoteRows:
     """Rows in rank order."""
 
-    risk: Asker
+    risk: Client
 
     @property
     def rows(self) -> int:
@@ -46,7 +46,7 @@ class RemoteRows:
 class RemoteWatch:
     """As of `Watch`: every rank watches its own rows."""
 
-    risk: Asker
+    risk: Client
     slot: Slot
 
     def step(self, w: Vector) -> tuple[float, Vector, float]:
@@ -62,9 +62,9 @@ class RemoteWatch:
 
 @dataclass(frozen=True)
 class RemoteVariants:
-    """As of `Variants`; `phi_of` makes a score function of a slot."""
+    """As of `ModifiedLoss`; `phi_of` makes a score function of a slot."""
 
-    risk: Asker
+    risk: Client
     phi_of: Callable[[Slot], ScoreFunction]
 
     @property
@@ -78,26 +78,26 @@ class RemoteVariants:
         return self._mine.offset
 
     @property
-    def _mine(self) -> Variants:
+    def _mine(self) -> ModifiedLoss:
         assert self.risk.local.share.risk is not None
-        mine = ability(self.risk.local.share.risk, Variants)
+        mine = ability(self.risk.local.share.risk, ModifiedLoss)
         assert mine is not None
         return mine
 
     def outcome_sums(self) -> tuple[float, float]:
-        """As of `Variants`."""
+        """As of `ModifiedLoss`."""
         self._mine.outcome_sums()  # what cannot be done is refused before the others are asked
         total, weight = self.risk.ask(Operation.OUTCOMES)
         return float(total), float(weight)
 
     def mass(self, rows: Rows | None, changes: Mapping[str, float]) -> float:
-        """As of `Variants`."""
+        """As of `ModifiedLoss`."""
         self._mine.mass(np.empty(0, np.int64), changes)
         counts, message = packed(rows, changes)
         return float(self.risk.ask(Operation.MASS, *counts, sent=message)[0])
 
     def variant(self, rows: Rows | None, changes: Mapping[str, float], mass: float | None = None) -> ScoreFunction:
-        """As of `Variants`."""
+        """As of `ModifiedLoss`."""
         total = self.mass(rows, changes) if mass is None else mass
         counts, message = packed(rows, changes)
         slot = self.risk.slot()

@@ -50,7 +50,7 @@ class Watch(Protocol):
         ...
 
 
-class Variants(Protocol):
+class ModifiedLoss(Protocol):
     """The ability to state phi anew: of some rows only, or with a loss changed within limits (IRLS)."""
 
     rows: int
@@ -100,7 +100,7 @@ class Identity(Protocol):
 
 
 @dataclass(frozen=True)
-class Extent:
+class ProblemSize:
     """The ability to say how large the data are, over all ranks.
 
     Attributes

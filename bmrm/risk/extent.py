@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, nnz_of, rows_of
-from bmrm.problem import Extent
+from bmrm.problem import ProblemSize
 from bmrm.risk.columns import Columns
 from bmrm.risk.diagonal import diagonal
 
@@ -16,14 +16,14 @@ SAMPLE, PAIRED = 300, 40
 """Rows whose norms are looked at, and rows whose products with one another are."""
 
 
-def extent_of(X: Matrix, columns: Columns, bias: bool, threads: int) -> Extent:
+def extent_of(X: Matrix, columns: Columns, bias: bool, threads: int) -> ProblemSize:
     """Of rows `X` as solvers see them: features shifted and scaled, with the constant one if there is a bias."""
     rows = int(X.shape[0])
     few = _some(X, SAMPLE)
     count = int(few.shape[0])
     squares = float(diagonal(few, columns, bias, np.ones(count)).sum())
     overlap = _overlap(_some(few, PAIRED), columns, bias)
-    return Extent(rows, nnz_of(X), squares / max(1, count), overlap, threads=threads)
+    return ProblemSize(rows, nnz_of(X), squares / max(1, count), overlap, threads=threads)
 
 
 def _some(X: Matrix, count: int) -> Matrix:

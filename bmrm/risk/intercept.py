@@ -19,10 +19,10 @@ from bmrm.problem import (
     CurvatureBound,
     DualSteps,
     Envelope,
-    Extent,
     Identity,
     IncompatibleError,
     Magnitudes,
+    ProblemSize,
     Profiled,
     QuadraticColumns,
     Risk,
@@ -102,7 +102,7 @@ class FreeIntercept:
             offered = Scored(self.map, self.phi)
         elif kind is Profiled:
             offered = Profiled(self.map, self.phi.phi, self.settled)
-        elif kind in (Traffic, Extent, QuadraticColumns, CurvatureBound):
+        elif kind in (Traffic, ProblemSize, QuadraticColumns, CurvatureBound):
             offered = ability(self.risk, kind)
         elif kind is DualSteps:
             offered = free_steps(self.risk)

@@ -20,11 +20,12 @@ from bmrm.problem import (
     Check,
     CurvatureBound,
     DualSteps,
-    Extent,
     Identity,
     InputError,
     Loss,
+    ModifiedLoss,
     PreparedLoss,
+    ProblemSize,
     QuadraticColumns,
     Rounding,
     RowParts,
@@ -33,7 +34,6 @@ from bmrm.problem import (
     RowSubsets,
     Scored,
     Summary,
-    Variants,
     Vector,
 )
 from bmrm.risk.chosen_rows import ChosenRows
@@ -115,7 +115,7 @@ class LinearRisk:
         self._plan = self.plan(0, data.rows) if self.bound.divisible else []
 
     @cached_property
-    def extent(self) -> Extent:
+    def extent(self) -> ProblemSize:
         """How large the data are."""
         return extent_of(self.data.X, self.rows_map.columns, self.rows_map.bias, self._workers.threads)
 
@@ -263,7 +263,7 @@ def _row_sample(risk: LinearRisk) -> DrawnRows | None:
 
 OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     Scored: lambda risk: Scored(risk.map, risk.phi),
-    Extent: lambda risk: risk.extent,
+    ProblemSize: lambda risk: risk.extent,
     Identity: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
     Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,
     RowScores: lambda risk: WholeScores(),
@@ -274,6 +274,8 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     QuadraticColumns: _column_copies,
     Rounding: lambda risk: RowRounding(risk.loss, risk.map, risk.phi, risk.layout),
     CurvatureBound: _curvature_bound,
-    Variants: lambda risk: LossVariants(risk.bound, risk.rows_map.offset) if risk.loss.decomposes == "rows" else None,
+    ModifiedLoss: lambda risk: (
+        LossVariants(risk.bound, risk.rows_map.offset) if risk.loss.decomposes == "rows" else None
+    ),
 }
 """The abilities, by kind; None where this loss or these data have not got it."""

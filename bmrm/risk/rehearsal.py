@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.matrix import Csr, Matrix
-from bmrm.problem import DualSteps, Elastic, Extent, Regularizer, ScoreFunction, Scores, provides
+from bmrm.problem import DualSteps, Elastic, ProblemSize, Regularizer, ScoreFunction, Scores, provides
 from bmrm.risk.columns import Columns
 from bmrm.risk.dual.rows import AscentRows
 from bmrm.risk.gram import gram_of
@@ -45,7 +45,7 @@ def rehearse(risk: LinearRisk, regularizer: Regularizer) -> None:
     """Every question that the ranks of a loss by rows or groups answer with what `risk` is made of."""
     f = rehearse_map(risk.map)
     risk.value_and_subgradient(np.full(risk.dim, TINY))
-    risk.ability(Extent)
+    risk.ability(ProblemSize)
     _rehearse_phi(risk.phi, f)
     steps: Any = risk.ability(DualSteps)
     if steps is not None and provides(regularizer, Elastic):

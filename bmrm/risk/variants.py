@@ -13,7 +13,7 @@ from bmrm.risk.score_function import BoundLoss, LossPhi
 
 
 class LossVariants:
-    """The ability `Variants` of a loss that is a sum over rows.
+    """The ability `ModifiedLoss` of a loss that is a sum over rows.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class LossVariants:
         self.rows = bound.rows
 
     def outcome_sums(self) -> tuple[float, float]:
-        """As of `Variants`; of one rank's rows where there are several."""
+        """As of `ModifiedLoss`; of one rank's rows where there are several."""
         outcomes = getattr(self.bound.loss, "outcomes", None)
         if outcomes is None:
             raise IncompatibleError(f"{_name(self.bound.loss)} has no mean outcome to start from; leave binitmean off")
@@ -35,13 +35,13 @@ class LossVariants:
         return float(weights @ outcomes(prepared.y)), float(weights.sum())
 
     def mass(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> float:
-        """As of `Variants`."""
+        """As of `ModifiedLoss`."""
         return self._bound(rows, changes).whole.mass
 
     def variant(
         self, rows: NDArray[np.int64] | None, changes: Mapping[str, float], mass: float | None = None
     ) -> LossPhi:
-        """As of `Variants`."""
+        """As of `ModifiedLoss`."""
         return LossPhi(self._bound(rows, changes), mass)
 
     def _bound(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> BoundLoss:

@@ -23,7 +23,7 @@ from bmrm.problem import (
 from bmrm.solvers import register
 from bmrm.solvers._core.decisions import case_of, ranked
 from bmrm.solvers._core.monitor import IterativeSolver
-from bmrm.solvers._core.relay import CHAINED, Chains
+from bmrm.solvers._core.portfolio import CHAINED, Chains
 
 FASTEST = 2
 """So many of the presumably fastest, with different ends, are tried before what fits any problem."""

@@ -99,9 +99,9 @@ class DualCoordinate(IterativeSolver):
     labeling that violates its margin most joins those kept, and share goes from the worst of them to the best:
     min(alpha_worst, S l2 (violation_best - violation_worst) / (s_i ||psi_best - psi_worst||^2)), exact for l1 = 0.
 
-    In a conditional random field u_i is s_i (chances of labels and transitions under potentials of the sentence's own,
-    less the true labeling), and s_i times the entropy of those chances is the sentence's part of S b. Potentials move
-    towards scores - (s_i / (S l2)) X_i X_i' (change of chances), by steps along which the dual rises.
+    In a conditional random field u_i is s_i (marginals of labels and transitions under potentials of the sentence's
+    own, less the true labeling), and s_i times the entropy of those marginals is the sentence's part of S b. Potentials
+    move towards scores - (s_i / (S l2)) X_i X_i' (change of marginals), by steps along which the dual rises.
 
     A free intercept b is an equality in the dual, sum u_i = 0 (for each score of a row): an augmented Lagrangian moves
     b after every sweep, and a certificate comes from slopes moved along their proximal maps until they sum to 0. With

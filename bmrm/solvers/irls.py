@@ -20,13 +20,13 @@ from bmrm.problem import (
     IncompatibleError,
     InputError,
     LinearMap,
+    ModifiedLoss,
     Regularizer,
     Risk,
     Scored,
     ScoreFunction,
     Scores,
     Solution,
-    Variants,
     Vector,
     provides,
 )
@@ -373,8 +373,8 @@ class Reweighting:
         outcomes, weight = variants.outcome_sums()
         self.run.start[variants.offset] = outcomes / weight
 
-    def _variants(self, options: str) -> Variants:
-        variants = self.run.risk.ability(Variants)
+    def _variants(self, options: str) -> ModifiedLoss:
+        variants = self.run.risk.ability(ModifiedLoss)
         if variants is None:
             raise IncompatibleError(f"irls: this risk cannot serve {options}; leave them at their defaults")
         return variants

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.products.quasi_newton import combined, pair_products, store_pair, two_loops
 from bmrm.kernels.products.vectors import dot
-from bmrm.problem import Callback, Extent, Regularizer, Risk, Scored, Solution, Vector
+from bmrm.problem import Callback, ProblemSize, Regularizer, Risk, Scored, Solution, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
@@ -137,7 +137,7 @@ class _Run:
 def _certificate(run: Monitor) -> Certificate:
     """What planes prove: mixed with one another at kinks, where alone they prove little, and where that is cheap."""
     regularizer, infimum = run.regularizer, run.risk.infimum
-    scored, extent = run.risk.ability(Scored), run.risk.ability(Extent)
+    scored, extent = run.risk.ability(Scored), run.risk.ability(ProblemSize)
     kinked = scored is not None and not scored.phi.smooth
     if kinked or (extent is not None and extent.entries >= MANY * run.risk.dim):
         return Certificate(regularizer, infimum)
@@ -146,7 +146,7 @@ def _certificate(run: Monitor) -> Certificate:
 
 def _point(run: Monitor) -> tuple[Point, float]:
     """The start, and the share of the slope that a step may leave: the less, the cheaper trials are."""
-    scored, extent = run.risk.ability(Scored), run.risk.ability(Extent)
+    scored, extent = run.risk.ability(Scored), run.risk.ability(ProblemSize)
     if scored is None:
         return Point(run, run.start), LEFT
     features = run.risk.dim / scored.phi.scores_per_row

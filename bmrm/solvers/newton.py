@@ -9,9 +9,9 @@ import numpy as np
 
 from bmrm.problem import (
     Callback,
-    Extent,
     HasCurvature,
     IncompatibleError,
+    ProblemSize,
     Profiled,
     Regularizer,
     Risk,
@@ -151,7 +151,7 @@ class Run:
             )
         if wanted != "auto":
             return wanted
-        extent, costs = risk.ability(Extent), Costs.of(risk, 1)
+        extent, costs = risk.ability(ProblemSize), Costs.of(risk, 1)
         if not phi.separable or risk.dim > WIDEST or rows is not None:
             return "cg"
         if extent is None or costs is None:

@@ -1,4 +1,4 @@
-"""Pegasos: Shalev-Shwartz, Singer & Srebro, ICML 2007; variants: Ryu & Choi, "Variants of Pegasos" (2009)."""
+"""Pegasos: Shalev-Shwartz, Singer & Srebro, ICML 2007; variants: Ryu & Choi, "ModifiedLoss of Pegasos" (2009)."""
 
 from __future__ import annotations
 

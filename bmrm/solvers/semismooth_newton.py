@@ -30,7 +30,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.multipliers import Model, Multipliers
+from bmrm.solvers._core.multipliers import AugmentedLagrangian, Model
 from bmrm.solvers._core.row_start import Start, start_from_sample
 
 
@@ -183,7 +183,7 @@ class Run:
         self.model = Model(part.map, part.phi, regularizer.l2, profiled is not None, parts=self.parts)
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
-        self.state: Multipliers | None = None
+        self.state: AugmentedLagrangian | None = None
         """Where the run is."""
 
     def go(self, fresh: bool) -> Solution:
@@ -232,7 +232,7 @@ class Run:
             self._note(state)
             done = monitor.record()
 
-    def _resumed(self) -> Multipliers | None:
+    def _resumed(self) -> AugmentedLagrangian | None:
         """Where an earlier run has ended, in its own units."""
         monitor, earlier = self.monitor, self.monitor.earlier
         saved = None if earlier is None else earlier.state_of("semismooth_newton", *STATE)
@@ -243,7 +243,7 @@ class Run:
             raise InputError("the state of semismooth_newton to go on from has another shape")
         best = self._objective(monitor.start, self.model.map.matvec(monitor.start))
         monitor.improve(monitor.start, best, fresh=True)
-        return Multipliers.at(self.model, w, float(saved["sigma"]), self.rows.hand_out(saved[STATE[-1]]))
+        return AugmentedLagrangian.at(self.model, w, float(saved["sigma"]), self.rows.hand_out(saved[STATE[-1]]))
 
     def _saved(self) -> State:
         assert self.state is not None
@@ -255,18 +255,18 @@ class Run:
     def _objective(self, w: Vector, f: Scores) -> float:
         return self.scored.phi.value_and_slope(f)[0] + self.monitor.regularizer.value(w)
 
-    def _first(self, w: Vector) -> Multipliers:
+    def _first(self, w: Vector) -> AugmentedLagrangian:
         """The point w with the first penalty."""
         f = self.model.map.matvec(w)
-        return Multipliers.at(self.model, w, self.options.sigma * self._unit(f), self.slope, f=f)
+        return AugmentedLagrangian.at(self.model, w, self.options.sigma * self._unit(f), self.slope, f=f)
 
-    def _sampled(self, found: Start) -> Multipliers:
+    def _sampled(self, found: Start) -> AugmentedLagrangian:
         """The minimum of a sample, with the penalty that suits what it knows of all rows."""
         f = self.model.map.matvec(found.w)
         sigma, unit = self.options.sigma, self._unit(f)
-        state = Multipliers.at(self.model, found.w, sigma * unit, f=f)
+        state = AugmentedLagrangian.at(self.model, found.w, sigma * unit, f=f)
         sharp = SHARP * math.sqrt(found.rows / self.monitor.risk.dim) * found.objective / state.objective()
-        return Multipliers.at(self.model, found.w, sharp * unit, f=f) if sharp > sigma else state
+        return AugmentedLagrangian.at(self.model, found.w, sharp * unit, f=f) if sharp > sigma else state
 
     def _unit(self, f: Scores) -> float:
         """The penalty with which the envelope has half the value of the loss: 1 for a hinge at score 0."""
@@ -282,7 +282,7 @@ class Run:
             unit *= factor
         return unit
 
-    def _improved(self, state: Multipliers) -> tuple[bool, Multipliers]:
+    def _improved(self, state: AugmentedLagrangian) -> tuple[bool, AugmentedLagrangian]:
         """A Newton step, or as many on the rows near a kink as solve the subproblem for these; whether it moved."""
         near = state.near(self.parts, self.width, WORTH_IT) if self.parts is not None and self.trusted else None
         if near is None:
@@ -303,10 +303,10 @@ class Run:
         self.width = max(0.5 * self.width, WIDTHS[0]) if self.trusted else min(2.0 * self.width, WIDTHS[1])
         return t > 0.0, state
 
-    def _anew(self, state: Multipliers) -> Multipliers:
+    def _anew(self, state: AugmentedLagrangian) -> AugmentedLagrangian:
         """The best point with the same penalty, all computed from its weights."""
         w = self.monitor.w
-        found = Multipliers.at(self.model, w, state.sigma, state.slope, f=self.model.map.matvec(w))
+        found = AugmentedLagrangian.at(self.model, w, state.sigma, state.slope, f=self.model.map.matvec(w))
         found.careful = True
         return found
 
@@ -316,7 +316,7 @@ class Run:
             self.state.sum()
             self._prove(self.state)
 
-    def _prove(self, state: Multipliers) -> None:
+    def _prove(self, state: AugmentedLagrangian) -> None:
         # what is left of the sum of the slopes, times the constant at the minimum, which is near this one
         skew = state.rest * state.b - abs(state.rest) * (1.0 + abs(state.b))
         bound, objective = state.bound + skew, state.objective()
@@ -325,7 +325,7 @@ class Run:
             slack = ROUNDING * abs(objective)
             self.monitor.raise_bound(bound - slack, size, norm(state.w), fresh=state.summed)
 
-    def _note(self, state: Multipliers, fresh: bool = False) -> None:
+    def _note(self, state: AugmentedLagrangian, fresh: bool = False) -> None:
         """Bound and objective of the present point, which may be J at its weights."""
         monitor, self.state = self.monitor, state
         self._prove(state)
@@ -335,7 +335,7 @@ class Run:
         monitor.improve(state.w, objective, fresh=fresh)
 
 
-def _solved(state: Multipliers, missing: float) -> tuple[bool, float]:
+def _solved(state: AugmentedLagrangian, missing: float) -> tuple[bool, float]:
     """Whether the subproblem is, and what is missing to its optimum; `missing` is what was seen last."""
     lacks = state.lacks()
     if lacks <= NEAR * missing:

@@ -1,4 +1,4 @@
-"""The thesis' synthetic data: chances along the tree, labels, families."""
+"""The thesis' synthetic data: marginals along the tree, labels, families."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_full_coupling_makes_rows_all_ones_or_all_zeros():
 
 
 @pytest.mark.parametrize(("s", "c"), [(0.2, 0.05), (0.2, 0.2), (0.05, 0.45), (0.7, 0.1)])
-def test_chances_given_the_parent(s, c):
+def test_marginals_given_the_parent(s, c):
     """Two attributes: one is the root, the other its child."""
     X, _ = dense(rows=60_000, features=2, sparsity=s, coupling=c, seed=3)
     one, zero = min(s + 2 * c, 1.0), max(s - 2 * c, 0.0)

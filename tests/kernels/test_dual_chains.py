@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bmrm.kernels.dual import chains as dual_chains
-from bmrm.kernels.dual import corners
 from bmrm.kernels.dual import sentences as dual_sentences
+from bmrm.kernels.dual import vertices
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.sequences.margins import worst_labeling
 from bmrm.risk.dual import chains as risk_dual_chains
@@ -47,13 +47,13 @@ def test_scores_and_distances_of_labelings(observed):
         a, b = random.integers(0, LABELS, (2, TOKENS)).astype(np.uint16)
         w = tuple(random.normal(size=part.shape) for part in joint(X, a.astype(int), observed))
         of_a, of_b = joint(X, a.astype(int), observed), joint(X, b.astype(int), observed)
-        assert corners.labeling_score(X @ w[0], w[1], observed, a) == pytest.approx(product(w, of_a), abs=1e-12)
+        assert vertices.labeling_score(X @ w[0], w[1], observed, a) == pytest.approx(product(w, of_a), abs=1e-12)
         room = np.empty(TOKENS, np.int64)
-        found = corners.squared_distance(X @ X.T, observed, a, b, LABELS, room)
+        found = vertices.squared_distance(X @ X.T, observed, a, b, LABELS, room)
         assert found == pytest.approx(product(less(of_a, of_b), less(of_a, of_b)), abs=1e-12)
         f, trans = X @ w[0], w[1].copy()
         slope, trans_slope = np.zeros_like(f), np.zeros_like(trans)
-        corners.move(X @ X.T, observed, a, b, 0.3, 0.7, f, trans, slope, trans_slope)
+        vertices.move(X @ X.T, observed, a, b, 0.3, 0.7, f, trans, slope, trans_slope)
         moved = tuple(part - 0.7 * 0.3 * change for part, change in zip(w, less(of_a, of_b), strict=True))
         np.testing.assert_allclose(f, X @ moved[0], atol=1e-12)
         np.testing.assert_allclose(trans, moved[1], atol=1e-12)
@@ -63,10 +63,10 @@ def test_scores_and_distances_of_labelings(observed):
 
 def test_is_among_and_drop_idle():
     paths = np.array([[0, 1], [1, 1], [2, 0], [0, 0]], np.uint16)
-    assert corners.is_among(np.array([2, 0]), paths)
-    assert not corners.is_among(np.array([2, 1]), paths)
+    assert vertices.is_among(np.array([2, 0]), paths)
+    assert not vertices.is_among(np.array([2, 1]), paths)
     mixture, errors = np.array([0.0, 0.6, 0.0, 0.4]), np.arange(4.0)
-    assert corners.drop_idle(paths, mixture, errors, 4) == 2
+    assert vertices.drop_idle(paths, mixture, errors, 4) == 2
     assert paths[:2].tolist() == [[1, 1], [0, 0]]
     assert (mixture[:2].tolist(), errors[:2].tolist()) == ([0.6, 0.4], [1.0, 3.0])
 
@@ -89,7 +89,7 @@ def test_two_labelings_are_mixed_by_one_exact_step():
         after = tuple(part - 0.5 * share * d for part, d in zip(w, along, strict=True))
         f, trans, slope, trans_slope = X @ w[0], w[1].copy(), np.zeros((TOKENS, LABELS)), np.zeros((LABELS, LABELS))
         room = np.empty(TOKENS, np.int64)
-        corners.mix(values, mixture, errors, paths, X @ X.T, False, 0.5, 0.0, 1, f, trans, slope, trans_slope, room)
+        vertices.mix(values, mixture, errors, paths, X @ X.T, False, 0.5, 0.0, 1, f, trans, slope, trans_slope, room)
         np.testing.assert_allclose(mixture, expected, atol=1e-12)
         np.testing.assert_allclose(f, X @ after[0], atol=1e-12)
         np.testing.assert_allclose(trans, after[1], atol=1e-12)

@@ -67,10 +67,10 @@ def spread_of_step_scores(f, trans, step, of_trans):
 
     paths = list(itertools.product(range(f.shape[1]), repeat=f.shape[0]))
     scores = [score(f, trans, path) for path in paths]
-    chances = [Fraction(np.exp(float(each - max(scores)))) for each in scores]
+    marginals = [Fraction(np.exp(float(each - max(scores)))) for each in scores]
     steps = [score(step, of_trans, path) for path in paths]
-    mean = sum(p * s for p, s in zip(chances, steps, strict=True)) / sum(chances)
-    return float(sum(p * (s - mean) ** 2 for p, s in zip(chances, steps, strict=True)) / sum(chances))
+    mean = sum(p * s for p, s in zip(marginals, steps, strict=True)) / sum(marginals)
+    return float(sum(p * (s - mean) ** 2 for p, s in zip(marginals, steps, strict=True)) / sum(marginals))
 
 
 @pytest.mark.parametrize("size", [1.0, 20.0, 1000.0])

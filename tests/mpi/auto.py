@@ -16,7 +16,7 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.relay import Chains
+from bmrm.solvers._core.portfolio import Chains
 
 CASES = {
     "hinge": (L2(0.003), False),

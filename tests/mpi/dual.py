@@ -31,7 +31,7 @@ CASES = {
     "elastic net": ("hinge", ElasticNet(0.02, 0.3), None, True),
     "bias, classes": ("multiclass_hinge", L2(0.003), SCALED, False),
     "bias, sentences": ("chain_margin", L2(0.02), None, False),
-    "bias, sentences by chances": ("chain_crf", L2(0.02), None, False),
+    "bias, sentences by marginals": ("chain_crf", L2(0.02), None, False),
     "free, classes": ("multiclass_hinge", L2(0.02), SCALED, True),
     "classes, elastic net": ("softmax", ElasticNet(0.02, 0.3), None, False),
 }

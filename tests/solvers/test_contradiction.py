@@ -14,7 +14,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.contradiction import Consistency, Proof
 from bmrm.solvers._core.metered import MeteredRisk
-from bmrm.solvers._core.relay import Relay
+from bmrm.solvers._core.portfolio import Portfolio
 from tests.solvers.mistakes import CORRECT, MISTAKES
 
 SOLVED_BY = (
@@ -94,13 +94,13 @@ def test_a_false_infimum_is_named():
 def test_bounds_and_objectives_of_two_solvers_in_turn_are_compared():
     risk, regularizer = CORRECT.risk("loss"), L2(1.0)
     honest = SOLVERS.make("bundle", {}).minimize(risk, regularizer)
-    relay = Relay(SOLVERS.make("auto", {}), risk, regularizer, None, None)
+    portfolio = Portfolio(SOLVERS.make("auto", {}), risk, regularizer, None, None)
     above = Solution(honest.w, honest.objective, honest.objective + 1.0, Status.STALLED, 0, 0.0, 0.0)
-    joined = relay._joined(above, honest)
+    joined = portfolio._joined(above, honest)
     assert joined.status is Status.NOT_CONVEX
     assert joined.lower_bound == -math.inf
     within = Solution(honest.w, honest.objective, honest.objective * (1 + 1e-15), Status.STALLED, 0, 0.0, 0.0)
-    joined = relay._joined(within, honest)
+    joined = portfolio._joined(within, honest)
     assert joined.status is Status.CONVERGED
     assert joined.lower_bound == joined.objective
 

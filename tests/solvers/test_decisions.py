@@ -9,7 +9,7 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Extent, ability
+from bmrm.problem import ProblemSize, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
@@ -18,7 +18,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS, auto
 from bmrm.solvers._core import decisions
 from bmrm.solvers._core.decisions import Case, Measured, case_of, kind_of, ranked
-from bmrm.solvers._core.relay import Chains
+from bmrm.solvers._core.portfolio import Chains
 
 
 def risk_of(loss: str, rows: int = 50) -> LinearRisk:
@@ -51,7 +51,7 @@ def test_a_place_is_logarithms():
     assert case is not None
     X = risk.data.X
     strength = np.log10(0.01 * 100 / np.mean(np.sum(X * X, axis=1)))
-    rank = np.log10(ability(risk, Extent).effective_rank)
+    rank = np.log10(ability(risk, ProblemSize).effective_rank)
     np.testing.assert_allclose(case.place, [2.0, np.log10(5), np.log10(5), rank, strength, -3.0], atol=1e-12)
 
 

@@ -204,7 +204,7 @@ def test_auto_begins_with_it_where_nothing_like_it_was_measured():
 
 @pytest.mark.parametrize(("lam", "gap"), [(10.0, 1e-6), (1.0, 1e-6), (0.1, 1e-6), (0.01, 1e-4), (1e-4, 0.9)])
 def test_a_likelihood_rises_at_any_strength_of_the_regularizer(lam, gap):
-    """Also where chances are nearly 0 and 1, so that steps along potentials change nothing at first."""
+    """Also where marginals are nearly 0 and 1, so that steps along potentials change nothing at first."""
     risk = risk_of(data(csr_array, weighted=True, lengths=(9, 30, 1, 17, 60, 3)), loss="chain_crf", bias=True)
     ours = DualCoordinate(tolerance=gap, max_iterations=3000).minimize(risk, L2(lam))
     theirs = LBFGS(tolerance=1e-8, max_iterations=3000).minimize(risk, L2(lam))
@@ -215,7 +215,7 @@ def test_a_likelihood_rises_at_any_strength_of_the_regularizer(lam, gap):
 
 
 def test_potentials_that_are_far_off_are_taken_back():
-    """Chances all but 0 and 1, at the wrong labels: the chances hardly change for a while."""
+    """Marginals all but 0 and 1, at the wrong labels: the marginals hardly change for a while."""
     risk = risk_of(data(seed=5), loss="chain_crf")
     f = 300.0 * np.random.default_rng(5).normal(size=ability(risk, Scored).map.matvec(np.zeros(risk.dim)).shape)
     ascent = ability(risk, DualSteps).ascent(0.0, 0.1, seed=0, near=f)

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Extent, IncompatibleError, InputError, Scored, Status, ability
+from bmrm.problem import IncompatibleError, InputError, ProblemSize, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
@@ -114,7 +114,7 @@ def test_auto_takes_what_is_less_work():
     random = np.random.default_rng(1)
     X = csr_array((np.ones(6000), random.integers(0, 9000, 6000), np.arange(0, 6001, 20)), shape=(300, 9000))
     wide = LinearRisk(Dataset.from_arrays(X, random.integers(0, 2, 300)), LOSSES.make("logistic"))
-    assert ability(wide, Extent).rows == 300
+    assert ability(wide, ProblemSize).rows == 300
     found = Newton(tolerance=1e-8).minimize(wide, L2(LAM))
     assert found.status is Status.CONVERGED
     assert len(found.details["cg_iterations"]) == found.iterations

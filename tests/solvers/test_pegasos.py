@@ -119,7 +119,7 @@ def test_two_out_ends_when_no_row_is_left():
     assert len(solution.details["removed"]) == 60
 
 
-def test_samples_follow_the_chances():
+def test_samples_follow_the_marginals():
     sampler = VARIANTS["probability"](4, 1, 0, 2, 0.5)
     for rows in ([0], [0, 1], [0, 1, 2]):
         sampler.blame(np.array(rows))

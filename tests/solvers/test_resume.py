@@ -54,12 +54,12 @@ def test_broken_off_again_and_again_it_is_certified_all_the_same(name):
     of, omega = risk(name), regularizer(name)
     solver = SOLVERS.make(name, {"tolerance": ROUGH.get(name, 1e-6)})
     whole = solver.minimize(of, omega)
-    start, legs, solution = None, 0, None
+    start, stages, solution = None, 0, None
     while solution is None or solution.status is Status.INTERRUPTED:
         before = start
         start, solution = broken_off(solver, of, omega, 3, before)
-        legs += 1
-        assert legs < 400
+        stages += 1
+        assert stages < 400
         if before is not None:
             assert solution.lower_bound >= before.lower_bound * (1 - 1e-12)
             assert solution.passes >= before.history[-1].passes

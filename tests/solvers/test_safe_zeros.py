@@ -14,11 +14,11 @@ from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core import safe_zeros
+from bmrm.solvers._core import gap_safe
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.gap_safe import SafeZeros
 from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers._core.row_scores import RowScores
-from bmrm.solvers._core.safe_zeros import SafeZeros
 from tests.targets import default_instance
 
 NAMES = ["proximal_newton", "coordinate_descent"]
@@ -48,8 +48,8 @@ def risk_of(loss, seed, weights=False, scaled=False, free=False):
 def at_once(monkeypatch):
     """Screening from the first iteration on; what every run has found comes out as a list."""
     made = []
-    monkeypatch.setattr(safe_zeros, "NEAR", math.inf)
-    monkeypatch.setattr(safe_zeros, "PATIENCE", 0.0)
+    monkeypatch.setattr(gap_safe, "NEAR", math.inf)
+    monkeypatch.setattr(gap_safe, "PATIENCE", 0.0)
     begin = SafeZeros.__init__
 
     def kept(self, *arguments):
@@ -74,7 +74,7 @@ def test_only_weights_that_are_zero_at_the_minimum_are_found(name, loss, free, a
             screened = at_once[-1]
             assert solution.details["screened"] == screened.count
             with monkeypatch.context() as without:
-                without.setattr(safe_zeros, "PATIENCE", math.inf)
+                without.setattr(gap_safe, "PATIENCE", math.inf)
                 reference = SOLVERS.make("proximal_newton", {"tolerance": 1e-13}).minimize(risk, regularizer)
             assert reference.relative_gap <= 1e-8
             assert reference.details["screened"] == 0

@@ -19,7 +19,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.centring import Trial, centre
 from bmrm.solvers._core.curved_search import step_length
-from bmrm.solvers._core.multipliers import Model, Multipliers
+from bmrm.solvers._core.multipliers import AugmentedLagrangian, Model
 from bmrm.solvers._core.newton_rows import rank_of, step_by_rows, vectors_of
 from bmrm.solvers._core.newton_system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton
@@ -180,7 +180,7 @@ def test_the_step_is_newtons(free):
     """Near a minimum of the augmented Lagrangian a full step finds it: its gradient vanishes."""
     risk = FreeIntercept(made("least_absolute_deviation")) if free else made("least_absolute_deviation")
     scored = ability(risk, Profiled) if free else ability(risk, Scored)
-    state = Multipliers.at(Model(scored.map, scored.phi, 0.1, free), np.zeros(8), 0.5)
+    state = AugmentedLagrangian.at(Model(scored.map, scored.phi, 0.1, free), np.zeros(8), 0.5)
     for _ in range(15):
         state.step()
     assert np.abs(state.gradient).max() < 1e-14

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.dual.corners import add_labeling, drop_idle, is_among, labeling_score, mix, move, values_of
 from bmrm.kernels.dual.sweep import ROUNDING
+from bmrm.kernels.dual.vertices import add_labeling, drop_idle, is_among, labeling_score, mix, move, values_of
 from bmrm.kernels.jit import jit
 
 ORACLES, STEPS = 2, 30

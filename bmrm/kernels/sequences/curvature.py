@@ -1,15 +1,16 @@
 """Second derivative of the likelihood of chains, times a step, as the adjoint of what measures the step's spread.
 
-The second derivative is the covariance of the chances of labelings, so its product with a step has with that step
+The second derivative is the covariance of the probabilities of labelings, so its product with a step has with that step
 the scalar product V, the variance of the step-score (the score of a labeling with the step in place of the scores).
 Read from the left, labels are a Markov chain, and V is the sum over tokens of the mean square of
 
-    D[t, i, j] = a[t, i, j] - the mean of a[t, i, :] under the chances of what follows i,
+    D[t, i, j] = a[t, i, j] - the mean of a[t, i, :] under the probabilities of what follows i,
     a[t, i, j] = the step-scores of the transition i -> j into t and of j, and what is expected behind j:
 
 by how much the label j at t, after i, changes the expected step-score. D is linear in the step; the product is the
-transposed map at chance times D. So it has a sum of squares as its scalar product with the step, and is exactly 0 where
-one labeling has all the chance, whatever the size of the step. Conventions as in `bmrm.kernels.sequences.chances`.
+transposed map at probability times D. So it has a sum of squares as its scalar product with the step, and is exactly 0
+where one labeling has all the probability, whatever the size of the step. Conventions as in
+`bmrm.kernels.sequences.marginals`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.products.vectors import inner
-from bmrm.kernels.sequences.chances import WIDEST, score_range, step_score
+from bmrm.kernels.sequences.marginals import WIDEST, score_range, step_score
 
 
 @jit
@@ -42,16 +43,16 @@ def chain_curvatures(f, trans, observed, step, step_trans, starts, weights, prod
         weight = weights[s] if weights.size else 1.0
         scores = f[first:stop]
         if observed or not score_range(scores, labels) + spread <= WIDEST:
-            _chances_by_logarithms(scores, trans, observed, after)
+            _probabilities_by_logarithms(scores, trans, observed, after)
         else:
-            _chances(scores, E, after)
+            _probabilities(scores, E, after)
         _deviations(after, observed, step[first:stop], step_trans, deviation)
         _transposed(after, deviation, observed, weight, product[first:stop], product_trans)
 
 
 @fast_jit
-def _chances(f, E, after):  # type: ignore[no-untyped-def]
-    """Fill after[t, i, j]: the chance of label j at t given i at t - 1; after[0, 0, j]: that of j at the start."""
+def _probabilities(f, E, after):  # type: ignore[no-untyped-def]
+    """Fill after[t, i, j]: the probability of label j at t given i at t - 1; after[0, 0, j]: that of j at the start."""
     steps, labels = f.shape[0], E.shape[0]
     backward, potential = np.ones(labels), np.empty(labels)
     for back in range(steps):
@@ -77,8 +78,8 @@ def _chances(f, E, after):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _chances_by_logarithms(f, trans, observed, after):  # type: ignore[no-untyped-def]
-    """As `_chances`, whatever the size of the scores."""
+def _probabilities_by_logarithms(f, trans, observed, after):  # type: ignore[no-untyped-def]
+    """As `_probabilities`, whatever the size of the scores."""
     steps, labels = f.shape[0], trans.shape[0]
     backward = np.zeros(labels)
     for back in range(steps - 1):
@@ -131,16 +132,16 @@ def _deviations(after, observed, step, step_trans, deviation):  # type: ignore[n
 
 
 @jit
-def _centred(chances, values):  # type: ignore[no-untyped-def]
-    """Take the mean from `values` and return it; exact to the last digits where one has nearly all the chance."""
+def _centred(probabilities, values):  # type: ignore[no-untyped-def]
+    """Take the mean from `values` and return it; exact to the last digits where one has nearly all the probability."""
     likely = 0
     for j in range(values.size):
         # One at most; no branch, so that the loop is vectorised.
-        likely += j * (chances[j] > 0.75)
+        likely += j * (probabilities[j] > 0.75)
     origin = values[likely]
     for j in range(values.size):
         values[j] -= origin
-    mean = inner(chances, values)
+    mean = inner(probabilities, values)
     for j in range(values.size):
         values[j] -= mean
     return origin + mean
@@ -148,31 +149,31 @@ def _centred(chances, values):  # type: ignore[no-untyped-def]
 
 @fast_jit
 def _transposed(after, deviation, observed, weight, product, product_trans):  # type: ignore[no-untyped-def]
-    """The product of one sentence, times `weight`: the transpose of `_deviations` at chance times D."""
+    """The product of one sentence, times `weight`: the transpose of `_deviations` at probability times D."""
     steps, labels = product.shape[0], after.shape[2]
-    chance, following = np.empty(labels), np.empty(labels)
+    probability, following = np.empty(labels), np.empty(labels)
     product[:] = 0.0
     for j in range(labels):
-        chance[j] = weight * after[0, 0, j]
+        probability[j] = weight * after[0, 0, j]
     kept = inner(after[0, 0], deviation[0, 0])
     for j in range(labels):
-        product[0, j] = chance[j] * (deviation[0, 0, j] - kept)
+        product[0, j] = probability[j] * (deviation[0, 0, j] - kept)
     for t in range(1, steps):
         for j in range(labels):
             following[j] = 0.0
         for i in range(labels):
-            chances, changes = after[t, i], deviation[t, i]
-            own = chance[i]
+            probabilities, changes = after[t, i], deviation[t, i]
+            own = probability[i]
             for j in range(labels):
-                following[j] += own * chances[j]
+                following[j] += own * probabilities[j]
             # What the label before was given, less what stays with its own transitions: 0 but for rounding.
-            share = product[t - 1, i] - own * inner(chances, changes)
+            share = product[t - 1, i] - own * inner(probabilities, changes)
             sums, into = product[t], product_trans[i]
             for j in range(labels):
-                change = chances[j] * (own * changes[j] + share)
+                change = probabilities[j] * (own * changes[j] + share)
                 sums[j] += change
                 into[j] += change
                 if observed:
                     sums[labels + i * labels + j] = change
         for j in range(labels):
-            chance[j] = following[j]
+            probability[j] = following[j]

@@ -1,11 +1,11 @@
-"""Sums over all labelings of chains: the likelihood of one labeling. Conventions as in `chain_chances`."""
+"""Sums over all labelings of chains: the likelihood of one labeling. Conventions as in `chain_marginals`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bmrm.kernels.jit import jit
-from bmrm.kernels.sequences.chances import WIDEST, chances_by_logarithms, scaled_chances, score_range
+from bmrm.kernels.sequences.marginals import WIDEST, marginals_by_logarithms, scaled_marginals, score_range
 
 
 @jit
@@ -44,13 +44,13 @@ def chain_likelihoods(f, trans, y, starts, weights, slope, trans_slope):  # type
             continue
         into = sums if weight == 1.0 else pairs
         steps = stop - first
-        value = scaled_chances(f[first:stop], E, ET, slope[first:stop], forward[:steps], b[:steps], into)
+        value = scaled_marginals(f[first:stop], E, ET, slope[first:stop], forward[:steps], b[:steps], into)
         for t in range(first, stop):
             high = f[t, 0]
             for k in range(1, labels):
                 high = max(high, f[t, k])
             value += high - f[t, y[t]]
-            others = 0.0  # 1 less the true label's own chance, which loses no digits where that is nearly 1
+            others = 0.0  # 1 less the true label's own marginal, which loses no digits where that is nearly 1
             for k in range(labels):
                 others += 0.0 if k == y[t] else slope[t, k]
             slope[t, y[t]] = -others
@@ -93,7 +93,7 @@ def _likelihood(f, trans, observed, y, weight, slope, trans_slope):  # type: ign
     Fills `slope` and adds to `trans_slope`, both times `weight`.
     """
     pairs = np.zeros_like(trans)
-    value = chances_by_logarithms(f, trans, observed, y, slope, pairs)
+    value = marginals_by_logarithms(f, trans, observed, y, slope, pairs)
     slope *= weight
     trans_slope += weight * pairs
     return max(value, 0.0)

@@ -1,6 +1,6 @@
 """Margins of chains: the labeling that violates its margin most, for margins and slacks rescaled by errors.
 
-Conventions as in `chain_chances`; `scaled` is False for errors + score, True for errors (1 + score), where the score
+Conventions as in `chain_marginals`; `scaled` is False for errors + score, True for errors (1 + score), where the score
 is that of a labeling less that of the true one, `y`.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmrm.kernels.jit import jit
-from bmrm.kernels.sequences.chances import step_score
+from bmrm.kernels.sequences.marginals import step_score
 from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 
 

@@ -1,6 +1,6 @@
 """The best labeling of each chain, plain or with a cost of each error added (Viterbi).
 
-Conventions as in `bmrm.kernels.sequences.chances`.
+Conventions as in `bmrm.kernels.sequences.marginals`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmrm.kernels.jit import jit
-from bmrm.kernels.sequences.chances import step_score
+from bmrm.kernels.sequences.marginals import step_score
 
 
 @jit

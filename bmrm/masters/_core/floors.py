@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.problem import Vector
 
 
@@ -36,11 +36,11 @@ class Floors:
         self.values[block] = b - ((abs(b) + float(np.abs(a).max())) or 1.0)
         return True
 
-    def deepen(self, roster: Roster, w: Vector, first: int, rest: Vector) -> bool:
+    def deepen(self, plane_index: PlaneIndex, w: Vector, first: int, rest: Vector) -> bool:
         """Judge the last w by the planes that came since (from `first` on); returns whether a floor has changed."""
         changed = False
-        for place in range(first, len(roster)):
-            a, b, k = roster.planes.plane(roster.ids[place])
+        for place in range(first, len(plane_index)):
+            a, b, k = plane_index.planes.plane(plane_index.ids[place])
             depth = self._start[k] - self.values[k]
             if self.makeshift[k] and rest[k] > 0.0 and float(a @ w) + b < self._start[k] - 0.5 * depth:
                 self.values[k] -= depth

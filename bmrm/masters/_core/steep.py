@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.masters._core.roster import Roster
+from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.problem import Vector
 
 
@@ -63,7 +63,7 @@ class SteepRows:
 
     Parameters
     ----------
-    roster : of the master; `add` is called after the plane has joined it, `move` and `close` after it has left.
+    plane_index : of the master; `add` is called after the plane has joined it, `move` and `close` after it has left.
     blocks : of the planes.
     l1 : the slope of Omega at 0.
     first : number of rows of zeros.
@@ -74,9 +74,9 @@ class SteepRows:
     matrix : (capacity, width); the rows and columns that are not in use are 0.
     """
 
-    def __init__(self, roster: Roster, blocks: int, l1: float, first: int, unit: float = 1.0) -> None:
-        self._roster = roster
-        self._steep = SteepFeatures(roster.planes.dim, blocks, l1)
+    def __init__(self, plane_index: PlaneIndex, blocks: int, l1: float, first: int, unit: float = 1.0) -> None:
+        self._plane_index = plane_index
+        self._steep = SteepFeatures(plane_index.planes.dim, blocks, l1)
         self._first = first
         self._unit = unit
         self.matrix = np.zeros((16 + first, 0))
@@ -87,8 +87,8 @@ class SteepRows:
         return self._steep.columns
 
     def add(self, a: Vector, block: int) -> None:
-        """The last plane of the roster, and the columns that it makes steep."""
-        n = len(self._roster) - 1
+        """The last plane of the plane_index, and the columns that it makes steep."""
+        n = len(self._plane_index) - 1
         self._steep.hear(a, block)
         self._widen(n, self._steep.fresh())
         if self._first + n == len(self.matrix):
@@ -107,21 +107,21 @@ class SteepRows:
 
     def close(self, gone: Sequence[int] | NDArray[np.int64]) -> None:
         """Planes have left these places, and the others have closed ranks."""
-        used = self.matrix[self._first : self._first + len(self._roster) + len(gone)]
-        used[: len(self._roster)] = np.delete(used, gone, axis=0)
+        used = self.matrix[self._first : self._first + len(self._plane_index) + len(gone)]
+        used[: len(self._plane_index)] = np.delete(used, gone, axis=0)
 
     def spread(self, values: Vector) -> Vector:
         """Values of the columns as a vector of all features."""
-        everything = np.zeros(self._roster.planes.dim)
+        everything = np.zeros(self._plane_index.planes.dim)
         everything[self.columns] = values[: len(self.columns)]
         return everything
 
     def _widen(self, n: int, fresh: NDArray[np.int64]) -> None:
-        p, planes = len(self.columns), self._roster.planes
+        p, planes = len(self.columns), self._plane_index.planes
         if p > self.matrix.shape[1]:
             wide = np.zeros((len(self.matrix), min(p + p // 4 + 16, planes.dim)))
             wide[:, : self.matrix.shape[1]] = self.matrix
             self.matrix = wide
         if len(fresh):
-            for place, id in enumerate(self._roster.ids[:n]):
+            for place, id in enumerate(self._plane_index.ids[:n]):
                 self.matrix[self._first + place, p - len(fresh) : p] = planes.plane(id)[0][fresh] / self._unit

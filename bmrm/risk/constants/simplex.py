@@ -30,9 +30,9 @@ class Past:
     _rows: float = 1.0
 
     def least(self, phi: ScoreFunction, f: Scores) -> Vector:
-        """The rounding of sums of slopes that are chances less labels, (scores per row,).
+        """The rounding of sums of slopes that are marginals less labels, (scores per row,).
 
-        That of labels and chances, as at scores 0; the exponents are differences of scores and have their rounding.
+        That of labels and marginals, as at scores 0; the exponents are differences of scores and have their rounding.
         """
         if self._labels is None:
             zero = phi.constant(np.zeros(phi.scores_per_row))

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from bmrm.problem import (
     DualSteps,
     Elastic,
-    Extent,
     HasConjugate,
+    ProblemSize,
     Profiled,
     Regularizer,
     Risk,
@@ -32,7 +32,7 @@ from bmrm.problem import (
     ability,
     provides,
 )
-from bmrm.solvers._core.relay import CHAINED
+from bmrm.solvers._core.portfolio import CHAINED
 
 TABLE = Path(__file__).with_name("decisions.jsonl")
 NEIGHBOURS = 16
@@ -175,7 +175,7 @@ def _unit(risk: Risk, phi: ScoreFunction) -> str:
 
 def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | None:
     """None where the extent of the data or the strength of the regularizer is not known."""
-    extent = ability(risk, Extent)
+    extent = ability(risk, ProblemSize)
     if extent is None or not provides(regularizer, Elastic):
         return None
     length = math.sqrt(extent.square or 1.0)  # features times c and weights divided by c are the same problem

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 from bmrm.problem import (
     Blocks,
     DualSteps,
+    ModifiedLoss,
     Profiled,
     QuadraticColumns,
     Risk,
@@ -16,7 +17,6 @@ from bmrm.problem import (
     RowSubsets,
     Scored,
     Traffic,
-    Variants,
     Vector,
     ability,
     interruptible,
@@ -78,7 +78,7 @@ _WRAPPERS: dict[type, Callable[[Any, Count], Any]] = {
     RowSubsets: MeteredRows,
     Blocks: MeteredBlocks,
     DualSteps: MeteredSteps,
-    Variants: MeteredVariants,
+    ModifiedLoss: MeteredVariants,
     QuadraticColumns: MeteredColumns,
     Rounding: MeteredRounding,
 }

@@ -15,6 +15,7 @@ from bmrm.problem import (
     DualSteps,
     DualSweep,
     Magnitudes,
+    ModifiedLoss,
     QuadraticColumns,
     Rounding,
     RowPart,
@@ -22,7 +23,6 @@ from bmrm.problem import (
     RowSubsets,
     ScoreFunction,
     Scores,
-    Variants,
     Vector,
     Watch,
     interruptible,
@@ -68,9 +68,9 @@ class MeteredWatch:
 
 @dataclass(frozen=True)
 class MeteredVariants:
-    """As of `Variants`, counted."""
+    """As of `ModifiedLoss`, counted."""
 
-    inner: Variants
+    inner: ModifiedLoss
     count: Count
 
     @property

@@ -53,7 +53,7 @@ class Model:
 
 
 @dataclass
-class Multipliers:
+class AugmentedLagrangian:
     """The model with env_sigma(A w + b + (mass/sigma) s) for phi, as a function of w and b; s and sigma are fixed.
 
     Attributes
@@ -89,7 +89,7 @@ class Multipliers:
     @classmethod
     def at(
         cls, model: Model, w: Vector, sigma: float, slope: Scores | None = None, f: Scores | None = None
-    ) -> Multipliers:
+    ) -> AugmentedLagrangian:
         """The point w, with scores f; 1 pass, or half a pass where these are known."""
         f, b = model.map.matvec(w) if f is None else f, 0.0
         z = f
@@ -101,7 +101,7 @@ class Multipliers:
         found._pull(model.map.rmatvec(found.envelope.slope))
         return found
 
-    def multiplied(self, growth: float) -> Multipliers:
+    def multiplied(self, growth: float) -> AugmentedLagrangian:
         """The same point with u for s and a larger sigma; half a pass."""
         slope, sigma = self.envelope.slope, growth * self.sigma
         z = self._shifted_by(self.f, sigma, slope)
@@ -247,7 +247,7 @@ class Multipliers:
 
     # -- rows near a kink ------------------------------------------------------------------------
 
-    def near(self, parts: RowParts, width: float, most: float) -> Multipliers | None:
+    def near(self, parts: RowParts, width: float, most: float) -> AugmentedLagrangian | None:
         """The same function of the rows alone whose slopes can change when their scores do by width/sigma.
 
         The others give the tilt. None where these rows are more than `most` of all. Half a pass over them, and 2
@@ -259,7 +259,7 @@ class Multipliers:
             return None
         return self._restricted(parts.part(weights))
 
-    def _restricted(self, part: RowPart) -> Multipliers:
+    def _restricted(self, part: RowPart) -> AugmentedLagrangian:
         take = part.restrict
         slope = None if self.slope is None else take(self.slope)
         z = take(self.z)
@@ -267,7 +267,9 @@ class Multipliers:
         pulled = part.map.rmatvec(envelope.slope)
         lean = -float(part.phi.total(envelope.slope)[0]) + self.rest if self.model.free else 0.0
         model = Model(part.map, part.phi, self.model.l2, self.model.free, self.pulled - pulled, lean, part.parts)
-        return Multipliers(model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, pulled, self.rest)
+        return AugmentedLagrangian(
+            model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, pulled, self.rest
+        )
 
 
 def _mixed(one: Envelope, other: Envelope, share: float) -> Envelope:

@@ -12,9 +12,9 @@ from bmrm.kernels.blas_threads import lapack_threads
 from bmrm.problem import (
     Check,
     Elastic,
-    Extent,
     HasCurvature,
     InputError,
+    ProblemSize,
     Risk,
     RowSample,
     Scored,
@@ -56,7 +56,7 @@ class Costs:
     @classmethod
     def of(cls, risk: Risk, scores_per_row: int) -> Costs | None:
         """None where the extent of the data is unknown."""
-        extent = ability(risk, Extent)
+        extent = ability(risk, ProblemSize)
         if extent is None:
             return None
         width = extent.entries / max(1, extent.rows)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bmrm.problem import Extent, IncompatibleError, InputError, Iteration, RowSample, Scored, Vector
+from bmrm.problem import IncompatibleError, InputError, Iteration, ProblemSize, RowSample, Scored, Vector
 from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.monitor import Monitor
 
@@ -71,7 +71,7 @@ def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:
     """What a null stands for."""
     if wanted is not None:
         return wanted
-    extent = monitor.risk.ability(Extent)
+    extent = monitor.risk.ability(ProblemSize)
     small = extent is not None and extent.entries <= SMALL
     return 0.0 if small or (exact and _looks_quadratic(monitor)) else SHARE
 

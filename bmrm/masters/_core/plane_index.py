@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bmrm.problem import Planes, Vector
 
 
-class Roster:
+class PlaneIndex:
     """The planes of one master, and where each stands among all planes of a `Planes`.
 
     Two ways to forget: `remove` puts the last plane in the place of one, `discard` closes the ranks.

@@ -1,19 +1,19 @@
-"""Kernels of chances of chains, and of dual ascent by them, against sums over all labelings in plain NumPy."""
+"""Kernels of marginals of chains, and of dual ascent by them, against sums over all labelings in plain NumPy."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from bmrm.kernels.dual import chances as dual_chances
+from bmrm.kernels.dual import marginals as dual_marginals
 from bmrm.kernels.jit import specialised
-from bmrm.kernels.sequences import chances as chain_chances
+from bmrm.kernels.sequences import marginals as chain_marginals
 from bmrm.risk.dual.sentences import access_of
 from tests.kernels.test_dual_chains import FEATURES, LABELS, LENGTHS, joint, product, small_problem
 
 
 def by_labelings(f, trans, observed):
-    """log Z, the chances like `f`, and of transitions, by enumeration."""
+    """log Z, the marginals like `f`, and of transitions, by enumeration."""
     steps, labels = f.shape[0], trans.shape[0]
     every = list(itertools.product(range(labels), repeat=steps))
     features = []
@@ -29,8 +29,8 @@ def by_labelings(f, trans, observed):
     scores = np.array([np.sum(table * f) + np.sum(pairs * trans) for table, pairs in features])
     whole = np.logaddexp.reduce(scores)
     shares = np.exp(scores - whole)
-    chances, pairs = (sum(share * part[k] for share, part in zip(shares, features, strict=True)) for k in (0, 1))
-    return whole, chances, pairs
+    marginals, pairs = (sum(share * part[k] for share, part in zip(shares, features, strict=True)) for k in (0, 1))
+    return whole, marginals, pairs
 
 
 def width_of(observed, labels=LABELS):
@@ -44,17 +44,17 @@ def tables_of(longest, labels=LABELS):
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("spread", [1.0, 100.0, 2000.0])
 @pytest.mark.parametrize(("steps", "labels"), [(1, 3), (2, 2), (5, 4), (4, 5)])
-def test_chances_are_sums_over_labelings(observed, spread, steps, labels):
+def test_marginals_are_sums_over_labelings(observed, spread, steps, labels):
     random = np.random.default_rng(steps)
     f = spread * random.normal(size=(steps, width_of(observed, labels)))
     trans = spread * random.normal(size=(labels, labels))
-    chances, pairs, tables = np.empty_like(f), np.full_like(trans, 7.0), tables_of(6, labels)
-    whole = chain_chances.labeling_chances(f, trans, observed, chances, pairs, tables)
+    marginals, pairs, tables = np.empty_like(f), np.full_like(trans, 7.0), tables_of(6, labels)
+    whole = chain_marginals.labeling_marginals(f, trans, observed, marginals, pairs, tables)
     expected = by_labelings(f, trans, observed)
     assert whole == pytest.approx(expected[0], rel=1e-13)
-    np.testing.assert_allclose(chances, expected[1], atol=1e-11)
+    np.testing.assert_allclose(marginals, expected[1], atol=1e-11)
     np.testing.assert_allclose(pairs, expected[2], atol=1e-11)
-    assert chain_chances.log_partition(f, trans, observed, tables) == pytest.approx(expected[0], rel=1e-13)
+    assert chain_marginals.log_partition(f, trans, observed, tables) == pytest.approx(expected[0], rel=1e-13)
 
 
 @pytest.mark.parametrize("observed", [False, True])
@@ -63,15 +63,15 @@ def test_visits_are_their_formulas(threshold, observed):
     X, wide, sentences, random = small_problem()
     (starts, y, weights, *_), width = sentences, width_of(observed)
     at = np.concatenate(([0], np.cumsum(LENGTHS * width + LABELS**2)))
-    chances = np.zeros(at[-1])
-    dual_chances.take_truth(y, starts, LABELS, observed, at, chances)
-    kept = (at, np.zeros(at[-1]), chances, np.zeros(3), np.ones(3), np.zeros(3, np.bool_))
+    marginals = np.zeros(at[-1])
+    dual_marginals.take_truth(y, starts, LABELS, observed, at, marginals)
+    kept = (at, np.zeros(at[-1]), marginals, np.zeros(3), np.ones(3), np.zeros(3, np.bool_))
     v, tail, gaps = random.normal(size=(FEATURES + 1, width)), random.normal(size=(LABELS, LABELS)), np.zeros(3)
     room = (np.empty((7, 5 * width + LABELS**2)), np.empty(width), tables_of(5))
-    visit = specialised(dual_chances.visit, **access_of("dense", threshold > 0.0))
+    visit = specialised(dual_marginals.visit, **access_of("dense", threshold > 0.0))
 
     def now(s):
-        return dual_chances.parts(chances[at[s] : at[s + 1]].copy(), LENGTHS[s], LABELS)
+        return dual_marginals.parts(marginals[at[s] : at[s + 1]].copy(), LENGTHS[s], LABELS)
 
     for s in (0, 1, 2, 0, 2, 1, 0, 1, 2):
         mine, curve = wide[starts[s] : starts[s + 1]], 0.4 * weights[s]
@@ -86,7 +86,7 @@ def test_visits_are_their_formulas(threshold, observed):
         change = mine.T @ (after[0] - before[0]), after[1] - before[1]
         np.testing.assert_allclose(v, of_v[0] - curve * change[0], atol=1e-10)
         np.testing.assert_allclose(tail, of_v[1] - curve * change[1], atol=1e-10)
-        potentials = dual_chances.parts(kept[1][at[s] : at[s + 1]], LENGTHS[s], LABELS)
+        potentials = dual_marginals.parts(kept[1][at[s] : at[s + 1]], LENGTHS[s], LABELS)
         under, *expected = by_labelings(*potentials, observed)
         for found, share in zip(after, expected, strict=True):
             np.testing.assert_allclose(found, share, atol=1e-10)
@@ -96,7 +96,7 @@ def test_visits_are_their_formulas(threshold, observed):
         gain -= 0.5 * curve * product(change, change)
         assert gain > 0.0
     slope, between = np.zeros((starts[-1], width)), np.zeros((LABELS, LABELS))
-    dual_chances.slopes_of(sentences, kept, observed, slope, between)
+    dual_marginals.slopes_of(sentences, kept, observed, slope, between)
     for s in range(3):
         true = joint(np.eye(LENGTHS[s]), y[starts[s] : starts[s + 1]], observed)
         expected = weights[s] * (now(s)[0] - true[0])

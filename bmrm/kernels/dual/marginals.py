@@ -1,28 +1,28 @@
 """Dual ascent for the likelihood of chains, a sentence at a time: templates for `specialised`.
 
-The slope of a sentence is its weight times (the chances of labels and transitions under potentials of its own, less the
-true labeling), and minus its conjugate that weight times the entropy of those chances. A visit moves the potentials
-towards those at which the dual would be highest if all other sentences stayed, scores - curve * (products of the rows
-with the change of chances): the exponentiated gradient of Collins, Globerson, Koo, Carreras & Bartlett, "Exponentiated
-gradient algorithms for conditional random fields and max-margin Markov networks", JMLR 9, 2008, section 5, by steps
-that make the dual rise along the sentence (they keep those of a schedule). Steps look at the features of a sentence's
-rows but for their products once before and once after.
+The slope of a sentence is its weight times (the marginals of labels and transitions under potentials of its own, less
+the true labeling), and minus its conjugate that weight times the entropy of those marginals. A visit moves the
+potentials towards those at which the dual would be highest if all other sentences stayed, scores - curve * (products of
+the rows with the change of marginals): the exponentiated gradient of Collins, Globerson, Koo, Carreras & Bartlett,
+"Exponentiated gradient algorithms for conditional random fields and max-margin Markov networks", JMLR 9, 2008, section
+5, by steps that make the dual rise along the sentence (they keep those of a schedule). Steps look at the features of a
+sentence's rows but for their products once before and once after.
 
-Numbers of a sentence stand in one flat array each: of its tokens, then of the transitions, which for chances are summed
-over its tokens. `sentences` are starts, y, weights, grams and where each begins; `kept` are where the numbers of each
-begin, potentials, chances, and per sentence entropies, lengths of steps and whether it has begun (before, its chances
-are the true labeling).
+Numbers of a sentence stand in one flat array each: of its tokens, then of the transitions, which for marginals are
+summed over its tokens. `sentences` are starts, y, weights, grams and where each begins; `kept` are where the numbers of
+each begin, potentials, marginals, and per sentence entropies, lengths of steps and whether it has begun (before, its
+marginals are the true labeling).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.dual.corners import add_labeling
 from bmrm.kernels.dual.sweep import ROUNDING
+from bmrm.kernels.dual.vertices import add_labeling
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.products.vectors import inner
-from bmrm.kernels.sequences.chances import labeling_chances, log_partition, times
+from bmrm.kernels.sequences.marginals import labeling_marginals, log_partition, times
 
 TRIALS = 12
 """Steps tried in a visit at most."""
@@ -43,16 +43,16 @@ def visit(  # type: ignore[no-untyped-def]
     """Visit the sentences of `order` once. It calls `read_scores` and `move_weights` of `dual_sentences`.
 
     Parameters are those of `dual_chains.visit`, but for
-    room : seven arrays of the numbers of the longest sentence, a row of scores, what `labeling_chances` wants.
+    room : seven arrays of the numbers of the longest sentence, a row of scores, what `labeling_marginals` wants.
     """
     starts, y, weights, grams, gram_at = sentences
-    at, all_potentials, all_chances, entropies, lengths, begun = kept
+    at, all_potentials, all_marginals, entropies, lengths, begun = kept
     numbers, line, tables = room
     labels, extra = tail.shape[0], 1.0
     for s in order:
         first, steps, size, curve = starts[s], starts[s + 1] - starts[s], at[s + 1] - at[s], step * weights[s]
         gram = grams[gram_at[s] : gram_at[s + 1]].reshape(steps, steps)
-        potentials, old = all_potentials[at[s] : at[s + 1]], all_chances[at[s] : at[s + 1]]
+        potentials, old = all_potentials[at[s] : at[s + 1]], all_marginals[at[s] : at[s + 1]]
         scores, now, left = numbers[0, :size], numbers[1, :size], numbers[2, :size]
         spare = (numbers[3, :size], numbers[4, :size], numbers[5, :size])
         f, trans = parts(scores, steps, labels)
@@ -132,8 +132,8 @@ def ascend(potentials, now, left, problem, entropy, value, length, noise, spare,
 
     Parameters
     ----------
-    now, left : chances at the potentials, and what those lack, there.
-    problem : scores, chances before the visit, products of the rows, curve, observed, room for a change of chances.
+    now, left : marginals at the potentials, and what those lack, there.
+    problem : scores, marginals before the visit, products of the rows, curve, observed, room for a change of marginals.
     value : the part of the dual that the sentence moves.
     """
     trial, found, later = spare
@@ -160,15 +160,15 @@ def ascend(potentials, now, left, problem, entropy, value, length, noise, spare,
 
 
 @jit
-def evaluate(potentials, problem, chances, left, tables):  # type: ignore[no-untyped-def]
-    """Fill the chances at some potentials, and what these lack; returns the entropy, and the part of the dual."""
+def evaluate(potentials, problem, marginals, left, tables):  # type: ignore[no-untyped-def]
+    """Fill the marginals at some potentials, and what these lack; returns the entropy, and the part of the dual."""
     scores, old, gram, curve, observed, change = problem
     steps, labels = gram.shape[0], tables[0].shape[0]
-    whole = labeling_chances(*parts(potentials, steps, labels), observed, *parts(chances, steps, labels), tables)
-    entropy = whole - inner(potentials, chances)
-    subtract(chances, old, change)
+    whole = labeling_marginals(*parts(potentials, steps, labels), observed, *parts(marginals, steps, labels), tables)
+    entropy = whole - inner(potentials, marginals)
+    subtract(marginals, old, change)
     lost = shortfall(potentials, scores, gram, curve, change, left, labels)
-    return entropy, entropy + inner(scores, chances) - 0.5 * lost
+    return entropy, entropy + inner(scores, marginals) - 0.5 * lost
 
 
 @fast_jit
@@ -189,7 +189,7 @@ def shortfall(potentials, scores, gram, curve, change, left, labels):  # type: i
 
 @fast_jit
 def slopes(found, now, left, later):  # type: ignore[no-untyped-def]
-    """The products of the change of chances with what potentials lack before and after a step."""
+    """The products of the change of marginals with what potentials lack before and after a step."""
     first = last = 0.0
     for i in range(found.size):
         change = found[i] - now[i]
@@ -200,35 +200,35 @@ def slopes(found, now, left, later):  # type: ignore[no-untyped-def]
 
 @jit
 def take_scores(f, trans, observed, sentences, kept, tables):  # type: ignore[no-untyped-def]
-    """Let each sentence have the chances at the scores `f`, those of transitions `trans`."""
+    """Let each sentence have the marginals at the scores `f`, those of transitions `trans`."""
     starts = sentences[0]
-    at, potentials, chances, entropies, _, begun = kept
+    at, potentials, marginals, entropies, _, begun = kept
     for s in range(begun.size):
         steps, own = starts[s + 1] - starts[s], potentials[at[s] : at[s + 1]]
         table, between = parts(own, steps, trans.shape[0])
         table[:] = f[starts[s] : starts[s + 1]]
         between[:] = trans
-        here = chances[at[s] : at[s + 1]]
+        here = marginals[at[s] : at[s + 1]]
         found, pairs = parts(here, steps, trans.shape[0])
-        entropies[s] = labeling_chances(table, between, observed, found, pairs, tables) - inner(own, here)
+        entropies[s] = labeling_marginals(table, between, observed, found, pairs, tables) - inner(own, here)
         begun[s] = True
 
 
 @jit
-def take_truth(y, starts, labels, observed, at, chances):  # type: ignore[no-untyped-def]
-    """Add the true labeling of each sentence to its chances."""
+def take_truth(y, starts, labels, observed, at, marginals):  # type: ignore[no-untyped-def]
+    """Add the true labeling of each sentence to its marginals."""
     for s in range(at.size - 1):
-        table, pairs = parts(chances[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
+        table, pairs = parts(marginals[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
         add_labeling(observed, y[starts[s] : starts[s + 1]], 1.0, table, pairs)
 
 
 @jit
 def slopes_of(sentences, kept, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
-    """The weights of sentences times (chances less the true labeling), added to `slope` and `trans_slope`."""
+    """The weights of sentences times (marginals less the true labeling), added to `slope` and `trans_slope`."""
     starts, y, weights = sentences[0], sentences[1], sentences[2]
-    at, chances, labels = kept[0], kept[2], trans_slope.shape[0]
+    at, marginals, labels = kept[0], kept[2], trans_slope.shape[0]
     for s in range(at.size - 1):
-        here, pairs = parts(chances[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
+        here, pairs = parts(marginals[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
         mine, truth = slope[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]
         mine += weights[s] * here
         trans_slope += weights[s] * pairs

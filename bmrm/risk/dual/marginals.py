@@ -1,4 +1,4 @@
-"""Sentences of conditional random fields in dual ascent: potentials for each, and the chances that they give."""
+"""Sentences of conditional random fields in dual ascent: potentials for each, and the marginals that they give."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.dual import chances as dual_chances
+from bmrm.kernels.dual import marginals as dual_marginals
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, unchecked
@@ -17,16 +17,16 @@ from bmrm.risk.dual.sentences import Array, SentenceRows, access_of, ends
 from bmrm.risk.linear_map import DataMap
 
 LEAST_CHANCE = 1e-9
-"""What slopes to begin with say of chances is not believed below this."""
+"""What slopes to begin with say of marginals is not believed below this."""
 
 
 @cache
 def _visit_of(way: str, sparse: bool) -> Callable[..., None]:
-    return specialised(dual_chances.visit, **access_of(way, sparse))
+    return specialised(dual_marginals.visit, **access_of(way, sparse))
 
 
 class ChanceRows(SentenceRows):
-    """As of `SentenceRows`, for losses `by_chances`.
+    """As of `SentenceRows`, for losses `by_marginals`.
 
     Memory: that of `SentenceRows`, and 16 bytes for each score of a token and, for each sentence, each transition.
     """
@@ -46,7 +46,7 @@ class ChanceRows(SentenceRows):
         super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
         self._visit = _visit_of(self._way, l1 > 0.0)
         width, labels = prepared.scores_per_row, self._labels
-        self._kept = _true_chances(prepared, self._lengths)
+        self._kept = _true_marginals(prepared, self._lengths)
         tables = (*np.empty((2, labels, labels)), *np.empty((2, self._longest, labels)))
         self._room = (np.empty((7, self._longest * width + labels**2)), np.empty(width), tables)
 
@@ -61,14 +61,14 @@ class ChanceRows(SentenceRows):
             slopes, trans = self._split(self.mass * plain(start))
             _, y, weights = self._sentences[:3]
             each = np.repeat(weights, self._lengths)
-            chances = slopes[:, : self._labels] / np.where(each > 0.0, each, 1.0)[:, None]
-            chances[np.arange(y.size), y] += 1.0
+            marginals = slopes[:, : self._labels] / np.where(each > 0.0, each, 1.0)[:, None]
+            marginals[np.arange(y.size), y] += 1.0
             f = np.zeros(slopes.shape)
-            f[:, : self._labels] = np.log(np.maximum(chances, LEAST_CHANCE))
+            f[:, : self._labels] = np.log(np.maximum(marginals, LEAST_CHANCE))
             self._take(f, np.zeros_like(trans))
 
     def _take(self, f: Array, trans: Array) -> None:
-        dual_chances.take_scores(f, trans, self._observed, self._sentences, self._kept, self._room[2])
+        dual_marginals.take_scores(f, trans, self._observed, self._sentences, self._kept, self._room[2])
 
     def offset(self) -> float:
         """As of `AscentRows`."""
@@ -76,13 +76,13 @@ class ChanceRows(SentenceRows):
         return float(self._sentences[2] @ entropies)
 
     def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
-        dual_chances.slopes_of(self._sentences, self._kept, self._observed, slope, trans_slope)
+        dual_marginals.slopes_of(self._sentences, self._kept, self._observed, slope, trans_slope)
 
 
-def _true_chances(prepared: Any, lengths: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-    """What `bmrm.kernels.dual.chances` calls `kept`: the true labeling for each sentence, nothing begun."""
+def _true_marginals(prepared: Any, lengths: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+    """What `bmrm.kernels.dual.marginals` calls `kept`: the true labeling for each sentence, nothing begun."""
     labels, sentences = prepared.labels, lengths.size
     at = ends(lengths * prepared.scores_per_row + labels * labels)
-    chances = np.zeros(at[-1])
-    dual_chances.take_truth(prepared.y, prepared.starts, labels, prepared.observed, at, chances)
-    return at, np.zeros(at[-1]), chances, np.zeros(sentences), np.ones(sentences), np.zeros(sentences, np.bool_)
+    marginals = np.zeros(at[-1])
+    dual_marginals.take_truth(prepared.y, prepared.starts, labels, prepared.observed, at, marginals)
+    return at, np.zeros(at[-1]), marginals, np.zeros(sentences), np.ones(sentences), np.zeros(sentences, np.bool_)

@@ -1,4 +1,4 @@
-"""The chances of labels and transitions of one chain whose labelings are as likely as exp(score).
+"""The marginals of labels and transitions of one chain whose labelings are as likely as exp(score).
 
 Conventions of this file, of `chains` and of `viterbi`: K labels; `f` is (tokens, K), or (tokens, K + K K) where every
 token brings the scores of the transitions into it (`observed`; entry K + i K + j is added to `trans[i, j]`); sentence s
@@ -90,10 +90,10 @@ def _add_products(a, b, pairs):  # type: ignore[no-untyped-def]
 
 
 @fast_jit
-def scaled_chances(f, E, ET, chances, forward, b, pairs):  # type: ignore[no-untyped-def]
+def scaled_marginals(f, E, ET, marginals, forward, b, pairs):  # type: ignore[no-untyped-def]
     """The logarithm of the sum over labelings of exp(score), the largest score of each token taken off.
 
-    Fills `chances` with that of each label of each token, and adds to `pairs` what, times E, is that of each
+    Fills `marginals` with that of each label of each token, and adds to `pairs` what, times E, is that of each
     transition. `forward` and `b` are overwritten. Sums are scaled to 1 at every token.
     """
     steps, labels = f.shape[0], E.shape[0]
@@ -118,14 +118,14 @@ def scaled_chances(f, E, ET, chances, forward, b, pairs):  # type: ignore[no-unt
         total += math.log(mass)
     for k in range(labels):
         b[steps - 1, k] *= inverse[steps - 1]
-        chances[steps - 1, k] = forward[steps - 1, k]
+        marginals[steps - 1, k] = forward[steps - 1, k]
     for back in range(1, steps):
         t = steps - 1 - back
         times(b[t + 1], ET, reach)
-        potential, here, chance = b[t], forward[t], chances[t]
+        potential, here, marginal = b[t], forward[t], marginals[t]
         for k in range(labels):
             potential[k] *= inverse[t] * reach[k]
-            chance[k] = here[k] * reach[k]
+            marginal[k] = here[k] * reach[k]
     _add_products(forward, b, pairs)
     return total
 
@@ -204,23 +204,23 @@ def _shares(logarithms, true):  # type: ignore[no-untyped-def]
 
 
 @jit
-def chances_by_logarithms(f, trans, observed, y, chances, pairs):  # type: ignore[no-untyped-def]
+def marginals_by_logarithms(f, trans, observed, y, marginals, pairs):  # type: ignore[no-untyped-def]
     """The logarithm of the sum over labelings of exp(score), by logarithms, whatever the size of the scores.
 
-    Fills `chances` (like `f`) with that of each label of each token, and of each transition if they are observed, and
+    Fills `marginals` (like `f`) with that of each label of each token, and of each transition if they are observed, and
     adds to `pairs` those of each transition, summed over the tokens. Of all this the labeling `y` is taken off, its
-    score from the logarithm, 1 from the chances of its labels and transitions, unless it is empty.
+    score from the logarithm, 1 from the marginals of its labels and transitions, unless it is empty.
     """
     labels, steps = trans.shape[0], f.shape[0]
     forward, backward = np.empty((steps, labels)), np.empty((steps, labels))
     whole = _forward(f, trans, observed, y, forward)
     _backward(f, trans, observed, backward)
     into = np.empty((labels, labels))
-    chances[:] = 0.0
+    marginals[:] = 0.0
     for t in range(steps):
         for k in range(labels):
-            chances[t, k] = forward[t, k] + backward[t, k]
-        _shares(chances[t, :labels], y[t] if y.size else -1)
+            marginals[t, k] = forward[t, k] + backward[t, k]
+        _shares(marginals[t, :labels], y[t] if y.size else -1)
         if t == 0:
             continue
         for i in range(labels):
@@ -229,13 +229,13 @@ def chances_by_logarithms(f, trans, observed, y, chances, pairs):  # type: ignor
         _shares(into.reshape(-1), y[t - 1] * labels + y[t] if y.size else -1)
         pairs += into
         if observed:
-            chances[t, labels:] = into.reshape(-1)
+            marginals[t, labels:] = into.reshape(-1)
     return whole
 
 
 @jit
-def labeling_chances(f, trans, observed, chances, pairs, room):  # type: ignore[no-untyped-def]
-    """As `chances_by_logarithms`, by sums of exponentials where scores allow it; `pairs` is filled.
+def labeling_marginals(f, trans, observed, marginals, pairs, room):  # type: ignore[no-untyped-def]
+    """As `marginals_by_logarithms`, by sums of exponentials where scores allow it; `pairs` is filled.
 
     `room` is overwritten: two (K, K) matrices, and two tables of as many tokens at least.
     """
@@ -244,7 +244,7 @@ def labeling_chances(f, trans, observed, chances, pairs, room):  # type: ignore[
     pairs[:] = 0.0
     top = trans.max()
     if observed or not top - trans.min() + score_range(f, labels) <= WIDEST:
-        whole: float = chances_by_logarithms(f, trans, observed, np.empty(0, np.int64), chances, pairs)
+        whole: float = marginals_by_logarithms(f, trans, observed, np.empty(0, np.int64), marginals, pairs)
         return whole
     for i in range(labels):
         for j in range(labels):
@@ -253,7 +253,7 @@ def labeling_chances(f, trans, observed, chances, pairs, room):  # type: ignore[
     for i in range(labels):
         for j in range(labels):
             ET[j, i] = E[i, j]
-    total = scaled_chances(f, E, ET, chances, forward[:steps], b[:steps], pairs) + (steps - 1) * top
+    total = scaled_marginals(f, E, ET, marginals, forward[:steps], b[:steps], pairs) + (steps - 1) * top
     for t in range(steps):
         high = f[t, 0]
         for k in range(1, labels):
@@ -267,7 +267,7 @@ def labeling_chances(f, trans, observed, chances, pairs, room):  # type: ignore[
 
 @jit
 def log_partition(f, trans, observed, room):  # type: ignore[no-untyped-def]
-    """What `labeling_chances` returns, alone; half of its work."""
+    """What `labeling_marginals` returns, alone; half of its work."""
     labels, steps = trans.shape[0], f.shape[0]
     E, scratch, forward, b = room
     top = trans.max()

@@ -41,13 +41,13 @@ from bmrm.solvers._core.plane_model import KeptModel
 CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
 EAGER, WARY, PATIENT = 2.0, 3.0, 10.0
-"""A leg that would take so many times longer than it has taken makes room: within a chain, at kinks that it may stall
+"""A stage that would take so many times longer than it has taken makes room: within a chain, at kinks that it may stall
 at, and for another chain."""
 HASTE, SHORT, SHORTEST = 0.5, 8.0, 4.0
 """The same within a chain whose next solver gets faster and faster, and passes within which it is not judged then: the
 first number where it may come to an end soon, the second where that is out of sight."""
 DOUBT = 2.0
-"""The factor of patience, with a leg that would make room for another chain, while its gap is above 1/2: measured; 3
+"""The factor of patience, with a stage that would make room for another chain, while its gap is above 1/2: measured; 3
 keeps dual_coordinate where it is not to be kept."""
 TRUST = 3.0
 """So many times the patience with solvers that get faster and faster, the passes within which they are not judged, and
@@ -62,8 +62,8 @@ PLAN = "plan"
 """In the state that a later run goes on from."""
 
 
-class Relay:
-    """Legs on one risk, joined as if they were one run.
+class Portfolio:
+    """Stages on one risk, joined as if they were one run.
 
     Parameters
     ----------
@@ -92,11 +92,11 @@ class Relay:
         """What is still to be tried, as text, for a later run that goes on from here."""
         self._stopped = self._together = False
         self.left: float | None = None
-        """Passes that the last leg would still have taken, where it was left because it was too slow; 0 if undone."""
+        """Passes that the last stage would still have taken, where it was left because it was too slow; 0 if undone."""
         self.slow = False
         """Whether it was."""
         self.undone = 0
-        """Legs that ended because the gap of all together was met, which then was found not to be so."""
+        """Stages that ended because the gap of all together was met, which then was found not to be so."""
         self._slope: Scores | None = None
         self._planes = KeptModel()
 
@@ -109,7 +109,7 @@ class Relay:
         return self._stopped or status in ENDS
 
     def run(self, solver: Any, pace: Pace) -> Solution:
-        """One leg from the best point so far, ended where its pace says so.
+        """One stage from the best point so far, ended where its pace says so.
 
         Raises IncompatibleError, with nothing changed, where the solver does not fit.
         """
@@ -118,14 +118,14 @@ class Relay:
         if self.options.time_limit is not None:
             used = before.seconds - self.earlier if before else 0.0
             limits["time_limit"] = max(self.options.time_limit - used, 1e-9)
-        leg = dataclasses.replace(solver, **limits)
+        stage = dataclasses.replace(solver, **limits)
         start = before.w if before is not None and not isinstance(self.start, Start) else self.start
         self._stopped = self._together = False
-        callback = self._relay(before, pace)
-        found: Solution = leg.minimize(
-            self.risk, self.regularizer, start=start, callback=callback, **self._handed_over(leg)
+        callback = self._portfolio(before, pace)
+        found: Solution = stage.minimize(
+            self.risk, self.regularizer, start=start, callback=callback, **self._handed_over(stage)
         )
-        self.start = None  # legs to come begin where this one has ended
+        self.start = None  # stages to come begin where this one has ended
         self._slope = found.details.get("slope", self._slope)
         cut = not self._stopped and found.status is Status.INTERRUPTED
         slow = self.slow = pace.slow and cut
@@ -146,22 +146,22 @@ class Relay:
         used = 0 if self.total is None else self.total.iterations + 1
         return max(1, self.options.max_iterations - used)
 
-    def _handed_over(self, leg: Any) -> dict[str, Any]:
-        """Slopes and planes of the legs before, where the solver knows what to do with them."""
-        known = _taken_by(leg.__class__)
+    def _handed_over(self, stage: Any) -> dict[str, Any]:
+        """Slopes and planes of the stages before, where the solver knows what to do with them."""
+        known = _taken_by(stage.__class__)
         offered = {"slope": self._slope, "kept": self._planes}
         return {name: one for name, one in offered.items() if one is not None and name in known}
 
-    def _relay(self, before: Solution | None, pace: Pace) -> Callback:
-        def relay(line: Iteration) -> bool:
+    def _portfolio(self, before: Solution | None, pace: Pace) -> Callback:
+        def portfolio(line: Iteration) -> bool:
             whole = line if before is None else _shifted(before, line)
             stop = self._outside(whole)
             if before is not None and whole.relative_gap <= self.options.tolerance:
-                self._together = True  # the two legs together have met what neither has alone, as far as they know
+                self._together = True  # the two stages together have met what neither has alone, as far as they know
                 return True
             return stop or pace.too_slow(whole, line)
 
-        return relay
+        return portfolio
 
     def _outside(self, line: Iteration) -> bool:
         if self.callback is not None:
@@ -169,33 +169,33 @@ class Relay:
             self._stopped |= bool(self.callback(line.told(line.w, lambda: {PLAN: np.array(self.plan()), **state()})))
         return self._stopped
 
-    def _joined(self, before: Solution, leg: Solution) -> Solution:
-        better = leg if leg.objective <= before.objective else before
-        bound = max(before.lower_bound, leg.lower_bound)
-        if leg.status is Status.NOT_CONVEX:
+    def _joined(self, before: Solution, stage: Solution) -> Solution:
+        better = stage if stage.objective <= before.objective else before
+        bound = max(before.lower_bound, stage.lower_bound)
+        if stage.status is Status.NOT_CONVEX:
             bound = -math.inf
         elif bound > better.objective:
-            leg, bound = self._judged(leg, better, bound)
+            stage, bound = self._judged(stage, better, bound)
         return dataclasses.replace(
-            leg,
+            stage,
             w=better.w,
             objective=better.objective,
             lower_bound=bound,
-            iterations=before.iterations + 1 + leg.iterations,
-            passes=before.passes + leg.passes,
-            seconds=before.seconds + leg.seconds,
-            history=before.history + tuple(_shifted(before, line) for line in leg.history),
-            planes=leg.planes or before.planes,
+            iterations=before.iterations + 1 + stage.iterations,
+            passes=before.passes + stage.passes,
+            seconds=before.seconds + stage.seconds,
+            history=before.history + tuple(_shifted(before, line) for line in stage.history),
+            planes=stage.planes or before.planes,
         )
 
-    def _judged(self, leg: Solution, better: Solution, bound: float) -> tuple[Solution, float]:
-        """What it means that the bound of one leg is above the objective of another: rounding, or a contradiction."""
+    def _judged(self, stage: Solution, better: Solution, bound: float) -> tuple[Solution, float]:
+        """What it means that the bound of one stage is above the objective of another: rounding, or a contradiction."""
         seen = Consistency(MeteredRisk(self.risk), self.regularizer)
-        seen.bound_holds(Proof(bound, 4.0 * abs(bound), norm(leg.w)), better.w, better.objective)
+        seen.bound_holds(Proof(bound, 4.0 * abs(bound), norm(stage.w)), better.w, better.objective)
         if seen.found is None:
-            return leg, better.objective
-        details = {**leg.details, **seen.found.details, "raw_bound": bound}
-        ended = dataclasses.replace(leg, status=Status.NOT_CONVEX, message=seen.found.message, details=details)
+            return stage, better.objective
+        details = {**stage.details, **seen.found.details, "raw_bound": bound}
+        ended = dataclasses.replace(stage, status=Status.NOT_CONVEX, message=seen.found.message, details=details)
         return ended, -math.inf
 
 
@@ -225,61 +225,63 @@ class Chains(IterativeSolver):
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""
         with Budget(self.time_limit, ability(risk, Budget)) as budget:
-            return self._run(Relay(self, Budgeted(risk, budget), regularizer, start, callback))
+            return self._run(Portfolio(self, Budgeted(risk, budget), regularizer, start, callback))
 
-    def _run(self, relay: Relay) -> Solution:
-        risk = relay.risk
+    def _run(self, portfolio: Portfolio) -> Solution:
+        risk = portfolio.risk
         story: list[str] = []
         refusal = IncompatibleError("no solver to choose from")
         scored = ability(risk, Scored)
         kinked = scored is not None and not scored.phi.smooth
-        waiting, slow, longer = self._planned(relay.start) or (self._legs(kinked), [], 1.0)
-        while waiting and not relay.ended:
-            for k, leg in enumerate(waiting):
-                relay.plan = partial(_plan, waiting[k:], list(slow), longer)
+        waiting, slow, longer = self._planned(portfolio.start) or (self._stages(kinked), [], 1.0)
+        while waiting and not portfolio.ended:
+            for k, stage in enumerate(waiting):
+                portfolio.plan = partial(_plan, waiting[k:], list(slow), longer)
                 rival = min([other.left for other in [*waiting[k + 1 :], *slow]], default=None)
                 try:
-                    found = relay.run(SOLVERS.make(leg.name), self._pace(leg, rival, longer))
+                    found = portfolio.run(SOLVERS.make(stage.name), self._pace(stage, rival, longer))
                 except IncompatibleError as error:
                     refusal = error
                     continue
-                story.append(_told(leg.name, found, relay.slow, self.reasons.get(leg.name, "")))
-                if relay.left is not None:
-                    slow.append(Leg(leg.name, PATIENT, EARLY, EARLY, relay.left))
-                if relay.ended:
+                story.append(_told(stage.name, found, portfolio.slow, self.reasons.get(stage.name, "")))
+                if portfolio.left is not None:
+                    slow.append(Stage(stage.name, PATIENT, EARLY, EARLY, portfolio.left))
+                if portfolio.ended:
                     break
-            waiting, slow, longer = sorted(slow, key=lambda leg: leg.left), [], LATE * longer
-        if relay.total is None:
+            waiting, slow, longer = sorted(slow, key=lambda stage: stage.left), [], LATE * longer
+        if portfolio.total is None:
             raise refusal
-        return dataclasses.replace(relay.total, solver=", then ".join(story))
+        return dataclasses.replace(portfolio.total, solver=", then ".join(story))
 
-    def _planned(self, start: Vector | Start | None) -> tuple[list[Leg], list[Leg], float] | None:
+    def _planned(self, start: Vector | Start | None) -> tuple[list[Stage], list[Stage], float] | None:
         """What a run that is gone on from had still to try: those now waiting, those too slow, their patience."""
         text = str(start.state.get(PLAN, "")) if isinstance(start, Start) else ""
         try:
             waiting, slow, longer = json.loads(text) if text else ([], [], 1.0)
-            legs = [[Leg(str(name), *map(float, rest)) for name, *rest in part] for part in (waiting, slow)]
-            return (legs[0], legs[1], float(longer)) if legs[0] else None
+            stages = [[Stage(str(name), *map(float, rest)) for name, *rest in part] for part in (waiting, slow)]
+            return (stages[0], stages[1], float(longer)) if stages[0] else None
         except (TypeError, ValueError) as error:
             raise InputError(f"the plan to go on from is damaged: {error}") from error
 
-    def _pace(self, leg: Leg, rival: float | None, longer: float) -> Pace:
-        trust = TRUST if _superlinear(leg.name) else 1.0
+    def _pace(self, stage: Stage, rival: float | None, longer: float) -> Pace:
+        trust = TRUST if _superlinear(stage.name) else 1.0
         rival = None if rival is None else trust * rival
         longer *= trust
-        doubt = DOUBT if leg.patience >= PATIENT else 1.0
-        return Pace(self.tolerance, trust * leg.patience, rival, longer * leg.early, longer * leg.unjudged, doubt)
+        doubt = DOUBT if stage.patience >= PATIENT else 1.0
+        return Pace(self.tolerance, trust * stage.patience, rival, longer * stage.early, longer * stage.unjudged, doubt)
 
-    def _legs(self, kinked: bool) -> list[Leg]:
-        legs: dict[str, Leg] = {}  # each solver once, in its first place
+    def _stages(self, kinked: bool) -> list[Stage]:
+        stages: dict[str, Stage] = {}  # each solver once, in its first place
         for chain in self.names:
             parts = chain.split(CHAINED)
             for name, after in pairwise(parts):
                 haste = _superlinear(after)
-                legs.setdefault(name, Leg(name, HASTE, SHORT, SHORTEST) if haste else Leg(name, EAGER, EARLY, EARLY))
+                stages.setdefault(
+                    name, Stage(name, HASTE, SHORT, SHORTEST) if haste else Stage(name, EAGER, EARLY, EARLY)
+                )
             stalls = kinked and "kinked loss" in SOLVERS.get(parts[-1]).facts.get("stalls", ())
-            legs.setdefault(parts[-1], Leg(parts[-1], WARY if stalls else PATIENT, EARLY, EARLY))
-        return list(legs.values())
+            stages.setdefault(parts[-1], Stage(parts[-1], WARY if stalls else PATIENT, EARLY, EARLY))
+        return list(stages.values())
 
 
 @cache
@@ -292,7 +294,7 @@ def _superlinear(name: str) -> bool:
     return getattr(SOLVERS.get(name).cls, "superlinear", False)
 
 
-class Leg(NamedTuple):
+class Stage(NamedTuple):
     """A solver in its turn, the patience that it deserves, and the passes that it will presumably still take.
 
     `early` and `unjudged` are as of `Pace`, at its first turn.
@@ -305,19 +307,19 @@ class Leg(NamedTuple):
     left: float = 0.0
 
 
-def _plan(waiting: list[Leg], slow: list[Leg], longer: float) -> str:
+def _plan(waiting: list[Stage], slow: list[Stage], longer: float) -> str:
     return json.dumps([waiting, slow, longer])
 
 
-def _told(name: str, leg: Solution, left: bool, why: str) -> str:
-    """One leg in words."""
-    until = "" if leg.status is Status.CONVERGED else "left as too slow" if left else f"until {leg.status.name}"
+def _told(name: str, stage: Solution, left: bool, why: str) -> str:
+    """One stage in words."""
+    until = "" if stage.status is Status.CONVERGED else "left as too slow" if left else f"until {stage.status.name}"
     remark = "; ".join(part for part in (until, why) if part)
     return f"{name} ({remark})" if remark else name
 
 
 def _ended(start: Start) -> Solution | None:
-    """The run that is gone on from, as a leg; its objective is to be found again at its w."""
+    """The run that is gone on from, as a stage; its objective is to be found again at its w."""
     if not start.history:
         return None
     last = start.history[-1]
@@ -326,7 +328,7 @@ def _ended(start: Start) -> Solution | None:
 
 
 def _shifted(before: Solution, line: Iteration) -> Iteration:
-    """A line of a leg as one of the whole."""
+    """A line of a stage as one of the whole."""
     better = line.objective <= before.objective
     last = before.history[-1] if before.history else Iteration(0, 0.0, 0.0, 0.0, 0.0)
     return dataclasses.replace(

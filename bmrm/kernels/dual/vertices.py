@@ -1,6 +1,6 @@
-"""Mixtures of labelings of one sentence, the corners of its dual: moved pair by pair, the sentence's scores kept.
+"""Mixtures of labelings of one sentence, the vertices of its dual: moved pair by pair, the sentence's scores kept.
 
-Conventions of `chain_chances`. When the share of a labeling grows, so does the sentence's slope by as much of
+Conventions of `chain_marginals`. When the share of a labeling grows, so does the sentence's slope by as much of
 the labeling's own, and the scores of the sentence itself move by -`curve` times its image: at token t and label k the
 sum of gram[t, u], the products of the rows of features, over the tokens u of label k; for transitions how often each
 occurs. The entries of observed transitions, K + i K + j, do as labels do.

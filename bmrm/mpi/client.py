@@ -13,7 +13,7 @@ from bmrm.mpi.remote_scores import RemoteScores, Slot
 from bmrm.problem import Vector
 
 
-class Asker(Protocol):
+class Client(Protocol):
     """What is needed of a `MultiplexedRisk`; see there."""
 
     dim: int

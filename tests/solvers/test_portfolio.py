@@ -1,4 +1,4 @@
-"""Solvers that follow one another: one history, the best point and bound, and when a leg is left."""
+"""Solvers that follow one another: one history, the best point and bound, and when a stage is left."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bmrm.problem import IncompatibleError, Iteration, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers._core import relay
+from bmrm.solvers._core import portfolio
 from bmrm.solvers._core.pace import Pace
 from bmrm.solvers._core.plane_model import PlaneSolver
-from bmrm.solvers._core.relay import Chains
+from bmrm.solvers._core.portfolio import Chains
 
 
 def risk_of(loss):
@@ -65,7 +65,7 @@ def test_limits_are_those_of_the_whole():
     assert solution.iterations <= 5
 
 
-def test_a_stop_from_outside_ends_all_legs():
+def test_a_stop_from_outside_ends_all_stages():
     chains = Chains(tolerance=1e-12, names=("lbfgs > line_search_bundle", "bundle"))
     solution = chains.minimize(risk_of(Logistic()), L2(1e-3), callback=lambda line: line.iteration >= 2)
     assert solution.status is Status.INTERRUPTED
@@ -85,13 +85,13 @@ def test_pace_extrapolates_the_fall_of_the_gap(rate, slow):
 
 
 def test_when_all_were_too_slow_they_have_longer_turns(monkeypatch):
-    monkeypatch.setattr(relay, "EARLY", 2.0)
-    monkeypatch.setattr(relay, "PATIENT", 1e-3)
+    monkeypatch.setattr(portfolio, "EARLY", 2.0)
+    monkeypatch.setattr(portfolio, "PATIENT", 1e-3)
     chains = Chains(tolerance=1e-9, names=("bundle", "line_search_bundle"))
     solution = chains.minimize(risk_of(Hinge()), L2(1e-3))
-    legs = solution.solver.split(", then ")
-    assert legs[:2] == ["bundle (left as too slow)", "line_search_bundle (left as too slow)"]
-    assert 2 < len(legs) <= 10
+    stages = solution.solver.split(", then ")
+    assert stages[:2] == ["bundle (left as too slow)", "line_search_bundle (left as too slow)"]
+    assert 2 < len(stages) <= 10
     assert solution.status is Status.CONVERGED
 
 
@@ -154,8 +154,8 @@ def test_there_is_more_patience_while_the_bound_is_far_behind(doubt, first, left
 
 
 def test_planes_outlive_a_leg_that_was_left(monkeypatch):
-    monkeypatch.setattr(relay, "EARLY", 2.0)
-    monkeypatch.setattr(relay, "PATIENT", 1e-3)
+    monkeypatch.setattr(portfolio, "EARLY", 2.0)
+    monkeypatch.setattr(portfolio, "PATIENT", 1e-3)
     begun: list[int] = []
     original = PlaneSolver.model
 
@@ -176,7 +176,7 @@ def test_a_solver_has_one_place_in_the_order():
     solution = Chains(tolerance=1e-7, names=("lbfgs", "lbfgs > line_search_bundle")).minimize(
         risk_of(Hinge()), L2(1e-2)
     )
-    assert [leg.split()[0] for leg in solution.solver.split(", then ")] == ["lbfgs", "line_search_bundle"]
+    assert [stage.split()[0] for stage in solution.solver.split(", then ")] == ["lbfgs", "line_search_bundle"]
 
 
 def test_a_leg_is_judged_by_what_it_proves_itself():
