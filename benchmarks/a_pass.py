@@ -38,7 +38,7 @@ def measure() -> Table:
     return Table(
         "A pass over the data",
         "Hinge, value and subgradient, CSR beyond the cache. Targets: at most 0.6 of scipy's two products with 30 %"
-        " of the rows active, 0.8 with all, on one thread; within 1.8 of reading the bytes once, on two.",
+        " of the active rows, 0.8 with all, on one thread; within 1.8 of reading the bytes once, on two.",
         ("data", "values", "active rows", "one thread / scipy", "one / two threads", "two threads / reading on two"),
         tuple(rows),
     )

@@ -46,7 +46,7 @@ def _scores(rows: int) -> tuple[Operation, int, int]:
     return lambda: risk.map.matvec(w), risk.data.nnz, 12 * risk.data.nnz + 16 * rows
 
 
-def _pull_back(rows: int) -> tuple[Operation, int, int]:
+def _rmatvec(rows: int) -> tuple[Operation, int, int]:
     risk = sparse(rows, 20_000, 75)
     slope = np.random.default_rng(1).normal(size=rows)
     return lambda: risk.map.rmatvec(slope), risk.data.nnz, 12 * risk.data.nnz + 16 * rows
@@ -85,7 +85,7 @@ def _loss_along(rows: int) -> tuple[Operation, int, int]:
 
 OPERATIONS: dict[str, Callable[[int], tuple[Operation, int, int]]] = {
     "A w, CSR (csr.scores)": _scores,
-    "A' slope, CSR (csr.scatter)": _pull_back,
+    "A' slope, CSR (csr.scatter)": _rmatvec,
     "A' D A, CSR (gram.add_gram)": _gram,
     "dual coordinate sweep, hinge": _dual_sweep,
     "hinge along a line, three points": _loss_along,

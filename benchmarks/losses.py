@@ -27,7 +27,7 @@ def measure() -> Table:
         "Time of an evaluation, by loss",
         f"{ROWS} rows, {FEATURES} features, {ENTRIES} non-zeros a row, values float64, one thread. *Product* is"
         " A w; *loss* is value and slope from scores; *whole* is R(w) and its subgradient, against A w and A' s with"
-        " all rows active.",
+        " all active rows.",
         ("loss", "loss / product", "whole / two products"),
         tuple((entry.name, *_ratios(entry, X, w, rng)) for entry in LOSSES.all() if _is_simple(entry)),
     )

@@ -43,9 +43,9 @@ from bmrm.problem import (
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.rehearsal import rehearse, rehearse_map
 from bmrm.risk.room import refuse_too_wide
 from bmrm.risk.scaling import SCALINGS
+from bmrm.risk.warm_up import warm_up, warm_up_map
 from bmrm.solvers._core.monitor import IterativeSolver
 
 Table = NDArray[np.float64]
@@ -119,7 +119,7 @@ def solve(
             lam = lambda_of(problem.relative, data, columns, group)
             problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
     if group.size > 1:
-        group.first_per_node(lambda: rehearse_ranks(data, problem, summary, columns))
+        group.first_per_node(lambda: warm_up_ranks(data, problem, summary, columns))
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))
     threads = problem.threads or group.cores_per_rank
@@ -287,18 +287,18 @@ def _labels(summary: Summary) -> NDArray[Any]:
     return restored(summary.labels, summary.dtype if summary.form in ("", "sets") else "int64")
 
 
-def rehearse_ranks(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
+def warm_up_ranks(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
     """Call what every rank will call, on a few rows: the first process of a node compiles, the others find it done."""
     if data.rows == 0:
         return
     few = data.part(0, min(FEW, data.rows))
     bias = BIASES[problem.bias].constant_feature
     if problem.loss.decomposes == "no":
-        rehearse_map(DataMap(few.X, columns=columns, bias=bias))
+        warm_up_map(DataMap(few.X, columns=columns, bias=bias))
         return
     with suppress(BmrmError):  # the risk itself will say what is wrong, on all ranks in step
         risk = LinearRisk(few, problem.loss, summary=summary, mass=1.0, bias=bias, columns=columns)
-        rehearse(risk, problem.regularizer)
+        warm_up(risk, problem.regularizer)
 
 
 class Bias(Protocol):

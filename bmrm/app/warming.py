@@ -17,7 +17,7 @@ import numpy as np
 from bmrm.app import fingerprint
 from bmrm.app.config import load_settings
 from bmrm.app.loading import compile_reader, load
-from bmrm.app.solving import BIASES, Problem, rehearse_ranks, solve
+from bmrm.app.solving import BIASES, Problem, solve, warm_up_ranks
 from bmrm.app.training import measure_parts, problem_of, train
 from bmrm.checks.named import instance_of
 from bmrm.checks.targets import groups_for, targets_for
@@ -44,8 +44,8 @@ from bmrm.problem import (
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.rehearsal import rehearse
 from bmrm.risk.scaling import SCALINGS
+from bmrm.risk.warm_up import warm_up
 from bmrm.solvers import SOLVERS
 
 ROWS, FEATURES = 200, 12
@@ -140,7 +140,7 @@ def _as_config(path: str) -> None:
     data = SCALINGS[problem.scale].rows(loaded.train)
     compile_reader("auto")
     columns = SCALINGS[problem.scale].columns(data, Alone()) or Columns()
-    rehearse_ranks(data, problem, problem.loss.summarise(data.targets), columns)
+    warm_up_ranks(data, problem, problem.loss.summarise(data.targets), columns)
     bias = BIASES[problem.bias]
     risk = bias.wrap(_AsOfRanks(LinearRisk(data, problem.loss, bias=bias.constant_feature, columns=columns)))
     with suppress(BmrmError):  # a solver for one process
@@ -182,7 +182,7 @@ def _ranks(loss: Any, data: Dataset) -> None:
         with suppress(BmrmError):
             risk = LinearRisk(data, loss, bias=bias)
             for regularizer in _regularizers():
-                rehearse(risk, regularizer)
+                warm_up(risk, regularizer)
 
 
 def _fits(loss: Any, solver: str, data: Dataset) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.mpi.local import LocalRisk
-from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import RemoteScores, Slot
+from bmrm.mpi.requests import Operation
 from bmrm.problem import Vector
 
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def lead(risk: Risk, group: Group, function: Callable[[Risk], T]) -> T | None:
-    """Collective: rank 0 calls `function(risk)` while the other ranks answer its questions.
+    """Collective: rank 0 calls `function(risk)` while the other ranks answer its requests.
 
     Returns the value of `function` on rank 0, None elsewhere. When it raises, the others raise OtherRankError. An
     error in the middle of an answer, on whatever rank, is printed with its rank and ends all ranks at once: status

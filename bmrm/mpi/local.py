@@ -1,4 +1,4 @@
-"""What every rank, rank 0 too, does with its own rows to answer a question."""
+"""What every rank, rank 0 too, does with its own rows to answer a request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.products.vectors import dot
 from bmrm.mpi import local_dual, local_rounding, local_rows, local_second
 from bmrm.mpi.communicator import MpiGroup
-from bmrm.mpi.questions import Operation, Question
+from bmrm.mpi.requests import Operation, Request
 from bmrm.problem import (
     Blocks,
     Check,
@@ -87,16 +87,16 @@ class LocalRisk:
         """What the check has raised in the last sweep."""
         self._line: tuple[tuple[float, ...], Callable[[Vector], tuple[Vector, Vector]]] | None = None
 
-    def answer(self, question: Question, sent: NDArray[Any] | None = None) -> Floats | None:
-        """Carry out a question; `sent` is, on rank 0, the array that goes with it."""
-        for number, terms in question.define.items():
+    def answer(self, request: Request, sent: NDArray[Any] | None = None) -> Floats | None:
+        """Carry out a request; `sent` is, on rank 0, the array that goes with it."""
+        for number, terms in request.define.items():
             self.store[number] = self._combine(terms)
-        for number in question.forget:
+        for number in request.forget:
             self.store.pop(number, None)
             self.objects.pop(number, None)
             if self._line is not None and number in self._line[0]:
                 self._line = None
-        return _ACTS[question.operation](self, question.arguments, sent)
+        return _ACTS[request.operation](self, request.arguments, sent)
 
     def _combine(self, terms: tuple[tuple[int, float], ...]) -> Floats:
         (first, factor), *rest = terms
@@ -129,7 +129,7 @@ class LocalRisk:
         assert self.share.map is not None
         self.store[int(arguments[0])] = self.share.map.matvec(w)
 
-    def _pull_back(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
+    def _rmatvec(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats:
         slope = self.store[int(arguments[0])]
         if self._streams:
             return self._stream(slope)
@@ -265,7 +265,7 @@ class LocalRisk:
 _ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | None], Floats | None]] = {
     Operation.EVALUATE: LocalRisk._evaluate,
     Operation.SCORES: LocalRisk._scores,
-    Operation.PULL_BACK: LocalRisk._pull_back,
+    Operation.RMATVEC: LocalRisk._rmatvec,
     Operation.VALUE_AND_SLOPE: LocalRisk._value_and_slope,
     Operation.ALONG: LocalRisk._along,
     Operation.CURVATURE: LocalRisk._curvature,
@@ -300,5 +300,5 @@ _ACTS: dict[Operation, Callable[[LocalRisk, tuple[float, ...], NDArray[Any] | No
     Operation.VARIANT: local_rows.variant,
     Operation.ROUNDING: local_rounding.rounding,
     Operation.ABSOLUTE_SCORES: local_rounding.scores,
-    Operation.ABSOLUTE_PULL_BACK: local_rounding.rmatvec,
+    Operation.ABSOLUTE_RMATVEC: local_rounding.rmatvec,
 }

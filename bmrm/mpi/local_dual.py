@@ -81,12 +81,12 @@ class Lookout:
 
 def sweep(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     """The move of v, then the total, the gap, the visits and the rows left; the last three nan if it is broken off."""
-    number, spring, watched, *constant = arguments
+    number, penalty, watched, *constant = arguments
     v = local.weights(sent)
     after, lookout = v.copy(), Lookout(local.group, local.check) if watched else None
     visits = Visits(np.zeros(len(constant)), np.nan, np.nan, np.nan)
     try:
-        after, visits = _rows(local, number).sweep(after, np.array(constant), spring, lookout or unchecked)
+        after, visits = _rows(local, number).sweep(after, np.array(constant), penalty, lookout or unchecked)
     except Halt:
         assert lookout is not None
         local.reason = lookout.reason

@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 
 
 def packed(rows: Rows | None, changes: Mapping[str, float]) -> tuple[Arguments, Floats]:
-    """Row indices and named numbers as arguments of a question and an array that follows it."""
+    """Row indices and named numbers as arguments of a request and an array that follows it."""
     text = np.frombuffer(json.dumps(dict(changes)).encode(), np.uint8).astype(np.float64)
     count = -1 if rows is None else len(rows)
     indices = np.empty(0) if rows is None else np.asarray(rows, np.float64)

@@ -1,6 +1,6 @@
 """The multiplexer of the KDD 2007 paper (section 4): one risk whose rows lie on many ranks.
 
-Rank 0 runs the solver, and so takes every decision; the other ranks answer its questions. A question is one short
+Rank 0 runs the solver, and so takes every decision; the other ranks answer its requests. A request is one short
 message (combinations of scores to form, what to forget, what to do), then the weights if they are needed, then a
 reduction. Scores never travel: rank 0 holds names for them.
 """
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.local import LocalRisk, Share
-from bmrm.mpi.questions import Operation, Question, Terms, receive, send
 from bmrm.mpi.remote_dual import remote_steps
 from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap, RemotePhi, RemoteRowScores
 from bmrm.mpi.remote_rounding import GatheredRounding, RemoteRounding
 from bmrm.mpi.remote_rows import RemoteRows, RemoteVariants
 from bmrm.mpi.remote_scores import RemoteScores, Slot
+from bmrm.mpi.requests import Operation, Request, Terms, receive, send
 from bmrm.problem import (
     Blocks,
     DualSteps,
@@ -74,7 +74,7 @@ class MultiplexedRisk:
         self._define: dict[int, Terms] = {}
         self._kept: list[dict[Slot, float]] = []
         self.broken = False
-        """Rank 0 failed in the middle of a question: the others cannot be spoken to any more."""
+        """Rank 0 failed in the middle of a request: the others cannot be spoken to any more."""
 
     def _measured(self, extent: ProblemSize | None) -> ProblemSize | None:
         """Of all ranks; None where one does not know."""
@@ -141,7 +141,7 @@ class MultiplexedRisk:
         return RemoteScores({slot: 1.0}), slot.number
 
     def number(self, scores: RemoteScores) -> int:
-        """The number of `scores`; a combination is formed by the ranks at the start of the next question."""
+        """The number of `scores`; a combination is formed by the ranks at the start of the next request."""
         slot = scores.single()
         if slot is None:
             fresh, number = self.new()
@@ -157,27 +157,27 @@ class MultiplexedRisk:
         define, self._define = self._define, {}
         forget = tuple(self._forget)
         del self._forget[: len(forget)]
-        question = Question(operation, arguments, define, forget)
-        send(self.group, question)
+        request = Request(operation, arguments, define, forget)
+        send(self.group, request)
         self.broken = True
-        answer = self.local.answer(question, sent)
+        answer = self.local.answer(request, sent)
         self.broken = False
         self._kept.clear()
         return answer
 
     def end(self, well: bool) -> None:
         """Let the other ranks leave `serve`."""
-        send(self.group, Question(Operation.END, (float(well),)))
+        send(self.group, Request(Operation.END, (float(well),)))
 
     # -- the other ranks -------------------------------------------------------------------------
 
     def serve(self) -> bool:
-        """Answer questions until rank 0 ends; True if it ended well."""
+        """Answer requests until rank 0 ends; True if it ended well."""
         while True:
-            question = receive(self.group)
-            if question.operation is Operation.END:
-                return bool(question.arguments[0])
-            self.local.answer(question)
+            request = receive(self.group)
+            if request.operation is Operation.END:
+                return bool(request.arguments[0])
+            self.local.answer(request)
 
 
 @dataclass(frozen=True)

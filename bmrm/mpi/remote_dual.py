@@ -7,8 +7,8 @@ import time
 from typing import Any, cast
 
 from bmrm.mpi.client import Client
-from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import RemoteScores
+from bmrm.mpi.requests import Operation
 from bmrm.problem import Check, DualSteps, Vector, ability, unchecked
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.rows import Visits
@@ -40,7 +40,7 @@ class RemoteAscentRows:
         numbers = [0 if scores is None else self._risk.number(scores) for scores in (start, near)]
         self._ask(Operation.DUAL_BEGIN, *self._options, *numbers, float(intercept))
 
-    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
+    def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
         """As of `AscentRows`; the moves of all ranks from `v`, added up. Where it is broken off, it is on all of them.
 
         Ranks that have rows for a moment only finish what they have begun.
@@ -48,7 +48,7 @@ class RemoteAscentRows:
         check()
         local, begin = self._risk.local, time.perf_counter()
         local.check, local.reason = check, None
-        answer = self._ask(Operation.DUAL_SWEEP, spring, float(self._seconds > LONG), *constant, sent=v)
+        answer = self._ask(Operation.DUAL_SWEEP, penalty, float(self._seconds > LONG), *constant, sent=v)
         self._seconds = time.perf_counter() - begin
         move, total, (gap, visited, left) = answer[: v.size], answer[v.size : -3], answer[-3:]
         v += move

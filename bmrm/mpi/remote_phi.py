@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.mpi.client import Client
-from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import RemoteScores, Slot
+from bmrm.mpi.requests import Operation
 from bmrm.problem import Check, Envelope, ScoreFunction, Vector
 
 PRODUCTS = 4e9
-"""Products of two entries of a row in one question."""
+"""Products of two entries of a row in one request."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class RemoteMap:
     check: Check | None = None
 
     def interruptible(self, check: Check) -> RemoteMap:
-        """The same, which forms large Gram matrices in several questions."""
+        """The same, which forms large Gram matrices in several requests."""
         return replace(self, check=check)
 
     def matvec(self, w: Vector) -> RemoteScores:
@@ -36,7 +36,7 @@ class RemoteMap:
         return scores
 
     def rmatvec(self, slope: RemoteScores) -> Vector:
-        return self.risk.ask(Operation.PULL_BACK, self.risk.number(slope))
+        return self.risk.ask(Operation.RMATVEC, self.risk.number(slope))
 
     def diagonal(self, weights: RemoteScores) -> Vector:
         return self.risk.ask(Operation.DIAGONAL, self.risk.number(weights))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.mpi.client import Client
-from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap
+from bmrm.mpi.requests import Operation
 from bmrm.problem import Magnitudes, Rounding, Vector, ability
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout
@@ -77,5 +77,5 @@ class GatheredRounding:
         layout = Layout(self.whole.scores_per_row)
         sizes, terms, length, growth = measured(self.whole, layout, f, free, longest, b, coupled=True)
         slope = gathered.hand_out(sizes)
-        pulled = risk.ask(Operation.ABSOLUTE_PULL_BACK, risk.number(slope))
+        pulled = risk.ask(Operation.ABSOLUTE_RMATVEC, risk.number(slope))
         return Magnitudes(pulled, terms, length, growth * self.row_norm)

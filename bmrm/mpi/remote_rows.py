@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bmrm.mpi.client import Client
 from bmrm.mpi.local_rows import packed
-from bmrm.mpi.questions import Operation
 from bmrm.mpi.remote_scores import Slot
+from bmrm.mpi.requests import Operation
 from bmrm.problem import ModifiedLoss, ScoreFunction, Vector, ability
 
 Rows = NDArray[np.int64]

@@ -36,13 +36,13 @@ class RowSubsets(Protocol):
 class Watch(Protocol):
     """R(w) from the rows that matter, one step after another.
 
-    A row whose slope has been 0 in `quiet` steps in a row falls asleep for `least` to `most` steps (drawn at random
-    by seed, step and row alone, so that sharing out the rows changes nothing), then is tried again. Rows asleep
+    A row whose slope has been 0 in `quiet` steps in a row becomes dormant for `least` to `most` steps (drawn at random
+    by seed, step and row alone, so that sharing out the rows changes nothing), then is tried again. Rows dormant
     count as loss 0.
     """
 
     def step(self, w: Vector) -> tuple[float, Vector, float]:
-        """Value and subgradient at `w` of the rows awake, and their share of all rows."""
+        """Value and subgradient at `w` of the active rows, and their share of all rows."""
         ...
 
     def rest(self, w: Vector) -> tuple[float, Vector]:

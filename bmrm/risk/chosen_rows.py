@@ -76,7 +76,7 @@ class ChosenRows:
 class RowWatch:
     """As of `Watch`, for the rows of one rank.
 
-    A copy of the rows awake is kept until too few of them still are: copying costs more than a pass.
+    A copy of the active rows is kept until too few of them still are: copying costs more than a pass.
     """
 
     def __init__(self, chosen: ChosenRows, quiet: int, least: int, most: int, seed: int, first: int) -> None:
@@ -86,7 +86,7 @@ class RowWatch:
         self._numbers = np.arange(first, first + chosen.rows, dtype=np.uint64)
         self._quiet = np.zeros(chosen.rows, np.int64)
         self._tried_at = np.zeros(chosen.rows, np.int64)
-        """The step at which a row asleep is tried again; 0 for a row awake."""
+        """The step at which a dormant row is tried again; 0 for an active row."""
         self._step = 0
         self._left_out: Rows = np.empty(0, np.int64)
         self._held: Rows = np.arange(chosen.rows)
@@ -102,13 +102,13 @@ class RowWatch:
         tried = self._tried_at[rows] > 0
         value, subgradient, quiet = self._evaluate(rows, tried, w)
         self._quiet[rows] = np.where(quiet, self._quiet[rows] + 1, 0)
-        asleep = quiet & (tried | (self._quiet[rows] >= limit))
+        dormant = quiet & (tried | (self._quiet[rows] >= limit))
         self._tried_at[rows] = 0
-        self._tried_at[rows[asleep]] = self._step + 1 + self._duration(rows[asleep])
+        self._tried_at[rows[dormant]] = self._step + 1 + self._duration(rows[dormant])
         return value, subgradient, rows.size / max(1, self._chosen.rows)
 
     def _evaluate(self, rows: Rows, tried: NDArray[np.bool_], w: Vector) -> tuple[float, Vector, NDArray[np.bool_]]:
-        """As of `ChosenRows.part`; `tried` says which of the rows are asleep and only tried."""
+        """As of `ChosenRows.part`; `tried` says which of the rows are dormant and only tried."""
         chosen = self._chosen
         if chosen.bound.layout.extra:
             return chosen.part(rows, w)
@@ -138,12 +138,12 @@ class RowWatch:
         """As of `Watch`."""
         rows = self._left_out
         value, subgradient, quiet = self._chosen.part(rows, w)
-        awake = rows[~quiet]
-        self._tried_at[awake] = self._quiet[awake] = 0
+        active = rows[~quiet]
+        self._tried_at[active] = self._quiet[active] = 0
         return value, subgradient
 
     def _duration(self, rows: Rows) -> Rows:
-        """Steps asleep, from `least` to `most`: a hash of seed, step and row (splitmix64's mixing)."""
+        """Steps dormant, from `least` to `most`: a hash of seed, step and row (splitmix64's mixing)."""
         _, least, most = self._limits
         with np.errstate(over="ignore"):
             x = self._numbers[rows] * np.uint64(0x9E3779B97F4A7C15)

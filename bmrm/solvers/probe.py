@@ -30,7 +30,7 @@ from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 
 QUIET, LEAST, MOST = 10, 5, 15
-"""Steps without a slope until a row falls asleep, and steps that it sleeps."""
+"""Steps without a slope until a row becomes dormant, and steps that it sleeps."""
 STATE = ("point", "before", "cycles")
 """Names in the state that a later run goes on from."""
 PATIENCE = 1000
@@ -42,7 +42,7 @@ PATIENCE = 1000
     problem="any convex risk bounded below; any regularizer",
     needs="value and subgradient; RowSubsets to leave rows out",
     certificate="planes of all rows, mixed",
-    cost="1 pass over the rows awake, and the rest at a new minimum",
+    cost="1 pass over the active rows, and the rest at a new minimum",
     source="Smith, Kim & Wilbur 2012",
     accuracy=0.05,
     rule="phi < epsilon",
@@ -57,23 +57,23 @@ class Probe(IterativeSolver):
     and a retest cycle `phi` again; `gamma phi` is kept if it lowered `f_min` at least as fast per step. The run ends
     with OWN_RULE when `phi < epsilon`, or before at `tolerance` (0 leaves it to the rule).
 
-    Rows whose slope was 0 in 10 steps fall asleep for 5 to 15 steps; whenever a new minimum is claimed they are
+    Rows whose slope was 0 in 10 steps become dormant for 5 to 15 steps; whenever a new minimum is claimed they are
     evaluated too, so `objective` is true. That needs a row's least loss to be 0 where its slope is 0 (hinge-like
     losses); for others every new minimum is refused until they are counted, and nothing is gained.
 
-    `details` has, for each step, `value` (J, rows asleep left out), `phi`, `cycle` (0 normal, 1 test, 2 retest) and
-    `awake` (share of the rows). With `diagnostics` also `distance` to the reference, and for the idealised PROBE*
+    `details` has, for each step, `value` (J, dormant rows left out), `phi`, `cycle` (0 normal, 1 test, 2 retest) and
+    `active` (share of the rows). With `diagnostics` also `distance` to the reference, and for the idealised PROBE*
     (which knows the minimum) and IDEAL (which knows the minimiser) from the same start `probe_star_distance`,
     `probe_star_value`, `ideal_distance`, `ideal_value`: figures 1 and 2 of the paper.
 
-    Memory: 56 dim + 88 rows bytes; the rows only where they may fall asleep.
+    Memory: 56 dim + 88 rows bytes; the rows only where they may become dormant.
 
     Parameters
     ----------
     gamma : factor of phi, and its first value.
     ccf : rises of J that end a cycle.
     epsilon : phi below which the run ends.
-    dormant : whether rows fall asleep, where the risk has `RowSubsets`.
+    dormant : whether rows become dormant, where the risk has `RowSubsets`.
     diagnostics : `{reference: w}`, w the minimiser or an approximation of it; null for none.
     seed : of the sleep of rows; null = that of the config, 0 from Python.
 
@@ -146,11 +146,11 @@ class _Run:
                 w, before = self._resume(saved, cycles)
             while True:
                 run.state = partial(self._state, w, before, cycles.numbers())
-                value, g, awake = self._evaluate(w)
+                value, g, active = self._evaluate(w)
                 least = run.objective - floor if math.isfinite(run.objective) else UNSEEN
                 rose = value > before
                 cycles.step(rose, least)
-                self._note(value, cycles, awake, w)
+                self._note(value, cycles, active, w)
                 if run.record(iteration=len(run.history)):
                     break
                 if cycles.phi < self.options.epsilon:
@@ -185,22 +185,22 @@ class _Run:
 
     def _evaluate(self, w: Vector) -> tuple[float, Vector, float]:
         """J and a subgradient at `w`, and the share of the rows evaluated; all of them where J is a new minimum."""
-        run, awake = self.run, 1.0
+        run, active = self.run, 1.0
         penalty = run.regularizer.value(w)
         if self.watch is None:
             risk, a = run.risk.value_and_subgradient(w)
         else:
-            risk, a, awake = self.watch.step(w)
-            if risk + penalty < run.objective and awake < 1.0:
+            risk, a, active = self.watch.step(w)
+            if risk + penalty < run.objective and active < 1.0:
                 rest, more = self.watch.rest(w)
-                risk, a, awake = risk + rest, a + more, 1.0
-        if awake == 1.0:
+                risk, a, active = risk + rest, a + more, 1.0
+        if active == 1.0:
             run.improve(w, risk + penalty, fresh=True)
             run.take_plane(self.certificate, w, risk, a)
-        return risk + penalty, a + run.regularizer.subgradient(w), awake
+        return risk + penalty, a + run.regularizer.subgradient(w), active
 
-    def _note(self, value: float, cycles: Cycles, awake: float, w: Vector) -> None:
-        line = {"value": value, "phi": cycles.phi, "cycle": float(cycles.kind), "awake": awake}
+    def _note(self, value: float, cycles: Cycles, active: float, w: Vector) -> None:
+        line = {"value": value, "phi": cycles.phi, "cycle": float(cycles.kind), "active": active}
         if self.reference is not None:
             line["distance"] = float(np.linalg.norm(w - self.reference))
         for key, number in line.items():

@@ -33,7 +33,7 @@ CASES = {
     "pegasos two_out": ("hinge", "pegasos", {"variant": "two_out", "judge": "sample"}),
     "pegasos probability": ("logistic", "pegasos", {"variant": "probability", "averaging": True}),
     "probe": ("hinge", "probe", {"seed": 2}),
-    "probe awake": ("logistic", "probe", {"dormant": False}),
+    "probe active": ("logistic", "probe", {"dormant": False}),
 }
 CERTIFIED = ("bundle", "line_search_bundle", "lbfgs", "irls", "nonlinear_cg", "proximal_gradient")
 

@@ -65,7 +65,7 @@ def solve(name, options, free):
 def main():
     group = open_group()
     if group.size > 2:
-        remote_phi.PRODUCTS = 2000.0  # Gram matrices in several questions
+        remote_phi.PRODUCTS = 2000.0  # Gram matrices in several requests
     answers = [lead(risk_of(loss, group), group, solve(name, options, free)) for name, loss, options, free in CASES]
     if group.rank == 0:
         print(json.dumps(answers))

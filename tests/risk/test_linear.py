@@ -69,7 +69,7 @@ def test_raw_weights_of_several_scores(store):
 @pytest.mark.parametrize("store", [np.asarray, lambda X: X.astype(np.float32), csr_matrix])
 @pytest.mark.parametrize("loss", [Hinge(), Softmax(), RocArea()])
 @pytest.mark.parametrize("parts", [1, 2, 3, 8, 50])
-def test_feature_ranges_make_up_the_pull_back(store, loss, parts):
+def test_feature_ranges_make_up_the_rmatvec(store, loss, parts):
     y = labels(3 if loss.task == "multiclass" else 2)
     risk = LinearRisk(Dataset.from_arrays(store(table()), y), loss, bias=True, columns=columns(), threads=2)
     scored = ability(risk, Scored)

@@ -183,16 +183,16 @@ def test_rows_fall_asleep_and_are_tried_again():
 def test_the_reported_objective_is_true_though_rows_sleep():
     X, y, risk = linear_risk()
     sleepy = Probe(tolerance=0.0).minimize(risk, L2(1e-3))
-    awake = Probe(tolerance=0.0, dormant=False).minimize(risk, L2(1e-3))
-    assert sleepy.details["awake"].min() < 0.7
-    assert np.all(awake.details["awake"] == 1.0)
+    active = Probe(tolerance=0.0, dormant=False).minimize(risk, L2(1e-3))
+    assert sleepy.details["active"].min() < 0.7
+    assert np.all(active.details["active"] == 1.0)
     assert sleepy.passes < sleepy.iterations
-    for solution in (sleepy, awake):
+    for solution in (sleepy, active):
         value = np.maximum(0.0, 1.0 - y * (X @ solution.w)).mean() + L2(1e-3).value(solution.w)
         assert solution.objective == pytest.approx(value, rel=1e-12)
-    assert sleepy.objective == pytest.approx(awake.objective, rel=0.03)
+    assert sleepy.objective == pytest.approx(active.objective, rel=0.03)
     claims = sleepy.details["value"] < np.minimum.accumulate(np.append(np.inf, sleepy.details["value"][:-1]))
-    assert np.all(sleepy.details["awake"][claims] == 1.0)
+    assert np.all(sleepy.details["active"][claims] == 1.0)
 
 
 def test_seeds_of_the_sleep():

@@ -11,7 +11,7 @@ from bmrm.problem import Check, DualSweep, IncompatibleError, Scores, Vector, un
 from bmrm.risk.dual.balance import Balance
 from bmrm.risk.dual.rows import LITTLE, AscentRows
 
-SPRING = 0.05
+PENALTY = 0.05
 """Square of the feature that stands for a free intercept, in units of the mean square norm of rows."""
 FASTER, SLOWER, CREEPING, MOST_KEPT = 1.3, 0.7, 0.1, 0.9
 """Factors of that square where the constant creeps, and where it does not: it creeps if what is still lost by its being
@@ -70,7 +70,7 @@ class RowAscents:
 class Ascent:
     """As of `DualAscent`, wherever the rows are.
 
-    A free intercept b is held by a spring to a centre, rho/2 (b - centre)^2, as if a feature of 1 had a weight of its
+    A free intercept b is held by a penalty to a centre, rho/2 (b - centre)^2, as if a feature of 1 had a weight of its
     own; after every sweep the centre moves to b (an augmented Lagrangian of the sum of the slopes). The feature grows
     where b creeps, and else shrinks: with a large one rows can hardly move.
     """
@@ -91,11 +91,11 @@ class Ascent:
         self._constant = np.zeros(risk.scores_per_row)
         self._intercept, self._balance = intercept, Balance(risk.scores_per_row, risk.mass)
         self._sum = np.zeros(risk.scores_per_row)
-        """Of the slopes, in units in which the constant moves by `_spring` times as much."""
+        """Of the slopes, in units in which the constant moves by `_penalty` times as much."""
         self._visited = np.inf
         """Rows visited since v was last computed from the slopes; inf before the first sweep."""
         rows.begin(start, near, intercept)
-        self._least_spring = self._spring = _spring(*rows.squares()) if intercept else 0.0
+        self._least_penalty = self._penalty = _penalty(*rows.squares()) if intercept else 0.0
         if start is not None or near is not None:
             share = LITTLE if start is None else 1.0
             shift = self._balance.find(lambda shift: rows.totals(shift, share)) if intercept else None
@@ -107,7 +107,7 @@ class Ascent:
 
     def sweep(self) -> DualSweep:
         """As of `DualAscent`."""
-        self._v, visits = self._rows.sweep(self._v, self._constant, self._spring, self._risk.check)
+        self._v, visits = self._rows.sweep(self._v, self._constant, self._penalty, self._risk.check)
         self._visited = visits.visited + (self._visited if np.isfinite(self._visited) else 0.0)
         if self._intercept:
             self._move_constant(visits.total, visits.gap / self._risk.mass)
@@ -115,15 +115,15 @@ class Ascent:
         return DualSweep(visits.gap / self._risk.mass, visits.visited / rows, visits.left / rows)
 
     def _move_constant(self, total: Vector, gap: float) -> None:
-        """The centre moves to the constant, and with it the constant; then the spring is made to suit."""
+        """The centre moves to the constant, and with it the constant; then the penalty is made to suit."""
         before, self._sum = self._sum, self._sum + total
-        move = self._spring * (total + self._sum)
+        move = self._penalty * (total + self._sum)
         self._constant = self._constant + move
         squares = float(before @ before)
         kept = float(self._sum @ before) / squares if squares else 0.0
         lost = self._l2 * abs(float(self._sum @ move)) / (1.0 - min(max(kept, 0.0), MOST_KEPT))
         change = FASTER if kept > 0.0 and lost > CREEPING * gap else SLOWER
-        self._spring = max(change * self._spring, self._least_spring)
+        self._penalty = max(change * self._penalty, self._least_penalty)
 
     def reopen(self) -> None:
         """As of `DualAscent`."""
@@ -184,15 +184,15 @@ class Ascent:
 
     @property
     def balance(self) -> Vector:
-        """As of `DualAscent`: the spring, then the constant."""
-        return np.append(self._spring, self._constant) if self._intercept else np.empty(0)
+        """As of `DualAscent`: the penalty, then the constant."""
+        return np.append(self._penalty, self._constant) if self._intercept else np.empty(0)
 
     def resume(self, balance: Vector) -> None:
         """As of `DualAscent`; what the beginning has moved the constant by counts."""
         if self._intercept and balance.shape == (1 + self._constant.size,) and np.all(np.isfinite(balance)):
-            self._spring = max(float(balance[0]), self._least_spring)
+            self._penalty = max(float(balance[0]), self._least_penalty)
             self._constant = self._constant + balance[1:]
 
 
-def _spring(squares: float, rows: float) -> float:
-    return SPRING * (squares / rows if squares > 0.0 else 1.0)
+def _penalty(squares: float, rows: float) -> float:
+    return PENALTY * (squares / rows if squares > 0.0 else 1.0)

@@ -116,11 +116,11 @@ class ManyScoreRows(ShuffledRows):
     def _take_near(self, scores: Array, curves: Array) -> None:
         self._kernels.near(self._state, self._slopes, scores, curves, self._held, self._room, self._arguments)
 
-    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
+    def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
         """As of `AscentRows`; v changes in place."""
         table = v.reshape(-1, self._slopes.shape[1])
         features, bias, shift = table[: self.map.features], self.map.bias, self._shift
-        step, moves = self.shares * self.scale, spring
+        step, moves = self.shares * self.scale, penalty
         vectors = np.zeros((3, table.shape[1]))
         vectors[dual_many.CONSTANT] = constant
         if bias:
@@ -139,7 +139,7 @@ class ManyScoreRows(ShuffledRows):
             float(self.shares),
             float(bias),
             moves,
-            step * spring,
+            step * penalty,
             self._held,
             self._room,
             self._arguments,

@@ -52,8 +52,8 @@ class AscentRows(Protocol):
         """Set up, with these slopes; see `DualSteps`. Comes first, once."""
         ...
 
-    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
-        """Visit the open rows once; v after it, possibly in place. The constant moves with `spring` times the total.
+    def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
+        """Visit the open rows once; v after it, possibly in place. The constant moves with `penalty` times the total.
 
         Where `check` raises on the way, v has been moved in place by the rows that were visited.
         """
@@ -176,13 +176,13 @@ class OneScoreRows(ShuffledRows):
             self._kernels.near(self._state, plain(np.asarray(near)[self._places]), share, self._arguments)
         self._known = True
 
-    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
+    def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
         """As of `AscentRows`; v changes in place."""
         features, bias = v[: self.map.features], self.map.bias
         shift = self._shift
         step = self.shares * self.scale
         scalars = np.array([float(constant[0]), v[-1] if bias else 0.0, 0.0])
-        moves = spring
+        moves = penalty
         if shift is not None:
             scalars[dual_sweep.CONSTANT] -= float(shift @ features)
             moves += float(shift @ shift)
@@ -196,7 +196,7 @@ class OneScoreRows(ShuffledRows):
             float(self.shares),
             float(bias),
             moves,
-            step * spring,
+            step * penalty,
             self._smooth,
             self._arguments,
         )

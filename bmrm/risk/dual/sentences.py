@@ -129,7 +129,7 @@ class SentenceRows(ABC):
     def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
         """Add the slopes of R times its mass, of tokens and of transitions."""
 
-    def sweep(self, v: Vector, constant: Vector, spring: float, check: Check = unchecked) -> tuple[Vector, Visits]:
+    def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
         """As of `AscentRows`; v changes in place. The sentences visited are those that presumably gain."""
         rows, tail = self._split(v)
         bias = rows[-1] if self.map.bias else np.zeros(rows.shape[1])

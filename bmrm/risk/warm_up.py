@@ -26,7 +26,7 @@ SWEEPS = 3
 """The order of the rows is drawn anew after the first."""
 
 
-def rehearse_map(map: DataMap | TailedMap) -> Scores:
+def warm_up_map(map: DataMap | TailedMap) -> Scores:
     """Every product with the data; returns scores."""
     f: Scores = map.matvec(np.full(map.dim, TINY))
     map.rmatvec(f)
@@ -41,20 +41,20 @@ def rehearse_map(map: DataMap | TailedMap) -> Scores:
     return f
 
 
-def rehearse(risk: LinearRisk, regularizer: Regularizer) -> None:
+def warm_up(risk: LinearRisk, regularizer: Regularizer) -> None:
     """Every question that the ranks of a loss by rows or groups answer with what `risk` is made of."""
-    f = rehearse_map(risk.map)
+    f = warm_up_map(risk.map)
     risk.value_and_subgradient(np.full(risk.dim, TINY))
     risk.ability(ProblemSize)
-    _rehearse_phi(risk.phi, f)
+    _warm_up_phi(risk.phi, f)
     steps: Any = risk.ability(DualSteps)
     if steps is not None and provides(regularizer, Elastic):
         l1, l2 = regularizer.l1, regularizer.l2 or STRENGTH
         for start, near in ((None, None), (f, None), (None, f)):
-            _rehearse_rows(steps.make(l1, l2, 0, 1), start, near, steps)
+            _warm_up_rows(steps.make(l1, l2, 0, 1), start, near, steps)
 
 
-def _rehearse_phi(phi: ScoreFunction, f: Scores) -> None:
+def _warm_up_phi(phi: ScoreFunction, f: Scores) -> None:
     """Every method that the loss has."""
     phi.value_and_slope(f)
     phi.along(f, f)(np.zeros(1))
@@ -68,7 +68,7 @@ def _rehearse_phi(phi: ScoreFunction, f: Scores) -> None:
         phi.envelope_along(f, f, 1.0)(np.zeros(1))
 
 
-def _rehearse_rows(rows: AscentRows, start: Scores | None, near: Scores | None, steps: Any) -> None:
+def _warm_up_rows(rows: AscentRows, start: Scores | None, near: Scores | None, steps: Any) -> None:
     """Every method of the rows of dual steps."""
     shift = np.zeros(steps.scores_per_row)
     rows.begin(start, near, not steps.grouped)

@@ -1,4 +1,4 @@
-"""What rank 0 says to the others: one short message of numbers a question."""
+"""What rank 0 says to the others: one short message of numbers a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bmrm.mpi.communicator import MpiGroup
 from bmrm.problem import Vector
 
 HEAD = 64
-"""Numbers of the first message of a question; a longer one continues in a second."""
+"""Numbers of the first message of a request; a longer one continues in a second."""
 
 
 class Operation(IntEnum):
@@ -20,7 +20,7 @@ class Operation(IntEnum):
     END = 0  # 1 if rank 0 ended well, else 0
     EVALUATE = 1
     SCORES = 2  # new
-    PULL_BACK = 3  # slope
+    RMATVEC = 3  # slope
     VALUE_AND_SLOPE = 4  # scores, new, variant
     ALONG = 5  # scores, step, variant, then the trial points
     CURVATURE = 6  # scores, step, new, variant
@@ -33,7 +33,7 @@ class Operation(IntEnum):
     HAND_OUT = 13  # new
     FINGERPRINT = 14
     DIAGONAL = 15  # weights
-    WATCH = 16  # new, then what makes a row fall asleep
+    WATCH = 16  # new, then what makes a row become dormant
     STEP = 17  # watch
     REST = 18  # watch
     OUTCOMES = 19
@@ -44,7 +44,7 @@ class Operation(IntEnum):
     ENVELOPE = 24  # scores, sigma, new slope, new curvature
     ENVELOPE_ALONG = 25  # scores, step, sigma, then the trial points
     DUAL_BEGIN = 26  # new, l1, l2, seed, start, near (0 for none)
-    DUAL_SWEEP = 27  # rows, spring, 1 where it may be broken off, then the constant
+    DUAL_SWEEP = 27  # rows, penalty, 1 where it may be broken off, then the constant
     DUAL_REOPEN = 28  # rows
     DUAL_TOTALS = 29  # rows, share, then the shifts
     DUAL_SETTLE = 30  # rows, shift, share
@@ -55,7 +55,7 @@ class Operation(IntEnum):
     PRODUCT = 35  # slope, scores
     ROUNDING = 36  # the constant, if there is one
     ABSOLUTE_SCORES = 37  # new
-    ABSOLUTE_PULL_BACK = 38  # slope
+    ABSOLUTE_RMATVEC = 38  # slope
 
 
 Terms = tuple[tuple[int, float], ...]
@@ -63,7 +63,7 @@ Terms = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
-class Question:
+class Request:
     """First form the combinations of `define` (slot number -> terms), then forget the slots of `forget`, then act."""
 
     operation: Operation
@@ -79,7 +79,7 @@ class Question:
         return np.array([*numbers, len(self.forget), *self.forget, *self.arguments], dtype=np.float64)
 
     @classmethod
-    def decode(cls, message: Vector) -> Question:
+    def decode(cls, message: Vector) -> Request:
         """The inverse of `encode`."""
         numbers = iter(message.tolist())
         operation = Operation(int(next(numbers)))
@@ -91,9 +91,9 @@ class Question:
         return cls(operation, tuple(numbers), define, forget)
 
 
-def send(group: MpiGroup, question: Question) -> None:
+def send(group: MpiGroup, request: Request) -> None:
     """Rank 0 asks."""
-    message = question.encode()
+    message = request.encode()
     head = np.zeros(HEAD)
     head[0] = message.size
     first = message[: HEAD - 1]
@@ -103,8 +103,8 @@ def send(group: MpiGroup, question: Question) -> None:
         group.send_out(message[first.size :])
 
 
-def receive(group: MpiGroup) -> Question:
-    """The next question of rank 0."""
+def receive(group: MpiGroup) -> Request:
+    """The next request of rank 0."""
     head = np.empty(HEAD)
     group.send_out(head)
     size = int(head[0])
@@ -113,4 +113,4 @@ def receive(group: MpiGroup) -> Question:
         rest = np.empty(size - message.size)
         group.send_out(rest)
         message = np.concatenate((message, rest))
-    return Question.decode(message)
+    return Request.decode(message)
