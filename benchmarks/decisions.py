@@ -123,12 +123,12 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class Family:
-    """A loss, the way targets are made, and the strengths that are tried."""
+    """A loss, the way targets are made, and the lambdas that are tried."""
 
     loss: str
     task: str
     regularizer: str
-    strengths: tuple[float, ...]
+    lambdas: tuple[float, ...]
     free: bool = False
 
     def __str__(self) -> str:
@@ -212,14 +212,14 @@ FAMILIES = (
 
 
 def problems(seed: int, chosen: list[str], group: Group) -> Iterator[tuple[str, bool, Risk, Regularizer]]:
-    """Every family on every shape at every strength: name, whether the intercept is free, risk, regularizer."""
+    """Every family on every shape at every lambda: name, whether the intercept is free, risk, regularizer."""
     for shape in SHAPES:
         X = shape.features_of(seed)
         for family in FAMILIES:
             data = family.dataset(X, seed)
             first = np.arange(data.rows) // SENTENCE * SENTENCE  # no rank has a part of a sentence
             mine = np.flatnonzero(first * group.size // data.rows == group.rank)
-            for lam in family.strengths:
+            for lam in family.lambdas:
                 options = {"l1_ratio": 0.5} if family.regularizer == "elastic_net" else {}
                 regularizer = REGULARIZERS.make(family.regularizer, {"lambda": lam, **options})
                 title = f"{family} {lam:g} {shape}"

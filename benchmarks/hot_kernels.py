@@ -66,7 +66,7 @@ def _dual_sweep(rows: int) -> tuple[Operation, int, int]:
     ascent = steps.ascent(0.0, 1.0 / rows, seed=0)
 
     def sweep() -> object:
-        ascent.reopen()
+        ascent.unshrink()
         return ascent.sweep()
 
     return sweep, risk.data.nnz, 12 * risk.data.nnz + 72 * rows

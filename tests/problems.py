@@ -64,13 +64,13 @@ class Rows:
         part = PlainRisk(self.risk.X[rows], self.risk.y[rows], self.risk.kind)
         return part.value_and_subgradient(w)
 
-    def watch(self, quiet, least, most, seed, first=0):
+    def active_set(self, quiet, least, most, seed, first=0):
         return Everything(self.risk)
 
 
 @dataclass
 class Everything:
-    """A watch under which nothing falls asleep."""
+    """An active set in which no row becomes dormant."""
 
     risk: PlainRisk
 
@@ -149,8 +149,8 @@ class Phi:
         value, _ = self.value_and_slope(f)
         slope = sigma / m * (z - f)
         if self.smooth:
-            bend = m * self.curvature(f)
-            curvature = sigma / m * bend / (bend + sigma)
+            second = m * self.curvature(f)
+            curvature = sigma / m * second / (second + sigma)
         else:
             curvature = sigma / m * (np.abs(self.risk.y * f - 1.0) < 1e-15)
         return Envelope(value + 0.5 * sigma / m * np.sum((z - f) ** 2), slope, curvature, slope @ f - value)

@@ -69,7 +69,7 @@ class Ours:
 
 
 def regularizer_of(task: Task) -> Any:
-    """The registered regularizer with the strengths of the problem."""
+    """The registered regularizer with the lambdas of the problem."""
     from bmrm.regularizers import REGULARIZERS
 
     problem = task.problem

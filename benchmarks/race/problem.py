@@ -43,9 +43,9 @@ class Problem:
     def name(self) -> str:
         """Unique among the problems."""
         options = "".join(f",{key}={value:g}" for key, value in self.options.items())
-        strengths = [f"{sign}={value:g}" for sign, value in (("l1", self.l1), ("l2", self.l2)) if value]
+        lambdas = [f"{sign}={value:g}" for sign, value in (("l1", self.l1), ("l2", self.l2)) if value]
         ours = "" if self.ours == "auto" else f" [{self.ours}]"
-        return f"{self.loss}{options} {self.data} {' '.join(strengths)}{ours}"
+        return f"{self.loss}{options} {self.data} {' '.join(lambdas)}{ours}"
 
     @property
     def penalty(self) -> str:
@@ -54,7 +54,7 @@ class Problem:
 
     @property
     def lam(self) -> float:
-        """The strength of a regularizer that has only one."""
+        """Lambda of a regularizer that has only one."""
         return self.l1 + self.l2
 
 

@@ -37,8 +37,8 @@ def grid(
     fields = {key: rest.pop(key) for key in ("ours", "rivals") if key in rest}
     for data in sets:
         for lam in lambdas:
-            strengths = {"l1": lam / 2, "l2": lam / 2} if penalty == "elastic_net" else {penalty: lam}
-            yield Problem(kind, data, loss, options=rest, quick=(data, lam) in fast, **strengths, **fields)
+            weights = {"l1": lam / 2, "l2": lam / 2} if penalty == "elastic_net" else {penalty: lam}
+            yield Problem(kind, data, loss, options=rest, quick=(data, lam) in fast, **weights, **fields)
 
 
 def _two_classes() -> Iterator[Problem]:

@@ -254,9 +254,9 @@ def _strong_convexity(case: RegularizerCase) -> Iterator[Violation]:
         return
     for x, y in zip(case.points, case.others):
         far, near, middle = (case.function.at(point) for point in (x, y, 0.5 * (x + y)))
-        bend = 0.125 * one.modulus * float((x - y) @ (x - y))
-        above = middle.value + bend - 0.5 * (far.value + near.value)
-        if above > 2.0 * (far.rounding + near.rounding + middle.rounding) + 4e3 * UNIT * (bend + middle.value):
+        quadratic = 0.125 * one.modulus * float((x - y) @ (x - y))
+        above = middle.value + quadratic - 0.5 * (far.value + near.value)
+        if above > 2.0 * (far.rounding + near.rounding + middle.rounding) + 4e3 * UNIT * (quadratic + middle.value):
             text = f"the modulus {one.modulus:.6g} is too large between there and {shown(y)}"
             yield case.function.violation("strong convexity", x, above, text, y)
 
@@ -278,8 +278,8 @@ def _elastic(case: RegularizerCase) -> Iterator[Violation]:
 @law("master")
 def _master(case: RegularizerCase) -> Iterator[Violation]:
     one = _offering(case, HasMaster, "`master`")
-    for floors in ((0.0,), (-1.0, 0.0), (-np.inf,)):
-        yield from closes(one, _dim_of_masters(case), floors)
+    for infima in ((0.0,), (-1.0, 0.0), (-np.inf,)):
+        yield from closes(one, _dim_of_masters(case), infima)
     yield from same_when_hot(one, case.dim)
 
 

@@ -208,7 +208,7 @@ class MarginLoss(OneScoreLoss):
         """The positive label where f > 0, else the negative one; (rows,)."""
         return np.array(labels)[(f > 0.0).astype(np.intp)]
 
-    def outcomes(self, y: Array) -> Array:
+    def targets01(self, y: Array) -> Array:
         """1.0 for the positive label, 0.0 for the negative one; (rows,)."""
         return 0.5 * (y + 1.0)
 
@@ -231,7 +231,7 @@ class RegressionLoss(OneScoreLoss):
         """The score itself, (rows,)."""
         return f
 
-    def outcomes(self, y: Array) -> Array:
+    def targets01(self, y: Array) -> Array:
         """The targets."""
         return y
 

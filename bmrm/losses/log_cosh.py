@@ -101,17 +101,17 @@ class LogCosh(RegressionLoss):
         while True:
             e = -math.expm1(-2.0 * r)
             t, s = e / (2.0 - e), 4.0 * (1.0 - e) / ((2.0 - e) * (2.0 - e))
-            bend, twist = -2.0 * t * s, -2.0 * s * (1.0 - 3.0 * t * t)
+            second, third = -2.0 * t * s, -2.0 * s * (1.0 - 3.0 * t * t)
             at = r - miss + step * t
             if at > 0.0:
                 upper = r
             else:
                 lower = r
-            back = householder(at, 1.0 + step * s, step * bend, step * twist)
+            back = householder(at, 1.0 + step * s, step * second, step * third)
             if not lower <= r - back <= upper:
                 back = r - 0.5 * (lower + upper)
             r -= back
             if abs(back) <= max(CLOSE, ROUNDING * miss) or lower == upper:
-                rate = 1.0 / (1.0 + step * (s - back * (bend - 0.5 * back * twist)))
-                towards = step * (t - back * (s - 0.5 * back * (bend - back * twist / 3.0))) if step <= 1.0 else -r
+                rate = 1.0 / (1.0 + step * (s - back * (second - 0.5 * back * third)))
+                towards = step * (t - back * (s - 0.5 * back * (second - back * third / 3.0))) if step <= 1.0 else -r
                 return (z if step <= 1.0 else y) - (towards if z > y else -towards), rate

@@ -121,16 +121,16 @@ class Logistic(MarginLoss):
         for _ in range(STEPS):
             g = near if g < near else (far if g > far else g)
             e = math.exp(-abs(g))
-            whole, part, bent = 1.0 + e, e if g >= 0.0 else 1.0, step * e
-            square = whole * whole
-            at, first = (g - near) * whole - step * part, square + bent
-            second, third = bent * (2.0 * part - whole), bent * (square - 6.0 * e)
+            total, part, curvature = 1.0 + e, e if g >= 0.0 else 1.0, step * e
+            square = total * total
+            at, first = (g - near) * total - step * part, square + curvature
+            second, third = curvature * (2.0 * part - total), curvature * (square - 6.0 * e)
             over = at * (6.0 * first * first - 3.0 * at * second)
-            back = whole * over / (6.0 * first * (first * first - at * second) + at * at * third)
+            back = total * over / (6.0 * first * (first * first - at * second) + at * at * third)
             if abs(back) <= CLOSE:
                 # The derivative at the new g, by Taylor's series.
-                bent += back * (-second / whole + 0.5 * back * third / square)
-                return (y * (g - back) if step > 0.0 else z), square / (square + bent)
+                curvature += back * (-second / total + 0.5 * back * third / square)
+                return (y * (g - back) if step > 0.0 else z), square / (square + curvature)
             g -= back
         return _halved(z, step, y)
 

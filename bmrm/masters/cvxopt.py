@@ -15,7 +15,7 @@ from cvxopt import matrix, solvers
 from numpy.typing import NDArray
 
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
-from bmrm.masters._core.floors import Floors
+from bmrm.masters._core.infima import Infima
 from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
@@ -30,8 +30,8 @@ class CvxoptMaster:
     """What the two masters share: planes taken, and one block of multipliers per term of the model."""
 
     def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
-        if blocks != len(planes.floors):
-            raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
+        if blocks != len(planes.infima):
+            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
         self._lam = lam
         self._blocks = blocks
         self._plane_index = PlaneIndex(planes)
@@ -50,9 +50,9 @@ class CvxoptMaster:
         rows = [planes.plane(id)[0] for id in self._plane_index.ids]
         return np.array(rows) if rows else np.zeros((0, planes.dim))
 
-    def _sums(self, floors: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The matrix that sums multipliers of planes, then of the floors of some blocks, per block."""
-        block = np.concatenate([self._plane_index.block, floors])
+    def _sums(self, infima: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The matrix that sums multipliers of planes, then of the infima of some blocks, per block."""
+        block = np.concatenate([self._plane_index.block, infima])
         sums: NDArray[np.float64] = np.equal.outer(np.arange(self._blocks), block).astype(np.float64)
         return sums
 
@@ -63,19 +63,19 @@ class CvxoptQP(CvxoptMaster):
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
         plane_index, planes, lam = self._plane_index, self._plane_index.planes, self._lam
-        floors = np.flatnonzero(np.isfinite(planes.floors))
-        n, count = len(plane_index), len(plane_index) + len(floors)
-        b = np.concatenate([plane_index.b, np.array(planes.floors)[floors]])
-        sums = self._sums(floors)
+        infima = np.flatnonzero(np.isfinite(planes.infima))
+        n, count = len(plane_index), len(plane_index) + len(infima)
+        b = np.concatenate([plane_index.b, np.array(planes.infima)[infima]])
+        sums = self._sums(infima)
         present = sums.any(axis=1)
         if count == 0:
             return MasterSolution(np.zeros(planes.dim), {}, -math.inf)
         rows = self._rows()
         P = np.zeros((count, count))
         P[:n, :n] = rows @ rows.T / lam
-        # Above the floors, and each multiplier in units of the most that it can usefully be: planes may differ in size
+        # Above the infima, and each multiplier in units of the most that it can usefully be: planes may differ in size
         # by more than an interior point can tell apart.
-        above = b - np.where(np.isfinite(planes.floors), planes.floors, 0.0) @ sums
+        above = b - np.where(np.isfinite(planes.infima), planes.infima, 0.0) @ sums
         depth = float(above.max()) or 1.0
         most = 1.0 / np.maximum(1.0, np.diagonal(P) / abs(depth))
         P, above = P * np.outer(most, most), above * most
@@ -102,15 +102,15 @@ class CvxoptLP(CvxoptMaster):
 
     def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
         super().__init__(planes, lam, blocks)
-        self._flat = flatter(lam, planes.floors, 1e-7)
-        self._floors = Floors(planes.floors)
+        self._flat = flatter(lam, planes.infima, 1e-7)
+        self._infima = Infima(planes.infima)
         self._judged = 0
         self._last: tuple[Vector, Vector] | None = None
 
     def add(self, plane: int) -> None:
         """Take plane `plane`."""
         a, b, block = self._plane_index.add(plane)
-        self._floors.begin(a, b, block)
+        self._infima.begin(a, b, block)
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes."""
@@ -121,29 +121,29 @@ class CvxoptLP(CvxoptMaster):
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
         plane_index, K, n = self._plane_index, self._blocks, len(self._plane_index)
         if self._last is not None:
-            self._floors.deepen(plane_index, self._last[0], self._judged, self._last[1])
+            self._infima.deepen(plane_index, self._last[0], self._judged, self._last[1])
         self._judged = n
-        b = np.concatenate([plane_index.b, self._floors.values])
+        b = np.concatenate([plane_index.b, self._infima.values])
         slopes = np.zeros((plane_index.planes.dim, n + K))
         slopes[:, :n] = self._rows().T / self._flat
         # features that no multipliers can bring to lambda have weight 0
-        steep = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * K > 1.0)
+        screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * K > 1.0)
         unit = float(np.abs(b).max()) or 1.0
-        if self._floors.makeshift.any():
+        if self._infima.makeshift.any():
             # what is not flat to the margin of `flatter` proves nothing
             accuracy = min(accuracy, 1e-8)
         found = interior_point(
             solvers.lp,
             accuracy,
             matrix(-b / unit),
-            matrix(np.concatenate([slopes[steep], -slopes[steep], -np.eye(n + K)])),
-            matrix(np.concatenate([np.ones(2 * len(steep)), np.zeros(n + K)])),
+            matrix(np.concatenate([slopes[screened], -slopes[screened], -np.eye(n + K)])),
+            matrix(np.concatenate([np.ones(2 * len(screened)), np.zeros(n + K)])),
             matrix(self._sums(np.arange(K))),
             matrix(np.ones(K)),
         )
         x, z = np.array(found["x"]).ravel(), np.array(found["z"]).ravel()
         w = np.zeros(plane_index.planes.dim)
-        w[steep] = (z[len(steep) : 2 * len(steep)] - z[: len(steep)]) * (unit / self._flat)
+        w[screened] = (z[len(screened) : 2 * len(screened)] - z[: len(screened)]) * (unit / self._flat)
         alpha, rest = onto_simplices(x[:n], x[n:], plane_index, K)
         self._last = (w, rest)
         return MasterSolution(w, plane_index.multipliers(alpha), l1_bound(alpha, rest, plane_index, self._lam))
@@ -196,18 +196,18 @@ class CvxoptElastic(CvxoptMaster):
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
         plane_index, planes, l1, l2 = self._plane_index, self._plane_index.planes, self._l1, self._l2
-        floors = np.flatnonzero(np.isfinite(planes.floors))
-        n, count = len(plane_index), len(plane_index) + len(floors)
+        infima = np.flatnonzero(np.isfinite(planes.infima))
+        n, count = len(plane_index), len(plane_index) + len(infima)
         if count == 0:
             return MasterSolution(np.zeros(planes.dim), {}, -math.inf)
-        b = np.concatenate([plane_index.b, np.array(planes.floors)[floors]])
-        sums = self._sums(floors)
+        b = np.concatenate([plane_index.b, np.array(planes.infima)[infima]])
+        sums = self._sums(infima)
         present = sums.any(axis=1)
         slopes = self._rows().T
-        steep = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * self._blocks > l1)
-        p = len(steep)
+        screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * self._blocks > l1)
+        p = len(screened)
         # u in units of l1, the objective in units of its largest coefficient
-        A = np.hstack([slopes[steep] / l1, np.zeros((p, count - n))])
+        A = np.hstack([slopes[screened] / l1, np.zeros((p, count - n))])
         curvature = l1 * l1 / l2
         unit = max(float(np.abs(b).max()), curvature, 1e-300)
         P = np.diag(np.concatenate([np.zeros(count), np.full(p, curvature / unit)]))
@@ -229,7 +229,7 @@ class CvxoptElastic(CvxoptMaster):
         # from the multipliers of the thresholds: A alpha would bring its inexactness divided by l2
         z = np.array(found["z"]).ravel()
         w = np.zeros(planes.dim)
-        w[steep] = (z[p : 2 * p] - z[:p]) * (unit / l1)
+        w[screened] = (z[p : 2 * p] - z[:p]) * (unit / l1)
         excess = np.maximum(np.abs(planes.combine(plane_index.spread(alpha[:n]))) - l1, 0.0)
         bound = float(np.dot(alpha, b)) - 0.5 * float(np.dot(excess, excess)) / l2 if present.all() else -math.inf
         return MasterSolution(w, plane_index.multipliers(alpha[:n]), bound)

@@ -1,6 +1,6 @@
 """The master of the elastic net: a piecewise quadratic program over simplices, by Newton steps that stay hot.
 
-    min over w:      l1 ||w||_1 + l2/2 ||w||^2 + sum_k max(floor_k, max over planes j of block k of <a_j, w> + b_j)
+    min over w:      l1 ||w||_1 + l2/2 ||w||^2 + sum_k max(infimum_k, max over planes j of block k of <a_j, w> + b_j)
     max over alpha:  b'alpha - ||soft(A alpha, l1)||^2 / (2 l2),  alpha in a product of simplices
 
 with w = -soft(A alpha, l1) / l2 and soft(x, l1) = sign(x) max(|x| - l1, 0). The dual has a continuous gradient, the
@@ -23,8 +23,8 @@ from bmrm.kernels.masters.elastic import change_gram, longest_rise, weights_of
 from bmrm.kernels.masters.simplex_qp import refresh
 from bmrm.kernels.products.planes import combine, products
 from bmrm.masters._core.plane_index import PlaneIndex
+from bmrm.masters._core.screening import ScreenedRows
 from bmrm.masters._core.simplex_program import SimplexProgram, tops
-from bmrm.masters._core.steep import SteepRows
 from bmrm.problem import MasterSolution, Planes, Vector
 
 EPS = float(np.finfo(np.float64).eps)
@@ -32,7 +32,7 @@ ROUNDS = 200
 """Newton steps at most."""
 PATIENCE = 2
 """Rounds without gain after which rounding is taken to rule."""
-PACE, SHARE = 20, 0.01
+CHECK_EVERY, SHARE = 20, 0.01
 """Rounds that must close such a share of the gap, for the rest not to be given up."""
 REFINEMENTS = 6
 """Corrections of w at most, once rounding of the multipliers rules."""
@@ -40,7 +40,7 @@ REFINEMENTS = 6
 
 @dataclass
 class _Point:
-    """What some multipliers mean: A alpha and w on the steep features, plane values, both objectives."""
+    """What some multipliers mean: A alpha and w on the screened features, plane values, both objectives."""
 
     pull: Vector
     w: Vector
@@ -54,22 +54,22 @@ class ElasticQP:
 
     A solution starts from the multipliers, the Gram matrix and, while the non-zero weights stay the same, the factor
     of the last one. The lower bound is the dual at multipliers put onto the simplices to the last digit. Memory is
-    (planes) x (features that were ever steep) x 8 bytes, and the square of the number of planes.
+    (planes) x (features that ever passed) x 8 bytes, and the square of the number of planes.
 
     Parameters
     ----------
     planes : where the planes live; rows are read with `plane`.
     l1, l2 : > 0.
-    blocks : number of terms of the model, that of `planes.floors`.
+    blocks : number of terms of the model, that of `planes.infima`.
     """
 
     def __init__(self, planes: Planes, l1: float, l2: float, blocks: int = 1) -> None:
-        if blocks != len(planes.floors):
-            raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
+        if blocks != len(planes.infima):
+            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
         self._l1, self._l2 = l1, l2
         self._plane_index = PlaneIndex(planes)
-        self._program = SimplexProgram(planes.floors)
-        self._rows = SteepRows(self._plane_index, blocks, l1, self._program.first)
+        self._program = SimplexProgram(planes.infima)
+        self._rows = ScreenedRows(self._plane_index, blocks, l1, self._program.first)
         self._used: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self._drift = 0
 
@@ -93,7 +93,7 @@ class ElasticQP:
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.
 
-        A block without floor and planes leaves the model unbounded below; then the bound is -inf and w minimises the
+        A block without infimum and planes leaves the model unbounded below; then the bound is -inf and w minimises the
         rest.
         """
         accuracy = max(accuracy, 4.0 * EPS)
@@ -104,7 +104,7 @@ class ElasticQP:
             gap = best.upper - point.lower
             if gap <= accuracy * abs(point.lower) or since > PATIENCE:
                 break
-            if k % PACE == 0:
+            if k % CHECK_EVERY == 0:
                 if gap > (1.0 - SHARE) * before:
                     break
                 before = gap

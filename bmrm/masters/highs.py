@@ -1,10 +1,10 @@
 """The master of L1: one linear program in HiGHS that grows by a row per plane.
 
-    min over w, xi:  lambda ||w||_1 + sum_k xi_k,   <a_j, w> + b_j <= xi_k for planes j of block k,  floor_k <= xi_k
+    min over w, xi:  lambda ||w||_1 + sum_k xi_k,   <a_j, w> + b_j <= xi_k for planes j of block k,  infimum_k <= xi_k
 
 (eq. 10 of Teo, Smola, Vishwanathan & Le, KDD 2007, with the l1 norm). With w = u - v, u, v >= 0, a new row leaves the
-last basis dual feasible, so the dual simplex goes on from there. A feature has columns only once the planes are steep
-enough in it to matter (`SteepFeatures`); a late column keeps the basis dual feasible too.
+last basis dual feasible, so the dual simplex goes on from there. A feature has columns only once the planes pass
+enough in it to matter (`ScreenedFeatures`); a late column keeps the basis dual feasible too.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
-from bmrm.masters._core.floors import Floors
+from bmrm.masters._core.infima import Infima
 from bmrm.masters._core.plane_index import PlaneIndex
-from bmrm.masters._core.steep import SteepFeatures
+from bmrm.masters._core.screening import ScreenedFeatures
 from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
 SPAN = 256.0
@@ -36,18 +36,18 @@ class HighsLP:
     ----------
     planes : where the planes live; rows are read with `plane`.
     lam : lambda > 0.
-    blocks : number of terms of the model, that of `planes.floors`.
+    blocks : number of terms of the model, that of `planes.infima`.
     """
 
     def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
-        if blocks != len(planes.floors):
-            raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
+        if blocks != len(planes.infima):
+            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
         self._lam = lam
-        self._flat = flatter(lam, planes.floors, 1e-9)
+        self._flat = flatter(lam, planes.infima, 1e-9)
         self._blocks = blocks
         self._plane_index = PlaneIndex(planes)
-        self._floors = Floors(planes.floors)
-        self._steep = SteepFeatures(planes.dim, blocks, self._flat)
+        self._infima = Infima(planes.infima)
+        self._screened = ScreenedFeatures(planes.dim, blocks, self._flat)
         self._last: tuple[Vector, Vector] | None = None
         self._rows = 0
         self._unit = 0.0
@@ -56,8 +56,8 @@ class HighsLP:
     def add(self, plane: int) -> None:
         """Take plane `plane`; its row joins the program at the next `solve`."""
         a, b, block = self._plane_index.add(plane)
-        self._steep.hear(a, block)
-        if self._floors.begin(a, b, block):
+        self._screened.hear(a, block)
+        if self._infima.begin(a, b, block):
             self._program = None
 
     def remove(self, planes: Sequence[int]) -> None:
@@ -71,14 +71,14 @@ class HighsLP:
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` sets the tolerance of the simplex method, 1e-10 at the least.
 
-        Where a floor is -inf and the planes alone leave the model unbounded, w minimises it down to a makeshift
-        floor, and the bound is -inf.
+        Where an infimum is -inf and the planes alone leave the model unbounded, w minimises it down to a makeshift
+        infimum, and the bound is -inf.
 
         Raises
         ------
         BmrmError : HiGHS fails, three times.
         """
-        if self._last is not None and self._floors.deepen(self._plane_index, self._last[0], self._rows, self._last[1]):
+        if self._last is not None and self._infima.deepen(self._plane_index, self._last[0], self._rows, self._last[1]):
             self._program = None
         unit = self._scale()
         if self._program is None or not unit / SPAN <= self._unit <= unit * SPAN:
@@ -93,7 +93,7 @@ class HighsLP:
         alpha, rest = onto_simplices(alpha, rest, self._plane_index, self._blocks)
         w = np.zeros(self._plane_index.planes.dim)
         pairs = x[self._blocks :].reshape(-1, 2)
-        w[self._steep.columns] = (pairs[:, 0] - pairs[:, 1]) * (self._unit / self._flat)
+        w[self._screened.columns] = (pairs[:, 0] - pairs[:, 1]) * (self._unit / self._flat)
         self._last = (w, rest)
         return MasterSolution(
             w, self._plane_index.multipliers(alpha), l1_bound(alpha, rest, self._plane_index, self._lam)
@@ -101,9 +101,9 @@ class HighsLP:
 
     def _scale(self) -> float:
         """The size of the model's value at w = 0."""
-        top = self._floors.values.copy()
+        top = self._infima.values.copy()
         np.maximum.at(top, self._plane_index.block, self._plane_index.b)
-        depth = (top - self._floors.values).max(initial=0.0)
+        depth = (top - self._infima.values).max(initial=0.0)
         return float(max(np.abs(top).max(), depth)) or 1.0
 
     def _begin(self, unit: float) -> None:
@@ -115,13 +115,13 @@ class HighsLP:
         for name, value in options.items():
             program.setOptionValue(name, value)
         self._program, self._unit, self._rows = program, unit, 0
-        self._steep.forget()
+        self._screened.forget()
         K = self._blocks
         nothing = np.zeros(0, dtype=np.int32)
         program.addCols(
             K,
             np.ones(K),
-            self._floors.values / unit,
+            self._infima.values / unit,
             np.full(K, np.inf),
             0,
             np.zeros(K, np.int32),
@@ -130,8 +130,8 @@ class HighsLP:
         )
 
     def _grow(self) -> None:
-        """Columns for features that have become steep, then rows for new planes."""
-        new = self._steep.fresh()
+        """Columns for features that have passed since, then rows for new planes."""
+        new = self._screened.fresh()
         if len(new):
             self._add_columns(new)
         for place in range(self._rows, len(self._plane_index)):
@@ -155,7 +155,7 @@ class HighsLP:
     def _add_row(self, place: int) -> None:
         """<a, u - v> / lambda - xi_k <= -b, in units of the program."""
         a, b, block = self._plane_index.planes.plane(self._plane_index.ids[place])
-        values = a[self._steep.columns] / self._flat
+        values = a[self._screened.columns] / self._flat
         used = np.flatnonzero(values)
         index = np.empty(2 * len(used) + 1, dtype=np.int32)
         entry = np.empty(len(index))

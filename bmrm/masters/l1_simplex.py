@@ -1,6 +1,6 @@
 """The master of L1: a linear program by a simplex method that stays hot.
 
-    min over w:      lambda ||w||_1 + sum_k max(floor_k, max over planes j of block k of <a_j, w> + b_j)
+    min over w:      lambda ||w||_1 + sum_k max(infimum_k, max over planes j of block k of <a_j, w> + b_j)
     max over alpha:  b'alpha,  alpha in a product of simplices,  |A alpha| <= lambda
 
 (eq. 10 of Teo, Smola, Vishwanathan & Le, KDD 2007, with the l1 norm). A new plane is a new column of the dual, whose
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from bmrm.kernels.masters.lp_basis import Basis, Program
 from bmrm.kernels.masters.simplex_lp import DONE, NEEDS_ROOM, solve_simplex_lp
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
-from bmrm.masters._core.floors import Floors
+from bmrm.masters._core.infima import Infima
 from bmrm.masters._core.plane_index import PlaneIndex
-from bmrm.masters._core.steep import SteepRows
+from bmrm.masters._core.screening import ScreenedRows
 from bmrm.problem import MasterSolution, Planes, Vector
 
 EPS = float(np.finfo(np.float64).eps)
@@ -31,25 +31,25 @@ class SimplexLP:
     """min over w of lambda ||w||_1 + the model of the planes (the protocol `Master`).
 
     The lower bound is the dual at multipliers put onto the simplices and shrunk until they are flat to the last
-    digit. Memory is (planes) x (features that were ever steep) x 8 bytes, and the square of the number of non-zero
+    digit. Memory is (planes) x (features that ever passed) x 8 bytes, and the square of the number of non-zero
     weights.
 
     Parameters
     ----------
     planes : where the planes live; rows are read with `plane`.
     lam : lambda > 0.
-    blocks : number of terms of the model, that of `planes.floors`.
+    blocks : number of terms of the model, that of `planes.infima`.
     """
 
     def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
-        if blocks != len(planes.floors):
-            raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
+        if blocks != len(planes.infima):
+            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
         self._lam = lam
-        self._flat = flatter(lam, planes.floors, 1e-12)
+        self._flat = flatter(lam, planes.infima, 1e-12)
         self._blocks = blocks
         self._plane_index = PlaneIndex(planes)
-        self._floors = Floors(planes.floors)
-        self._rows = SteepRows(self._plane_index, blocks, self._flat, blocks, self._flat)
+        self._infima = Infima(planes.infima)
+        self._rows = ScreenedRows(self._plane_index, blocks, self._flat, blocks, self._flat)
         self._last: tuple[Vector, Vector] | None = None
         self._judged = 0
         self._s = self._age = 0
@@ -62,11 +62,11 @@ class SimplexLP:
     def add(self, plane: int) -> None:
         """Take plane `plane`; it may enter the basis at the next `solve`."""
         a, b, block = self._plane_index.add(plane)
-        self._floors.begin(a, b, block)
+        self._infima.begin(a, b, block)
         self._rows.add(a, block)
 
     def remove(self, planes: Sequence[int]) -> None:
-        """Forget planes; where one of them is in the basis, the next solution starts from the floors."""
+        """Forget planes; where one of them is in the basis, the next solution starts from the lower-bound planes."""
         K, count = self._blocks, len(self._plane_index)
         gone = self._plane_index.discard(planes)
         self._rows.close(gone)
@@ -82,12 +82,12 @@ class SimplexLP:
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.
 
-        Where a floor is -inf and the planes alone leave the model unbounded, w minimises it down to a makeshift
-        floor, and the bound is -inf.
+        Where an infimum is -inf and the planes alone leave the model unbounded, w minimises it down to a makeshift
+        infimum, and the bound is -inf.
         """
         plane_index, K = self._plane_index, self._blocks
         if self._last is not None:
-            self._floors.deepen(plane_index, self._last[0], self._judged, self._last[1])
+            self._infima.deepen(plane_index, self._last[0], self._judged, self._last[1])
         self._judged = len(plane_index)
         weights = self._run(max(accuracy, 4.0 * EPS))
         everything = np.zeros(K + len(plane_index))
@@ -98,10 +98,10 @@ class SimplexLP:
         return MasterSolution(w, plane_index.multipliers(alpha), l1_bound(alpha, rest, plane_index, self._lam))
 
     def _run(self, accuracy: float) -> Vector:
-        """The weights times lambda, by the kernel; once more from the floors when it is stuck."""
+        """The weights times lambda, by the kernel; once more from the lower-bound planes when it is stuck."""
         plane_index, K, rows = self._plane_index, self._blocks, self._rows.matrix
         n, p = K + len(plane_index), rows.shape[1]
-        b = np.concatenate([self._floors.values, plane_index.b])
+        b = np.concatenate([self._infima.values, plane_index.b])
         block = np.concatenate([np.arange(K), plane_index.block])
         program, weights = Program(rows, self._rows.sizes(), b, block, K, n), np.zeros(p)
         again = True
@@ -125,7 +125,7 @@ class SimplexLP:
         return Basis(self._P, self._S, self._sign, wherep, wheres, self._X, self._alpha, self._columns)
 
     def _begin(self) -> None:
-        """The basis of the floors: w = 0."""
+        """The basis of the infima: w = 0."""
         K = self._blocks
         self._P[:K] = np.arange(K)
         self._X[:K, :K] = np.eye(K)

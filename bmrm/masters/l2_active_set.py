@@ -1,6 +1,6 @@
 """The master of L2: a quadratic program over simplices, by an active set that stays hot.
 
-    min over w:      lambda/2 ||w||^2 + sum_k max(floor_k, max over planes j of block k of <a_j, w> + b_j)
+    min over w:      lambda/2 ||w||^2 + sum_k max(infimum_k, max over planes j of block k of <a_j, w> + b_j)
     max over alpha:  b'alpha - ||A alpha||^2 / (2 lambda),  alpha in a product of simplices,  w = -A alpha / lambda
 
 (eq. 10-12 of Teo, Smola, Vishwanathan & Le, KDD 2007). The kernel sees both sides times lambda, and the planes only
@@ -36,18 +36,18 @@ class SimplexQP:
 
     Parameters
     ----------
-    planes : where the planes live; only `products`, `combine`, `plane`, `ids` and `floors` are used.
+    planes : where the planes live; only `products`, `combine`, `plane`, `ids` and `infima` are used.
     lam : lambda > 0.
-    blocks : number of terms of the model, that of `planes.floors`.
+    blocks : number of terms of the model, that of `planes.infima`.
     """
 
     def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
-        if blocks != len(planes.floors):
-            raise ValueError(f"{blocks} blocks but {len(planes.floors)} floors")
+        if blocks != len(planes.infima):
+            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
         self._planes = planes
         self._lam = lam
         self._plane_index = PlaneIndex(planes)
-        self._program = SimplexProgram(planes.floors)
+        self._program = SimplexProgram(planes.infima)
 
     def add(self, plane: int) -> None:
         """Take plane `plane`: one product with all planes."""
@@ -61,7 +61,7 @@ class SimplexQP:
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.
 
-        A block without floor and planes leaves the model unbounded below; then the bound is -inf and w minimises the
+        A block without infimum and planes leaves the model unbounded below; then the bound is -inf and w minimises the
         rest.
         """
         n = self._program.n

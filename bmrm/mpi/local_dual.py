@@ -97,9 +97,9 @@ def sweep(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     return local.group.add_up(np.concatenate((after, visits.total, (visits.gap, visits.visited, visits.left))))
 
 
-def reopen(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
+def unshrink(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
     """All rows again."""
-    _rows(local, arguments[0]).reopen()
+    _rows(local, arguments[0]).unshrink()
 
 
 def totals(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:

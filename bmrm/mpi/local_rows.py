@@ -28,11 +28,11 @@ def packed(rows: Rows | None, changes: Mapping[str, float]) -> tuple[Arguments, 
     return (float(count), float(text.size)), np.concatenate((indices, text))
 
 
-def watch(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
+def active_set(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
     """Begin to watch."""
     number, quiet, least, most, seed = map(int, arguments)
     subsets = _offered(local, RowSubsets)
-    local.objects[number] = subsets.watch(quiet, least, most, seed, local.rows_before)
+    local.objects[number] = subsets.active_set(quiet, least, most, seed, local.rows_before)
 
 
 def step(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
@@ -51,7 +51,7 @@ def rest(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
 
 def outcomes(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     """Sums of outcomes and of weights."""
-    return local.group.add_up(np.array(_offered(local, ModifiedLoss).outcome_sums()))
+    return local.group.add_up(np.array(_offered(local, ModifiedLoss).target_sums()))
 
 
 def mass(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:

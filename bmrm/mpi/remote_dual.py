@@ -57,9 +57,9 @@ class RemoteAscentRows:
             raise reason
         return v, Visits(total, float(gap), float(visited), float(left))
 
-    def reopen(self) -> None:
+    def unshrink(self) -> None:
         """As of `AscentRows`."""
-        self._ask(Operation.DUAL_REOPEN)
+        self._ask(Operation.DUAL_UNSHRINK)
 
     def totals(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`."""

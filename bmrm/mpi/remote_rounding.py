@@ -77,5 +77,5 @@ class GatheredRounding:
         layout = Layout(self.whole.scores_per_row)
         sizes, terms, length, growth = measured(self.whole, layout, f, free, longest, b, coupled=True)
         slope = gathered.hand_out(sizes)
-        pulled = risk.ask(Operation.ABSOLUTE_RMATVEC, risk.number(slope))
-        return Magnitudes(pulled, terms, length, growth * self.row_norm)
+        absolute_product = risk.ask(Operation.ABSOLUTE_RMATVEC, risk.number(slope))
+        return Magnitudes(absolute_product, terms, length, growth * self.row_norm)

@@ -35,27 +35,27 @@ class RemoteRows:
         answer *= self.rows / len(rows)
         return float(answer[0]), answer[1:]
 
-    def watch(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> RemoteWatch:
+    def active_set(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> RemoteActiveSet:
         """As of `RowSubsets`; every rank knows itself which rows come before its own."""
         slot = self.risk.slot()
-        self.risk.ask(Operation.WATCH, slot.number, quiet, least, most, seed)
-        return RemoteWatch(self.risk, slot)
+        self.risk.ask(Operation.ACTIVE_SET, slot.number, quiet, least, most, seed)
+        return RemoteActiveSet(self.risk, slot)
 
 
 @dataclass(frozen=True)
-class RemoteWatch:
-    """As of `Watch`: every rank watches its own rows."""
+class RemoteActiveSet:
+    """As of `ActiveSet`: every rank watches its own rows."""
 
     risk: Client
     slot: Slot
 
     def step(self, w: Vector) -> tuple[float, Vector, float]:
-        """As of `Watch`."""
+        """As of `ActiveSet`."""
         answer = self.risk.ask(Operation.STEP, self.slot.number, sent=w)
         return float(answer[0]), answer[2:], float(answer[1]) / max(1, self.risk.rows)
 
     def rest(self, w: Vector) -> tuple[float, Vector]:
-        """As of `Watch`."""
+        """As of `ActiveSet`."""
         answer = self.risk.ask(Operation.REST, self.slot.number, sent=w)
         return float(answer[0]), answer[1:]
 
@@ -84,9 +84,9 @@ class RemoteVariants:
         assert mine is not None
         return mine
 
-    def outcome_sums(self) -> tuple[float, float]:
+    def target_sums(self) -> tuple[float, float]:
         """As of `ModifiedLoss`."""
-        self._mine.outcome_sums()  # what cannot be done is refused before the others are asked
+        self._mine.target_sums()  # what cannot be done is refused before the others are asked
         total, weight = self.risk.ask(Operation.OUTCOMES)
         return float(total), float(weight)
 

@@ -33,7 +33,7 @@ class Operation(IntEnum):
     HAND_OUT = 13  # new
     FINGERPRINT = 14
     DIAGONAL = 15  # weights
-    WATCH = 16  # new, then what makes a row become dormant
+    ACTIVE_SET = 16  # new, then what makes a row become dormant
     STEP = 17  # watch
     REST = 18  # watch
     OUTCOMES = 19
@@ -45,7 +45,7 @@ class Operation(IntEnum):
     ENVELOPE_ALONG = 25  # scores, step, sigma, then the trial points
     DUAL_BEGIN = 26  # new, l1, l2, seed, start, near (0 for none)
     DUAL_SWEEP = 27  # rows, penalty, 1 where it may be broken off, then the constant
-    DUAL_REOPEN = 28  # rows
+    DUAL_UNSHRINK = 28  # rows
     DUAL_TOTALS = 29  # rows, share, then the shifts
     DUAL_SETTLE = 30  # rows, shift, share
     DUAL_SUMS = 31  # rows

@@ -10,6 +10,7 @@ with `R` a convex risk and `Omega` a convex regularizer that has its own lambda 
 from __future__ import annotations
 
 from bmrm.problem.abilities import (
+    ActiveSet,
     Blocks,
     ColumnModel,
     CurvatureBound,
@@ -30,7 +31,6 @@ from bmrm.problem.abilities import (
     RowSubsets,
     Settled,
     Traffic,
-    Watch,
 )
 from bmrm.problem.basics import BmrmError, IncompatibleError, InputError, OutputError, Scores, Vector, provides, shown
 from bmrm.problem.loss import HasCurvature, Loss, PreparedLoss, Summary, Targets
@@ -66,6 +66,7 @@ from bmrm.problem.risk import (
 from bmrm.problem.solution import Callback, Iteration, Solution, Solver, Start, State, Status, relative_gap
 
 __all__ = [
+    "ActiveSet",
     "Blocks",
     "BmrmError",
     "Callback",
@@ -121,7 +122,6 @@ __all__ = [
     "Targets",
     "Traffic",
     "Vector",
-    "Watch",
     "ability",
     "attained_by",
     "interruptible",

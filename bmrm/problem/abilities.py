@@ -28,12 +28,12 @@ class RowSubsets(Protocol):
         """
         ...
 
-    def watch(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> Watch:
+    def active_set(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> ActiveSet:
         """An evaluation that leaves out rows which have not mattered for a while (PROBE); rows count from `first`."""
         ...
 
 
-class Watch(Protocol):
+class ActiveSet(Protocol):
     """R(w) from the rows that matter, one step after another.
 
     A row whose slope has been 0 in `quiet` steps in a row becomes dormant for `least` to `most` steps (drawn at random
@@ -46,7 +46,7 @@ class Watch(Protocol):
         ...
 
     def rest(self, w: Vector) -> tuple[float, Vector]:
-        """Value and subgradient of the rows that `step`, just called with `w`, left out; those that matter wake."""
+        """Value and subgradient of the rows that `step`, just called with `w`, left out; some become active."""
         ...
 
 
@@ -58,7 +58,7 @@ class ModifiedLoss(Protocol):
     offset: int | None
     """Where in w the weight of a constant feature stands, with one score per row; None where there is none."""
 
-    def outcome_sums(self) -> tuple[float, float]:
+    def target_sums(self) -> tuple[float, float]:
         """The weighted sum of the targets, for two classes of the positive ones, and the sum of the weights."""
         ...
 
@@ -270,8 +270,8 @@ class RowParts(Protocol):
         """A copy of the rows of weight other than 0; with several scores per row, of any weight other than 0."""
         ...
 
-    def bends(self, z: Scores, sigma: float, reach: float) -> Scores:
-        """Weights for `part`, of rows where the envelope at `z` bends or would if scores were others within `reach`.
+    def curved_rows(self, z: Scores, sigma: float, reach: float) -> Scores:
+        """Weights for `part`, of rows where the envelope at scores within `reach` of `z` is curved.
 
         Only where phi is `proximal`.
         """
@@ -303,8 +303,8 @@ class DualSteps(Protocol):
         """An ascent for Omega(w) = l1 ||w||_1 + l2/2 ||w||^2, l2 > 0.
 
         It begins at w = 0; or with the slopes `start` of phi; or with what a step of every row makes of them (of 0
-        where they are None) at the scores `near`, of a good w. Slopes that no scores have are moved to the nearest
-        that some have.
+        where they are None) at the scores `near`, of a good w. Dual variables are projected
+        onto the domain of the conjugate.
 
         With `intercept` the regularizer does not touch a constant b added to all scores: the slopes of each score
         must sum to 0 in the end. `near` is without it; b begins where the slopes then sum to 0.
@@ -321,12 +321,12 @@ class DualAscent(Protocol):
     def sweep(self) -> DualSweep:
         """Visit the open rows in a random order, once or more often if they are few; maximise over each row's slope.
 
-        Rows that will hardly move are set aside meanwhile.
+        Rows that will hardly move are shrunk meanwhile.
         """
         ...
 
-    def reopen(self) -> None:
-        """Take all rows back that sweeps have set aside."""
+    def unshrink(self) -> None:
+        """Take all rows back that sweeps have shrunk."""
         ...
 
     @property
@@ -379,7 +379,7 @@ class DualSweep:
     gap : about the difference of objective and dual value: the sum of what each row contributed to it just before its
         turn. A guess, mostly above the truth; nan where rows are met for the first time.
     visits : over the number of rows.
-    open : share of the rows that are not set aside.
+    open : share of the rows that are not shrunk.
     """
 
     gap: float

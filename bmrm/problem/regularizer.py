@@ -83,11 +83,11 @@ class Elastic(Protocol):
 class Planes(Protocol):
     """Where cutting planes R_k(w) >= <a_j, w> + b_j live.
 
-    The floor planes (a = 0, b = floors[k]) are not stored: masters know them from `floors`.
+    The lower-bound planes (a = 0, b = infima[k]) are not stored: masters know them from `infima`.
     """
 
     dim: int
-    floors: tuple[float, ...]
+    infima: tuple[float, ...]
     """Per block, a number that R_k never goes below; -inf when unknown."""
 
     def add(self, a: Vector, b: float, block: int = 0) -> int:
@@ -148,7 +148,7 @@ class SavedPlanes:
     slopes: NDArray[np.float64]
     offsets: Vector
     blocks: NDArray[np.int64]
-    floors: tuple[float, ...]
+    infima: tuple[float, ...]
     fingerprint: str
     sizes: Vector | None = None
     norms: Vector | None = None

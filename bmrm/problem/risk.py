@@ -109,7 +109,7 @@ class ScoreFunction(Protocol):
 
     @property
     def structured_max(self) -> bool:
-        """Whether it is one over labelings of all rows, whose kinks no sum rounds off; if not said, no.
+        """Whether it is a single maximum over labelings of the whole sample; if not said, no.
 
         So are `diagonal` (as `separable`) and `shift_invariant`.
         """

@@ -30,7 +30,7 @@ def load(place: str) -> Callable[..., Master]:
 
 
 @dataclass(frozen=True)
-class Strength:
+class ScaledBy:
     """The option lambda, and the check of all options.
 
     Parameters

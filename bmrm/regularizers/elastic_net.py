@@ -10,7 +10,7 @@ import numpy as np
 from bmrm.problem import Master, Planes, Vector
 from bmrm.registry import parameter
 from bmrm.regularizers import register
-from bmrm.regularizers.base import Line, Strength, engine_parameter, l1_line, l2_line, load, soft_threshold
+from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l1_line, l2_line, load, soft_threshold
 
 ENGINES = {
     "active_set": "bmrm.masters.elastic_newton:ElasticQP",
@@ -20,7 +20,7 @@ ENGINES = {
 
 @register("elastic_net")
 @dataclass(frozen=True)
-class ElasticNet(Strength):
+class ElasticNet(ScaledBy):
     """lambda (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2): few non-zero weights, correlated features together.
 
     Zou & Hastie (2005), with the parameters of scikit-learn and glmnet. Its conjugate is

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmrm.problem import Master, Planes, Vector
 from bmrm.regularizers import register
-from bmrm.regularizers.base import Line, Strength, engine_parameter, l1_line, load, soft_threshold
+from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l1_line, load, soft_threshold
 
 ENGINES = {
     "simplex": "bmrm.masters.l1_simplex:SimplexLP",
@@ -21,11 +21,11 @@ ENGINES = {
 
 @register("l1")
 @dataclass(frozen=True)
-class L1(Strength):
+class L1(ScaledBy):
     """lambda ||w||_1: the lasso's regularizer, whose minimisers have few non-zero weights.
 
     Its conjugate is 0 where max |v_i| <= lambda and +inf elsewhere; a plane of the risk gives a lower bound once it
-    is mixed with the floor plane until it is that flat. The master of the bundle method is a linear program. The
+    is mixed with the lower-bound plane until it is that flat. The master of the bundle method is a linear program. The
     subgradient is lambda sign(w), 0 where w is 0 (eq. 14 of Teo et al., KDD 2007).
 
     Parameters

@@ -9,14 +9,14 @@ import numpy as np
 
 from bmrm.problem import Master, Planes, Vector
 from bmrm.regularizers import register
-from bmrm.regularizers.base import Line, Strength, engine_parameter, l2_line, load
+from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l2_line, load
 
 ENGINES = {"active_set": "bmrm.masters.l2_active_set:SimplexQP", "cvxopt": "bmrm.masters.cvxopt:CvxoptQP"}
 
 
 @register("l2")
 @dataclass(frozen=True)
-class L2(Strength):
+class L2(ScaledBy):
     """lambda/2 ||w||^2: the regularizer of support vector machines and ridge regression.
 
     Its conjugate is ||v||^2 / (2 lambda), so that every plane of the risk gives a lower bound (eq. 15 of Teo et al.,

@@ -68,13 +68,13 @@ class ChosenRows:
         quiet: NDArray[np.bool_] = ~np.any(self.bound.layout.table(slope).reshape(rows, -1), axis=1)
         return quiet
 
-    def watch(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> RowWatch:
+    def active_set(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> RowActiveSet:
         """As of `RowSubsets`; `first` is the number of rows on the ranks before this one."""
-        return RowWatch(self, quiet, least, most, seed, first)
+        return RowActiveSet(self, quiet, least, most, seed, first)
 
 
-class RowWatch:
-    """As of `Watch`, for the rows of one rank.
+class RowActiveSet:
+    """As of `ActiveSet`, for the rows of one rank.
 
     A copy of the active rows is kept until too few of them still are: copying costs more than a pass.
     """
@@ -94,7 +94,7 @@ class RowWatch:
         self._held_map: LinearMap = chosen.map_of(chosen.X)
 
     def step(self, w: Vector) -> tuple[float, Vector, float]:
-        """As of `Watch`; the share is that of this rank's rows."""
+        """As of `ActiveSet`; the share is that of this rank's rows."""
         limit, _, _ = self._limits
         self._step += 1
         here = self._tried_at <= self._step
@@ -135,7 +135,7 @@ class RowWatch:
         return value + more, subgradient + extra, quiet
 
     def rest(self, w: Vector) -> tuple[float, Vector]:
-        """As of `Watch`."""
+        """As of `ActiveSet`."""
         rows = self._left_out
         value, subgradient, quiet = self._chosen.part(rows, w)
         active = rows[~quiet]

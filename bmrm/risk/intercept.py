@@ -162,7 +162,7 @@ class _Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class Bend:
+class SchurComplement:
     """What products with the second derivative at one point share.
 
     Attributes
@@ -192,7 +192,7 @@ class ProfiledPhi:
         self._near = np.zeros(phi.scores_per_row)
         self._reach = 1.0
         self._past = Past()
-        self._bend: Bend | None = None
+        self._schur: SchurComplement | None = None
         self._check: Check = unchecked
         self._rounding = rounding_of_sums(phi)
 
@@ -252,23 +252,23 @@ class ProfiledPhi:
 
     def hessian_product(self, f: Scores, step: Scores) -> Scores:
         """phi~''(f) step = H (step - c), c the constant that makes the product sum to 0 (a Schur complement)."""
-        phi, bend = self.phi, self._bend
+        phi, schur = self.phi, self._schur
         # Products of one point follow each other; scores may have changed in place, on this rank or another.
-        if bend is None or self._moved(f, bend.at):
-            bend = self._bend = self._bent(f)
-        shift = bend.inverse @ phi.total(phi.hessian_product(bend.here, step))
-        return phi.hessian_product(bend.here, step - phi.constant(shift))
+        if schur is None or self._moved(f, schur.at):
+            schur = self._schur = self._schur_complement(f)
+        shift = schur.inverse @ phi.total(phi.hessian_product(schur.here, step))
+        return phi.hessian_product(schur.here, step - phi.constant(shift))
 
     def _moved(self, f: Scores, before: Scores) -> bool:
         step = f - before
         return product_of(self.phi, step, step) != 0.0
 
-    def _bent(self, f: Scores) -> Bend:
+    def _schur_complement(self, f: Scores) -> SchurComplement:
         phi = self.phi
         here = f + phi.constant(self.mixture(f).best)
         columns = [phi.hessian_product(here, phi.constant(unit)) for unit in np.eye(self.scores_per_row)]
         inner = np.array([phi.total(column) for column in columns])
-        return Bend(1.0 * f, here, np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True))
+        return SchurComplement(1.0 * f, here, np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True))
 
     def curvature(self, f: Scores) -> Scores:
         """No diagonal: IncompatibleError."""

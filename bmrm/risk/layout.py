@@ -87,7 +87,7 @@ class TailedMap:
         yield slice(self.rows_map.dim, self.dim), self.layout.parameters(slope).copy()
 
     def diagonal(self, weights: Array) -> Vector:
-        """Unknown here: how the parameters of the loss bend is its own affair."""
+        """Unknown here: the second derivative in the parameters of the loss is not at hand."""
         raise IncompatibleError("the diagonal of the Hessian is not known for a loss with parameters of its own")
 
     def gram(self, weights: Array, columns: NDArray[np.int64] | None = None) -> Array:

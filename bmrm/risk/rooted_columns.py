@@ -170,17 +170,17 @@ class RootedColumns:
 
     def __init__(self, entries: Rooted, shifts: Vector, intercept: bool) -> None:
         self._entries, self._shifts, self._roots = entries, shifts, entries.roots
-        self._bent = dot(self._roots, self._roots)
-        self._free = intercept and self._bent > 0.0
+        self._root_sum = dot(self._roots, self._roots)
+        self._free = intercept and self._root_sum > 0.0
         sums = entries.sums
         with np.errstate(over="ignore", invalid="ignore"):
             if self._free:
-                bends = entries.squares - sums**2 / self._bent
+                diagonal = entries.squares - sums**2 / self._root_sum
             else:
-                bends = entries.squares + shifts * (shifts * self._bent - 2.0 * sums)
-        bends[~np.isfinite(bends)] = STEEPEST
-        mean = float(bends.mean()) if bends.size else 0.0
-        self._bends = np.maximum(bends, RIDGE * mean if mean > 0.0 else 1.0)
+                diagonal = entries.squares + shifts * (shifts * self._root_sum - 2.0 * sums)
+        diagonal[~np.isfinite(diagonal)] = STEEPEST
+        mean = float(diagonal.mean()) if diagonal.size else 0.0
+        self._diagonal = np.maximum(diagonal, RIDGE * mean if mean > 0.0 else 1.0)
         self._state = np.zeros(6)
         self._steps = np.zeros(sums.size)
         self._last: tuple[Vector, Vector, Vector, float, float] | None = None
@@ -199,7 +199,18 @@ class RootedColumns:
         x: Vector = w.copy()
         r, state = np.zeros(self._roots.size), self._state
         state[:] = 0.0
-        arrays = (self._entries.sums, self._bends, self._shifts, self._bent, gradient, l1, l2, self._free, goal, share)
+        arrays = (
+            self._entries.sums,
+            self._diagonal,
+            self._shifts,
+            self._root_sum,
+            gradient,
+            l1,
+            l2,
+            self._free,
+            goal,
+            share,
+        )
         left = most
         while True:
             now = min(SWEEPS, left)
@@ -259,7 +270,7 @@ class RootedColumns:
         slope = gradient[used] + self._pull(used, shifts, r + self._state[0] * self._roots) + l1 * signs + l2 * old
         step, open_, count = np.zeros(used.size), np.arange(used.size), 0
         now, pivots = slope, 0
-        enough = CG_GAIN**2 * float(slope @ (slope / (self._bends[used] + l2)))
+        enough = CG_GAIN**2 * float(slope @ (slope / (self._diagonal[used] + l2)))
         while True:
             more, taken = self._conjugate(used[open_], shifts[open_], -now[open_], l2, goal, enough)
             count, pivots = count + taken, pivots + 1
@@ -268,15 +279,15 @@ class RootedColumns:
             step[crossed] = -old[crossed]
             ahead, offset = self._apply(used, shifts, step)
             along = ahead + offset * self._roots
-            rise, bend = float(slope @ step), dot(along, along) + l2 * float(step @ step)
+            rise, curvature = float(slope @ step), dot(along, along) + l2 * float(step @ step)
             kept = open_[~crossed[open_]]
-            if -rise >= STRAIGHT * bend or pivots == PIVOTS or not 0 < kept.size < open_.size:
+            if -rise >= STRAIGHT * curvature or pivots == PIVOTS or not 0 < kept.size < open_.size:
                 break
             open_ = kept
             now = slope + self._pull(used, shifts, along) + l2 * step
-        if not (rise < 0.0 < bend < math.inf):  # squares can underflow where the loss is all but flat
+        if not (rise < 0.0 < curvature < math.inf):  # squares can underflow where the loss is all but flat
             return count
-        t = min(1.0, -rise / bend)
+        t = min(1.0, -rise / curvature)
         x[used] = np.where(old + step == 0.0, 0.0, old + step) if t == 1.0 else old + t * step
         r += t * ahead
         self._state[0] += t * offset
@@ -291,7 +302,7 @@ class RootedColumns:
         Ends when no residual is beyond `goal`, or when their squares, preconditioned, sum to `enough`.
         """
         x: Vector = np.zeros(used.size)
-        residual, inverse = right, 1.0 / (self._bends[used] + l2)
+        residual, inverse = right, 1.0 / (self._diagonal[used] + l2)
         z = inverse * residual
         direction, size = z, float(residual @ z)
         count = 0
@@ -300,10 +311,10 @@ class RootedColumns:
             count += 1
             ahead, offset = self._apply(used, shifts, direction)
             product = self._pull(used, shifts, ahead + offset * self._roots) + l2 * direction
-            bend = float(direction @ product)
-            if not bend > 0.0:
+            curvature = float(direction @ product)
+            if not curvature > 0.0:
                 break
-            t = size / bend
+            t = size / curvature
             x = x + t * direction
             residual = residual - t * product
             z = inverse * residual
@@ -318,7 +329,7 @@ class RootedColumns:
         ahead = np.zeros(self._roots.size)
         self._entries.apply(used, steps, ahead)
         self.passes += 0.25 * self._entries.share * used.size / max(1, self._shifts.size)
-        return ahead, -dot(self._roots, ahead) / self._bent if self._free else -float(shifts @ steps)
+        return ahead, -dot(self._roots, ahead) / self._root_sum if self._free else -float(shifts @ steps)
 
     def _pull(self, used: Places, shifts: Vector, along: Vector) -> Vector:
         """A' along."""

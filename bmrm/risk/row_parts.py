@@ -57,10 +57,10 @@ class ChosenParts:
         phi = LossPhi(part.bound, self.mass, self.workers)
         return RowPart(self.map_of(X), phi, lambda scores: scores[rows], int(rows.size), part)
 
-    def bends(self, z: Array, sigma: float, reach: float) -> Array:
+    def curved_rows(self, z: Array, sigma: float, reach: float) -> Array:
         """Of the loss."""
         whole: Any = self.bound.whole
-        found: Array = whole.bends(z, sigma, reach)
+        found: Array = whole.curved_rows(z, sigma, reach)
         return found
 
     def products(self) -> Array:

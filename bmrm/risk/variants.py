@@ -25,14 +25,14 @@ class LossVariants:
         self.bound, self.offset = bound, offset
         self.rows = bound.rows
 
-    def outcome_sums(self) -> tuple[float, float]:
+    def target_sums(self) -> tuple[float, float]:
         """As of `ModifiedLoss`; of one rank's rows where there are several."""
-        outcomes = getattr(self.bound.loss, "outcomes", None)
-        if outcomes is None:
-            raise IncompatibleError(f"{_name(self.bound.loss)} has no mean outcome to start from; leave binitmean off")
+        targets01 = getattr(self.bound.loss, "targets01", None)
+        if targets01 is None:
+            raise IncompatibleError(f"{_name(self.bound.loss)} has no mean target to start from; leave binitmean off")
         prepared: Any = self.bound.whole
         weights = np.ones(self.rows) if prepared.weights is None else prepared.weights
-        return float(weights @ outcomes(prepared.y)), float(weights.sum())
+        return float(weights @ targets01(prepared.y)), float(weights.sum())
 
     def mass(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> float:
         """As of `ModifiedLoss`."""

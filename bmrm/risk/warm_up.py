@@ -20,7 +20,7 @@ from bmrm.risk.linear_map import DataMap
 
 TINY = 1e-200
 """Weights: with 0 there would be no product with the data."""
-STRENGTH = 1.0
+LAMBDA = 1.0
 """Where the regularizer has no l2 of its own, nothing is made of what dual steps find."""
 SWEEPS = 3
 """The order of the rows is drawn anew after the first."""
@@ -49,7 +49,7 @@ def warm_up(risk: LinearRisk, regularizer: Regularizer) -> None:
     _warm_up_phi(risk.phi, f)
     steps: Any = risk.ability(DualSteps)
     if steps is not None and provides(regularizer, Elastic):
-        l1, l2 = regularizer.l1, regularizer.l2 or STRENGTH
+        l1, l2 = regularizer.l1, regularizer.l2 or LAMBDA
         for start, near in ((None, None), (f, None), (None, f)):
             _warm_up_rows(steps.make(l1, l2, 0, 1), start, near, steps)
 
@@ -75,7 +75,7 @@ def _warm_up_rows(rows: AscentRows, start: Scores | None, near: Scores | None, s
     v = rows.settle(shift)
     for _ in range(SWEEPS):
         v, _ = rows.sweep(v, shift, 0.0)
-    rows.reopen()
+    rows.unshrink()
     rows.totals(shift)
     rows.settle(shift + np.arange(1.0, 1.0 + shift.size))
     rows.offset()

@@ -27,7 +27,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.proximal_newton_run import UNTRUE, Run
-from bmrm.solvers._core.row_scores import Settled, strengths
+from bmrm.solvers._core.row_scores import Settled, lambdas
 from bmrm.solvers._core.working_set import chosen
 
 GROWTH = 4
@@ -87,7 +87,7 @@ class CoordinateDescent(IterativeSolver):
         callback: Callback | None = None,
     ) -> Solution:
         """As of `Solver`."""
-        l1, l2 = strengths("coordinate_descent", regularizer)
+        l1, l2 = lambdas("coordinate_descent", regularizer)
         with self.monitor(risk, regularizer, start, callback) as run:
             return _ColumnRun(self, run, l1, l2).go()
 

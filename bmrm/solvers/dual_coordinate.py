@@ -57,7 +57,7 @@ SURPRISE, LEAST_CAUTION, MOST_CAUTION = 1.6, 0.5, 4.0
 ALL, ONCE = 0.9, 1.5
 """Share of open rows from which a guess is of all rows; visits over open rows below which none was visited twice."""
 LAG = 0.75
-"""How many sweeps what rows see lags behind: measured, on problems where the gap falls by 1.2 to 12 in a sweep."""
+"""Lag of the gap estimate, in sweeps; measured on problems where the gap falls by 1.2 to 12 in a sweep."""
 SLOPES = "rows_slopes"
 """In the state that a later run goes on from."""
 SCORES, BALANCE = "rows_scores", "balance"
@@ -302,7 +302,7 @@ class _Run:
         ratio = (objective - bound) / self.guess if self.guess > 0.0 else math.inf
         if ratio > SURPRISE and found.open < ALL:
             self.caution = 1.0
-            ascent.reopen()
+            ascent.unshrink()
         else:
             self.caution = min(max(ratio, LEAST_CAUTION), MOST_CAUTION)
 

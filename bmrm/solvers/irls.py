@@ -108,9 +108,9 @@ class IRLS(IterativeSolver):
     lrmax : iterations at most, as `max_iterations`.
     lrdevdone : stop with OWN_RULE when the deviance is below this; 0 for never, as deviances may be below 0.
     holdout_size : share of the rows that are not fitted; their deviance decides (`lreps`, `returns`).
-    binitmean : start with the mean outcome as the weight of the constant feature (`data.bias: regularized`).
+    binitmean : start with the mean target as the weight of the constant feature (`data.bias: regularized`).
     wmargin : W is kept within [wmargin, 1 - wmargin].
-    margin : outcomes 0 and 1 become margin and 1 - margin.
+    margin : targets 0 and 1 become margin and 1 - margin.
     modelmin, modelmax : limits of the predicted mean mu.
     halving : halve the step until J falls (the thesis' "fractional increments").
     returns : `objective` for the iterate of least J, `deviance` for that of least deviance (line 5.2).
@@ -138,9 +138,9 @@ class IRLS(IterativeSolver):
     lrmax: int | None = parameter(None, doc="iterations at most", least=1, example=2)
     lrdevdone: float = parameter(0.0, doc="deviance that ends the run; 0 = none", least=0.0, example=1e9)
     holdout_size: float = parameter(0.0, doc="share of rows held out", least=0.0, below=1.0, example=0.25)
-    binitmean: bool = parameter(False, doc="start with the mean outcome as offset", example=True)
+    binitmean: bool = parameter(False, doc="start with the mean target as offset", example=True)
     wmargin: float = parameter(0.0, doc="least weight", least=0.0, below=0.5, example=0.2)
-    margin: float = parameter(0.0, doc="shrinkage of the outcomes", least=0.0, below=0.5, example=0.1)
+    margin: float = parameter(0.0, doc="shrinkage of the targets", least=0.0, below=0.5, example=0.1)
     modelmin: float = parameter(0.0, doc="least predicted mean", least=0.0, below=1.0, example=0.3)
     modelmax: float = parameter(1.0, doc="largest predicted mean", above=0.0, most=1.0, example=0.7)
     halving: bool | None = parameter(None, doc="halve steps until J falls", example=False)
@@ -370,8 +370,8 @@ class Reweighting:
         variants = self._variants("binitmean")
         if variants.offset is None:
             raise IncompatibleError("irls: binitmean needs a constant feature; set data.bias: regularized")
-        outcomes, weight = variants.outcome_sums()
-        self.run.start[variants.offset] = outcomes / weight
+        targets01, weight = variants.target_sums()
+        self.run.start[variants.offset] = targets01 / weight
 
     def _variants(self, options: str) -> ModifiedLoss:
         variants = self.run.risk.ability(ModifiedLoss)

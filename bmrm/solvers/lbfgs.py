@@ -47,8 +47,8 @@ class LBFGS(IterativeSolver):
 
     Every iterate gives a plane `(a, b)` of the risk and with it the bound `b - Omega*(-a)`, which for
     `L2(lam)` is `J(w) - ||a + lam w||^2 / (2 lam)` (eq. 15). Where Omega* is infinite at `-a` (`L1`) the plane is
-    mixed with the floor plane until it is finite. For kinked losses, and where a pass costs far more, each is mixed
-    with those before it. Across a kink no such step may be left: where there is none along the negative gradient
+    mixed with the lower-bound plane until it is finite. For kinked losses, and where a pass costs far more, each is
+    mixed with those before it. Across a kink no such step may be left: where there is none along the negative gradient
     either, the run ends as STALLED.
 
     Memory: 8 (memory + 15) dim + 48 scores bytes, scores being rows times the scores of each.

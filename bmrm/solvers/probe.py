@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.problem import (
+    ActiveSet,
     Callback,
     IncompatibleError,
     InputError,
@@ -22,7 +23,6 @@ from bmrm.problem import (
     State,
     Status,
     Vector,
-    Watch,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -30,7 +30,7 @@ from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 
 QUIET, LEAST, MOST = 10, 5, 15
-"""Steps without a slope until a row becomes dormant, and steps that it sleeps."""
+"""Steps without a slope until a row becomes dormant, and steps that it stays dormant."""
 STATE = ("point", "before", "cycles")
 """Names in the state that a later run goes on from."""
 PATIENCE = 1000
@@ -75,7 +75,7 @@ class Probe(IterativeSolver):
     epsilon : phi below which the run ends.
     dormant : whether rows become dormant, where the risk has `RowSubsets`.
     diagnostics : `{reference: w}`, w the minimiser or an approximation of it; null for none.
-    seed : of the sleep of rows; null = that of the config, 0 from Python.
+    seed : of the random lengths of dormancy; null = that of the config, 0 from Python.
 
     Raises
     ------
@@ -92,7 +92,7 @@ class Probe(IterativeSolver):
         doc="{reference: w} records distances to w, and runs PROBE* and IDEAL",
         example={"reference": (0.0,) * 6},
     )
-    seed: int | None = parameter(None, doc="of the rows' sleep; null = the config's", least=0, example=1)
+    seed: int | None = parameter(None, doc="of the random lengths of dormancy; null = the config's", least=0, example=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,11 +125,11 @@ class _Run:
     run: Monitor
     reference: Vector | None
     trace: dict[str, list[float]] = field(default_factory=dict)
-    watch: Watch | None = field(init=False)
+    watch: ActiveSet | None = field(init=False)
 
     def __post_init__(self) -> None:
         subsets = self.run.risk.ability(RowSubsets) if self.options.dormant else None
-        self.watch = None if subsets is None else subsets.watch(QUIET, LEAST, MOST, self.options.seed or 0)
+        self.watch = None if subsets is None else subsets.active_set(QUIET, LEAST, MOST, self.options.seed or 0)
         self.certificate = Certificate(self.run.regularizer, self.run.risk.infimum)
         self.run.patience = PATIENCE
 

@@ -208,11 +208,11 @@ class _Run:
             after_value = self.oracle.value(after)
             step = after.w - v.w
             with np.errstate(over="ignore", invalid="ignore"):  # a step so long is too long
-                bend = 0.5 * self.curvature * float(step @ step)
-                ceiling = value + float(a @ step) + bend + slack
-            if math.isfinite(bend) and after_value <= ceiling:
+                quadratic = 0.5 * self.curvature * float(step @ step)
+                ceiling = value + float(a @ step) + quadratic + slack
+            if math.isfinite(quadratic) and after_value <= ceiling:
                 return after, after_value
-            if bend <= slack:  # rounding has the last word: it says nothing about the curvature
+            if quadratic <= slack:  # rounding has the last word: it says nothing about the curvature
                 self.curvature = proven
                 return after, after_value
             self.curvature *= GROWTH
@@ -226,5 +226,5 @@ class _Run:
             return 1.0
         short = 1e-3 * max(1.0, norm_of(v.w)) / norm
         nearby, there, _ = self.oracle.gradient(self.oracle.point(v.w - short * a))
-        bend = norm_of(there - a) / (short * norm)
-        return bend if math.isfinite(nearby) and 1e-12 < bend < LARGEST else 1.0
+        curvature = norm_of(there - a) / (short * norm)
+        return curvature if math.isfinite(nearby) and 1e-12 < curvature < LARGEST else 1.0

@@ -20,7 +20,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton_system import solve_positive
 from bmrm.solvers._core.proximal_newton_run import Run
-from bmrm.solvers._core.row_scores import RowScores, Settled, strengths
+from bmrm.solvers._core.row_scores import RowScores, Settled, lambdas
 from bmrm.solvers._core.row_start import start_from_sample
 from bmrm.solvers._core.working_set import chosen
 
@@ -83,7 +83,7 @@ class ProximalNewton(IterativeSolver):
         callback: Callback | None = None,
     ) -> Solution:
         """As of `Solver`."""
-        l1, l2 = strengths("proximal_newton", regularizer)
+        l1, l2 = lambdas("proximal_newton", regularizer)
         with self.monitor(risk, regularizer, start, callback) as run:
             if start is None:
                 found = start_from_sample(self, run, steady=True, exact=run.risk.dim <= self.first_columns)
@@ -168,13 +168,13 @@ class GramModel:
     def __init__(self, rows: RowScores, f: Scores, columns: Columns, damping: float) -> None:
         self.columns = columns
         curvature = rows.curvature(f, damping)
-        self._bend = 0.0
-        bends = float(rows.phi.total(curvature)[0])
+        self._total = 0.0
+        total = float(rows.phi.total(curvature)[0])
         self.H = rows.map.gram(curvature, None if columns.size == rows.dim else columns)
-        if rows.free and bends > 0.0:
-            self._bend = bends
+        if rows.free and total > 0.0:
+            self._total = total
             self._border = rows.map.rmatvec(curvature)[columns]
-            self.H -= np.outer(self._border, self._border / bends)
+            self.H -= np.outer(self._border, self._border / total)
         diagonal = self.H.diagonal()
         ridge = RIDGE * float(diagonal.mean()) if diagonal.size else 0.0
         self.H.flat[:: columns.size + 1] += ridge if ridge > 0.0 else 1.0
@@ -185,7 +185,7 @@ class GramModel:
         """The new weights of the columns, the step of the free intercept with them, and what is left to do."""
         old = w[self.columns]
         new, left = minimum(self.H, gradient[self.columns], old, l1, l2, goal, check)
-        return new, -float(self._border @ (new - old)) / self._bend if self._bend else 0.0, left
+        return new, -float(self._border @ (new - old)) / self._total if self._total else 0.0, left
 
 
 def minimum(

@@ -28,9 +28,9 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
+from bmrm.solvers._core.augmented_lagrangian import AugmentedLagrangian, Model
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.multipliers import AugmentedLagrangian, Model
 from bmrm.solvers._core.row_start import Start, start_from_sample
 
 
@@ -123,7 +123,7 @@ WIDEST = 8192
 """Features beyond which the dense matrix takes more than half a gigabyte."""
 SHARP = 2.0
 """First penalty after a start from n rows, times sqrt(dim / n): their scores are about as far from the right ones;
-the less, the lower their minimum is than J there, which tells of rows learned by heart."""
+reduced when the subsample was overfitted, that is when its minimum is below J there."""
 SKEWED = 1e-12
 """A sum of slopes beyond which they prove nothing of a problem with a free intercept."""
 EASY = 3

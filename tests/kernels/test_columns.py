@@ -107,13 +107,13 @@ def test_a_sweep_is_exact_in_every_coordinate(dense, free):
     A = X * roots[:, None] - np.outer(roots, shifts)
     if free:
         A -= np.outer(roots, roots @ A / (roots @ roots))
-    bends = (A**2).sum(axis=0)
+    diagonal = (A**2).sum(axis=0)
     gradient, w, l1, l2 = random.normal(size=7), random.normal(size=7) * (random.random(7) < 0.5), 0.3, 0.1
     table_ = np.ascontiguousarray((X * roots[:, None]).T)
     arrays = (np.zeros(1, np.int64), np.zeros(1, np.uint32), table_) if dense else (starts, rows, values)
     descend = kernel.descend_dense if dense else kernel.descend_sparse
     x, r, state, order = w.copy(), np.zeros(60), np.array([0.0, 0.0, 0.0, 0.0, 7.0, np.inf]), np.arange(7)
-    fixed = (sums, bends, shifts, float(roots @ roots), gradient, l1, l2, free)
+    fixed = (sums, diagonal, shifts, float(roots @ roots), gradient, l1, l2, free)
     worst, visited, ended = descend(*arrays, *fixed, 0.0, 0.0, 1, x, r, state, order)
     assert not ended
 
@@ -123,9 +123,9 @@ def test_a_sweep_is_exact_in_every_coordinate(dense, free):
     slow, steps = w.copy(), []
     for j in range(7):
         slope = gradient[j] + A[:, j] @ (A @ (slow - w))
-        z = bends[j] * slow[j] - slope
-        new = np.sign(z) * max(abs(z) - l1, 0.0) / (bends[j] + l2)
-        steps.append((bends[j] + l2) * abs(new - slow[j]))
+        z = diagonal[j] * slow[j] - slope
+        new = np.sign(z) * max(abs(z) - l1, 0.0) / (diagonal[j] + l2)
+        steps.append((diagonal[j] + l2) * abs(new - slow[j]))
         slow[j] = new
     np.testing.assert_allclose(x, slow, atol=1e-12)
     assert worst == pytest.approx(max(steps))

@@ -1,4 +1,4 @@
-"""The simplex kernel from the basis of the floors, against scipy's linear programs."""
+"""The simplex kernel from the basis of the lower-bound planes, against scipy's linear programs."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ def test_conclude_projects_onto_the_simplices():
 
 
 def test_enlarge_borders_the_gram_matrix():
-    """Two floors, with products 0, then planes; the first variable of a block takes its whole weight."""
+    """Two infima, with products 0, then planes; the first variable of a block takes its whole weight."""
     rng = np.random.default_rng(0)
     A, b = rng.normal(size=(6, 4)), rng.normal(size=6)
     G = A @ A.T

@@ -9,18 +9,18 @@ from cvxopt import matrix, solvers
 
 @dataclass
 class Model:
-    """Planes (rows of A, b, block), floors and lambda of a master problem."""
+    """Planes (rows of A, b, block), infima and lambda of a master problem."""
 
     A: np.ndarray
     b: np.ndarray
     block: np.ndarray
-    floors: tuple[float, ...]
+    infima: tuple[float, ...]
     lam: float
 
     def risk(self, w):
-        """The sum over blocks of max(floor_k, max_j <a_j, w> + b_j)."""
+        """The sum over blocks of max(infimum_k, max_j <a_j, w> + b_j)."""
         values = self.A @ w + self.b
-        return sum(max([floor, *values[self.block == k]]) for k, floor in enumerate(self.floors))
+        return sum(max([infimum, *values[self.block == k]]) for k, infimum in enumerate(self.infima))
 
     def l2(self, w):
         return 0.5 * self.lam * float(w @ w) + self.risk(w)
@@ -29,17 +29,17 @@ class Model:
         return self.lam * float(np.abs(w).sum()) + self.risk(w)
 
     def _rows(self, extra):
-        """<a_j, w> - xi_k <= -b_j and -xi_k <= -floor_k, with `extra` columns between w and xi."""
-        n, K = len(self.b), len(self.floors)
-        known = np.flatnonzero(np.isfinite(self.floors))
+        """<a_j, w> - xi_k <= -b_j and -xi_k <= -infimum_k, with `extra` columns between w and xi."""
+        n, K = len(self.b), len(self.infima)
+        known = np.flatnonzero(np.isfinite(self.infima))
         picks = np.equal.outer(self.block, np.arange(K)).astype(float)
         top = np.hstack([self.A, np.zeros((n, extra)), -picks])
         low = np.hstack([np.zeros((len(known), self.A.shape[1] + extra)), -np.eye(K)[known]])
-        return np.vstack([top, low]), np.concatenate([-self.b, -np.array(self.floors)[known]])
+        return np.vstack([top, low]), np.concatenate([-self.b, -np.array(self.infima)[known]])
 
     def minimise_l2(self):
         """w of min lambda/2 ||w||^2 + sum xi."""
-        d, K = self.A.shape[1], len(self.floors)
+        d, K = self.A.shape[1], len(self.infima)
         G, h = self._rows(0)
         P = np.diag(np.r_[np.full(d, self.lam), np.zeros(K)])
         return _solve(solvers.qp, P, np.r_[np.zeros(d), np.ones(K)], G, h)[:d]
@@ -60,11 +60,11 @@ class Model:
     def _cost(self, l1):
         """Of w, s and xi."""
         d = self.A.shape[1]
-        return np.r_[np.zeros(d), np.full(d, l1), np.ones(len(self.floors))]
+        return np.r_[np.zeros(d), np.full(d, l1), np.ones(len(self.infima))]
 
     def _tied(self):
         """The rows, and -s <= w <= s."""
-        d, K = self.A.shape[1], len(self.floors)
+        d, K = self.A.shape[1], len(self.infima)
         G, h = self._rows(d)
         tie = np.hstack([np.vstack([np.eye(d), -np.eye(d)]), np.vstack([-np.eye(d)] * 2), np.zeros((2 * d, K))])
         return np.vstack([G, tie]), np.r_[h, np.zeros(2 * d)]
@@ -95,7 +95,7 @@ class Player:
     def __init__(self, rng, regularizer, planes, dim, scale=1.0):
         self.rng, self.dim, self.scale = rng, dim, scale
         self.planes = planes
-        self.blocks = len(planes.floors)
+        self.blocks = len(planes.infima)
         self.lam = regularizer.lam
         self.master = regularizer.master(planes, self.blocks)
         self.known = []
@@ -128,10 +128,10 @@ class Player:
         rows = [self.planes.plane(id) for id in self.known]
         A = np.array([a for a, _, _ in rows]).reshape(-1, self.dim)
         b = np.array([b for _, b, _ in rows])
-        return Model(A, b, np.array([k for _, _, k in rows], dtype=int), self.planes.floors, self.lam)
+        return Model(A, b, np.array([k for _, _, k in rows], dtype=int), self.planes.infima, self.lam)
 
     @property
     def covered(self):
-        """Whether each block has a plane or a floor."""
+        """Whether each block has a plane or an infimum."""
         model = self.model
-        return all(np.isfinite(floor) or np.any(model.block == k) for k, floor in enumerate(model.floors))
+        return all(np.isfinite(infimum) or np.any(model.block == k) for k, infimum in enumerate(model.infima))

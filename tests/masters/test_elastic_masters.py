@@ -10,23 +10,23 @@ from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.regularizers.elastic_net import ElasticNet
 from tests.masters.epigraph import Model, Player
 
-FLOORS = (0.0, -1.0, -np.inf)
+INFIMA = (0.0, -1.0, -np.inf)
 RATIOS = (1e-6, 0.1, 0.5, 0.9, 0.999)
 
 
 def exact_bound(solution, model, known, regularizer):
-    """The dual value of the multipliers in long double, floors with the rest."""
+    """The dual value of the multipliers in long double, infima with the rest."""
     place = {id: j for j, id in enumerate(known)}
     ids = np.array([place[id] for id in solution.multipliers], dtype=int)
     alpha = np.array(list(solution.multipliers.values()), dtype=np.longdouble)
     assert np.all(alpha > 0.0)
     A = model.A[ids].astype(np.longdouble)
     total = alpha @ model.b[ids]
-    for k, floor in enumerate(model.floors):
+    for k, infimum in enumerate(model.infima):
         rest = 1 - alpha[model.block[ids] == k].sum()
         assert rest >= -1e-12
-        if np.isfinite(floor):
-            total += rest * floor
+        if np.isfinite(infimum):
+            total += rest * infimum
         else:
             assert abs(rest) < 1e-12
     excess = np.maximum(np.abs(A.T @ alpha) - regularizer.l1, 0)
@@ -37,17 +37,17 @@ def exact_bound(solution, model, known, regularizer):
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 12),
-    st.lists(st.sampled_from(FLOORS), min_size=1, max_size=3),
+    st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3),
     st.integers(-3, 2),
     st.sampled_from([1e-8, 1.0, 1e8]),
     st.sampled_from(RATIOS),
 )
 @example(0, 5, [-1.0, 0.0], -3, 1.0, 0.999)  # w is 1e-6 of what its multipliers are sums of
-def test_any_sequence_of_planes_is_solved(seed, dim, floors, exponent, scale, ratio):
+def test_any_sequence_of_planes_is_solved(seed, dim, infima, exponent, scale, ratio):
     rng = np.random.default_rng(seed)
     # lambda grows with the scale of the planes, so that both terms matter
     regularizer = ElasticNet(scale * 10.0**exponent, ratio)
-    player = Player(rng, regularizer, MemoryPlanes(dim, tuple(scale * f for f in floors)), dim, scale)
+    player = Player(rng, regularizer, MemoryPlanes(dim, tuple(scale * f for f in infima)), dim, scale)
     for _ in range(20):
         if player.known and rng.random() < 0.2:
             player.remove(int(rng.integers(1, 6)))
@@ -69,19 +69,19 @@ def test_any_sequence_of_planes_is_solved(seed, dim, floors, exponent, scale, ra
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(FLOORS), min_size=1, max_size=3), st.sampled_from(RATIOS))
-def test_engines_agree_with_the_constrained_program(seed, floors, ratio):
+@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3), st.sampled_from(RATIOS))
+def test_engines_agree_with_the_constrained_program(seed, infima, ratio):
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(1, 8))
     for engine in ("active_set", "cvxopt"):
         regularizer = ElasticNet(0.1, ratio, engine)
-        player = Player(np.random.default_rng(seed), regularizer, MemoryPlanes(dim, floors), dim)
-        for k in range(len(floors)):
+        player = Player(np.random.default_rng(seed), regularizer, MemoryPlanes(dim, infima), dim)
+        for k in range(len(infima)):
             player.add(k)
         for _ in range(int(rng.integers(0, 12))):
             player.add()
         player.remove(2)
-        for k in range(len(floors)):
+        for k in range(len(infima)):
             player.add(k)
         solution = player.master.solve(1e-9)
         model = player.model
@@ -219,7 +219,7 @@ def test_planes_of_other_masters_are_none_of_ours():
         master.add(mine[0])
 
 
-def test_without_planes_the_floor_rules():
+def test_without_planes_the_infimum_rules():
     for engine in ("active_set", "cvxopt"):
         regularizer = ElasticNet(1.0, engine=engine)
         solution = regularizer.master(MemoryPlanes(3, (0.25, 0.5)), 2).solve(0.0)
@@ -246,7 +246,7 @@ def test_extreme_numbers_end_and_bound():
                 assert solution.lower_bound <= max(0.0, planes.offsets.max()) * (1 + 1e-12)
 
 
-def test_blocks_must_match_floors():
+def test_blocks_must_match_infima():
     for engine in ("active_set", "cvxopt"):
-        with pytest.raises(ValueError, match="2 blocks but 1 floors"):
+        with pytest.raises(ValueError, match="2 blocks but 1 infima"):
             ElasticNet(1.0, engine=engine).master(MemoryPlanes(1), 2)

@@ -10,7 +10,7 @@ from bmrm.masters.l1_simplex import SimplexLP
 from bmrm.regularizers.l1 import ENGINES, L1
 from tests.masters.epigraph import Model, Player
 
-FLOORS = (0.0, -1.0, -np.inf)
+INFIMA = (0.0, -1.0, -np.inf)
 TOLERANCE = {"simplex": 1e-10, "highs": 1e-8, "cvxopt": 1e-6}
 
 
@@ -21,25 +21,25 @@ def proved_bound(solution, model, known):
     alpha = np.array(list(solution.multipliers.values()))
     slope = float(np.abs(model.A[ids].T @ alpha).max(initial=0.0)) if len(ids) else 0.0
     scale = min(1.0, model.lam / slope) if slope else 1.0
-    if any(np.isinf(model.floors)):
+    if any(np.isinf(model.infima)):
         return None
-    share = np.bincount(model.block[ids], weights=scale * alpha, minlength=len(model.floors))
-    return scale * float(alpha @ model.b[ids]) + float((1.0 - share) @ np.array(model.floors))
+    share = np.bincount(model.block[ids], weights=scale * alpha, minlength=len(model.infima))
+    return scale * float(alpha @ model.b[ids]) + float((1.0 - share) @ np.array(model.infima))
 
 
 @settings(deadline=None, max_examples=150)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["simplex", "simplex", "highs", "cvxopt"]),
-    st.lists(st.sampled_from(FLOORS), min_size=1, max_size=3),
+    st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3),
     st.integers(-2, 1),
     st.sampled_from([1e-8, 1.0, 1e8]),
 )
-def test_any_sequence_of_planes_is_solved(seed, engine, floors, exponent, scale):
+def test_any_sequence_of_planes_is_solved(seed, engine, infima, exponent, scale):
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(1, 10))
     regularizer = L1(scale * 10.0**exponent, engine)
-    player = Player(rng, regularizer, MemoryPlanes(dim, tuple(scale * f for f in floors)), dim, scale)
+    player = Player(rng, regularizer, MemoryPlanes(dim, tuple(scale * f for f in infima)), dim, scale)
     for _ in range(8):
         if player.known and rng.random() < 0.3:
             player.remove(int(rng.integers(1, 6)))
@@ -55,8 +55,8 @@ def test_any_sequence_of_planes_is_solved(seed, engine, floors, exponent, scale)
         value = model.l1(solution.w)
         size = max(abs(value) if np.isfinite(value) else 0.0, 0.1 * scale, regularizer.value(solution.w))
         if solution.lower_bound == -np.inf:
-            # only where the floors leave the model unbounded, as the reference must find too
-            assert not np.isfinite(floors).all()
+            # only where the infima leave the model unbounded, as the reference must find too
+            assert not np.isfinite(infima).all()
             continue
         assert -1e-12 * size <= value - solution.lower_bound <= allowed * size
         proved = proved_bound(solution, model, player.known)
@@ -65,19 +65,19 @@ def test_any_sequence_of_planes_is_solved(seed, engine, floors, exponent, scale)
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(FLOORS), min_size=1, max_size=3))
-def test_engines_agree_with_the_constrained_program(seed, floors):
+@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3))
+def test_engines_agree_with_the_constrained_program(seed, infima):
     for engine in ENGINES:
         rng = np.random.default_rng(seed)
         dim, count, gone = (int(x) for x in rng.integers(1, [7, 20, 5]))
-        player = Player(rng, L1(0.3, engine), MemoryPlanes(dim, tuple(floors)), dim)
-        for k in range(len(floors)):
+        player = Player(rng, L1(0.3, engine), MemoryPlanes(dim, tuple(infima)), dim)
+        for k in range(len(infima)):
             player.add(k)
         for _ in range(count):
             player.add()
         player.master.solve(0.1)
         player.remove(gone)
-        for k in range(len(floors)):
+        for k in range(len(infima)):
             player.add(k)
         solution = player.master.solve(1e-9)
         model = player.model
@@ -88,18 +88,18 @@ def test_engines_agree_with_the_constrained_program(seed, floors):
         best = model.l1(w)  # by cvxopt, which may be the less exact of the two
         size = max(abs(best), 1e-2, 0.3 * np.abs(w).sum())
         assert solution.lower_bound <= best + 1e-9 * size
-        # a makeshift floor may still hide the minimum; there is no bound then
+        # a makeshift infimum may still hide the minimum; there is no bound then
         if np.isfinite(solution.lower_bound):
             value = model.l1(solution.w)
             assert value - best <= 10 * TOLERANCE[engine] * size
             assert min(best, value) - solution.lower_bound <= 10 * TOLERANCE[engine] * size
         else:
-            assert not np.isfinite(floors).all()
+            assert not np.isfinite(infima).all()
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))
 def test_cutting_planes_without_a_floor_find_the_minimum(engine):
-    """R(w) = max_i |w_i - p_i| - 5 has no known floor; lam ||w||_1 + R is bounded, its first models are not."""
+    """R(w) = max_i |w_i - p_i| - 5 has no known infimum; lam ||w||_1 + R is bounded, its first models are not."""
     p = np.array([3.0, -2.0, 0.5])
     lam = 0.1
     planes = MemoryPlanes(3, (-np.inf,))
@@ -123,7 +123,7 @@ def test_cutting_planes_without_a_floor_find_the_minimum(engine):
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))
-def test_deep_minima_are_reached_through_makeshift_floors(engine):
+def test_deep_minima_are_reached_through_makeshift_infima(engine):
     """R(w) = max(-1000, -w_0 + 1 ...) falls far below its value at 0."""
     planes = MemoryPlanes(1, (-np.inf,))
     master = L1(0.5, engine).master(planes)
@@ -213,7 +213,7 @@ def test_hundreds_of_planes_with_a_basis_of_hundreds():
     assert (found.w != 0.0).sum() > 100
     assert found.lower_bound == pytest.approx(theirs.solve(0.0).lower_bound, rel=1e-8)
     A = np.array([planes.plane(id)[0] for id in planes.ids])
-    model = Model(A, planes.offsets, np.arange(500) % 2, planes.floors, 0.05)
+    model = Model(A, planes.offsets, np.arange(500) % 2, planes.infima, 0.05)
     assert 0.0 <= model.l1(found.w) - found.lower_bound + 1e-13 <= 1e-10 * found.lower_bound
 
 
@@ -290,7 +290,7 @@ def test_flat_features_have_no_columns():
         assert model.l1(solution.w) - solution.lower_bound <= 1e-9 * solution.lower_bound
 
 
-def test_without_planes_the_floor_rules():
+def test_without_planes_the_infimum_rules():
     for engine in ENGINES:
         solution = L1(1.0, engine).master(MemoryPlanes(3, (0.25, 0.5)), 2).solve(0.0)
         np.testing.assert_allclose(solution.w, np.zeros(3), atol=1e-9)
@@ -306,7 +306,7 @@ def test_highs_is_silent(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_blocks_must_match_floors():
+def test_blocks_must_match_infima():
     for engine in ENGINES:
-        with pytest.raises(ValueError, match="2 blocks but 1 floors"):
+        with pytest.raises(ValueError, match="2 blocks but 1 infima"):
             L1(1.0, engine).master(MemoryPlanes(1), 2)

@@ -12,20 +12,20 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.bundle import Bundle
 from tests.masters.epigraph import Model, Player
 
-FLOORS = (0.0, -1.0, -np.inf)
+INFIMA = (0.0, -1.0, -np.inf)
 
 
 def exact_bound(solution, model):
-    """The dual value of the multipliers in long double, floors with the rest."""
+    """The dual value of the multipliers in long double, infima with the rest."""
     ids = np.array(list(solution), dtype=int)
     alpha = np.array(list(solution.values()), dtype=np.longdouble)
     A = model.A[ids].astype(np.longdouble)
     total = alpha @ model.b[ids]
-    for k, floor in enumerate(model.floors):
+    for k, infimum in enumerate(model.infima):
         rest = 1 - alpha[model.block[ids] == k].sum()
         assert rest >= -1e-12
-        if np.isfinite(floor):
-            total += rest * floor
+        if np.isfinite(infimum):
+            total += rest * infimum
         else:
             assert abs(rest) < 1e-12
     v = A.T @ alpha
@@ -52,15 +52,15 @@ def check(player, solution, tolerance):
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 12),
-    st.lists(st.sampled_from(FLOORS), min_size=1, max_size=3),
+    st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3),
     st.integers(-3, 2),
     st.sampled_from([1e-8, 1.0, 1e8]),
 )
-@example(seed=2382, dim=1, floors=[-np.inf, -np.inf, 0.0], exponent=-3, scale=1.0)
-def test_any_sequence_of_planes_is_solved_to_the_last_digits(seed, dim, floors, exponent, scale):
+@example(seed=2382, dim=1, infima=[-np.inf, -np.inf, 0.0], exponent=-3, scale=1.0)
+def test_any_sequence_of_planes_is_solved_to_the_last_digits(seed, dim, infima, exponent, scale):
     rng = np.random.default_rng(seed)
     # lambda grows with the scale of the planes, so that both terms matter
-    player = Player(rng, L2(scale * 10.0**exponent), MemoryPlanes(dim, tuple(scale * f for f in floors)), dim, scale)
+    player = Player(rng, L2(scale * 10.0**exponent), MemoryPlanes(dim, tuple(scale * f for f in infima)), dim, scale)
     for _ in range(25):
         if player.known and rng.random() < 0.2:
             player.remove(int(rng.integers(1, 6)))
@@ -71,19 +71,19 @@ def test_any_sequence_of_planes_is_solved_to_the_last_digits(seed, dim, floors, 
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(FLOORS), min_size=1, max_size=3))
+@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3))
 @example(9820494, [-1.0, 0.0])  # cvxopt goes round in circles from its first start
-def test_engines_agree_with_the_constrained_program(seed, floors):
+def test_engines_agree_with_the_constrained_program(seed, infima):
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(1, 8))
     for engine in ("active_set", "cvxopt"):
-        player = Player(np.random.default_rng(seed), L2(0.1, engine), MemoryPlanes(dim, floors), dim)
-        for k in range(len(floors)):
+        player = Player(np.random.default_rng(seed), L2(0.1, engine), MemoryPlanes(dim, infima), dim)
+        for k in range(len(infima)):
             player.add(k)
         for _ in range(int(rng.integers(0, 12))):
             player.add()
         player.remove(2)
-        for k in range(len(floors)):
+        for k in range(len(infima)):
             player.add(k)
         solution = player.master.solve(1e-9)
         model = player.model
@@ -163,7 +163,7 @@ def test_planes_of_other_masters_are_none_of_ours():
         master.add(mine[0])
 
 
-def test_without_planes_the_floor_rules():
+def test_without_planes_the_infimum_rules():
     for engine in ("active_set", "cvxopt"):
         planes = MemoryPlanes(3, (0.25, 0.5))
         solution = L2(1.0, engine).master(planes, 2).solve(0.0)
@@ -190,8 +190,8 @@ def test_extreme_numbers_end_and_bound():
                 assert solution.lower_bound <= max(0.0, planes.offsets.max()) * (1 + 1e-12)
 
 
-def test_blocks_must_match_floors():
-    with pytest.raises(ValueError, match="2 blocks but 1 floors"):
+def test_blocks_must_match_infima():
+    with pytest.raises(ValueError, match="2 blocks but 1 infima"):
         SimplexQP(MemoryPlanes(1), 1.0, 2)
 
 

@@ -87,7 +87,7 @@ def test_refuses_what_is_no_plane(a, b, block, message):
     assert planes.ids == ()
 
 
-@pytest.mark.parametrize(("dim", "floors"), [(0, (0.0,)), (1, ()), (1, (np.nan,)), (1, (np.inf,))])
-def test_refuses_senseless_floors(dim, floors):
-    with pytest.raises(ValueError, match="floor"):
-        MemoryPlanes(dim, floors)
+@pytest.mark.parametrize(("dim", "infima"), [(0, (0.0,)), (1, ()), (1, (np.nan,)), (1, (np.inf,))])
+def test_refuses_senseless_infima(dim, infima):
+    with pytest.raises(ValueError, match="infimum"):
+        MemoryPlanes(dim, infima)

@@ -56,7 +56,7 @@ def ascend(risk, l1=0.0, l2=L2_, sweeps=60, **options):
     for k in range(sweeps):
         ascent.sweep()
         if k % 7 == 6:
-            ascent.reopen()
+            ascent.unshrink()
     return ascent
 
 
@@ -232,7 +232,7 @@ def test_a_sweep_with_looks_at_the_clock_is_the_same_sweep(loss, free, columns, 
     for k in range(9):
         parts.sweep()
         if k % 7 == 6:
-            parts.reopen()
+            parts.unshrink()
     assert len(looks) > 18
     np.testing.assert_array_equal(parts.weights, whole.weights)
     assert parts.plane()[1] == whole.plane()[1]

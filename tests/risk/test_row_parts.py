@@ -69,14 +69,14 @@ def test_rows_that_do_not_bend_keep_their_slopes(loss):
     random = np.random.default_rng(8)
     z = ability(risk, Scored).map.matvec(3.0 * random.normal(size=risk.dim))
     for sigma, reach in ((2.0, 0.1), (10.0, 0.3), (1.0, 0.0)):
-        bends = parts.bends(z, sigma, reach).reshape(ROWS, -1).any(axis=1)
-        assert 0 < np.count_nonzero(bends) < ROWS
+        curved = parts.curved_rows(z, sigma, reach).reshape(ROWS, -1).any(axis=1)
+        assert 0 < np.count_nonzero(curved) < ROWS
         slope, changed = phi.envelope(z, sigma).slope, np.zeros(ROWS, bool)
-        assert not phi.envelope(z, sigma).curvature[~bends].any()
+        assert not phi.envelope(z, sigma).curvature[~curved].any()
         for _ in range(50):
             other = phi.envelope(z + reach * random.choice([-1.0, 1.0], z.shape), sigma).slope
             changed |= (np.abs(other - slope) > 1e-12).reshape(ROWS, -1).any(axis=1)
-        assert not np.any(changed & ~bends)
+        assert not np.any(changed & ~curved)
         assert np.any(changed) == (reach > 0.0)
 
 

@@ -50,9 +50,9 @@ def test_a_place_is_logarithms():
     case = case_of(risk, L2(0.01), 1e-3)
     assert case is not None
     X = risk.data.X
-    strength = np.log10(0.01 * 100 / np.mean(np.sum(X * X, axis=1)))
+    scaled_lambda = np.log10(0.01 * 100 / np.mean(np.sum(X * X, axis=1)))
     rank = np.log10(ability(risk, ProblemSize).effective_rank)
-    np.testing.assert_allclose(case.place, [2.0, np.log10(5), np.log10(5), rank, strength, -3.0], atol=1e-12)
+    np.testing.assert_allclose(case.place, [2.0, np.log10(5), np.log10(5), rank, scaled_lambda, -3.0], atol=1e-12)
 
 
 @pytest.mark.parametrize(("regularizer", "power"), [(L2, 2), (L1, 1)])

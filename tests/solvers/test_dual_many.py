@@ -143,7 +143,7 @@ def test_rows_are_set_aside_and_come_back():
     shares = [ascent.sweep().visits for _ in range(60)]
     assert shares[0] == 1.0
     assert min(shares) < 0.9
-    ascent.reopen()
+    ascent.unshrink()
     assert ascent.sweep().visits >= 1.0
 
 

@@ -15,9 +15,9 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers._core import portfolio
-from bmrm.solvers._core.pace import Pace
 from bmrm.solvers._core.plane_model import PlaneSolver
 from bmrm.solvers._core.portfolio import Chains
+from bmrm.solvers._core.stage_budget import StageBudget
 
 
 def risk_of(loss):
@@ -78,15 +78,15 @@ def line(passes: float, gap: float) -> Iteration:
 
 @pytest.mark.parametrize(("rate", "slow"), [(0.1, False), (0.0002, True)])
 def test_pace_extrapolates_the_fall_of_the_gap(rate, slow):
-    pace = Pace(1e-8, patience=2.0)
-    judged = [pace.too_slow(line(t, math.exp(-rate * t) * 0.5)) for t in np.linspace(0.0, 100.0, 50).tolist()]
+    stage_budget = StageBudget(1e-8, patience=2.0)
+    judged = [stage_budget.too_slow(line(t, math.exp(-rate * t) * 0.5)) for t in np.linspace(0.0, 100.0, 50).tolist()]
     assert judged[-1] is slow
-    assert pace.slow is slow
+    assert stage_budget.slow is slow
 
 
 def test_when_all_were_too_slow_they_have_longer_turns(monkeypatch):
     monkeypatch.setattr(portfolio, "EARLY", 2.0)
-    monkeypatch.setattr(portfolio, "PATIENT", 1e-3)
+    monkeypatch.setattr(portfolio, "LAST_OF_CHAIN", 1e-3)
     chains = Chains(tolerance=1e-9, names=("bundle", "line_search_bundle"))
     solution = chains.minimize(risk_of(Hinge()), L2(1e-3))
     stages = solution.solver.split(", then ")
@@ -95,18 +95,18 @@ def test_when_all_were_too_slow_they_have_longer_turns(monkeypatch):
     assert solution.status is Status.CONVERGED
 
 
-@pytest.mark.parametrize(("rival", "slow"), [(0.0, True), (1e9, False), (None, False)])
-def test_a_slower_rival_helps_for_a_while(rival, slow):
-    pace = Pace(1e-8, patience=2.0, rival=rival)
-    judged = [pace.too_slow(line(t, math.exp(-0.0002 * t) * 0.5)) for t in np.linspace(0.0, 90.0, 50).tolist()]
+@pytest.mark.parametrize(("alternative", "slow"), [(0.0, True), (1e9, False), (None, False)])
+def test_a_slower_alternative_helps_for_a_while(alternative, slow):
+    stage_budget = StageBudget(1e-8, patience=2.0, alternative=alternative)
+    judged = [stage_budget.too_slow(line(t, math.exp(-0.0002 * t) * 0.5)) for t in np.linspace(0.0, 90.0, 50).tolist()]
     assert judged[-1] is slow
-    assert pace.too_slow(line(100.0, math.exp(-0.0002 * 100.0) * 0.5)) is (rival is not None)
+    assert stage_budget.too_slow(line(100.0, math.exp(-0.0002 * 100.0) * 0.5)) is (alternative is not None)
 
 
 def test_a_gap_that_is_looked_at_now_and_then_is_not_judged_between():
-    pace = Pace(1e-3, patience=10.0)
-    assert not any(pace.too_slow(line(float(t), 1.0)) for t in range(100))
-    assert not pace.too_slow(line(100.0, 0.1))
+    stage_budget = StageBudget(1e-3, patience=10.0)
+    assert not any(stage_budget.too_slow(line(float(t), 1.0)) for t in range(100))
+    assert not stage_budget.too_slow(line(100.0, 0.1))
 
 
 def plateau(passes: float) -> float:
@@ -115,47 +115,47 @@ def plateau(passes: float) -> float:
 
 
 def test_a_plateau_after_a_fast_fall_is_seen():
-    pace = Pace(1e-8, patience=2.0)
-    judged = {t: pace.too_slow(line(float(t), plateau(t))) for t in range(200)}
+    stage_budget = StageBudget(1e-8, patience=2.0)
+    judged = {t: stage_budget.too_slow(line(float(t), plateau(t))) for t in range(200)}
     assert not judged[100]
     assert judged[150]
 
 
 @pytest.mark.parametrize(("rate", "left"), [(0.001, True), (0.5, False)])
 def test_what_is_hopeless_is_left_before_it_is_judged(rate, left):
-    pace = Pace(1e-6, patience=0.5, early=8.0, unjudged=4.0)
-    judged = [pace.too_slow(line(t, math.exp(-rate * t) * 0.5)) for t in (0.0, 1.0, 2.0, 3.0, 5.0)]
+    stage_budget = StageBudget(1e-6, patience=0.5, early=8.0, unjudged=4.0)
+    judged = [stage_budget.too_slow(line(t, math.exp(-rate * t) * 0.5)) for t in (0.0, 1.0, 2.0, 3.0, 5.0)]
     assert judged == [False, False, False, False, left]
 
 
 def test_a_bound_that_comes_late_is_not_held_against_a_run():
-    pace = Pace(1e-6, patience=10.0)
+    stage_budget = StageBudget(1e-6, patience=10.0)
     gaps = [1.0] * 11 + [0.95, 0.67, 0.3, 0.1, 0.03]
-    judged = [pace.too_slow(line(float(t), gap)) for t, gap in enumerate(gaps)]
+    judged = [stage_budget.too_slow(line(float(t), gap)) for t, gap in enumerate(gaps)]
     assert not any(judged)
-    hopeless = Pace(1e-6, patience=10.0)
+    hopeless = StageBudget(1e-6, patience=10.0)
     assert [hopeless.too_slow(line(float(t), 1.0 - 0.001 * t)) for t in range(14)][-1]
 
 
 @pytest.mark.parametrize(("moving", "left"), [(True, False), (False, True)])
 def test_passes_do_not_count_while_the_objective_falls_and_nothing_is_proved(moving, left):
-    pace = Pace(1e-6, patience=3.0)
+    stage_budget = StageBudget(1e-6, patience=3.0)
     start = [Iteration(0, 1.0 - 0.01 * t * moving, 0.0, float(t), 0.0) for t in range(11)]
     after = [Iteration(0, 0.5, 0.5 - 0.5 * 0.7**t, 10.0 + t, 0.0) for t in range(1, 14)]
-    judged = [pace.too_slow(line) for line in start + after]
+    judged = [stage_budget.too_slow(line) for line in start + after]
     assert any(judged) is left
 
 
-@pytest.mark.parametrize(("doubt", "first", "left"), [(1.0, 0.9, True), (3.0, 0.9, False), (3.0, 0.4, True)])
-def test_there_is_more_patience_while_the_bound_is_far_behind(doubt, first, left):
-    pace = Pace(1e-3, patience=10.0, doubt=doubt)
-    judged = [pace.too_slow(line(float(t), first * math.exp(-0.02 * t))) for t in range(20)]
+@pytest.mark.parametrize(("loose_factor", "first", "left"), [(1.0, 0.9, True), (3.0, 0.9, False), (3.0, 0.4, True)])
+def test_there_is_more_patience_while_the_bound_is_far_behind(loose_factor, first, left):
+    stage_budget = StageBudget(1e-3, patience=10.0, loose_factor=loose_factor)
+    judged = [stage_budget.too_slow(line(float(t), first * math.exp(-0.02 * t))) for t in range(20)]
     assert any(judged) is left
 
 
 def test_planes_outlive_a_leg_that_was_left(monkeypatch):
     monkeypatch.setattr(portfolio, "EARLY", 2.0)
-    monkeypatch.setattr(portfolio, "PATIENT", 1e-3)
+    monkeypatch.setattr(portfolio, "LAST_OF_CHAIN", 1e-3)
     begun: list[int] = []
     original = PlaneSolver.model
 
@@ -183,7 +183,9 @@ def test_a_leg_is_judged_by_what_it_proves_itself():
     """Another has brought the gap to 1e-2 before; this one is at 0.5, and on its way."""
     falling = [math.exp(-0.4 * t) for t in range(23)]
     for own, slow in ((falling, False), ([0.9999**t for t in range(40)], True)):
-        pace = Pace(1e-4, patience=2.0)
-        judged = [pace.too_slow(line(float(t), min(1e-2, gap)), line(float(t), gap)) for t, gap in enumerate(own)]
+        stage_budget = StageBudget(1e-4, patience=2.0)
+        judged = [
+            stage_budget.too_slow(line(float(t), min(1e-2, gap)), line(float(t), gap)) for t, gap in enumerate(own)
+        ]
         assert any(judged) is slow
-    assert pace.left == 0.0  # of so large a gap nothing follows
+    assert stage_budget.left == 0.0  # of so large a gap nothing follows

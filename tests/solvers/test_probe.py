@@ -1,4 +1,4 @@
-"""PROBE against its pseudo-code, a case worked out by hand, and the sleep of its rows."""
+"""PROBE against its pseudo-code, a case worked out by hand, and its dormant rows."""
 
 import numpy as np
 import pytest
@@ -145,10 +145,10 @@ def linear_risk(seed=0, rows=400, loss="hinge", **parameters):
     return X, y, LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(loss, parameters))
 
 
-def test_rows_fall_asleep_and_are_tried_again():
+def test_rows_become_dormant_and_are_tried_again():
     X, y, risk = linear_risk()
     random = np.random.default_rng(5)
-    watch = risk.ability(RowSubsets).watch(10, 5, 15, 7)
+    watch = risk.ability(RowSubsets).active_set(10, 5, 15, 7)
     quiet, due, left = np.zeros(400, int), np.zeros(400, int), []
     lengths = set()
     for step in range(1, 120):
@@ -182,17 +182,17 @@ def test_rows_fall_asleep_and_are_tried_again():
 
 def test_the_reported_objective_is_true_though_rows_sleep():
     X, y, risk = linear_risk()
-    sleepy = Probe(tolerance=0.0).minimize(risk, L2(1e-3))
+    dormant = Probe(tolerance=0.0).minimize(risk, L2(1e-3))
     active = Probe(tolerance=0.0, dormant=False).minimize(risk, L2(1e-3))
-    assert sleepy.details["active"].min() < 0.7
+    assert dormant.details["active"].min() < 0.7
     assert np.all(active.details["active"] == 1.0)
-    assert sleepy.passes < sleepy.iterations
-    for solution in (sleepy, active):
+    assert dormant.passes < dormant.iterations
+    for solution in (dormant, active):
         value = np.maximum(0.0, 1.0 - y * (X @ solution.w)).mean() + L2(1e-3).value(solution.w)
         assert solution.objective == pytest.approx(value, rel=1e-12)
-    assert sleepy.objective == pytest.approx(active.objective, rel=0.03)
-    claims = sleepy.details["value"] < np.minimum.accumulate(np.append(np.inf, sleepy.details["value"][:-1]))
-    assert np.all(sleepy.details["active"][claims] == 1.0)
+    assert dormant.objective == pytest.approx(active.objective, rel=0.03)
+    claims = dormant.details["value"] < np.minimum.accumulate(np.append(np.inf, dormant.details["value"][:-1]))
+    assert np.all(dormant.details["active"][claims] == 1.0)
 
 
 def test_seeds_of_the_sleep():

@@ -17,9 +17,9 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.augmented_lagrangian import AugmentedLagrangian, Model
 from bmrm.solvers._core.centring import Trial, centre
 from bmrm.solvers._core.curved_search import step_length
-from bmrm.solvers._core.multipliers import AugmentedLagrangian, Model
 from bmrm.solvers._core.newton_rows import rank_of, step_by_rows, vectors_of
 from bmrm.solvers._core.newton_system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton

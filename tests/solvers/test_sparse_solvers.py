@@ -73,8 +73,8 @@ def optimum(risk, l1, l2, free=False):
         total = value + c @ at + 0.5 * at @ Q @ at
         if z is None:
             return total, gradient
-        bend = risk.phi.curvature(Z @ at)
-        return total, gradient, cvxopt.matrix(z[0] * ((Z.T * bend) @ Z + Q + 1e-13 * np.eye(c.size)))
+        second = risk.phi.curvature(Z @ at)
+        return total, gradient, cvxopt.matrix(z[0] * ((Z.T * second) @ Z + Q + 1e-13 * np.eye(c.size)))
 
     G = np.zeros((n, c.size))
     G[:, :n] = -np.eye(n)

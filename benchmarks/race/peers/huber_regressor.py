@@ -38,16 +38,16 @@ class Huber:
         from scipy.optimize import brentq
 
         X, y = task.copied()
-        delta, strength = task.problem.options.get("delta", 1.0), task.problem.l2 * task.rows
+        delta, lam = task.problem.options.get("delta", 1.0), task.problem.l2 * task.rows
         sigma = [1.0]
 
         def tight(epsilon: float) -> float:
             for _ in range(3):  # alpha follows sigma, which hardly depends on it
-                sigma[0] = _fitted(X, y, epsilon, strength / sigma[0], 1e-8).scale_
+                sigma[0] = _fitted(X, y, epsilon, lam / sigma[0], 1e-8).scale_
             return float(epsilon * sigma[0]) - delta
 
         epsilon = brentq(tight, 1.001, 50.0, xtol=1e-7, rtol=1e-9)
-        alpha = strength / sigma[0]
+        alpha = lam / sigma[0]
 
         def trial(rung: Rung) -> Trial:
             found: list[Any] = []

@@ -7,7 +7,7 @@ the labelings in use are kept, and share moves between pairs of them, too (their
 the gaps for block Frank-Wolfe optimization of structured SVMs", ICML 2016): the steps in between need no features but
 the products of the sentence's own rows.
 
-`sentences` are starts, y, weights, grams and where each begins; `kept` are the counts of labelings, where the room of
+`sentences` are starts, y, weights, grams and where each begins; `state` are the counts of labelings, where the room of
 each sentence begins, and that of its paths, then shares, errors and paths.
 """
 
@@ -26,7 +26,7 @@ LEFT, LEFT_BY_MIXING = 0.1, 0.3
 
 
 def visit(  # type: ignore[no-untyped-def]
-    order, gaps, matrix, sentences, kept, v, tail, bias, threshold, step, has_bias, observed, room
+    order, gaps, matrix, sentences, state, v, tail, bias, threshold, step, has_bias, observed, room
 ):
     """Visit the sentences of `order` once.
 
@@ -42,7 +42,7 @@ def visit(  # type: ignore[no-untyped-def]
     room : scores and slopes of the longest sentence, of transitions, values of the most labelings, a row of scores.
     """
     starts, y, weights, grams, gram_at = sentences
-    counts, room_at, path_at, mixtures, errors, paths = kept
+    counts, room_at, path_at, mixtures, errors, paths = state
     all_scores, all_slopes, trans, trans_slope, all_values, line = room
     longest = all_scores.shape[0]
     alone, path, where = np.zeros(2, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
@@ -105,10 +105,10 @@ def visit(  # type: ignore[no-untyped-def]
             counts[s] = drop_idle(own, mixture, wrong, n)
 
 
-def take_worst(f, trans, observed, sentences, kept):  # type: ignore[no-untyped-def]
+def take_worst(f, trans, observed, sentences, state):  # type: ignore[no-untyped-def]
     """Let each sentence have the labeling alone that violates its margin most. It calls `worst_labeling`."""
     starts, y = sentences[0], sentences[1]
-    counts, room_at, path_at, mixtures, errors, paths = kept
+    counts, room_at, path_at, mixtures, errors, paths = state
     path = np.empty(y.size, np.int64)
     worst_labeling(f, trans, observed, y, starts, path)  # type: ignore[name-defined]  # noqa: F821
     for s in range(counts.size):
@@ -118,14 +118,14 @@ def take_worst(f, trans, observed, sentences, kept):  # type: ignore[no-untyped-
 
 
 @jit
-def take_slopes(slopes, sentences, kept):  # type: ignore[no-untyped-def]
+def take_slopes(slopes, sentences, state):  # type: ignore[no-untyped-def]
     """Let each sentence have a mixture whose slopes of labels are about `slopes`, those of R times its mass.
 
     `slopes` are (tokens, labels). Shares of labels alone do not tell which occur together: the largest of all tokens
     are taken to, as much as all have of them, then the next.
     """
     starts, y, weights = sentences[0], sentences[1], sentences[2]
-    counts, room_at, path_at, mixtures, errors, paths = kept
+    counts, room_at, path_at, mixtures, errors, paths = state
     for s in range(counts.size):
         first, steps, most = starts[s], starts[s + 1] - starts[s], room_at[s + 1] - room_at[s]
         if weights[s] == 0.0:
@@ -163,10 +163,10 @@ def count_errors(path, truth):  # type: ignore[no-untyped-def]
 
 
 @jit
-def offset(sentences, kept):  # type: ignore[no-untyped-def]
+def offset(sentences, state):  # type: ignore[no-untyped-def]
     """The weighted sum of the errors of the mixtures: minus that of the conjugates."""
     weights, total = sentences[2], 0.0
-    counts, room_at, _, mixtures, errors, _ = kept
+    counts, room_at, _, mixtures, errors, _ = state
     for s in range(counts.size):
         for c in range(room_at[s], room_at[s] + counts[s]):
             total += weights[s] * mixtures[c] * errors[c]
@@ -174,10 +174,10 @@ def offset(sentences, kept):  # type: ignore[no-untyped-def]
 
 
 @jit
-def slopes_of(sentences, kept, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
+def slopes_of(sentences, state, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
     """Shares made to sum to 1, then their slopes added to `slope` and `trans_slope`."""
     starts, y, weights = sentences[0], sentences[1], sentences[2]
-    counts, room_at, path_at, mixtures, _, paths = kept
+    counts, room_at, path_at, mixtures, _, paths = state
     for s in range(counts.size):
         here, steps = slope[starts[s] : starts[s + 1]], starts[s + 1] - starts[s]
         mixture = mixtures[room_at[s] : room_at[s] + counts[s]]

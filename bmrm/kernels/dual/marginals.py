@@ -9,8 +9,8 @@ the rows with the change of marginals): the exponentiated gradient of Collins, G
 sentence's rows but for their products once before and once after.
 
 Numbers of a sentence stand in one flat array each: of its tokens, then of the transitions, which for marginals are
-summed over its tokens. `sentences` are starts, y, weights, grams and where each begins; `kept` are where the numbers of
-each begin, potentials, marginals, and per sentence entropies, lengths of steps and whether it has begun (before, its
+summed over its tokens. `sentences` are starts, y, weights, grams and where each begins; `state` are where the numbers
+of each begin, potentials, marginals, and per sentence entropies, lengths of steps and whether it has begun (before, its
 marginals are the true labeling).
 """
 
@@ -38,7 +38,7 @@ DOUBTS, SMALLER = 12, 0.7
 
 
 def visit(  # type: ignore[no-untyped-def]
-    order, gaps, matrix, sentences, kept, v, tail, bias, threshold, step, has_bias, observed, room
+    order, gaps, matrix, sentences, state, v, tail, bias, threshold, step, has_bias, observed, room
 ):
     """Visit the sentences of `order` once. It calls `read_scores` and `move_weights` of `dual_sentences`.
 
@@ -46,7 +46,7 @@ def visit(  # type: ignore[no-untyped-def]
     room : seven arrays of the numbers of the longest sentence, a row of scores, what `labeling_marginals` wants.
     """
     starts, y, weights, grams, gram_at = sentences
-    at, all_potentials, all_marginals, entropies, lengths, begun = kept
+    at, all_potentials, all_marginals, entropies, lengths, begun = state
     numbers, line, tables = room
     labels, extra = tail.shape[0], 1.0
     for s in order:
@@ -57,13 +57,13 @@ def visit(  # type: ignore[no-untyped-def]
         spare = (numbers[3, :size], numbers[4, :size], numbers[5, :size])
         f, trans = parts(scores, steps, labels)
         read_scores(matrix, first, v, tail, bias, threshold, f, trans)  # type: ignore[name-defined]  # noqa: F821
-        whole = log_partition(f, trans, observed, tables)
+        log_normalizer = log_partition(f, trans, observed, tables)
         entropy, length = entropies[s], lengths[s]
         value = entropy + inner(scores, old)
-        gaps[s] = weights[s] * max(whole - value, 0.0)
-        least = ROUNDING * steps * (1.0 + abs(whole))
+        gaps[s] = weights[s] * max(log_normalizer - value, 0.0)
+        least = ROUNDING * steps * (1.0 + abs(log_normalizer))
         noise = 64.0 * least
-        if not whole - value > least:
+        if not log_normalizer - value > least:
             continue
         problem = (scores, old, gram, curve, observed, numbers[6, :size])
         if begun[s]:
@@ -164,8 +164,9 @@ def evaluate(potentials, problem, marginals, left, tables):  # type: ignore[no-u
     """Fill the marginals at some potentials, and what these lack; returns the entropy, and the part of the dual."""
     scores, old, gram, curve, observed, change = problem
     steps, labels = gram.shape[0], tables[0].shape[0]
-    whole = labeling_marginals(*parts(potentials, steps, labels), observed, *parts(marginals, steps, labels), tables)
-    entropy = whole - inner(potentials, marginals)
+    pieces = parts(marginals, steps, labels)
+    log_normalizer = labeling_marginals(*parts(potentials, steps, labels), observed, *pieces, tables)
+    entropy = log_normalizer - inner(potentials, marginals)
     subtract(marginals, old, change)
     lost = shortfall(potentials, scores, gram, curve, change, left, labels)
     return entropy, entropy + inner(scores, marginals) - 0.5 * lost
@@ -199,10 +200,10 @@ def slopes(found, now, left, later):  # type: ignore[no-untyped-def]
 
 
 @jit
-def take_scores(f, trans, observed, sentences, kept, tables):  # type: ignore[no-untyped-def]
+def take_scores(f, trans, observed, sentences, state, tables):  # type: ignore[no-untyped-def]
     """Let each sentence have the marginals at the scores `f`, those of transitions `trans`."""
     starts = sentences[0]
-    at, potentials, marginals, entropies, _, begun = kept
+    at, potentials, marginals, entropies, _, begun = state
     for s in range(begun.size):
         steps, own = starts[s + 1] - starts[s], potentials[at[s] : at[s + 1]]
         table, between = parts(own, steps, trans.shape[0])
@@ -223,10 +224,10 @@ def take_truth(y, starts, labels, observed, at, marginals):  # type: ignore[no-u
 
 
 @jit
-def slopes_of(sentences, kept, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
+def slopes_of(sentences, state, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
     """The weights of sentences times (marginals less the true labeling), added to `slope` and `trans_slope`."""
     starts, y, weights = sentences[0], sentences[1], sentences[2]
-    at, marginals, labels = kept[0], kept[2], trans_slope.shape[0]
+    at, marginals, labels = state[0], state[2], trans_slope.shape[0]
     for s in range(at.size - 1):
         here, pairs = parts(marginals[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
         mine, truth = slope[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]

@@ -24,7 +24,7 @@ LONG = 1e4
 """A step that is so much larger than the score where it ends may have taken digits from it, and a score so large from
 the slope."""
 BESIDE = 1e-8
-"""How far the score of a slope is known then; the loss bends by the square of it."""
+"""How far the score of a slope is known then; the error of the loss is of its square."""
 OF_NO_ACCOUNT = 1e-12
 """Rounding below this share of a sum is of no account."""
 STATE_AHEAD, ROW_AHEAD = 6, 3
@@ -89,7 +89,7 @@ def sweep(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    margin : a row is set aside where its slope did not move, and would not if its score were this much different.
+    margin : a row is shrunk where its slope did not move, and would not if its score were this much different.
     measure : whether GAP is wanted; not in a first sweep, in which rows have no g.
     sums : filled. GAP: the sum of s loss(score) - (u score + s loss(g) - u g), each as the row was found: what it
         contributed to the duality gap before its turn. DRIFT: the sum of (score - g)^2.

@@ -132,8 +132,8 @@ def mix(  # type: ignore[no-untyped-def]
         rise = values[best] - values[worst]
         if values[best] - mean <= goal or rise <= 0.0:
             break
-        bend = curve * squared_distance(gram, observed, paths[best], paths[worst], labels, where)
-        step = mixture[worst] if bend * mixture[worst] <= rise else rise / bend
+        curvature = curve * squared_distance(gram, observed, paths[best], paths[worst], labels, where)
+        step = mixture[worst] if curvature * mixture[worst] <= rise else rise / curvature
         mixture[worst] = mixture[worst] - step if step < mixture[worst] else 0.0
         mixture[best] += step
         move(gram, observed, paths[best], paths[worst], step, curve, f, trans, slope, trans_slope)

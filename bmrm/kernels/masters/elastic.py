@@ -64,14 +64,14 @@ def weights_of(pull: Floats, l1: float, l2: float, w: Floats) -> tuple[float, fl
 def slope_along(pull: Floats, step: Floats, l1: float, t: float) -> tuple[float, float]:
     """<soft(pull + t step, l1), step> and its derivative in t."""
     slope = 0.0
-    bend = 0.0
+    curvature = 0.0
     for i in range(pull.size):
         s = step[i]
         x = pull[i] + t * s
         excess = max(abs(x) - l1, 0.0)
         slope += excess * (s if x > 0.0 else -s)
-        bend += s * s if excess > 0.0 else 0.0
-    return slope, bend
+        curvature += s * s if excess > 0.0 else 0.0
+    return slope, curvature
 
 
 @fast_jit
@@ -80,19 +80,19 @@ def longest_rise(pull: Floats, step: Floats, l1: float, linear: float) -> float:
 
     The derivative is piecewise linear and falls: Newton's steps, exact on the last piece, inside a bracket.
     """
-    slope, bend = slope_along(pull, step, l1, 1.0)
+    slope, curvature = slope_along(pull, step, l1, 1.0)
     if linear >= slope:
         return 1.0
     low, high = 0.0, 1.0
     t = 1.0
     for _ in range(ROUNDS):
-        trial = t + (linear - slope) / bend if bend > 0.0 else 0.5 * (low + high)
+        trial = t + (linear - slope) / curvature if curvature > 0.0 else 0.5 * (low + high)
         if not low < trial < high:
             trial = 0.5 * (low + high)
         if trial == t or not low < trial < high:
             return t
         t = trial
-        slope, bend = slope_along(pull, step, l1, t)
+        slope, curvature = slope_along(pull, step, l1, t)
         if abs(linear - slope) <= 1e-15 * abs(linear):
             return t
         if linear > slope:

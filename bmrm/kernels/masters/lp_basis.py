@@ -26,7 +26,7 @@ LARGE = 1e4
 
 
 class Program(NamedTuple):
-    """The planes: rows (N, p), b (n,), block (n,), with N >= n; the first K are the floors, whose rows are 0.
+    """The planes: rows (N, p), b (n,), block (n,), with N >= n; the first K are the infima, whose rows are 0.
 
     `size` (p,) is the largest entry of each feature in absolute value: what rounding is measured by.
     """

@@ -52,14 +52,14 @@ def gram_sweeps(H: Floats, q: Floats, w: Floats, l1: float, l2: float, goal: flo
         worst = 0.0
         for j in range(w.size):
             old = w[j]
-            bend = H[j, j] + l2
-            z = bend * old - (q[j] + l2 * old)
-            size = max(abs(z) - l1, 0.0) / bend
+            diagonal = H[j, j] + l2
+            z = diagonal * old - (q[j] + l2 * old)
+            size = max(abs(z) - l1, 0.0) / diagonal
             new = size if z > 0.0 else -size
             step = new - old
             if step == 0.0:
                 continue
-            worst = max(worst, bend * abs(step))
+            worst = max(worst, diagonal * abs(step))
             w[j] = new
             row = H[j]
             for k in range(q.size):

@@ -143,7 +143,24 @@ column_dot, column_add = sparse_dot, sparse_add
 
 
 def descend(  # type: ignore[no-untyped-def]
-    starts, rows, values, sums, bends, shifts, bent, gradient, l1, l2, free, goal, share, most, w, r, state, order
+    starts,
+    rows,
+    values,
+    sums,
+    diagonal,
+    shifts,
+    root_sum,
+    gradient,
+    l1,
+    l2,
+    free,
+    goal,
+    share,
+    most,
+    w,
+    r,
+    state,
+    order,
 ):
     """Minimise <gradient, d> + 1/2 <A d, A d> + l1 ||w + d||_1 + l2/2 ||w + d||^2 over d, coordinate by coordinate.
 
@@ -155,8 +172,8 @@ def descend(  # type: ignore[no-untyped-def]
     ----------
     starts, rows, values : the columns.
     sums : of root times value, per column.
-    bends : squared norms of the columns of A, > 0.
-    bent : sum of the squared roots.
+    diagonal : squared norms of the columns of A, > 0.
+    root_sum : sum of the squared roots.
     goal : stop when no coordinate was farther than this from what its subdifferential allows.
     share : stop when a sweep has lowered the objective by no more than this part of what all have.
     most : sweeps at most.
@@ -181,25 +198,25 @@ def descend(  # type: ignore[no-untyped-def]
             old = w[k]
             slope = gradient[k] + column_dot(starts, rows, values, k, r) + offset * sums[k]
             if not free:
-                slope -= shifts[k] * (level + offset * bent)
+                slope -= shifts[k] * (level + offset * root_sum)
             if old == 0.0 and abs(slope) < l1 - before:
                 continue
             order[at] = order[kept]
             order[kept] = k
             kept += 1
-            z = bends[k] * old - slope
-            size = max(abs(z) - l1, 0.0) / (bends[k] + l2)
+            z = diagonal[k] * old - slope
+            size = max(abs(z) - l1, 0.0) / (diagonal[k] + l2)
             new = size if z > 0.0 else -size
             step = new - old
             if step == 0.0:
                 continue
-            worst = max(worst, (bends[k] + l2) * abs(step))
-            fallen += 0.5 * (bends[k] + l2) * step * step
+            worst = max(worst, (diagonal[k] + l2) * abs(step))
+            fallen += 0.5 * (diagonal[k] + l2) * step * step
             w[k] = new
             column_add(starts, rows, values, k, step, r)
             level += step * sums[k]
             if free:
-                offset = -level / bent
+                offset = -level / root_sum
             else:
                 offset -= step * shifts[k]
         visited += open_

@@ -213,7 +213,7 @@ def marginals_by_logarithms(f, trans, observed, y, marginals, pairs):  # type: i
     """
     labels, steps = trans.shape[0], f.shape[0]
     forward, backward = np.empty((steps, labels)), np.empty((steps, labels))
-    whole = _forward(f, trans, observed, y, forward)
+    log_normalizer = _forward(f, trans, observed, y, forward)
     _backward(f, trans, observed, backward)
     into = np.empty((labels, labels))
     marginals[:] = 0.0
@@ -230,7 +230,7 @@ def marginals_by_logarithms(f, trans, observed, y, marginals, pairs):  # type: i
         pairs += into
         if observed:
             marginals[t, labels:] = into.reshape(-1)
-    return whole
+    return log_normalizer
 
 
 @jit
@@ -244,8 +244,8 @@ def labeling_marginals(f, trans, observed, marginals, pairs, room):  # type: ign
     pairs[:] = 0.0
     top = trans.max()
     if observed or not top - trans.min() + score_range(f, labels) <= WIDEST:
-        whole: float = marginals_by_logarithms(f, trans, observed, np.empty(0, np.int64), marginals, pairs)
-        return whole
+        log_normalizer: float = marginals_by_logarithms(f, trans, observed, np.empty(0, np.int64), marginals, pairs)
+        return log_normalizer
     for i in range(labels):
         for j in range(labels):
             E[i, j] = trans[i, j] - top

@@ -16,7 +16,7 @@ from bmrm.losses.base import MarginLoss
 class LimitedLogistic(MarginLoss):
     """-(o log mu + (1 - o) log(1 - mu)), with mu = clip(1 / (1 + exp(-f)), modelmin, modelmax).
 
-    The outcome `o` is `margin` for y = -1 and `1 - margin` for y = 1. The slope is mu - o, the second derivative
+    The target `o` is `margin` for y = -1 and `1 - margin` for y = 1. The slope is mu - o, the second derivative
     mu (1 - mu) within [wmargin, 1 - wmargin]: where a limit is met they are not those of the value, which is then not
     convex. So this is no registered loss; `irls` fits it when it is asked to.
     """
@@ -29,14 +29,14 @@ class LimitedLogistic(MarginLoss):
 
     def value(self, f: Array, y: Array) -> Array:
         """The deviance of a row, halved."""
-        o = self.outcome(y)
+        o = self.target01(y)
         positive = np.clip(np.logaddexp(0.0, -f), _minus_log(self.modelmax), _minus_log(self.modelmin))
         negative = np.clip(np.logaddexp(0.0, f), _minus_log(1.0 - self.modelmin), _minus_log(1.0 - self.modelmax))
         return np.asarray(_times(o, positive) + _times(1.0 - o, negative))
 
     def slope(self, f: Array, y: Array) -> Array:
-        """The predicted mean less the outcome."""
-        return self.mean(f) - self.outcome(y)
+        """The predicted mean less the target."""
+        return self.mean(f) - self.target01(y)
 
     def curvature(self, f: Array, y: Array) -> Array:
         """The weight of the row in the weighted least squares."""
@@ -48,8 +48,8 @@ class LimitedLogistic(MarginLoss):
         e = np.exp(-np.abs(f))
         return np.clip(np.where(f >= 0.0, 1.0, e) / (1.0 + e), self.modelmin, self.modelmax)
 
-    def outcome(self, y: Array) -> Array:
-        """The shrunken outcome of each row."""
+    def target01(self, y: Array) -> Array:
+        """The shrunken target of each row."""
         return np.where(y > 0.0, 1.0 - self.margin, self.margin)
 
 

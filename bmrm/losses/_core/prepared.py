@@ -163,8 +163,8 @@ class ProximalRows(PreparedRows):
 
         return curve
 
-    def bends(self, z: Array, sigma: float, reach: float) -> Array:
-        """Not 0 in rows where `envelope` bends, or would if their scores were others within `reach`; like `z`."""
+    def curved_rows(self, z: Array, sigma: float, reach: float) -> Array:
+        """Not 0 in rows where `envelope` is curved at some scores within `reach` of `z`; shaped like `z`."""
         wider = sigma / (1.0 + 2.0 * sigma * reach)
         found: Array = self.envelope(z - reach, wider)[2] + self.envelope(z + reach, wider)[2]
         return found
@@ -219,7 +219,7 @@ def envelope_kernels(loss: Any) -> tuple[Kernel, Kernel] | None:
 
 
 def _least(floor: Array | float, weights: Vector | None, mass: float) -> float:
-    """The weighted sum of floors, a rounding error below it where they differ."""
+    """The weighted sum of infima of rows, a rounding error below it where they differ."""
     if np.ndim(floor) == 0:
         return float(floor) * mass if mass else 0.0
     each = np.asarray(floor) if weights is None else weigh(weights, np.asarray(floor))

@@ -48,7 +48,7 @@ class ProximalScoresRows(PreparedRows):
 
         return curve
 
-    def bends(self, z: Array, sigma: float, reach: float) -> Array:
+    def curved_rows(self, z: Array, sigma: float, reach: float) -> Array:
         """As of `ProximalRows`: the true class's lead may grow or shrink by twice the reach."""
         rows, wider, found = np.arange(self.rows), sigma / (1.0 + 2.0 * sigma * reach), np.zeros(z.shape)
         for shift in (-2.0 * reach, 2.0 * reach):

@@ -1,10 +1,10 @@
 """The lower bound of L1 for any multipliers: a feasible dual point, evaluated with the planes themselves.
 
-For multipliers alpha >= 0 whose sum is 1 in every block, those of the floor planes (0, floors[k]) included,
+For multipliers alpha >= 0 whose sum is 1 in every block, those of the lower-bound planes (0, infima[k]) included,
 
-    J(w) >= lambda ||w||_1 + <A alpha, w> + b'alpha + floors'rest >= b'alpha + floors'rest   if |A alpha| <= lambda.
+    J(w) >= lambda ||w||_1 + <A alpha, w> + b'alpha + infima'rest >= b'alpha + infima'rest   if |A alpha| <= lambda.
 
-An engine may be as inexact as it likes: what it found is put onto the simplices here, then shrunk towards the floor
+An engine may be as inexact as it likes: what it found is put onto the simplices here, then shrunk towards the infimum
 planes until the condition holds.
 """
 
@@ -20,7 +20,7 @@ from bmrm.problem import Vector
 
 
 def onto_simplices(alpha: Vector, rest: Vector, plane_index: PlaneIndex, blocks: int) -> tuple[Vector, Vector]:
-    """The multipliers alpha of planes and rest of floors, clipped to >= 0 and scaled to sum 1 per block."""
+    """The multipliers alpha of planes and rest of infima, clipped to >= 0 and scaled to sum 1 per block."""
     alpha, rest = np.maximum(alpha, 0.0), np.maximum(rest, 0.0)
     total = np.bincount(plane_index.block, weights=alpha, minlength=blocks) + rest
     rest = np.where(total > 0.0, rest, 1.0)
@@ -31,11 +31,11 @@ def onto_simplices(alpha: Vector, rest: Vector, plane_index: PlaneIndex, blocks:
 def l1_bound(alpha: Vector, rest: Vector, plane_index: PlaneIndex, lam: float) -> float:
     """The bound of multipliers that `onto_simplices` made; -inf where none can be had.
 
-    Blocks without a floor must carry all weight on planes, and cannot shrink: they give no bound unless A alpha is
-    flat enough as it is, the weight of a makeshift floor being spread over the planes.
+    Blocks without an infimum must carry all weight on planes, and cannot shrink: they give no bound unless A alpha is
+    flat enough as it is, the weight of a makeshift infimum being spread over the planes.
     """
-    floors = np.array(plane_index.planes.floors)
-    without = ~np.isfinite(floors)
+    infima = np.array(plane_index.planes.infima)
+    without = ~np.isfinite(infima)
     if np.any(rest[without] > 0.5):
         return -math.inf
     scale = np.where(without, 1.0 / (1.0 - np.minimum(rest, 0.5)), 1.0)
@@ -45,11 +45,11 @@ def l1_bound(alpha: Vector, rest: Vector, plane_index: PlaneIndex, lam: float) -
         if without.any():
             return -math.inf
         alpha = alpha * math.nextafter(lam / largest, 0.0)
-    share = np.bincount(plane_index.block, weights=alpha, minlength=len(floors))
-    terms = [(1.0 - s) * f for s, f in zip(share.tolist(), floors.tolist()) if math.isfinite(f)]
+    share = np.bincount(plane_index.block, weights=alpha, minlength=len(infima))
+    terms = [(1.0 - s) * f for s, f in zip(share.tolist(), infima.tolist()) if math.isfinite(f)]
     return math.fsum([float(np.dot(alpha, plane_index.b)), *terms])
 
 
-def flatter(lam: float, floors: Sequence[float], margin: float) -> float:
+def flatter(lam: float, infima: Sequence[float], margin: float) -> float:
     """The lambda to solve for: less by the relative `margin` where multipliers cannot be shrunk afterwards."""
-    return lam if all(map(math.isfinite, floors)) else lam * (1.0 - margin)
+    return lam if all(map(math.isfinite, infima)) else lam * (1.0 - margin)

@@ -29,14 +29,14 @@ class MemoryPlanes:
     Parameters
     ----------
     dim : length of every `a`.
-    floors : per block, a number that R_k never goes below; -inf when unknown.
+    infima : per block, a number that R_k never goes below; -inf when unknown.
     """
 
-    def __init__(self, dim: int, floors: Sequence[float] = (0.0,)) -> None:
-        if dim < 1 or not floors or any(math.isnan(floor) or floor == math.inf for floor in floors):
-            raise ValueError(f"planes need dim >= 1 and a floor below inf per block, not dim={dim}, floors={floors}")
+    def __init__(self, dim: int, infima: Sequence[float] = (0.0,)) -> None:
+        if dim < 1 or not infima or any(math.isnan(infimum) or infimum == math.inf for infimum in infima):
+            raise ValueError(f"planes need dim >= 1 and an infimum below inf per block, not dim={dim}, infima={infima}")
         self.dim = int(dim)
-        self.floors = tuple(float(floor) for floor in floors)
+        self.infima = tuple(float(infimum) for infimum in infima)
         self._rows = max(1, min(BLOCK_ROWS, BLOCK_BYTES // (8 * self.dim)))
         self._parts: list[NDArray[np.float64]] = []
         self._ids: tuple[int, ...] = ()
@@ -71,8 +71,8 @@ class MemoryPlanes:
         a = np.asarray(a, dtype=np.float64)
         if a.shape != (self.dim,):
             raise ValueError(f"a plane must have shape ({self.dim},), got {a.shape}")
-        if not 0 <= block < len(self.floors):
-            raise ValueError(f"block must be in [0, {len(self.floors)}), got {block}")
+        if not 0 <= block < len(self.infima):
+            raise ValueError(f"block must be in [0, {len(self.infima)}), got {block}")
         if not (math.isfinite(b) and bool(np.isfinite(a).all())):
             raise ValueError("a plane must be finite")
         slot = len(self._ids)
@@ -150,7 +150,7 @@ class MemoryPlanes:
         for start, part in self._used():
             slopes[start : start + len(part)] = part
         blocks = np.array(self._block, dtype=np.int64)
-        return SavedPlanes(slopes, self.offsets.copy(), blocks, self.floors, fingerprint)
+        return SavedPlanes(slopes, self.offsets.copy(), blocks, self.infima, fingerprint)
 
     def _row(self, slot: int) -> NDArray[np.float64]:
         part, row = divmod(slot, self._rows)

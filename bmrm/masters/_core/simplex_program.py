@@ -18,22 +18,22 @@ AGE = 2000
 class SimplexProgram:
     """max over alpha of c'alpha - 1/2 alpha' G alpha, alpha >= 0 with sum 1 in every block that has a variable.
 
-    The variables are the finite floors, whose rows in G are 0, then one per plane. Multipliers, the support and the
+    The variables are the finite infima, whose rows in G are 0, then one per plane. Multipliers, the support and the
     Cholesky factor of its part of G are kept from one solution to the next.
 
     Parameters
     ----------
-    floors : one per block; -inf where there is none.
+    infima : one per block; -inf where there is none.
 
     Attributes
     ----------
-    first, n : number of floor variables, and of all variables.
+    first, n : number of infimum variables, and of all variables.
     G, b, block, alpha : arrays with room for more than n variables.
     """
 
-    def __init__(self, floors: Sequence[float]) -> None:
-        known = [k for k in range(len(floors)) if math.isfinite(floors[k])]
-        self.blocks = len(floors)
+    def __init__(self, infima: Sequence[float]) -> None:
+        known = [k for k in range(len(infima)) if math.isfinite(infima[k])]
+        self.blocks = len(infima)
         self.first = self.n = len(known)
         self.G = np.zeros((0, 0))
         self.b = self.alpha = self._diagonal = np.zeros(0)
@@ -41,7 +41,7 @@ class SimplexProgram:
         self._resize(16 + 2 * self.n)
         self.G[: self.n, : self.n] = 0.0
         self._diagonal[: self.n] = 0.0
-        self.b[: self.n] = [floors[k] for k in known]
+        self.b[: self.n] = [infima[k] for k in known]
         self.block[: self.n] = known
         self.alpha[: self.n] = 1.0
         self._where[: self.n] = -1

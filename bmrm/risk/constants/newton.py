@@ -108,8 +108,8 @@ def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector) -> Point 
         if told and after.finite and after.size <= 0.5 * here.size:
             return after
         # The minimum of the parabola through the value, the slope and the new value, far enough inside.
-        bent = -0.5 * length * promised / (rise - length * promised) if math.isfinite(rise) else 0.0
-        length *= min(max(bent, 0.01), 0.5)
+        share = -0.5 * length * promised / (rise - length * promised) if math.isfinite(rise) else 0.0
+        length *= min(max(share, 0.01), 0.5)
         if not np.any(here.b + length * step != here.b):
             return None
     return None

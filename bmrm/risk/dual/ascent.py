@@ -125,9 +125,9 @@ class Ascent:
         change = FASTER if kept > 0.0 and lost > CREEPING * gap else SLOWER
         self._penalty = max(change * self._penalty, self._least_penalty)
 
-    def reopen(self) -> None:
+    def unshrink(self) -> None:
         """As of `DualAscent`."""
-        self._rows.reopen()
+        self._rows.unshrink()
 
     @property
     def weights(self) -> Vector:

@@ -47,7 +47,7 @@ class MixtureRows(SentenceRows):
         worst_labeling = prepared.loss.worst_labeling
         self._visit = _visit_of(self._way, l1 > 0.0, worst_labeling)
         self._take_worst = specialised(dual_chains.take_worst, worst_labeling=worst_labeling)
-        self._kept = _true_labelings(prepared.y, prepared.starts)
+        self._state = _true_labelings(prepared.y, prepared.starts)
         most = PER_TOKEN * self._longest + BESIDES
         tables = [np.empty((self._longest, prepared.scores_per_row)) for _ in range(2)]
         transitions = [np.empty((self._labels, self._labels)) for _ in range(2)]
@@ -60,21 +60,21 @@ class MixtureRows(SentenceRows):
         """
         if start is not None:
             slopes = self.mass * plain(self._layout.table(np.asarray(start)))
-            dual_chains.take_slopes(slopes[:, : self._labels], self._sentences, self._kept)
+            dual_chains.take_slopes(slopes[:, : self._labels], self._sentences, self._state)
         elif near is not None:
             f, trans = self._split(plain(near))
-            self._take_worst(f, trans, self._observed, self._sentences, self._kept)
+            self._take_worst(f, trans, self._observed, self._sentences, self._state)
 
     def offset(self) -> float:
         """As of `AscentRows`."""
-        return float(dual_chains.offset(self._sentences, self._kept))
+        return float(dual_chains.offset(self._sentences, self._state))
 
     def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
-        dual_chains.slopes_of(self._sentences, self._kept, self._observed, slope, trans_slope)
+        dual_chains.slopes_of(self._sentences, self._state, self._observed, slope, trans_slope)
 
 
 def _true_labelings(y: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-    """What `bmrm.kernels.dual.chains` calls `kept`: the true labeling alone for each sentence."""
+    """What `bmrm.kernels.dual.chains` calls `state`: the true labeling alone for each sentence."""
     lengths = np.diff(starts)
     most = PER_TOKEN * lengths + BESIDES
     room_at, path_at = ends(most), ends(most * lengths)

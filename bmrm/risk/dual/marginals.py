@@ -16,7 +16,7 @@ from bmrm.problem import Check, Scores, unchecked
 from bmrm.risk.dual.sentences import Array, SentenceRows, access_of, ends
 from bmrm.risk.linear_map import DataMap
 
-LEAST_CHANCE = 1e-9
+LEAST_MARGINAL = 1e-9
 """What slopes to begin with say of marginals is not believed below this."""
 
 
@@ -25,7 +25,7 @@ def _visit_of(way: str, sparse: bool) -> Callable[..., None]:
     return specialised(dual_marginals.visit, **access_of(way, sparse))
 
 
-class ChanceRows(SentenceRows):
+class MarginalRows(SentenceRows):
     """As of `SentenceRows`, for losses `by_marginals`.
 
     Memory: that of `SentenceRows`, and 16 bytes for each score of a token and, for each sentence, each transition.
@@ -46,7 +46,7 @@ class ChanceRows(SentenceRows):
         super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
         self._visit = _visit_of(self._way, l1 > 0.0)
         width, labels = prepared.scores_per_row, self._labels
-        self._kept = _true_marginals(prepared, self._lengths)
+        self._state = _true_marginals(prepared, self._lengths)
         tables = (*np.empty((2, labels, labels)), *np.empty((2, self._longest, labels)))
         self._room = (np.empty((7, self._longest * width + labels**2)), np.empty(width), tables)
 
@@ -64,23 +64,23 @@ class ChanceRows(SentenceRows):
             marginals = slopes[:, : self._labels] / np.where(each > 0.0, each, 1.0)[:, None]
             marginals[np.arange(y.size), y] += 1.0
             f = np.zeros(slopes.shape)
-            f[:, : self._labels] = np.log(np.maximum(marginals, LEAST_CHANCE))
+            f[:, : self._labels] = np.log(np.maximum(marginals, LEAST_MARGINAL))
             self._take(f, np.zeros_like(trans))
 
     def _take(self, f: Array, trans: Array) -> None:
-        dual_marginals.take_scores(f, trans, self._observed, self._sentences, self._kept, self._room[2])
+        dual_marginals.take_scores(f, trans, self._observed, self._sentences, self._state, self._room[2])
 
     def offset(self) -> float:
         """As of `AscentRows`."""
-        entropies = self._kept[3]
+        entropies = self._state[3]
         return float(self._sentences[2] @ entropies)
 
     def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
-        dual_marginals.slopes_of(self._sentences, self._kept, self._observed, slope, trans_slope)
+        dual_marginals.slopes_of(self._sentences, self._state, self._observed, slope, trans_slope)
 
 
 def _true_marginals(prepared: Any, lengths: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-    """What `bmrm.kernels.dual.marginals` calls `kept`: the true labeling for each sentence, nothing begun."""
+    """What `bmrm.kernels.dual.marginals` calls `state`: the true labeling for each sentence, nothing begun."""
     labels, sentences = prepared.labels, lengths.size
     at = ends(lengths * prepared.scores_per_row + labels * labels)
     marginals = np.zeros(at[-1])

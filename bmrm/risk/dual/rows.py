@@ -33,7 +33,7 @@ class Visits:
     total : minus the sum of the changes of slopes, over (S l2); (scores per row,).
     gap : what the rows contributed to the duality gap when they were found, times S; nan the first time.
     visited : number of visits.
-    left : number of rows not set aside.
+    left : number of rows not shrunk.
     """
 
     total: Vector
@@ -59,7 +59,7 @@ class AscentRows(Protocol):
         """
         ...
 
-    def reopen(self) -> None:
+    def unshrink(self) -> None:
         """Make all rows open."""
         ...
 

@@ -30,9 +30,10 @@ MOST_PRODUCTS = 2**27
 SENTENCES = 200
 """Visited between two looks at the clock: some hundredths of a second."""
 WORTH = 0.2
-"""A sentence is visited where its gap is presumably above so large a share of the mean."""
+"""Sentences with an estimated gap below this share of the mean gap are skipped."""
 GROWTH, UNSEEN = 1.5, 0.02
-"""By what the gap of a sentence not visited presumably grows in a sweep, and the share of the mean that is added."""
+"""In a sweep without a visit the estimated gap of a sentence is multiplied by GROWTH, and UNSEEN times the mean is
+added."""
 
 
 def keeps_sentences(map: DataMap, prepared: Any) -> bool:
@@ -110,7 +111,7 @@ class SentenceRows(ABC):
         self._longest = int(lengths.max(initial=1))
         self._gaps, self._hopes = np.zeros(lengths.size), np.full(lengths.size, np.inf)
 
-    _kept: tuple[NDArray[Any], ...]
+    _state: tuple[NDArray[Any], ...]
     """What is known of each sentence."""
     _room: tuple[Any, ...]
     """What visits overwrite."""
@@ -130,7 +131,7 @@ class SentenceRows(ABC):
         """Add the slopes of R times its mass, of tokens and of transitions."""
 
     def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
-        """As of `AscentRows`; v changes in place. The sentences visited are those that presumably gain."""
+        """As of `AscentRows`; v changes in place. Sentences with a small estimated gap are skipped."""
         rows, tail = self._split(v)
         bias = rows[-1] if self.map.bias else np.zeros(rows.shape[1])
         hopes = self._hopes[self._present]
@@ -143,7 +144,7 @@ class SentenceRows(ABC):
                 self._gaps,
                 self._matrix,
                 self._sentences,
-                self._kept,
+                self._state,
                 rows[: self.map.features],
                 tail,
                 bias,
@@ -159,7 +160,7 @@ class SentenceRows(ABC):
         visited = float(self._lengths[order].sum())
         return v, Visits(np.zeros_like(constant), gap, visited, visited)
 
-    def reopen(self) -> None:
+    def unshrink(self) -> None:
         """As of `AscentRows`."""
         self._hopes[:] = np.inf
 

@@ -9,7 +9,7 @@ from bmrm.problem import Check, DualAscent, DualSteps, Risk, Scores, ability, in
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.chains import MixtureRows
 from bmrm.risk.dual.many import ManyScoreRows
-from bmrm.risk.dual.marginals import ChanceRows
+from bmrm.risk.dual.marginals import MarginalRows
 from bmrm.risk.dual.rows import AscentRows, OneScoreRows
 from bmrm.risk.dual.sentences import keeps_sentences
 from bmrm.risk.linear_map import DataMap
@@ -36,11 +36,11 @@ def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: flo
 
 def _kind(
     loss: Any, prepared: Any, map: DataMap
-) -> type[OneScoreRows | ManyScoreRows | MixtureRows | ChanceRows] | None:
+) -> type[OneScoreRows | ManyScoreRows | MixtureRows | MarginalRows] | None:
     """What ascends with the row functions that a loss has, or with its worst labelings or marginals of sentences."""
     by_marginals = getattr(loss, "by_marginals", False)
     if by_marginals or getattr(loss, "worst_labeling", None) is not None:
-        kind = ChanceRows if by_marginals else MixtureRows
+        kind = MarginalRows if by_marginals else MixtureRows
         return kind if keeps_sentences(map, prepared) else None
     one = prepared.scores_per_row == 1
     names = ("prox_row", "value_row") if one else ("prox_scores_row", "value_scores_row")

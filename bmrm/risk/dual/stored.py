@@ -20,7 +20,7 @@ from bmrm.risk.products import products_of
 Array = NDArray[np.float64]
 NOTHING = np.empty(0)
 CAUTION = 4.0
-"""A row is set aside where its slope would stay if its score moved by so many root mean squares of a sweep's change."""
+"""A row is shrunk where its slope would stay if its score moved by so many root mean squares of a sweep's change."""
 ROUND, SHARED_ROUND = 1.0 / 8.0, 1.0
 """Sweeps over the open rows are repeated until so large a share of all rows has been visited; with several ranks until
 the second."""
@@ -129,7 +129,7 @@ class ShuffledRows:
             count = left
         return count, visited
 
-    def reopen(self) -> None:
+    def unshrink(self) -> None:
         """As of `AscentRows`."""
         self._open = self._present
         self._margin[0] = np.inf

@@ -22,7 +22,7 @@ class Trial(Generic[T]):
     b: float
     rest: float
     kept: T
-    bend: Callable[[], float]
+    derivative: Callable[[], float]
     """The derivative of `rest` in b."""
 
 
@@ -56,8 +56,8 @@ def centre(at: Callable[[float], Trial[T]], b: float) -> tuple[Trial[T], Trial[T
 
 def _next(here: Trial[T], low: Trial[T] | None, high: Trial[T] | None) -> float:
     """Newton's step inside the bracket, else its middle, or outside where a side is missing; the old b for none."""
-    bend = here.bend()
-    newton = here.b - here.rest / bend if bend > 0.0 else math.nan
+    derivative = here.derivative()
+    newton = here.b - here.rest / derivative if derivative > 0.0 else math.nan
     if low is not None and high is not None:
         b = newton if low.b < newton < high.b else 0.5 * (low.b + high.b)
         return b if low.b < b < high.b else here.b

@@ -89,8 +89,8 @@ class Certificate:
             self._plane, self.bound = fresh._replace(a=fresh.a.copy()), alone
             return
         known, middle = self.bound, self._bound(*_mixed(plane, fresh, 0.5))
-        bend = 2.0 * (2.0 * middle - known - alone)
-        share = 0.5 + 0.5 * (alone - known) / bend if bend > 0.0 else 0.5
+        curvature = 2.0 * (2.0 * middle - known - alone)
+        share = 0.5 + 0.5 * (alone - known) / curvature if curvature > 0.0 else 0.5
         share = min(max(share, 0.0), 1.0)
         best = max((known, 0.0), (middle, 0.5), (alone, 1.0), (self._bound(*_mixed(plane, fresh, share)), share))
         if best[0] > known:

@@ -1,7 +1,7 @@
 """Which solver for which problem: a table of measured times, and the nearest measurements to a problem.
 
 The table, decisions.jsonl beside this file, is written by `python -m benchmarks.decisions` and holds nothing but
-measurements: for problems of known size and strength the seconds that each solver took to a certified gap. A
+measurements: for problems of known size and lambda the seconds that each solver took to a certified gap. A
 measurement is a line of its own, so that a process parses those of its kind of problem only.
 """
 
@@ -46,7 +46,7 @@ BY_RANKS = ("dual_coordinate",)
 NEAR, STEEP = 0.1, 2.0
 """A measurement counts by (distance + NEAR) to the power -STEEP."""
 HARD = 1.5
-"""So much more than in proportion counts the logarithm of a time over the best: large losses are to be avoided."""
+"""Exponent on the log of the time ratio: large losses of time are to be avoided."""
 UNREACHED = math.log(30.0)
 """What counts for a solver that did not fit or did not reach the gap: the logarithm of its time over the best."""
 
@@ -58,8 +58,8 @@ class Case:
     Attributes
     ----------
     kind : what risk and regularizer can do, as `kind_of` names it.
-    place : logarithms to base 10 of rows, dim, entries per row, effective rank of the features, strength, tolerance.
-        Strength is that of the regularizer, for rows of features of length 1, times rows.
+    place : logarithms to base 10 of rows, dim, entries per row, effective rank of the features, scaled lambda,
+        tolerance. The scaled lambda is that of the regularizer for rows of features of length 1, times rows.
     shared : whether the rows are on several ranks.
     """
 
@@ -174,14 +174,14 @@ def _unit(risk: Risk, phi: ScoreFunction) -> str:
 
 
 def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | None:
-    """None where the extent of the data or the strength of the regularizer is not known."""
+    """None where the size of the data or lambda is not known."""
     extent = ability(risk, ProblemSize)
     if extent is None or not provides(regularizer, Elastic):
         return None
     length = math.sqrt(extent.square or 1.0)  # features times c and weights divided by c are the same problem
-    strength = extent.rows * (regularizer.l2 / length**2 or regularizer.l1 / length)
+    scaled_lambda = extent.rows * (regularizer.l2 / length**2 or regularizer.l1 / length)
     rank = min(extent.effective_rank, MOST_RANK)
-    place = (extent.rows, risk.dim, extent.entries / max(1, extent.rows), rank, strength, tolerance)
+    place = (extent.rows, risk.dim, extent.entries / max(1, extent.rows), rank, scaled_lambda, tolerance)
     logarithms = tuple(math.log10(max(number, 1e-16)) for number in place)
     return Case(kind_of(risk, regularizer), logarithms, extent.ranks > 1)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import (
+    ActiveSet,
     Blocks,
     ColumnModel,
     DualAscent,
@@ -24,7 +25,6 @@ from bmrm.problem import (
     ScoreFunction,
     Scores,
     Vector,
-    Watch,
     interruptible,
 )
 from bmrm.solvers._core.metered_scores import Count, MeteredMap, MeteredPhi
@@ -45,15 +45,15 @@ class MeteredRows:
         share = len(rows) / max(1, self.inner.rows)
         return self.count.timed(share, self.inner.value_and_subgradient_of, rows, w)
 
-    def watch(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> Watch:
-        return MeteredWatch(self.inner.watch(quiet, least, most, seed, first), self.count)
+    def active_set(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> ActiveSet:
+        return MeteredActiveSet(self.inner.active_set(quiet, least, most, seed, first), self.count)
 
 
 @dataclass
-class MeteredWatch:
-    """As of `Watch`, counted."""
+class MeteredActiveSet:
+    """As of `ActiveSet`, counted."""
 
-    inner: Watch
+    inner: ActiveSet
     count: Count
     share: float = 0.0
 
@@ -81,8 +81,8 @@ class MeteredVariants:
     def offset(self) -> int | None:
         return self.inner.offset
 
-    def outcome_sums(self) -> tuple[float, float]:
-        return self.count.timed(0.0, self.inner.outcome_sums)
+    def target_sums(self) -> tuple[float, float]:
+        return self.count.timed(0.0, self.inner.target_sums)
 
     def mass(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> float:
         return self.count.timed(0.0, self.inner.mass, rows, changes)
@@ -112,8 +112,8 @@ class MeteredParts:
         map, phi = MeteredMap.of(part.map, self.count, half), MeteredPhi(part.phi, self.count)
         return replace(part, map=map, phi=phi, parts=MeteredParts(part.parts, self.count, 2.0 * half))
 
-    def bends(self, z: Scores, sigma: float, reach: float) -> Scores:
-        return self.count.timed(0.0, self.inner.bends, z, sigma, reach)
+    def curved_rows(self, z: Scores, sigma: float, reach: float) -> Scores:
+        return self.count.timed(0.0, self.inner.curved_rows, z, sigma, reach)
 
     def products(self) -> NDArray[np.float64]:
         return self.count.timed(0.5 * self.share, self.inner.products)
@@ -200,8 +200,8 @@ class MeteredAscent:
         self.count.passes += found.visits
         return found
 
-    def reopen(self) -> None:
-        self.inner.reopen()
+    def unshrink(self) -> None:
+        self.inner.unshrink()
 
     @property
     def weights(self) -> Vector:

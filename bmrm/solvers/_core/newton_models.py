@@ -110,7 +110,7 @@ class CgModel:
     def step(self, point: SmoothPoint) -> Step | None:
         """One pass for each iteration, and the preconditioner."""
         goal, dim = self.objective, point.w.size
-        map, phi, bend = goal.map, goal.phi, cast(HasCurvature, goal.regularizer)
+        map, phi, omega = goal.map, goal.phi, cast(HasCurvature, goal.regularizer)
         gradient = np.append(point.gradient, point.rest) if goal.free else point.gradient
         inverse = self._preconditioner(point)
         step = Step(np.zeros(dim), 0.0, 0.0 * point.f, 0.0 * point.full)
@@ -124,10 +124,10 @@ class CgModel:
             dw, db = d[:dim], float(d[-1]) if goal.free else 0.0
             fd = map.matvec(dw)
             full = goal.shifted(fd, db)
-            bent = phi.hessian_product(point.full, full)
-            Hd = map.rmatvec(bent) + bend.hessian_product(point.w, dw)
+            product = phi.hessian_product(point.full, full)
+            Hd = map.rmatvec(product) + omega.hessian_product(point.w, dw)
             if goal.free:
-                Hd = np.append(Hd, phi.total(bent)[0])
+                Hd = np.append(Hd, phi.total(product)[0])
             curvature = float(d @ Hd)
             if not (curvature > 0.0 and math.isfinite(curvature)):
                 break
@@ -138,7 +138,7 @@ class CgModel:
             fresh = float(r @ z)
             d, rz = z + (fresh / rz) * d, fresh
             self.iterations[-1] += 1
-        if self.iterations[-1] == 0:  # nothing bends
+        if self.iterations[-1] == 0:  # no curvature
             f = map.matvec(r[:dim])
             shift = float(r[-1]) if goal.free else 0.0
             return Step(r[:dim], shift, f, goal.shifted(f, shift)) if np.all(np.isfinite(r)) else None

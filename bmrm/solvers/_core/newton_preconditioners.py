@@ -92,8 +92,8 @@ def by_diagonal(objective: Objective, point: SmoothPoint) -> Preconditioner:
     if not objective.phi.separable:
         return lambda r: r
     weights = objective.phi.curvature(point.full)
-    bend = cast(HasCurvature, objective.regularizer).hessian_product(point.w, np.ones_like(point.w))
-    diagonal = objective.map.diagonal(weights) + bend
+    of_omega = cast(HasCurvature, objective.regularizer).hessian_product(point.w, np.ones_like(point.w))
+    diagonal = objective.map.diagonal(weights) + of_omega
     if objective.free:
         diagonal = np.append(diagonal, objective.phi.total(weights)[0])
     inverse = 1.0 / np.where(np.isfinite(diagonal) & (diagonal > 0.0), diagonal, 1.0)
@@ -103,8 +103,8 @@ def by_diagonal(objective: Objective, point: SmoothPoint) -> Preconditioner:
 class Blocks:
     """The inverses of A_k' diag(phi''_kk) A_k + l2, k a score of a row, on what they leave of the mean over scores.
 
-    Where phi does not change with a number added to all scores of a row, that mean is bent by the regularizer only:
-    without taking it out the blocks would be too stiff in it.
+    Where phi does not change with a number added to all scores of a row, that mean has the second derivative of the
+    regularizer only: without taking it out the blocks would be too stiff in it.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def newton_step(hessian: Matrix, gradient: Vector, border: Vector | None, corner
     """
     if border is None:
         return -solve_positive(hessian, gradient)
-    if not corner > 0.0:  # nothing bends along the intercept: leave it
+    if not corner > 0.0:  # no curvature along the intercept: leave it
         return np.append(-solve_positive(hessian, gradient), 0.0)
     for k in range(0, border.size, ROWS):  # some rows at a time: no second matrix
         hessian[k : k + ROWS] -= np.outer(border[k : k + ROWS], border / corner)

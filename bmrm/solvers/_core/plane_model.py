@@ -33,7 +33,7 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 CLEANING = 10
 """Solutions between two clearings of idle planes: each costs a compaction."""
 FLOOR = 1e-9
-"""A share of the floors that is but rounding."""
+"""A share of the infima that is but rounding."""
 POINTS = 1 << 22
 """Bytes of points that are kept beside their planes, so that a message can name them."""
 
@@ -64,14 +64,14 @@ class PlaneSolver(IterativeSolver):
     ) -> tuple[PlaneModel, MasterSolution | None]:
         """An empty model, or one that starts from the planes of another run, and then its minimiser."""
         model = kept.model if kept is not None else None
-        if model is None or model.planes.floors != tuple(infima):
+        if model is None or model.planes.infima != tuple(infima):
             model = PlaneModel(run.regularizer, run.risk.dim, infima, self.idle_limit, self.max_planes)
         if kept is not None:
             kept.model = model
         if planes is not None:
-            check_reuse(run.risk, planes, model.planes.floors)
+            check_reuse(run.risk, planes, model.planes.infima)
         elif run.earlier is not None and not len(model.planes):
-            planes = _saved_planes(run.earlier, run.risk.dim, model.planes.floors)
+            planes = _saved_planes(run.earlier, run.risk.dim, model.planes.infima)
         if len(infima) == 1:  # blocks of rows are others over other ranks
             run.state = model.state
         with run.master():
@@ -100,7 +100,7 @@ class PlaneModel:
     ----------
     regularizer : must offer a master.
     dim : length of w.
-    infima : of each block of the risk; the floor planes.
+    infima : of each block of the risk; the lower-bound planes.
     idle_limit, max_planes : as of `PlaneSolver`.
     """
 
@@ -173,22 +173,22 @@ class PlaneModel:
         for plane, multiplier in solution.multipliers.items():
             sizes = self._sizes[plane]
             size, reach, planes = size + multiplier * sizes[0], reach + multiplier * sizes[1], planes + multiplier
-        floors = sum(abs(floor) for floor in self.planes.floors if math.isfinite(floor))
-        floor = max(0.0, 1.0 - planes / len(self.planes.floors) - FLOOR)
-        return Proof(solution.lower_bound, 2.0 * size + floors + abs(solution.lower_bound), reach, self, floor)
+        infima = sum(abs(infimum) for infimum in self.planes.infima if math.isfinite(infimum))
+        infimum = max(0.0, 1.0 - planes / len(self.planes.infima) - FLOOR)
+        return Proof(solution.lower_bound, 2.0 * size + infima + abs(solution.lower_bound), reach, self, infimum)
 
     def highest(self, w: Vector) -> tuple[float, Vector | None]:
         """The model at `w`, and where the plane was taken that is highest there, if that is known."""
         planes = self.planes
         heights, blocks = planes.products(w) + planes.offsets, np.array([planes.plane(id)[2] for id in planes.ids])
         value, where = 0.0, None
-        for block, floor in enumerate(planes.floors):
+        for block, infimum in enumerate(planes.infima):
             mine = np.flatnonzero(blocks == block)
             top = int(mine[np.argmax(heights[mine])]) if mine.size else -1
-            if top >= 0 and heights[top] > floor:
+            if top >= 0 and heights[top] > infimum:
                 value, where = value + float(heights[top]), self._points.get(planes.ids[top], where)
             else:
-                value += floor
+                value += infimum
         return value, where
 
     def saved(self, fingerprint: str) -> SavedPlanes:
@@ -255,16 +255,16 @@ class PlaneModel:
 PLANES = ("slopes", "offsets", "sizes", "norms")
 
 
-def _saved_planes(earlier: Start, dim: int, floors: tuple[float, ...]) -> SavedPlanes | None:
+def _saved_planes(earlier: Start, dim: int, infima: tuple[float, ...]) -> SavedPlanes | None:
     """The planes of another run's state; None where it has none."""
     state = earlier.state
-    if len(floors) > 1 or not all(name in state for name in PLANES):
+    if len(infima) > 1 or not all(name in state for name in PLANES):
         return None
     slopes, offsets, sizes, norms = (np.asarray(state[name], np.float64) for name in PLANES)
     count = slopes.shape[0]
     if slopes.shape != (count, dim) or any(one.shape != (count,) for one in (offsets, sizes, norms)):
         raise InputError("the planes to go on from have another shape")
-    return SavedPlanes(slopes, offsets, np.zeros(count, np.int64), floors, "", sizes, norms)
+    return SavedPlanes(slopes, offsets, np.zeros(count, np.int64), infima, "", sizes, norms)
 
 
 def master_accuracy(relative_gap: float) -> float:
@@ -272,15 +272,15 @@ def master_accuracy(relative_gap: float) -> float:
     return min(max(0.1 * relative_gap, 1e-15), 0.1)
 
 
-def check_reuse(risk: Risk, planes: SavedPlanes, floors: tuple[float, ...]) -> None:
+def check_reuse(risk: Risk, planes: SavedPlanes, infima: tuple[float, ...]) -> None:
     """InputError unless the planes were made by the same risk with the same blocks."""
     identity = ability(risk, Identity)
     if identity is None:
         raise IncompatibleError("planes can be reused only with a risk that has the ability Identity")
-    if planes.slopes.shape[1] != risk.dim or len(planes.floors) != len(floors):
+    if planes.slopes.shape[1] != risk.dim or len(planes.infima) != len(infima):
         raise InputError(
-            f"the planes have dimension {planes.slopes.shape[1]} and {len(planes.floors)} blocks,"
-            f" expected {risk.dim} and {len(floors)}"
+            f"the planes have dimension {planes.slopes.shape[1]} and {len(planes.infima)} blocks,"
+            f" expected {risk.dim} and {len(infima)}"
         )
     if planes.fingerprint != identity.fingerprint():
         raise InputError("the planes were made by another risk: data, weights, scaling, intercept or loss differ")

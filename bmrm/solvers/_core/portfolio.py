@@ -35,21 +35,21 @@ from bmrm.solvers._core.budget import Budget, Budgeted
 from bmrm.solvers._core.contradiction import Consistency, Proof
 from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers._core.monitor import UNDONE, IterativeSolver
-from bmrm.solvers._core.pace import EARLY, LATE, Pace
 from bmrm.solvers._core.plane_model import KeptModel
+from bmrm.solvers._core.stage_budget import EARLY, LATE, StageBudget
 
 CHAINED = " > "
 """Between the names of solvers that are made to follow one another."""
-EAGER, WARY, PATIENT = 2.0, 3.0, 10.0
-"""A stage that would take so many times longer than it has taken makes room: within a chain, at kinks that it may stall
-at, and for another chain."""
-HASTE, SHORT, SHORTEST = 0.5, 8.0, 4.0
+WITHIN_CHAIN, AT_KINKS, LAST_OF_CHAIN = 2.0, 3.0, 10.0
+"""Patience: a stage ends when what is left would take so many times longer than it has taken; within a chain, for a
+solver that may stall at kinks, and for the last solver of a chain."""
+AHEAD_OF_SUPERLINEAR, SHORT, SHORTEST = 0.5, 8.0, 4.0
 """The same within a chain whose next solver gets faster and faster, and passes within which it is not judged then: the
 first number where it may come to an end soon, the second where that is out of sight."""
-DOUBT = 2.0
+LOOSE_FACTOR = 2.0
 """The factor of patience, with a stage that would make room for another chain, while its gap is above 1/2: measured; 3
 keeps dual_coordinate where it is not to be kept."""
-TRUST = 3.0
+SUPERLINEAR_FACTOR = 3.0
 """So many times the patience with solvers that get faster and faster, the passes within which they are not judged, and
 those that others would take."""
 
@@ -108,8 +108,8 @@ class Portfolio:
         status = self.total.status
         return self._stopped or status in ENDS
 
-    def run(self, solver: Any, pace: Pace) -> Solution:
-        """One stage from the best point so far, ended where its pace says so.
+    def run(self, solver: Any, stage_budget: StageBudget) -> Solution:
+        """One stage from the best point so far, ended where its stage_budget says so.
 
         Raises IncompatibleError, with nothing changed, where the solver does not fit.
         """
@@ -121,15 +121,15 @@ class Portfolio:
         stage = dataclasses.replace(solver, **limits)
         start = before.w if before is not None and not isinstance(self.start, Start) else self.start
         self._stopped = self._together = False
-        callback = self._portfolio(before, pace)
+        callback = self._portfolio(before, stage_budget)
         found: Solution = stage.minimize(
             self.risk, self.regularizer, start=start, callback=callback, **self._handed_over(stage)
         )
         self.start = None  # stages to come begin where this one has ended
         self._slope = found.details.get("slope", self._slope)
         cut = not self._stopped and found.status is Status.INTERRUPTED
-        slow = self.slow = pace.slow and cut
-        self.left = pace.left if slow else None
+        slow = self.slow = stage_budget.slow and cut
+        self.left = stage_budget.left if slow else None
         if slow or (self._together and cut):
             found = dataclasses.replace(found, status=Status.STALLED)
         elif found.status is Status.INTERRUPTED:
@@ -152,14 +152,14 @@ class Portfolio:
         offered = {"slope": self._slope, "kept": self._planes}
         return {name: one for name, one in offered.items() if one is not None and name in known}
 
-    def _portfolio(self, before: Solution | None, pace: Pace) -> Callback:
+    def _portfolio(self, before: Solution | None, stage_budget: StageBudget) -> Callback:
         def portfolio(line: Iteration) -> bool:
             whole = line if before is None else _shifted(before, line)
             stop = self._outside(whole)
             if before is not None and whole.relative_gap <= self.options.tolerance:
                 self._together = True  # the two stages together have met what neither has alone, as far as they know
                 return True
-            return stop or pace.too_slow(whole, line)
+            return stop or stage_budget.too_slow(whole, line)
 
         return portfolio
 
@@ -237,15 +237,15 @@ class Chains(IterativeSolver):
         while waiting and not portfolio.ended:
             for k, stage in enumerate(waiting):
                 portfolio.plan = partial(_plan, waiting[k:], list(slow), longer)
-                rival = min([other.left for other in [*waiting[k + 1 :], *slow]], default=None)
+                alternative = min([other.left for other in [*waiting[k + 1 :], *slow]], default=None)
                 try:
-                    found = portfolio.run(SOLVERS.make(stage.name), self._pace(stage, rival, longer))
+                    found = portfolio.run(SOLVERS.make(stage.name), self._budget_of(stage, alternative, longer))
                 except IncompatibleError as error:
                     refusal = error
                     continue
                 story.append(_told(stage.name, found, portfolio.slow, self.reasons.get(stage.name, "")))
                 if portfolio.left is not None:
-                    slow.append(Stage(stage.name, PATIENT, EARLY, EARLY, portfolio.left))
+                    slow.append(Stage(stage.name, LAST_OF_CHAIN, EARLY, EARLY, portfolio.left))
                 if portfolio.ended:
                     break
             waiting, slow, longer = sorted(slow, key=lambda stage: stage.left), [], LATE * longer
@@ -263,24 +263,34 @@ class Chains(IterativeSolver):
         except (TypeError, ValueError) as error:
             raise InputError(f"the plan to go on from is damaged: {error}") from error
 
-    def _pace(self, stage: Stage, rival: float | None, longer: float) -> Pace:
-        trust = TRUST if _superlinear(stage.name) else 1.0
-        rival = None if rival is None else trust * rival
-        longer *= trust
-        doubt = DOUBT if stage.patience >= PATIENT else 1.0
-        return Pace(self.tolerance, trust * stage.patience, rival, longer * stage.early, longer * stage.unjudged, doubt)
+    def _budget_of(self, stage: Stage, alternative: float | None, longer: float) -> StageBudget:
+        factor = SUPERLINEAR_FACTOR if _superlinear(stage.name) else 1.0
+        alternative = None if alternative is None else factor * alternative
+        longer *= factor
+        loose_factor = LOOSE_FACTOR if stage.patience >= LAST_OF_CHAIN else 1.0
+        return StageBudget(
+            self.tolerance,
+            factor * stage.patience,
+            alternative,
+            longer * stage.early,
+            longer * stage.unjudged,
+            loose_factor,
+        )
 
     def _stages(self, kinked: bool) -> list[Stage]:
         stages: dict[str, Stage] = {}  # each solver once, in its first place
         for chain in self.names:
             parts = chain.split(CHAINED)
             for name, after in pairwise(parts):
-                haste = _superlinear(after)
+                superlinear = _superlinear(after)
                 stages.setdefault(
-                    name, Stage(name, HASTE, SHORT, SHORTEST) if haste else Stage(name, EAGER, EARLY, EARLY)
+                    name,
+                    Stage(name, AHEAD_OF_SUPERLINEAR, SHORT, SHORTEST)
+                    if superlinear
+                    else Stage(name, WITHIN_CHAIN, EARLY, EARLY),
                 )
             stalls = kinked and "kinked loss" in SOLVERS.get(parts[-1]).facts.get("stalls", ())
-            stages.setdefault(parts[-1], Stage(parts[-1], WARY if stalls else PATIENT, EARLY, EARLY))
+            stages.setdefault(parts[-1], Stage(parts[-1], AT_KINKS if stalls else LAST_OF_CHAIN, EARLY, EARLY))
         return list(stages.values())
 
 
@@ -297,7 +307,7 @@ def _superlinear(name: str) -> bool:
 class Stage(NamedTuple):
     """A solver in its turn, the patience that it deserves, and the passes that it will presumably still take.
 
-    `early` and `unjudged` are as of `Pace`, at its first turn.
+    `early` and `unjudged` are as of `StageBudget`, at its first turn.
     """
 
     name: str

@@ -74,7 +74,7 @@ class Run(ABC):
     and ever anew they are no vector autoregression, and their bounds were seldom better than those of the iterates.
 
     Models are minimised for an l1 that is smaller by a share of the tolerance: slopes then come out feasible for l1
-    itself, and their bound is that of the classical duality gap, with no mixing with the floor of the loss.
+    itself, and their bound is that of the classical duality gap, with no mixing with the lower-bound plane of the loss.
 
     Parameters
     ----------

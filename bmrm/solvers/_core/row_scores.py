@@ -198,7 +198,7 @@ def _between(low: _Constant, high: _Constant, slow: int) -> float | None:
     return b if low.b < b < high.b else None
 
 
-def strengths(solver: str, regularizer: Regularizer) -> tuple[float, float]:
+def lambdas(solver: str, regularizer: Regularizer) -> tuple[float, float]:
     """(l1, l2) of Omega(w) = l1 ||w||_1 + l2/2 ||w||^2; IncompatibleError without an l1 > 0."""
     if not provides(regularizer, Elastic):
         name = type(regularizer).__name__

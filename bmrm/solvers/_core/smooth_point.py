@@ -21,8 +21,8 @@ class SmoothPoint:
     f : scores of w.
     full : scores of w and b.
     value : R at w, minimised over b.
-    offset : of the plane R(w') >= <pulled, w'> + offset that the slopes make.
-    pulled : A' slope; the slopes sum to 0 where b is free.
+    offset : of the plane R(w') >= <risk_gradient, w'> + offset that the slopes make.
+    risk_gradient : A' slope; the slopes sum to 0 where b is free.
     rest : what they sum to.
     gradient : of J in w.
     objective : J.
@@ -34,7 +34,7 @@ class SmoothPoint:
     full: Scores
     value: float
     offset: float
-    pulled: Vector
+    risk_gradient: Vector
     rest: float
     gradient: Vector
     objective: float
@@ -73,11 +73,13 @@ class Objective:
         else:
             full, rest = f, 0.0
             value, slope = self.phi.value_and_slope(f)
-        pulled = self.map.rmatvec(slope)
-        gradient = pulled + self.regularizer.subgradient(w)
+        risk_gradient = self.map.rmatvec(slope)
+        gradient = risk_gradient + self.regularizer.subgradient(w)
         offset = value - self.phi.product(slope, full)  # by scores: those of w they may be but for rounding
         offset += rest * b - abs(rest) * (1.0 + abs(b))  # the slopes should sum to 0
-        return SmoothPoint(w, b, f, full, value, offset, pulled, rest, gradient, value + self.regularizer.value(w))
+        return SmoothPoint(
+            w, b, f, full, value, offset, risk_gradient, rest, gradient, value + self.regularizer.value(w)
+        )
 
     def _trial(self, f: Scores, b: float) -> Trial[tuple[Scores, float, Scores]]:
         full = self.shifted(f, b)

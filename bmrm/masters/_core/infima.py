@@ -10,10 +10,10 @@ from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.problem import Vector
 
 
-class Floors:
-    """A finite floor for every block.
+class Infima:
+    """A finite infimum for every block.
 
-    A linear program over few planes is unbounded below where a floor is -inf. Then a makeshift floor stands in,
+    A linear program over few planes is unbounded below where an infimum is -inf. Then a makeshift infimum stands in,
     below the model's value at w = 0; while it is in use there is no lower bound, and as planes near the last w show
     that the term goes more than half-way down to it, it is put twice as deep.
 
@@ -29,7 +29,7 @@ class Floors:
         self._start = np.full(len(known), np.nan)
 
     def begin(self, a: Vector, b: float, block: int) -> bool:
-        """Hear of a plane; the first one of a block sets its makeshift floor. Returns whether it did."""
+        """Hear of a plane; the first one of a block sets its makeshift infimum. Returns whether it did."""
         if not self.makeshift[block] or not np.isnan(self._start[block]):
             return False
         self._start[block] = b
@@ -37,7 +37,7 @@ class Floors:
         return True
 
     def deepen(self, plane_index: PlaneIndex, w: Vector, first: int, rest: Vector) -> bool:
-        """Judge the last w by the planes that came since (from `first` on); returns whether a floor has changed."""
+        """Judge the last w by the planes that came since (from `first` on); returns whether an infimum has changed."""
         changed = False
         for place in range(first, len(plane_index)):
             a, b, k = plane_index.planes.plane(plane_index.ids[place])

@@ -11,7 +11,7 @@ from bmrm.masters._core.plane_index import PlaneIndex
 from bmrm.problem import Vector
 
 
-class SteepFeatures:
+class ScreenedFeatures:
     """The features in which the planes are steep enough to matter; the others have weight 0 whatever the multipliers.
 
     Where Omega has l1 ||w||_1 in it, w_i = 0 as long as the sum over blocks of max_j |a_ji| is at most l1. So a
@@ -24,23 +24,23 @@ class SteepFeatures:
 
     Attributes
     ----------
-    columns : features in the order in which they became steep; none ever leaves.
+    columns : features in the order in which they passed; none ever leaves.
     """
 
     def __init__(self, dim: int, blocks: int, l1: float) -> None:
         self._l1 = l1
-        self._steepest = np.zeros((blocks, dim))
+        self._largest = np.zeros((blocks, dim))
         self._known = np.zeros(dim, dtype=np.bool_)
         self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def hear(self, a: Vector, block: int) -> None:
         """Take a plane into account."""
-        row = self._steepest[block]
+        row = self._largest[block]
         np.maximum(row, np.abs(a), out=row)
 
     def fresh(self) -> NDArray[np.int64]:
-        """The features that have become steep since the last call, now at the end of `columns`."""
-        total = self._steepest[0] if len(self._steepest) == 1 else self._steepest.sum(axis=0)
+        """The features that have passed since since the last call, now at the end of `columns`."""
+        total = self._largest[0] if len(self._largest) == 1 else self._largest.sum(axis=0)
         new = np.flatnonzero((total > self._l1) & ~self._known)
         if len(new):
             self._known[new] = True
@@ -49,7 +49,7 @@ class SteepFeatures:
 
     def sizes(self) -> Vector:
         """The largest |a_ji| of each of `columns`."""
-        largest: Vector = self._steepest[:, self.columns].max(axis=0)
+        largest: Vector = self._largest[:, self.columns].max(axis=0)
         return largest
 
     def forget(self) -> None:
@@ -58,8 +58,8 @@ class SteepFeatures:
         self.columns = np.zeros(0, dtype=np.int64)
 
 
-class SteepRows:
-    """The planes of a master as dense rows over the steep features, below a few rows of zeros for the floors.
+class ScreenedRows:
+    """The planes of a master as dense rows over the screened features, below a few rows of zeros for the infima.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class SteepRows:
 
     def __init__(self, plane_index: PlaneIndex, blocks: int, l1: float, first: int, unit: float = 1.0) -> None:
         self._plane_index = plane_index
-        self._steep = SteepFeatures(plane_index.planes.dim, blocks, l1)
+        self._screened = ScreenedFeatures(plane_index.planes.dim, blocks, l1)
         self._first = first
         self._unit = unit
         self.matrix = np.zeros((16 + first, 0))
@@ -84,13 +84,13 @@ class SteepRows:
     @property
     def columns(self) -> NDArray[np.int64]:
         """The feature of each of the first `len(columns)` columns."""
-        return self._steep.columns
+        return self._screened.columns
 
     def add(self, a: Vector, block: int) -> None:
-        """The last plane of the plane_index, and the columns that it makes steep."""
+        """The last plane of the plane_index, and the columns that it lets pass."""
         n = len(self._plane_index) - 1
-        self._steep.hear(a, block)
-        self._widen(n, self._steep.fresh())
+        self._screened.hear(a, block)
+        self._widen(n, self._screened.fresh())
         if self._first + n == len(self.matrix):
             self.matrix = np.concatenate([self.matrix, np.zeros_like(self.matrix)])
         self.matrix[self._first + n, : len(self.columns)] = a[self.columns] / self._unit
@@ -98,7 +98,7 @@ class SteepRows:
     def sizes(self) -> Vector:
         """The largest entry that each column of `matrix` has had, in absolute value; 1 for those not in use."""
         sizes = np.ones(self.matrix.shape[1])
-        sizes[: len(self.columns)] = self._steep.sizes() / self._unit
+        sizes[: len(self.columns)] = self._screened.sizes() / self._unit
         return sizes
 
     def move(self, place: int, last: int) -> None:

@@ -9,18 +9,19 @@ from bmrm.problem import Iteration
 EARLY = 12.0
 """Passes within which a solver is not judged at first."""
 LATE, LESS = 8.0, 2.0
-"""After so many times as many passes there is no more patience than this, and no rival's greater slowness helps."""
+"""After LATE times `early` passes patience is at most LESS, and the run is judged on its own: that an alternative is
+slower is no excuse any more."""
 HOPELESS = 12.0
-"""Where it is judged earlier still it takes so much more."""
+"""The factor of patience before `early` passes: only a hopeless run ends then."""
 RECENT = 0.25
-"""The share of a long run that tells how fast it is: one that has come to a plateau is not to be praised for before."""
-BLIND = math.log(0.5)
-"""What a gap above this says of the rest is not believed later: planes far from the minimum prove little."""
+"""The last part of a long run from which its rate is estimated, so that a plateau is seen."""
+LOOSE = math.log(0.5)
+"""The logarithm of the relative gap above which an estimate is not kept: planes far from the minimum prove little."""
 CLEARLY = 2.0
-"""A rival that would need so many times fewer passes is preferred."""
+"""An alternative that would need so many times fewer passes is preferred."""
 
 
-class Pace:
+class StageBudget:
     """Extrapolates a run to the tolerance; in passes, to be repeatable.
 
     What counts is the last half or the last quarter, whichever is faster: bounds tell nothing at first. Later it is the
@@ -30,26 +31,26 @@ class Pace:
     ----------
     tolerance : relative gap that is wanted.
     patience : a run is slow when what is left would take so many times longer than it has taken.
-    rival : passes that another solver would still take, 0 where that is not known, None where there is no other. A run
-        is slow, too, when it would take twice as many; it is not when it would take fewer.
+    alternative : passes that another solver would still take, 0 where that is not known, None where there is no other.
+        A run is slow, too, when it would take twice as many; it is not when it would take fewer.
     early : passes within which the run is not judged; after 8 times as many it is judged more severely.
     unjudged : where it is less than `early`, the run is left where it is hopeless between the two.
-    doubt : so many times more patience while the gap is above 1/2: the bound may be far behind the objective.
+    loose_factor : so many times more patience while the gap is above 1/2: the bound may be far behind the objective.
     """
 
     def __init__(
         self,
         tolerance: float,
         patience: float,
-        rival: float | None = 0.0,
+        alternative: float | None = 0.0,
         early: float = EARLY,
         unjudged: float | None = None,
-        doubt: float = 1.0,
+        loose_factor: float = 1.0,
     ) -> None:
         self.slow = False
         self.left = math.inf
         """Passes to the tolerance at the latest rate; inf before there was any progress, 0 where nothing is known."""
-        self._patience, self._rival, self._early, self._doubt = patience, rival, early, doubt
+        self._patience, self._alternative, self._early, self._loose_factor = patience, alternative, early, loose_factor
         self._unjudged = early if unjudged is None else unjudged
         self._goal = math.log(max(tolerance, 1e-14))
         self._whole, self._own = _Fall(self._goal, early), _Fall(self._goal, early)
@@ -64,9 +65,9 @@ class Pace:
             return False
         late = used > LATE * self._early
         patience = self._patience if used >= self._early else HOPELESS * self._patience
-        blind = falls[-1][0].gap > BLIND
-        if blind:
-            patience *= self._doubt
+        loose = falls[-1][0].gap > LOOSE
+        if loose:
+            patience *= self._loose_factor
         shares = (RECENT,) if late else (0.5, RECENT)
         lefts = [left for fall, _ in falls if (left := fall.left(shares)) is not None]
         if lefts:
@@ -74,10 +75,10 @@ class Pace:
             slow = self.left > (min(LESS, patience) if late else patience) * used
         else:  # some solvers look at the gap now and then only
             slow = all(used > (1.0 + patience) * max(fall.fallen_for, self._early) for fall, _ in falls)
-        if self._rival is not None:
-            beaten = 0.0 < CLEARLY * self._rival < self.left < math.inf
-            self.slow = beaten or (slow and (late or self.left > self._rival))
-        if self.slow and blind:
+        if self._alternative is not None:
+            beaten = 0.0 < CLEARLY * self._alternative < self.left < math.inf
+            self.slow = beaten or (slow and (late or self.left > self._alternative))
+        if self.slow and loose:
             self.left = 0.0
         return self.slow
 

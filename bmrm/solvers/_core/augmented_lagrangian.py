@@ -25,13 +25,14 @@ FLAT = 0.2
 
 @dataclass(frozen=True)
 class Model:
-    """What is minimised: lambda/2 ||w||^2 + <tilt, w> + lean b + phi(A w + b).
+    """What is minimised: lambda/2 ||w||^2 + <linear_term, w> + intercept_residual b + phi(A w + b).
 
     Attributes
     ----------
     map, phi, l2 : R(w) = phi(A w), and lambda.
     free : whether there is a b, a free intercept.
-    tilt, lean : the slopes of rows that are not looked at, pulled back and summed; None and 0 where all are.
+    linear_term, intercept_residual : the slopes of rows that are not looked at, multiplied by A' and summed; None and 0
+        where all are.
     parts : of these rows; None where they cannot be parted.
     """
 
@@ -39,8 +40,8 @@ class Model:
     phi: ScoreFunction
     l2: float
     free: bool
-    tilt: Vector | None = None
-    lean: float = 0.0
+    linear_term: Vector | None = None
+    intercept_residual: float = 0.0
     parts: RowParts | None = None
 
     def constant(self, b: float) -> Scores:
@@ -61,11 +62,11 @@ class AugmentedLagrangian:
     model, sigma, slope : what is minimised, the penalty, and s (None for 0).
     w, b, f : the point and the scores of w.
     z : A w + b + (mass/sigma) s.
-    envelope, pulled : u with what it proves, and A'u.
-    rest : the sum of u and `lean`, 0 but for rounding where b is free.
+    envelope, risk_gradient : u with what it proves, and A'u.
+    rest : the sum of u and `intercept_residual`, 0 but for rounding where b is free.
     gain : about twice by how much the last step was to lower the function.
     careful : whether scores are formed anew after every step.
-    summed : whether `pulled` is a sum over all rows, not what differences have made of one.
+    summed : whether `risk_gradient` is a sum over all rows, not what differences have made of one.
     """
 
     model: Model
@@ -76,7 +77,7 @@ class AugmentedLagrangian:
     f: Scores
     z: Scores
     envelope: Envelope
-    pulled: Vector
+    risk_gradient: Vector
     rest: float = 0.0
     gain: float = 0.0
     careful: bool = False
@@ -98,7 +99,7 @@ class AugmentedLagrangian:
         found = cls(model, sigma, slope, w, b, f, z, model.phi.envelope(z, sigma), w)
         if model.free:
             found._centre()
-        found._pull(model.map.rmatvec(found.envelope.slope))
+        found._set_risk_gradient(model.map.rmatvec(found.envelope.slope))
         return found
 
     def multiplied(self, growth: float) -> AugmentedLagrangian:
@@ -119,24 +120,26 @@ class AugmentedLagrangian:
     def gradient(self) -> Vector:
         """Of the function, in w."""
         if self._gradient is None:
-            self._gradient = self.model.l2 * self.w + self.pulled
-            if self.model.tilt is not None:
-                self._gradient += self.model.tilt
+            self._gradient = self.model.l2 * self.w + self.risk_gradient
+            if self.model.linear_term is not None:
+                self._gradient += self.model.linear_term
         return self._gradient
 
     @property
     def bound(self) -> float:
         """A lower bound of the model that u proves."""
-        pulled = self.pulled if self.model.tilt is None else self.pulled + self.model.tilt
-        return -self.envelope.conjugate - float(pulled @ pulled) / (2.0 * self.model.l2)
+        risk_gradient = (
+            self.risk_gradient if self.model.linear_term is None else self.risk_gradient + self.model.linear_term
+        )
+        return -self.envelope.conjugate - float(risk_gradient @ risk_gradient) / (2.0 * self.model.l2)
 
     def objective(self) -> float:
         """The model at w and b."""
         if self._value is None:
             model = self.model
             value = model.phi.value_and_slope(model.shifted(self.f, self.b))[0]
-            value += 0.5 * model.l2 * float(self.w @ self.w) + model.lean * self.b
-            self._value = value if model.tilt is None else value + float(model.tilt @ self.w)
+            value += 0.5 * model.l2 * float(self.w @ self.w) + model.intercept_residual * self.b
+            self._value = value if model.linear_term is None else value + float(model.linear_term @ self.w)
         return self._value
 
     def lacks(self) -> float:
@@ -190,8 +193,8 @@ class AugmentedLagrangian:
     def _along(self, step: Vector, shift: float, scores: Scores) -> Along:
         l2, curve = self.model.l2, self.model.phi.envelope_along(self.z, scores, self.sigma)
         ww, ws, ss = float(self.w @ self.w), float(self.w @ step), float(step @ step)
-        linear = self.model.lean * shift
-        linear += 0.0 if self.model.tilt is None else float(self.model.tilt @ step)
+        linear = self.model.intercept_residual * shift
+        linear += 0.0 if self.model.linear_term is None else float(self.model.linear_term @ step)
 
         def function(t: Vector) -> tuple[Vector, Vector]:
             value, derivative = curve(t)
@@ -207,24 +210,24 @@ class AugmentedLagrangian:
         if self.model.free:
             self._centre()
         # most slopes stay where they are, and rows of 0 cost nothing
-        self._pull(self.pulled + self.model.map.rmatvec(self.envelope.slope - before))
+        self._set_risk_gradient(self.risk_gradient + self.model.map.rmatvec(self.envelope.slope - before))
         self.summed = False
         if self.lacks() < self._noise():
             self.sum()
 
     def sum(self) -> None:
-        """Compute `pulled` from the slopes of all rows; half a pass."""
+        """Compute `risk_gradient` from the slopes of all rows; half a pass."""
         if not self.summed:
             self._reach = 0.0
-            self._pull(self.model.map.rmatvec(self.envelope.slope))
+            self._set_risk_gradient(self.model.map.rmatvec(self.envelope.slope))
             self.summed = True
 
-    def _pull(self, pulled: Vector) -> None:
-        self.pulled, self._gradient = pulled, None
-        self._reach = max(self._reach, float(pulled @ pulled))
+    def _set_risk_gradient(self, risk_gradient: Vector) -> None:
+        self.risk_gradient, self._gradient = risk_gradient, None
+        self._reach = max(self._reach, float(risk_gradient @ risk_gradient))
 
     def _noise(self) -> float:
-        """What the rounding of the differences that make `pulled` may add to `lacks`."""
+        """What the rounding of the differences that make `risk_gradient` may add to `lacks`."""
         return NOISE**2 * self._reach / (2.0 * self.model.l2)
 
     # -- the free intercept ----------------------------------------------------------------------
@@ -242,7 +245,7 @@ class AugmentedLagrangian:
     def _trial(self, b: float, known: Envelope | None) -> Trial[Envelope]:
         phi = self.model.phi
         found = phi.envelope(self.model.shifted(self.z, b - self.b), self.sigma) if known is None else known
-        rest = float(phi.total(found.slope)[0]) + self.model.lean
+        rest = float(phi.total(found.slope)[0]) + self.model.intercept_residual
         return Trial(b, rest, found, lambda: float(phi.total(found.curvature)[0]))
 
     # -- rows near a kink ------------------------------------------------------------------------
@@ -250,11 +253,11 @@ class AugmentedLagrangian:
     def near(self, parts: RowParts, width: float, most: float) -> AugmentedLagrangian | None:
         """The same function of the rows alone whose slopes can change when their scores do by width/sigma.
 
-        The others give the tilt. None where these rows are more than `most` of all. Half a pass over them, and 2
+        The others give the linear term. None where these rows are more than `most` of all. Half a pass over them, and 2
         envelopes.
         """
         model = self.model
-        weights = parts.bends(self.z, self.sigma, width / self.sigma)
+        weights = parts.curved_rows(self.z, self.sigma, width / self.sigma)
         if not 0 < model.map.active(weights) <= most * parts.rows:
             return None
         return self._restricted(parts.part(weights))
@@ -264,11 +267,19 @@ class AugmentedLagrangian:
         slope = None if self.slope is None else take(self.slope)
         z = take(self.z)
         envelope = part.phi.envelope(z, self.sigma)
-        pulled = part.map.rmatvec(envelope.slope)
-        lean = -float(part.phi.total(envelope.slope)[0]) + self.rest if self.model.free else 0.0
-        model = Model(part.map, part.phi, self.model.l2, self.model.free, self.pulled - pulled, lean, part.parts)
+        risk_gradient = part.map.rmatvec(envelope.slope)
+        intercept_residual = -float(part.phi.total(envelope.slope)[0]) + self.rest if self.model.free else 0.0
+        model = Model(
+            part.map,
+            part.phi,
+            self.model.l2,
+            self.model.free,
+            self.risk_gradient - risk_gradient,
+            intercept_residual,
+            part.parts,
+        )
         return AugmentedLagrangian(
-            model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, pulled, self.rest
+            model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, risk_gradient, self.rest
         )
 
 
