@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import SHARED, Table, Times, alternated
-from bmrm.data.conll import read_conll
 from bmrm.data.dataset import Dataset
+from bmrm.data.readers.conll import read_conll
 from bmrm.data.vocabulary import Vocabulary
 from bmrm.losses import LOSSES
 from bmrm.problem import Vector

@@ -22,15 +22,16 @@ import scipy.sparse as sp
 from benchmarks.harness import machine
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.mpi.group import Group, open_group
+from bmrm.mpi.group import Group
+from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
 from bmrm.problem import IncompatibleError, ProblemSize, Regularizer, Risk, ability
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.decisions import TABLE, Case, Lines, case_of, measured_of, ranked
-from bmrm.solvers._core.portfolio import CHAINED, Chains
+from bmrm.solvers._core.auto.decisions import TABLE, Case, Lines, case_of, measured_of, ranked
+from bmrm.solvers._core.auto.portfolio import CHAINED, Chains
 
 CANDIDATES = (
     "newton",

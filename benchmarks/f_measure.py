@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score
 import bmrm
 from benchmarks.harness import SHARED, Table
 from bmrm.app.model import Model
-from bmrm.app.solving import Problem, solve, unwatched
+from bmrm.app.pipeline.solve import Problem, solve, unwatched
 from bmrm.data.dataset import Dataset
 from bmrm.data.reading import read
 from bmrm.losses import LOSSES

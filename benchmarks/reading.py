@@ -10,7 +10,7 @@ from pathlib import Path
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.harness import SHARED, Table, alternated, ratio
-from bmrm.data.svmlight import read_svmlight
+from bmrm.data.readers.svmlight import read_svmlight
 
 NAMES = ("w8a", "news20", "a9a", "rcv1_small.train", "usps.train", "mq2008.fold1.train")
 

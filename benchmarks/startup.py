@@ -62,7 +62,7 @@ REPETITIONS = 9
 def measure() -> Table:
     """On a9a where the shared data are there, else on a generated sparse set; both as svmlight text."""
     from bmrm.data.reading import read
-    from bmrm.data.writing import write_svmlight
+    from bmrm.data.writers import write_svmlight
 
     shared = SHARED / "a9a.svm.xz"
     source = str(shared) if shared.exists() else "synthetic:sparse_binary?rows=30000&features=2000"

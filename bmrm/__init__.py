@@ -12,8 +12,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bmrm.app.fitting import fit as fit
-    from bmrm.app.fitting import minimize as minimize
+    from bmrm.app.fit import fit as fit
+    from bmrm.app.fit import minimize as minimize
     from bmrm.app.model import Model as Model
     from bmrm.app.model import load_model as load_model
     from bmrm.checks.losses import check_loss as check_loss
@@ -43,8 +43,8 @@ _HOME = {
     "check_regularizer": "bmrm.checks.regularizers",
     "check_risk": "bmrm.checks.risks",
     "Dataset": "bmrm.data.dataset",
-    "fit": "bmrm.app.fitting",
-    "minimize": "bmrm.app.fitting",
+    "fit": "bmrm.app.fit",
+    "minimize": "bmrm.app.fit",
     "MarginLoss": "bmrm.losses.base",
     "MulticlassLoss": "bmrm.losses.base",
     "RegressionLoss": "bmrm.losses.base",

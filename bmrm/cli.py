@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(group: Group, arguments: argparse.Namespace) -> int:
-    from bmrm.app.config import named_plug_in
+    from bmrm.app.config.config import named_plug_in
     from bmrm.app.model import from_plain
     from bmrm.checks.losses import check_loss
     from bmrm.checks.regularizers import check_regularizer
@@ -93,7 +93,7 @@ def _processes(text: str) -> int:
 
 
 def _warm(group: Group, arguments: argparse.Namespace) -> int:
-    from bmrm.app.warming import warm
+    from bmrm.app.pipeline.warm import warm
 
     def say(text: str) -> None:
         print(f"compiling kernels (once, kept for later runs): {text}", file=sys.stderr, flush=True)
@@ -120,7 +120,7 @@ def _train(group: Group, arguments: argparse.Namespace) -> int:
 
 
 def _read(arguments: argparse.Namespace, model: Model | None = None, labelled: bool = False) -> Dataset:
-    from bmrm.app.config import format_section
+    from bmrm.app.config.config import format_section
     from bmrm.data.reading import read
 
     format = format_section(arguments.format)
@@ -182,7 +182,7 @@ def _text(value: Any) -> str:
 
 def _evaluate(group: Group, arguments: argparse.Namespace) -> int:
     from bmrm.app.model import load_model
-    from bmrm.app.training import evaluate_model
+    from bmrm.app.pipeline.train import evaluate_model
 
     model = load_model(arguments.model)
     values = evaluate_model(model, _read(arguments, model, getattr(model.loss, "needs_targets", True)))
@@ -289,7 +289,7 @@ def _shown(value: Any) -> str:
 
 
 def _schema(group: Group, arguments: argparse.Namespace) -> int:
-    from bmrm.app.schema import json_schema
+    from bmrm.app.config.schema import json_schema
 
     print(json.dumps(json_schema(), indent=2))
     return 0

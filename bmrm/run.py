@@ -19,12 +19,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bmrm.app.phases import process_begin
-from bmrm.mpi.group import Group, OtherRankError, open_group
+from bmrm.mpi.group import Group, OtherRankError
+from bmrm.mpi.launch import open_group
 from bmrm.problem import IncompatibleError, InputError, OutputError
 from bmrm.solvers._core.interrupt import terminated
 
 if TYPE_CHECKING:
-    from bmrm.app.training import Outcome
+    from bmrm.app.pipeline.train import Outcome
     from bmrm.search import Search
 
 OK, FAILED, BAD_INPUT, STOPPED, UNWRITTEN = 0, 1, 2, 3, 4
@@ -102,7 +103,7 @@ def run(
     """
     begin = time.perf_counter() if begin is None else begin
     from bmrm.app.phases import Phases
-    from bmrm.app.training import fit_once, train
+    from bmrm.app.pipeline.train import fit_once, train
 
     plain = group.broadcast(_settings(group, config, overrides))
     if plain is None:
@@ -137,7 +138,7 @@ def _settings(group: Group, config: str, overrides: Sequence[str]) -> dict[str, 
     """On rank 0 the checked config as plain JSON; the others hear of a refusal and only rank 0 says why."""
     if group.rank != 0:
         return None
-    from bmrm.app.config import load_settings
+    from bmrm.app.config.config import load_settings
 
     try:
         return load_settings(config, overrides).plain()

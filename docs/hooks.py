@@ -73,7 +73,7 @@ def _drawings():
 
 
 def _schema():
-    from bmrm.app.schema import markdown
+    from bmrm.app.config.schema import markdown
 
     return markdown()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.writing import write_npz
+from bmrm.data.writers import write_npz
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data"

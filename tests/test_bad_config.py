@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bmrm.app.config import load_settings
+from bmrm.app.config.config import load_settings
 from bmrm.cli import main
 from bmrm.problem import InputError, shown
 

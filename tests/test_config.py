@@ -5,8 +5,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmrm.app.config import PLUG_INS, Settings, load_settings, resolved_yaml
-from bmrm.app.schema import json_schema, markdown
+from bmrm.app.config.config import PLUG_INS, Settings, load_settings, resolved_yaml
+from bmrm.app.config.schema import json_schema, markdown
 from bmrm.problem import InputError
 
 MINIMAL = "schema: 1\ndata: {train: a.svm}\nregularizer: {name: l2, lambda: 0.5}\n"
@@ -228,7 +228,7 @@ def test_any_value_of_any_field_is_read_or_refused_with_a_message(tmp_path_facto
 
 
 def test_a_matrix_may_stand_in_a_file(tmp_path, monkeypatch):
-    from bmrm.app.fields import checked
+    from bmrm.app.config.fields import checked
 
     (tmp_path / "cost.csv").write_text("0, 1\n2.5, 0\n")
     monkeypatch.chdir(tmp_path)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import bmrm
-from bmrm.app.checkpoint import Checkpoint, read_start
+from bmrm.app.pipeline.checkpoint import Checkpoint, read_start
 from bmrm.cli import main
-from bmrm.data.conll import Conll
-from bmrm.data.npz import read_npz
+from bmrm.data.readers._core.templates import parse
+from bmrm.data.readers.conll import Conll
+from bmrm.data.readers.npz import read_npz
 from bmrm.data.reading import read
-from bmrm.data.templates import parse
-from bmrm.data.writing import write_npz, write_svmlight
+from bmrm.data.writers import write_npz, write_svmlight
 from bmrm.problem import InputError, Start
 from bmrm.risk import room
 

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 import bmrm
-from bmrm.app.config import DataSection, OutputSection, Settings
-from bmrm.data.formats import formats
+from bmrm.app.config.config import DataSection, OutputSection, Settings
+from bmrm.data.generators.synthetic import GENERATORS, load
 from bmrm.data.matrix import Csr
-from bmrm.data.synthetic import GENERATORS, load
+from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError
 from bmrm.registry import option_name
@@ -216,7 +216,7 @@ def folder(tmp_path, monkeypatch):
 def outcome(settings, capsys, monkeypatch):
     """What a run leaves: status, message, files, summary without clocks, weights, and what was saved on the way."""
     saved = []
-    monkeypatch.setattr("bmrm.app.artifacts.write_file", lambda folder, name, write: saved.append(name))
+    monkeypatch.setattr("bmrm.app.pipeline.write.write_file", lambda folder, name, write: saved.append(name))
     Path("config.yaml").write_text(yaml.safe_dump(settings))
     before = set(Path().rglob("*"))
     status = main(["config.yaml", "--quiet"])

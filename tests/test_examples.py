@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bmrm.app.config import load_settings
-from bmrm.app.training import train
+from bmrm.app.config.config import load_settings
+from bmrm.app.pipeline.train import train
 from bmrm.mpi.group import Alone
 from bmrm.problem import Status
 from mpi_examples.prepare import HERE, prepare

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import bmrm
 from bmrm.cli import main
 from bmrm.data.reading import read
-from bmrm.data.writing import write_npz
+from bmrm.data.writers import write_npz
 from bmrm.problem import InputError
 from tests.mpi.launch import launch
 

@@ -57,7 +57,7 @@ def test_it_is_in_the_table_of_the_command(folder):
 
 
 def test_it_is_in_the_documentation_of_the_config(folder):
-    done = python("from bmrm.app.schema import markdown; print(markdown())", folder)
+    done = python("from bmrm.app.config.schema import markdown; print(markdown())", folder)
     assert done.returncode == 0, done.stderr
     assert "`absolute_cube`" in done.stdout
     assert "`scale`, default `1.0`" in done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bmrm.app.config import load_settings
+from bmrm.app.config.config import load_settings
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
 

@@ -7,14 +7,14 @@ import pytest
 import yaml
 from scipy.sparse import csr_array
 
-from bmrm.app.config import load_settings
+from bmrm.app.config.config import load_settings
+from bmrm.app.config.relative import checked_rule, lambda_of
 from bmrm.app.model import load_model
-from bmrm.app.relative import checked_rule, lambda_of
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Alone
 from bmrm.problem import InputError
-from bmrm.risk.columns import Columns
-from bmrm.risk.row_norms import row_norms
+from bmrm.risk.products.columns import Columns
+from bmrm.risk.products.row_norms import row_norms
 from bmrm.risk.scaling import SCALINGS
 from bmrm.run import main
 from tests.mpi.launch import launch

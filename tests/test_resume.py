@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 import bmrm
-from bmrm.app.checkpoint import read_start
 from bmrm.app.phases import SOLVING
+from bmrm.app.pipeline.checkpoint import read_start
 from bmrm.problem import InputError
 from bmrm.run import main
 from tests.test_run import MPIRUN

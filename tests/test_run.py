@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import bmrm
-import bmrm.app.artifacts
+import bmrm.app.pipeline.write
 from bmrm.run import main
 from bmrm.solvers import SOLVERS
 
@@ -125,7 +125,7 @@ def test_without_a_finite_point_the_status_is_1_and_nothing_is_written(job, caps
 
 
 def test_an_error_of_ours_is_status_1_with_a_traceback(job, capsys, monkeypatch):
-    monkeypatch.setattr("bmrm.app.training.load", lambda *_: 1 / 0)
+    monkeypatch.setattr("bmrm.app.pipeline.train.load", lambda *_: 1 / 0)
     assert run() == 1
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert not (job / "out").exists()
@@ -255,7 +255,7 @@ def test_weights_of_0_take_rows_away(job):
 
 @pytest.mark.parametrize("place", ["train.svm/out", "/proc/out", "train.svm"])
 def test_a_folder_that_cannot_be_written_is_refused_before_training(job, capsys, monkeypatch, place):
-    monkeypatch.setattr("bmrm.app.training.solve", lambda *_: pytest.fail("training began"))
+    monkeypatch.setattr("bmrm.app.pipeline.train.solve", lambda *_: pytest.fail("training began"))
     assert run(f"output.directory={place}") == 2
     message = capsys.readouterr().err
     assert "output.directory" in message
@@ -342,7 +342,7 @@ def test_a_job_in_the_background_is_deaf_to_ctrl_c_but_ends_in_good_order_at_sig
 @pytest.mark.parametrize("bias", ["none", "free"])
 def test_a_checkpoint_is_a_model_and_goes_when_the_run_ends_well(job, monkeypatch, bias):
     seen = []
-    save = bmrm.app.artifacts.write_file
+    save = bmrm.app.pipeline.write.write_file
 
     def spy(folder, name, write):
         save(folder, name, write)
@@ -350,7 +350,7 @@ def test_a_checkpoint_is_a_model_and_goes_when_the_run_ends_well(job, monkeypatc
             again = bmrm.load_model(folder / name)
             seen.append((again.header["objective"], again.decision_function(bmrm.data.reading.read("train.svm"))))
 
-    monkeypatch.setattr("bmrm.app.artifacts.write_file", spy)
+    monkeypatch.setattr("bmrm.app.pipeline.write.write_file", spy)
     assert run("output.checkpoint_every=1e-9", f"data.bias={bias}") == 0
     assert len(seen) > 3
     # What a run ends with is evaluated afresh: by rounding it may be above what was carried along.

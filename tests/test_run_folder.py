@@ -12,8 +12,8 @@ import time
 import pytest
 
 import bmrm
-from bmrm.app import run_folder
-from bmrm.app.run_folder import FINISHED, RESULTS, UNFINISHED, open_folder, write_file, write_set
+from bmrm.app.pipeline import run_folder
+from bmrm.app.pipeline.run_folder import FINISHED, RESULTS, UNFINISHED, open_folder, write_file, write_set
 from bmrm.problem import InputError, OutputError
 from bmrm.run import main
 from tests.test_run import FILES, job, summary  # noqa: F401 (a fixture)
@@ -93,7 +93,7 @@ def test_a_kill_at_any_moment_leaves_no_mixture_and_the_next_run_finishes(tmp_pa
 
 
 def test_what_a_dead_run_has_begun_goes_and_what_a_live_one_has_stays(tmp_path):
-    holder = "import sys, time; from bmrm.app.run_folder import _staging; from pathlib import Path\n"
+    holder = "import sys, time; from bmrm.app.pipeline.run_folder import _staging; from pathlib import Path\n"
     holder += "with _staging(Path(sys.argv[1])) as folder:\n  (folder / 'model.npz').write_text('half')\n"
     holder += "  print('ready', flush=True)\n  time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdout=subprocess.PIPE, text=True)
@@ -134,7 +134,7 @@ def test_results_of_another_problem_are_refused_and_those_of_the_same_replaced(j
     assert train() == 0
     before = {path.name: path.read_bytes() for path in (job / "out").iterdir()}
     with monkeypatch.context() as patch:
-        patch.setattr("bmrm.app.training.solve", lambda *_, **__: pytest.fail("training began"))
+        patch.setattr("bmrm.app.pipeline.train.solve", lambda *_, **__: pytest.fail("training began"))
         for override, words in OTHERS.items():
             assert train("--set", override) == 2
             message = capsys.readouterr().err
@@ -206,7 +206,7 @@ def test_a_model_that_finds_no_place_is_saved_elsewhere(job, capsys, monkeypatch
     def full(directory, needed, more):
         raise OutputError("out/model.npz: cannot be written: the disk is full")
 
-    monkeypatch.setattr("bmrm.app.artifacts.write_set", full)
+    monkeypatch.setattr("bmrm.app.pipeline.write.write_set", full)
     monkeypatch.setattr("tempfile.tempdir", str(job))
     assert train() == 4
     message = capsys.readouterr().err.strip()

@@ -7,7 +7,7 @@ import pytest
 
 import bmrm
 from bmrm.cli import main
-from bmrm.data.conll import Conll, read_conll
+from bmrm.data.readers.conll import Conll, read_conll
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError
 from bmrm.risk.linear import LinearRisk

@@ -214,7 +214,7 @@ def _mq2008_binary() -> Dataset:
 
 @named("conll2000")
 def _conll2000() -> Dataset:
-    from bmrm.data.conll import read_conll
+    from bmrm.data.readers.conll import read_conll
 
     return read_conll(SHARED / "conll2000.train.txt.xz")[0]
 

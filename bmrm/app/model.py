@@ -14,15 +14,15 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.scoring import predictions, scores_of
+from bmrm.app.measure import predictions, scores_of
 from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
 from bmrm.data.files import whole_file
-from bmrm.data.formats import formats
 from bmrm.data.label_types import is_whole, stored
 from bmrm.data.labels import in_form
 from bmrm.data.layout import Alike, Layout, aligned
 from bmrm.data.matrix import Csr, with_columns
+from bmrm.data.readers._core.formats import formats
 from bmrm.data.reading import Source, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
@@ -303,7 +303,7 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
 
 def _checked(registry: Registry[Any], section: Mapping[str, Any]) -> None:
     """Raise InputError unless the section makes a plug-in and its values have the types of the options."""
-    from bmrm.app.fields import checked, option_types
+    from bmrm.app.config.fields import checked, option_types
 
     name, options = named(section)
     types = option_types(registry.get(name).cls)

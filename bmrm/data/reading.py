@@ -33,10 +33,10 @@ from pathlib import Path
 from typing import Any
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.formats import Format, by_suffix, formats, recognised
 from bmrm.data.layout import Alike
-from bmrm.data.raw import Raw, from_one, join, nothing
-from bmrm.data.shares import even_share, row_share
+from bmrm.data.readers._core.formats import Format, by_suffix, formats, recognised
+from bmrm.data.readers._core.raw import Raw, from_one, join, nothing
+from bmrm.data.readers._core.shares import even_share, row_share
 from bmrm.problem import InputError, shown
 
 __all__ = ["Source", "from_one", "read", "scan"]
@@ -44,7 +44,7 @@ __all__ = ["Source", "from_one", "read", "scan"]
 Source = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 # Prefix of a source -> the function that makes its data set.
-_MAKERS = {"sklearn": "bmrm.data.bundled:load", "synthetic": "bmrm.data.synthetic:load"}
+_MAKERS = {"sklearn": "bmrm.data.bundled:load", "synthetic": "bmrm.data.generators.synthetic:load"}
 _RANK = re.compile(r"\{rank(?::(0?(?:\d{1,2}|1\d\d|2[0-4]\d|25[0-5]))d)?\}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.formats import formats
+from bmrm.data.readers._core.formats import formats
 from bmrm.data.reading import Source, scan
 from bmrm.data.vocabulary import MOST_HASH_BITS, Vocabulary
 from bmrm.problem import InputError

@@ -10,9 +10,9 @@ from bmrm.kernels.jit import jit
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.rankings.sorting import ascending_within
 from bmrm.losses import register
-from bmrm.losses._core.assignment import shared_ranks
 from bmrm.losses._core.grouping import NO_PAIRS, Grouping, RankingLoss, grades_within
 from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.ranking import shared_ranks
 from bmrm.losses._core.whole_sample import KinkedSample
 from bmrm.problem import Summary, Targets
 

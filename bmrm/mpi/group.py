@@ -7,7 +7,6 @@ pickled), arrays as buffers.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
@@ -18,8 +17,6 @@ from numpy.typing import NDArray
 from bmrm.problem import BmrmError, InputError
 
 T = TypeVar("T")
-
-LAUNCHERS = ("PMI_SIZE", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 
 
 class OtherRankError(BmrmError):
@@ -101,20 +98,6 @@ class Alone:
 
     def abort(self, status: int) -> None:
         """Nothing: there is nobody else to end."""
-
-
-def launched() -> bool:
-    """Whether mpirun (or a batch system's launcher) started this process; asks the environment, not MPI."""
-    return any(name in os.environ for name in LAUNCHERS)
-
-
-def open_group() -> Group:
-    """The group of this process; imports mpi4py (and so initialises MPI) only under mpirun."""
-    if not launched():
-        return Alone()
-    from bmrm.mpi.communicator import MpiGroup
-
-    return MpiGroup.world()
 
 
 @contextmanager

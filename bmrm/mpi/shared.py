@@ -14,10 +14,10 @@ from bmrm.data.label_types import is_whole
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Loss, Risk, Summary, Targets
-from bmrm.risk.columns import Columns
-from bmrm.risk.extent import extent_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.problem_size import extent_of
+from bmrm.risk.products.columns import Columns
 from bmrm.risk.structured import StructuredRisk
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.problem import Identity, Loss, Summary
-from bmrm.risk.columns import Columns
+from bmrm.risk.products.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)

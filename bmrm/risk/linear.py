@@ -36,20 +36,20 @@ from bmrm.problem import (
     Summary,
     Vector,
 )
-from bmrm.risk.chosen_rows import ChosenRows
-from bmrm.risk.columns import Columns
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.steps import dual_steps
-from bmrm.risk.extent import extent_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.layout import TailedMap, followed
 from bmrm.risk.linear_map import DataMap, Span, added
-from bmrm.risk.quadratic_columns import ColumnCopies
+from bmrm.risk.modified_loss import LossVariants
+from bmrm.risk.problem_size import extent_of
+from bmrm.risk.products.columns import Columns
+from bmrm.risk.quadratic.quadratic_columns import ColumnCopies
 from bmrm.risk.rounding import RowRounding
-from bmrm.risk.row_parts import ChosenParts
-from bmrm.risk.row_sample import DrawnRows
+from bmrm.risk.rows.chosen_rows import ChosenRows
+from bmrm.risk.rows.row_parts import ChosenParts
+from bmrm.risk.rows.row_sample import DrawnRows
 from bmrm.risk.score_function import BoundLoss, LossPhi
-from bmrm.risk.variants import LossVariants
 from bmrm.risk.whole_scores import WholeScores
 
 T = TypeVar("T")

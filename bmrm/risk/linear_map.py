@@ -13,11 +13,11 @@ from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import Check, IncompatibleError, InputError, Vector, unchecked
-from bmrm.risk.columns import Columns
-from bmrm.risk.diagonal import diagonal
-from bmrm.risk.gram import gram_of
-from bmrm.risk.gram_scores import gram_of_scores
-from bmrm.risk.products import products_of
+from bmrm.risk.products.blocks import products_of
+from bmrm.risk.products.columns import Columns
+from bmrm.risk.products.diagonal import diagonal
+from bmrm.risk.products.gram import gram_of
+from bmrm.risk.products.gram_scores import gram_of_scores
 
 Array = NDArray[np.float64]
 Span = tuple[int, int]

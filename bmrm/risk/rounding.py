@@ -14,7 +14,7 @@ from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products import products_of
+from bmrm.risk.products.blocks import products_of
 from bmrm.risk.score_function import LossPhi
 
 Array = NDArray[np.float64]

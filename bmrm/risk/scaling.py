@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.problem import InputError, Vector
-from bmrm.risk.columns import Columns
 from bmrm.risk.linear_map import DataMap
+from bmrm.risk.products.columns import Columns
 
 Array = NDArray[np.float64]
 TINY = float(np.finfo(np.float64).tiny)

@@ -11,12 +11,12 @@ import numpy as np
 
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.problem import DualSteps, Elastic, ProblemSize, Regularizer, ScoreFunction, Scores, provides
-from bmrm.risk.columns import Columns
 from bmrm.risk.dual.rows import AscentRows
-from bmrm.risk.gram import gram_of
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
+from bmrm.risk.products.columns import Columns
+from bmrm.risk.products.gram import gram_of
 
 TINY = 1e-200
 """Weights: with 0 there would be no product with the data."""

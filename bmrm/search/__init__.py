@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from bmrm.app.model import Model
-from bmrm.app.solving import Problem, Watch
+from bmrm.app.pipeline.solve import Problem, Watch
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Group
 from bmrm.registry import SEARCHES

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.measure import prepared_targets, scores_of
 from bmrm.app.model import Model
-from bmrm.app.scoring import prepared_targets, scores_of
-from bmrm.app.solving import Problem, Watch, solve, unwatched
+from bmrm.app.pipeline.solve import Problem, Watch, solve, unwatched
 from bmrm.data.dataset import Dataset
 from bmrm.losses.cost_sensitive_hinge import CostSensitiveHinge
 from bmrm.losses.hinge import Hinge

@@ -21,9 +21,9 @@ from bmrm.problem import (
     provides,
 )
 from bmrm.solvers import register
-from bmrm.solvers._core.decisions import case_of, ranked
+from bmrm.solvers._core.auto.decisions import case_of, ranked
+from bmrm.solvers._core.auto.portfolio import CHAINED, Chains
 from bmrm.solvers._core.monitor import IterativeSolver
-from bmrm.solvers._core.portfolio import CHAINED, Chains
 
 FASTEST = 2
 """So many of the presumably fastest, with different ends, are tried before what fits any problem."""
@@ -42,11 +42,11 @@ class Auto(IterativeSolver):
     """The solver that was fastest on the measured problems most like this one; others take over where it is too slow.
 
     Alike means: the same abilities and kind of regularizer, and near in rows, dimension, entries per row, strength of
-    the regularizer and tolerance, in one process or over several ranks (`bmrm.solvers._core.decisions`). Where nothing
-    was measured: quasi-Newton where everything is smooth, else dual ascent where there are dual steps and l2, then the
-    line-search bundle where there are scores, else the bundle. A solver that stalls, or whose progress says that it
-    would take several times longer than so far, hands its best point, bound and planes to the next. `Solution.solver`
-    says who ran and why.
+    the regularizer and tolerance, in one process or over several ranks (`bmrm.solvers._core.auto.decisions`). Where
+    nothing was measured: quasi-Newton where everything is smooth, else dual ascent where there are dual steps and l2,
+    then the line-search bundle where there are scores, else the bundle. A solver that stalls, or whose progress says
+    that it would take several times longer than so far, hands its best point, bound and planes to the next.
+    `Solution.solver` says who ran and why.
 
     Memory: that of the solver at work + 8 dim bytes; a bundle that was left keeps its planes, 8 dim bytes each.
     """

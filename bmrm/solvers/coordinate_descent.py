@@ -26,9 +26,9 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.proximal_newton_run import UNTRUE, Run
 from bmrm.solvers._core.row_scores import Settled, lambdas
 from bmrm.solvers._core.working_set import chosen
+from bmrm.solvers._core.working_set_newton import UNTRUE, Run
 
 GROWTH = 4
 """Columns in a working set for each that is in use."""

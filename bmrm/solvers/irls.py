@@ -35,7 +35,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.line_search import total
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.truncated_cg import Stops, TruncatedCG, length_of, relative_change
+from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
 
 THESIS = {"cgwindow": 3, "cgdecay": 1000.0, "cgmax": 200, "lreps": 0.05, "lrmax": 30, "halving": False}
 PRESETS: Mapping[str, Mapping[str, Any]] = {

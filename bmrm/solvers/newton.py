@@ -26,10 +26,10 @@ from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.curved_search import step_length
 from bmrm.solvers._core.line_search import total
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.newton_models import CgModel, Step, model_for
-from bmrm.solvers._core.newton_preconditioners import Costs, rows_for_blocks
+from bmrm.solvers._core.newton.models import CgModel, Step, model_for
+from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
+from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
 from bmrm.solvers._core.row_start import start_from_sample
-from bmrm.solvers._core.smooth_point import Objective, SmoothPoint
 
 HESSIANS = ("auto", "dense", "cg")
 

@@ -27,8 +27,8 @@ from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.line_search import LARGEST_STEP, Along, Trial, total
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.newton.truncated_cg import relative_change
 from bmrm.solvers._core.points import Point, ScoredPoint
-from bmrm.solvers._core.truncated_cg import relative_change
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "certified": {

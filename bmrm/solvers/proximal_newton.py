@@ -18,11 +18,11 @@ from bmrm.problem import Callback, Check, Regularizer, Risk, Scores, Solution, V
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.newton_system import solve_positive
-from bmrm.solvers._core.proximal_newton_run import Run
+from bmrm.solvers._core.newton.system import solve_positive
 from bmrm.solvers._core.row_scores import RowScores, Settled, lambdas
 from bmrm.solvers._core.row_start import start_from_sample
 from bmrm.solvers._core.working_set import chosen
+from bmrm.solvers._core.working_set_newton import Run
 
 
 @register(

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import bmrm
-from bmrm.data.conll import Conll, read_conll
 from bmrm.data.dataset import Dataset
+from bmrm.data.readers.conll import Conll, read_conll
 from bmrm.metrics.chunks import f1_of_chunks
 
 TRAIN = Path("runs/data/chunking/train.txt")

@@ -9,7 +9,7 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.data.reading import read
-from bmrm.data.writing import write_npz
+from bmrm.data.writers import write_npz
 from mpi_examples.prepare import write_split
 
 

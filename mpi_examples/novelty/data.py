@@ -8,7 +8,7 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.reading import read
-from bmrm.data.writing import write_npz
+from bmrm.data.writers import write_npz
 
 
 def write(folder: Path, shared: Path | None) -> str:

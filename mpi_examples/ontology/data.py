@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.writing import write_npz
+from bmrm.data.writers import write_npz
 from mpi_examples.prepare import write_split
 
 ROOT = "root"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from bmrm.data.reading import read
-from bmrm.data.writing import write_npz
+from bmrm.data.writers import write_npz
 
 FILES = {"train": "train", "validation": "vali", "test": "test"}
 FEATURES = 46

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from bmrm.data.reading import read
-from bmrm.data.writing import write_svmlight
+from bmrm.data.writers import write_svmlight
 
 
 def write(folder: Path, shared: Path | None) -> str:

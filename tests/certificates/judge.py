@@ -11,8 +11,8 @@ from unittest import mock
 import numpy as np
 
 import bmrm
-from bmrm.app.solving import Problem as Setting
-from bmrm.app.solving import solve
+from bmrm.app.pipeline.solve import Problem as Setting
+from bmrm.app.pipeline.solve import solve
 from bmrm.mpi.group import Alone
 from bmrm.problem import BmrmError, IncompatibleError, Status
 from bmrm.risk import linear_map, score_function

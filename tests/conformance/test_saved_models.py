@@ -5,7 +5,7 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.mpi.group import open_group
+from bmrm.mpi.launch import open_group
 from bmrm.problem import Status
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmrm.data.conll import Conll, read_conll
+from bmrm.data.readers.conll import Conll, read_conll
 from bmrm.data.reading import read, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import Vocabulary

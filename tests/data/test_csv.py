@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from bmrm.data.csv import Csv
+from bmrm.data.readers.csv import Csv
 from bmrm.data.reading import read
 from bmrm.problem import InputError
 

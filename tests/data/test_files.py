@@ -67,7 +67,7 @@ FULL = """
 import resource, signal, sys
 import numpy as np
 from bmrm.data.dataset import Dataset
-from bmrm.data.writing import write_npz, write_svmlight
+from bmrm.data.writers import write_npz, write_svmlight
 from bmrm.problem import InputError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))

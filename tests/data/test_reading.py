@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from bmrm.data.raw import join
+from bmrm.data.readers._core.raw import join
+from bmrm.data.readers.svmlight import Svmlight
 from bmrm.data.reading import from_one, read, scan
-from bmrm.data.svmlight import Svmlight
 from bmrm.data.weights import read_weights
-from bmrm.data.writing import write_npz
+from bmrm.data.writers import write_npz
 from bmrm.problem import InputError
 
 
@@ -266,6 +266,6 @@ def test_weights(tmp_path):
 
 def test_the_room_is_light_to_import():
     heavy = "{'scipy', 'sklearn', 'numba', 'pandas', 'matplotlib', 'pydantic', 'rich'}"
-    code = f"import sys, bmrm.data.reading, bmrm.data.writing; print({heavy} & set(sys.modules))"
+    code = f"import sys, bmrm.data.reading, bmrm.data.writers; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

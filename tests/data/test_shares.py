@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bmrm.data.readers._core.shares import row_share
 from bmrm.data.reading import scan
-from bmrm.data.shares import row_share
 
 
 @given(sizes=st.lists(st.integers(1, 30), max_size=20), parts=st.integers(1, 9))

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-import bmrm.data.svmlight as module
-from bmrm.data.raw import join
-from bmrm.data.svmlight import Svmlight, read_svmlight
+import bmrm.data.readers.svmlight as module
+from bmrm.data.readers._core.raw import join
+from bmrm.data.readers.svmlight import Svmlight, read_svmlight
 from bmrm.problem import InputError
 
 

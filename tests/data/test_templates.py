@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmrm.data.templates import BUILT_IN, Sentences, intern, parse
+from bmrm.data.readers._core.templates import BUILT_IN, Sentences, intern, parse
 from bmrm.problem import InputError
 
 WORDS = [["He", "saw", "U.S.-based"], ["No"]]

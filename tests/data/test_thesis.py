@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bmrm.data.generators.thesis import FAMILIES, Thesis
 from bmrm.data.reading import read
-from bmrm.data.thesis import FAMILIES, Thesis
 from bmrm.problem import InputError
 
 

@@ -11,10 +11,10 @@ from hypothesis.extra import numpy as hnp
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.data.matrix import Csr
-from bmrm.data.npz import read_npz
+from bmrm.data.readers.npz import read_npz
+from bmrm.data.readers.svmlight import Svmlight
 from bmrm.data.reading import read, scan
-from bmrm.data.svmlight import Svmlight
-from bmrm.data.writing import write_npz, write_svmlight
+from bmrm.data.writers import write_npz, write_svmlight
 from bmrm.problem import InputError, Targets
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from bmrm import load_model
-from bmrm.app.fitting import fit
+from bmrm.app.fit import fit
 from bmrm.data.dataset import Dataset
 from bmrm.losses._core import interleaving, pairs
 from bmrm.losses.expected_rank_utility import ExpectedRankUtility

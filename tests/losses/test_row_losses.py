@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmrm.app.config import load_settings
-from bmrm.app.fitting import fit
+from bmrm.app.config.config import load_settings
+from bmrm.app.fit import fit
 from bmrm.app.model import load_model
-from bmrm.app.training import evaluate_model
+from bmrm.app.pipeline.train import evaluate_model
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES

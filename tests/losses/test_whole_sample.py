@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score, roc_auc_score
 
-from bmrm.app.fitting import fit
+from bmrm.app.fit import fit
 from bmrm.data.dataset import Dataset
 from bmrm.losses._core.multivariate import MeasureLoss
 from bmrm.losses.break_even import BreakEven

@@ -9,7 +9,7 @@ import time
 
 from bmrm.losses import LOSSES
 from bmrm.mpi import local_dual, remote_dual
-from bmrm.mpi.group import open_group
+from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
 from bmrm.regularizers.l2 import L2

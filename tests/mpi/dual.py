@@ -10,14 +10,14 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.mpi.group import open_group
+from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
 from bmrm.problem import Scored, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
-from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.products.columns import Columns
 from bmrm.solvers import SOLVERS
 from tests.mpi.every_solver import small_data
 

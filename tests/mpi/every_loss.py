@@ -8,10 +8,10 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
-from bmrm.data.shares import row_share
+from bmrm.data.readers._core.shares import row_share
 from bmrm.losses import LOSSES
 from bmrm.mpi import communicator, local
-from bmrm.mpi.group import open_group
+from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
 from bmrm.regularizers.l2 import L2

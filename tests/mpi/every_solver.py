@@ -12,7 +12,7 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.data.reading import read
 from bmrm.losses import LOSSES
-from bmrm.mpi.group import open_group
+from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
 from bmrm.regularizers.l2 import L2

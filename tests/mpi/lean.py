@@ -3,7 +3,7 @@
 import json
 import sys
 
-from bmrm.mpi.group import open_group
+from bmrm.mpi.launch import open_group
 from bmrm.run import main
 
 HEAVY = ("sklearn", "pydantic", "matplotlib", "rich", "highspy", "cvxopt", "pandas", "scipy.optimize")

@@ -11,10 +11,11 @@ import warnings
 
 import numpy as np
 
-from bmrm.app.solving import Problem, solve
+from bmrm.app.pipeline.solve import Problem, solve
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.mpi.group import OtherRankError, open_group
+from bmrm.mpi.group import OtherRankError
+from bmrm.mpi.launch import open_group
 from bmrm.problem import IncompatibleError, Status
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from bmrm.mpi.group import open_group
+from bmrm.mpi.launch import open_group
 
 CALLS = {
     "barrier": lambda group: group.barrier(),

@@ -2,7 +2,7 @@
 
 import json
 
-from bmrm.mpi.group import open_group
+from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_terms
 from bmrm.regularizers.l2 import L2

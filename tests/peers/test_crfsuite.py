@@ -6,7 +6,7 @@ import numpy as np
 import pycrfsuite
 import pytest
 
-from bmrm.data.conll import Conll, read_conll
+from bmrm.data.readers.conll import Conll, read_conll
 from bmrm.losses import LOSSES
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk

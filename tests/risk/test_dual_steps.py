@@ -11,13 +11,13 @@ from bmrm.losses import LOSSES
 from bmrm.problem import DualSteps, Scored, ability, interruptible
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
-from bmrm.risk.columns import Columns
 from bmrm.risk.dual import stored as dual_stored
 from bmrm.risk.dual.balance import zero_of
 from bmrm.risk.dual.stored import stored_rows
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
+from bmrm.risk.products.columns import Columns
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 

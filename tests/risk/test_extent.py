@@ -7,8 +7,8 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
-from bmrm.risk.columns import Columns
-from bmrm.risk.extent import extent_of
+from bmrm.risk.problem_size import extent_of
+from bmrm.risk.products.columns import Columns
 
 
 def rows_of(spread: tuple[float, ...], rows: int = 4000) -> np.ndarray:

@@ -11,8 +11,8 @@ from bmrm.losses.roc_area import RocArea
 from bmrm.losses.softmax import Softmax
 from bmrm.problem import Blocks, IncompatibleError, InputError, RowSubsets, Scored, ability
 from bmrm.risk import linear_map
-from bmrm.risk.columns import Columns
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.products.columns import Columns
 
 ROWS, FEATURES = 60, 7
 

@@ -7,9 +7,9 @@ from scipy.sparse import csr_array
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.problem import QuadraticColumns, ability
-from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.products.columns import Columns
 
 ROWS, FEATURES = 70, 11
 

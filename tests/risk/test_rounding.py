@@ -11,9 +11,9 @@ from bmrm.losses import LOSSES
 from bmrm.losses.multivariate_least_squares import MultivariateLeastSquares
 from bmrm.problem import Rounding, ability
 from bmrm.risk import rounding
-from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.products.columns import Columns
 from bmrm.risk.rounding import AbsoluteMap
 from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers._core.rounding import Budget

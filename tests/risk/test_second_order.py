@@ -14,10 +14,10 @@ from bmrm.losses import LOSSES
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.logistic import Logistic
 from bmrm.problem import IncompatibleError, Profiled, Scored, ability
-from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
+from bmrm.risk.products.columns import Columns
 
 
 def features(kind: str) -> tuple[object, np.ndarray]:

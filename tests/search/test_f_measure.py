@@ -11,7 +11,7 @@ from sklearn.metrics import fbeta_score
 
 import bmrm
 from bmrm.app.model import load_model
-from bmrm.app.solving import Problem, solve
+from bmrm.app.pipeline.solve import Problem, solve
 from bmrm.data.dataset import Dataset
 from bmrm.losses.cost_sensitive_hinge import CostSensitiveHinge
 from bmrm.losses.hinge import Hinge

@@ -12,9 +12,9 @@ from bmrm.problem import IncompatibleError, Solution, Status
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.auto.portfolio import Portfolio
 from bmrm.solvers._core.contradiction import Consistency, Proof
 from bmrm.solvers._core.metered import MeteredRisk
-from bmrm.solvers._core.portfolio import Portfolio
 from tests.solvers.mistakes import CORRECT, MISTAKES
 
 SOLVED_BY = (

@@ -16,9 +16,9 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS, auto
-from bmrm.solvers._core import decisions
-from bmrm.solvers._core.decisions import Case, Measured, case_of, kind_of, ranked
-from bmrm.solvers._core.portfolio import Chains
+from bmrm.solvers._core.auto import decisions
+from bmrm.solvers._core.auto.decisions import Case, Measured, case_of, kind_of, ranked
+from bmrm.solvers._core.auto.portfolio import Chains
 
 
 def risk_of(loss: str, rows: int = 50) -> LinearRisk:

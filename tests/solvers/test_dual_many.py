@@ -10,9 +10,9 @@ from bmrm.losses import LOSSES
 from bmrm.problem import DualSteps, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
-from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.products.columns import Columns
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers.dual_coordinate import DualCoordinate
 from bmrm.solvers.line_search_bundle import LineSearchBundle

@@ -14,10 +14,10 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core import newton_preconditioners
-from bmrm.solvers._core.newton_models import DenseModel
-from bmrm.solvers._core.newton_preconditioners import Blocks
-from bmrm.solvers._core.smooth_point import Objective
+from bmrm.solvers._core.newton import preconditioners as newton_preconditioners
+from bmrm.solvers._core.newton.models import DenseModel
+from bmrm.solvers._core.newton.preconditioners import Blocks
+from bmrm.solvers._core.newton.smooth_point import Objective
 from bmrm.solvers.newton import Newton
 from tests import problems
 

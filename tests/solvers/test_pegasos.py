@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmrm.app.fitting import fit
+from bmrm.app.fit import fit
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, RowSubsets, Status

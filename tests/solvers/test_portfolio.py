@@ -14,10 +14,10 @@ from bmrm.problem import IncompatibleError, Iteration, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers._core import portfolio
+from bmrm.solvers._core.auto import portfolio
+from bmrm.solvers._core.auto.portfolio import Chains
+from bmrm.solvers._core.auto.stage_budget import StageBudget
 from bmrm.solvers._core.plane_model import PlaneSolver
-from bmrm.solvers._core.portfolio import Chains
-from bmrm.solvers._core.stage_budget import StageBudget
 
 
 def risk_of(loss):

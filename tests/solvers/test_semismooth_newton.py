@@ -20,8 +20,8 @@ from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.augmented_lagrangian import AugmentedLagrangian, Model
 from bmrm.solvers._core.centring import Trial, centre
 from bmrm.solvers._core.curved_search import step_length
-from bmrm.solvers._core.newton_rows import rank_of, step_by_rows, vectors_of
-from bmrm.solvers._core.newton_system import newton_step, solve_positive
+from bmrm.solvers._core.newton.rows import rank_of, step_by_rows, vectors_of
+from bmrm.solvers._core.newton.system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton
 from tests import problems
 

@@ -13,9 +13,9 @@ from bmrm.problem import IncompatibleError, Status
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
-from bmrm.risk.columns import Columns
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.products.columns import Columns
 from bmrm.solvers import SOLVERS
 from bmrm.solvers.proximal_newton import minimum
 from tests import problems

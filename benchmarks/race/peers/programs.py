@@ -56,7 +56,7 @@ class Program:
         return rungs("e", self.tolerances)
 
     def prepare(self, task: Task) -> Prepared:
-        from bmrm.data.writing import write_svmlight
+        from bmrm.data.writers import write_svmlight
 
         folder = Folder()
         train, model = folder.path / "train.svm", folder.path / "model"

@@ -1,7 +1,7 @@
 """The scan of svmlight text: bytes to columns, one line at a time, without an object per token.
 
 The scan reads the lines that are as usual. At any other line (signs on indices, exotic or bad numbers, errors) it
-stops in front of it, and the caller reads that line by `bmrm.data.svmlight.parse_line`, the plain Python twin.
+stops in front of it, and the caller reads that line by `bmrm.data.readers.svmlight.parse_line`, the plain Python twin.
 """
 
 from __future__ import annotations

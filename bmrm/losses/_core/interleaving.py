@@ -16,20 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.rankings.interleave import slopes_of_ranks, worst_interleavings
 from bmrm.kernels.rankings.sorting import ascending_within
-from bmrm.losses._core.assignment import PreparedRanking, shared_ranks
 from bmrm.losses._core.grouping import Grouping, Rows
 from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.ranking import PreparedRanking, shared_ranks
 from bmrm.problem import Vector
-
-if TYPE_CHECKING:
-    from bmrm.losses._core.assignment import AssignmentLoss
 
 SHARES: dict[str, Callable[[Vector, Vector], Vector]] = {
     "pairs": lambda rows, pairs: 1.0 / np.maximum(rows, 1.0),
@@ -47,11 +43,15 @@ class PreparedInterleaving(PreparedRanking):
 
     Parameters
     ----------
+    title, gains, discounts : as of `PreparedRanking`.
+    joint : the name of the joint score.
     scoring : (ranks,) the weights of the joint score; None for the joint scores of pairs.
     """
 
-    def __init__(self, loss: AssignmentLoss, grouping: Grouping, gains: Array, scoring: Vector | None) -> None:
-        super().__init__(loss, grouping, gains)
+    def __init__(
+        self, title: str, grouping: Grouping, gains: Array, discounts: Vector, joint: str, scoring: Vector | None
+    ) -> None:
+        super().__init__(title, grouping, gains, discounts)
         group = grouping.per_row(np.arange(grouping.groups))
         self.rows: Rows = np.lexsort((-self.grades, group))
         grades, group = self.grades[self.rows], group[self.rows]
@@ -67,7 +67,7 @@ class PreparedInterleaving(PreparedRanking):
         if scoring is None:
             rows = grouping.sizes.astype(np.float64)
             equal = np.array([np.sum(sizes[a:b] ** 2.0) for a, b in pairwise(self.queries)])
-            self.shares = SHARES[loss.joint](rows, (rows**2 - equal) / 2.0)
+            self.shares = SHARES[joint](rows, (rows**2 - equal) / 2.0)
         states = np.array([np.prod(sizes[a:b] + 1.0) for a, b in pairwise(self.queries)])
         few = (states * np.diff(self.queries) <= grouping.sizes**3.0 + 1000.0) & (states <= MOST_STATES)
         self.by_states = self.active & few

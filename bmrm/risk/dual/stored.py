@@ -15,7 +15,7 @@ from bmrm.kernels.dual.sweep import CURVE, DRIFT, SHIFT, TARGET, WEIGHT, WIDTH
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products import products_of
+from bmrm.risk.products.blocks import products_of
 
 Array = NDArray[np.float64]
 NOTHING = np.empty(0)

@@ -11,8 +11,8 @@ from bmrm.problem import Envelope, LinearMap, RowPart, RowParts, ScoreFunction, 
 from bmrm.solvers._core.centring import Trial, centre
 from bmrm.solvers._core.curved_search import step_length
 from bmrm.solvers._core.line_search import Along
-from bmrm.solvers._core.newton_rows import rank_of, step_by_rows
-from bmrm.solvers._core.newton_system import add_to_diagonal, newton_step
+from bmrm.solvers._core.newton.rows import rank_of, step_by_rows
+from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step
 
 NOISE = 1e-14
 """Rounding of a sum of differences, relative to the largest of its values."""

@@ -1,0 +1,1 @@
+"""The config file: its sections, their checks, their schema."""

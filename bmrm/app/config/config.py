@@ -1,0 +1,318 @@
+"""config.yaml <-> typed settings (schema 1); one readable message per wrong field, with its line and the nearest name.
+
+The sections `loss`, `regularizer` and `solver` are read against the registries, so a new plug-in needs no change here.
+Only rank 0 imports this file; the others receive `Settings.plain()`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from bmrm.app.config.fields import checked, expected, option_types
+from bmrm.app.config.marks import Document, Place
+from bmrm.app.config.relative import checked_rule
+from bmrm.checks.named import kind_of
+from bmrm.data.readers._core.formats import formats
+from bmrm.losses import LOSSES
+from bmrm.problem import BmrmError, InputError, shown
+from bmrm.registry import SEARCHES, Range, Registry, nearest, option_name
+from bmrm.regularizers import REGULARIZERS
+from bmrm.solvers import SOLVERS
+
+_STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number, not true or false")
+    return value
+
+
+def _file_list(value: Any) -> Any:
+    if isinstance(value, str):
+        value = (value,)
+    if not isinstance(value, (list, tuple)) or not value or not all(isinstance(v, str) and v for v in value):
+        raise ValueError("a path or a list of paths")
+    return tuple(value)
+
+
+def _label(value: Any) -> Any:
+    if value is None or (isinstance(value, (int, float, str)) and not isinstance(value, bool)):
+        return value
+    raise ValueError("a label: a number or text")
+
+
+Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=-(2**63), lt=2**63)]
+Number = Annotated[float, BeforeValidator(_no_bool)]
+Files = Annotated[tuple[str, ...], BeforeValidator(_file_list)]
+Label = Annotated[Any, BeforeValidator(_label)]
+
+
+class DataSection(BaseModel):
+    """What to read."""
+
+    model_config = _STRICT
+    train: Files = Field(
+        description="training rows: a path, a list of paths, a glob, a path with `{rank}`, "
+        "`sklearn:NAME` or `synthetic:NAME`"
+    )
+    validation: Files | None = Field(None, description="rows to score after training")
+    test: Files | None = Field(None, description="rows to score after training")
+    format: str | dict[str, Any] = Field(
+        "auto", description="`auto` (by name and content), the name of a format, or `{name: ..., option: value}`"
+    )
+    dimension: Annotated[Count, Field(ge=1, le=2**31)] | None = Field(
+        None, description="number of features; null = the largest index on any rank"
+    )
+    bias: Literal["none", "regularized", "free"] = Field(
+        "none",
+        description="`regularized`: a constant feature 1; `free`: an intercept that the regularizer does not touch",
+    )
+    scale: Literal["none", "unit_norm", "standardize", "max_abs"] = Field(
+        "none", description="`unit_norm` per row; `standardize`, `max_abs` per feature, folded back into the weights"
+    )
+    weights: str | None = Field(None, description="a file with one sample weight per row")
+    positive_label: Label = Field(None, description="of two classes the positive one; null = the last in sort order")
+
+
+class OutputSection(BaseModel):
+    """Where to write."""
+
+    model_config = _STRICT
+    directory: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="folder of the run's files; null = `runs/` and the name of the config file"
+    )
+    checkpoint_every: Annotated[Number, Field(gt=0)] | None = Field(
+        60.0, description="seconds between two savings of the best model so far, `checkpoint.npz`; null = never"
+    )
+    overwrite: bool = Field(
+        False, description="whether files in the folder that are of another problem or other data are replaced"
+    )
+
+
+class MpiSection(BaseModel):
+    """How ranks work together."""
+
+    model_config = _STRICT
+    timeout: Annotated[Number, Field(ge=1)] | None = Field(
+        600.0, description="seconds without a sign of life of a rank after which the job ends; null = never"
+    )
+
+
+class Settings(BaseModel):
+    """A whole config, checked; `loss`, `regularizer`, `solver` are `{name: ..., option: value}` with every option."""
+
+    model_config = _STRICT
+    version: Literal[1] = Field(1, alias="schema", description="version of this schema")
+    data: DataSection
+    loss: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm losses`")
+    regularizer: dict[str, Any] = Field(description="likewise; see `bmrm regularizers`")
+    solver: dict[str, Any] = Field(description="likewise; see `bmrm solvers`")
+    search: dict[str, Any] | None = Field(None, description="several trainings, of which one is kept; see below")
+    start: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="a model or a checkpoint to go on from: a path; a checkpoint must be of the same problem"
+    )
+    output: OutputSection = Field(default_factory=lambda: OutputSection.model_validate({}))
+    mpi: MpiSection = Field(default_factory=lambda: MpiSection.model_validate({}))
+    seed: Annotated[Count, Field(ge=0, lt=2**32)] = Field(0, description="of everything that draws random numbers")
+
+    def plain(self) -> dict[str, Any]:
+        """Plain JSON, as the ranks exchange it and `config.yaml` is written from it."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class PlugIn:
+    """A section whose options come from a registry, and the options that any entry takes besides its own."""
+
+    registry: Registry[Any]
+    default: str
+    extra: Mapping[str, tuple[Any, Any, str]] = dataclasses.field(default_factory=dict)
+
+
+_THREADS = (Annotated[Count, Field(ge=1)] | None, None, "threads per process; null = all cores")
+PLUG_INS: Mapping[str, PlugIn] = {
+    "loss": PlugIn(LOSSES, "hinge"),
+    "regularizer": PlugIn(REGULARIZERS, "l2"),
+    "solver": PlugIn(SOLVERS, "auto", {"threads": _THREADS}),
+}
+SEARCH = PlugIn(SEARCHES, "")
+FORMATS = PlugIn(formats, "auto")
+AUTO = "auto"
+
+Problems = list[tuple[Place, str]]
+"""What is wrong, and at which field."""
+
+
+def load_settings(path: Path | str, overrides: Sequence[str] = ()) -> Settings:
+    """Read and check a config file.
+
+    Parameters
+    ----------
+    path : the YAML file.
+    overrides : `section.field=value`, the value in YAML; they win over the file.
+
+    Raises
+    ------
+    InputError
+        One message, a line per wrong field, each with file and line.
+    """
+    path = Path(path)
+    document = Document.read(path)
+    for assignment in overrides:
+        document.override(assignment)
+    return _settings(document, default_directory=f"runs/{path.stem}")
+
+
+def format_section(text: str) -> str | dict[str, Any]:
+    """What a command line says of a format, `csv` or `{name: csv, label: 0}`, as `data.format` has it."""
+    document, problems = Document("--format", text), Problems()
+    if document.value == AUTO:
+        return AUTO
+    section = _plug_in((), FORMATS, document.value, problems)
+    _refuse(document, problems)
+    return document.value if isinstance(document.value, str) else section
+
+
+def named_plug_in(text: str) -> tuple[str, dict[str, Any]]:
+    """What a command line says of a loss or regularizer, `huber` or `{name: huber, delta: 2}`: its kind and section.
+
+    Options that are not given are at their defaults, those without one at their examples.
+    """
+    document, problems = Document("NAME", text), Problems()
+    value = {"name": document.value} if isinstance(document.value, str) else document.value
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise InputError(f"expected a name or {{name: ..., option: value}}, found {shown(text)}")
+    kind = kind_of(value["name"])
+    fields = PLUG_INS[kind].registry.get(value["name"]).parameters
+    needed = {option_name(f.name): f.metadata.get("example") for f in fields if f.default is dataclasses.MISSING}
+    examples = {name: example for name, example in needed.items() if example is not None}
+    section = _plug_in((), PLUG_INS[kind], examples | value, problems)
+    _refuse(document, problems)
+    return kind, section
+
+
+def _refuse(document: Document, problems: Problems) -> None:
+    """Raise one InputError for all problems, in the order of the file."""
+    if problems:
+        problems.sort(key=lambda problem: document.line(problem[0]))
+        raise InputError("\n".join(f"{document.where(place)}: {text}" for place, text in problems))
+
+
+def _settings(document: Document, default_directory: str) -> Settings:
+    value = document.value
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise InputError(f"{document.name}: expected sections such as data: and loss:, found {shown(value)}")
+    problems: Problems = []
+    value = dict(value)
+    for section in PLUG_INS:
+        value[section] = _plug_in((section,), PLUG_INS[section], value.get(section, {}), problems)
+    if value.get("search") is not None:
+        value["search"] = _plug_in(("search",), SEARCH, value["search"], problems)
+    data = value.get("data")
+    if isinstance(data, dict) and data.get("format", AUTO) != AUTO:
+        value["data"] = data | {"format": _plug_in(("data", "format"), FORMATS, data["format"], problems)}
+    try:
+        settings = Settings.model_validate(value)
+    except ValidationError as error:
+        for detail in error.errors():
+            place = tuple(str(part) for part in detail["loc"])
+            problems.append((place, _sentence(place, detail)))
+    _refuse(document, problems)
+    if settings.output.directory is None:
+        output = settings.output.model_copy(update={"directory": default_directory})
+        settings = settings.model_copy(update={"output": output})
+    return settings
+
+
+def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> dict[str, Any]:
+    """`{name, every option}` of the section at `place`; what is wrong goes into `problems`."""
+    section = ".".join(place)
+    prefix = f"{section}." if section else ""
+    if isinstance(value, str):
+        value = {"name": value}
+    if isinstance(value, dict):
+        value = {"name": plug_in.default} | value
+    if not isinstance(value, dict) or not isinstance(value["name"], str):
+        problems.append((place, f"{section} is {shown(value)}, expected a name or {{name: ...}}"))
+        return {}
+    name = value.pop("name")
+    try:
+        entry = plug_in.registry.get(name)
+    except InputError as error:
+        problems.append(((*place, "name"), str(error)))
+        return {}
+    hints = option_types(entry.cls)
+    types = {option_name(f.name): hints[f.name] for f in entry.parameters}
+    extra_types = {key: kind for key, (kind, _, _) in plug_in.extra.items()}
+    limits: dict[str, Range | None] = {option_name(f.name): f.metadata.get("range") for f in entry.parameters}
+    before = len(problems)
+    given: dict[str, Any] = {}
+    relative: dict[str, Any] = {}
+    for key, raw in value.items():
+        at: Place = (*place, str(key))
+        if key not in types and key not in extra_types:
+            known = nearest(key, [*types, *extra_types])
+            problems.append((at, f"{plug_in.registry.kind} {shown(name)} has no option {shown(key)}{known}"))
+            continue
+        try:
+            if key == "lambda" and isinstance(raw, dict):
+                relative[key] = checked_rule(raw)
+                given[key] = 1.0
+                continue
+            given[key] = checked((extra_types | types)[key], raw)
+        except ValueError as error:
+            problems.append((at, f"{prefix}{key} is {shown(raw)}, expected {error}"))
+            continue
+        limit = limits.get(key)
+        if limit is not None and given[key] is not None and given[key] not in limit:
+            problems.append((at, f"{prefix}{key} is {shown(raw)}, expected {limit}"))
+    for field in entry.parameters:
+        needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if needed and option_name(field.name) not in value:
+            problems.append((place, f"{prefix}{option_name(field.name)} is missing"))
+    if len(problems) > before:
+        return {}
+    extra = {key: given.pop(key, default) for key, (_, default, _) in plug_in.extra.items()}
+    try:
+        instance = plug_in.registry.make(name, given)
+    except BmrmError as error:
+        problems.append((place, f"{section}: {error}"))
+        return {}
+    options = {option_name(f.name): getattr(instance, f.name) for f in entry.parameters}
+    return {"name": name} | options | relative | extra
+
+
+def _sentence(place: Place, detail: Mapping[str, Any]) -> str:
+    name = ".".join(part if len(part) <= 40 else f"{part[:37]}..." for part in place)
+    if detail["type"] == "extra_forbidden":
+        return f"unknown field {name!r}{nearest(place[-1], _known(place[:-1]))}"
+    if detail["type"] == "missing":
+        return f"{name} is missing"
+    return f"{name} is {shown(detail['input'])}, expected {expected(detail)}"
+
+
+def _known(section: Place) -> Iterable[str]:
+    """The fields of a section of the schema."""
+    model: Any = Settings
+    for part in section:
+        model = model.model_fields[part].annotation
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def resolved_yaml(plain: Mapping[str, Any]) -> str:
+    """`config.yaml` as the run understood it; reading it again gives the same settings."""
+    value = {section: content for section, content in plain.items()}
+    data = dict(value["data"])
+    for part in ("train", "validation", "test"):
+        if data[part] is not None and len(data[part]) == 1:
+            data[part] = data[part][0]
+    return yaml.safe_dump(value | {"data": data}, sort_keys=False, allow_unicode=True, width=120)

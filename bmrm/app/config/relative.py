@@ -1,0 +1,71 @@
+"""A lambda that follows the data: `lambda: {scale: mean_norm_squared, over: m, times: 1}`.
+
+The PROBE paper (Smith, Kim & Wilbur 2012) takes lambda = X / m, X the square of the mean Euclidean norm of the rows;
+Komarek's thesis (2004) penalises sums over rows, so that its rrlambda is `{scale: none, over: m, times: rrlambda}`
+for IRLS and twice that for CG-MLE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from bmrm.data.dataset import Dataset
+from bmrm.mpi.group import Group
+from bmrm.problem import InputError
+from bmrm.registry import Range, nearest
+from bmrm.risk.products.columns import Columns
+from bmrm.risk.products.row_norms import row_norms
+
+SCALES: Mapping[str, Callable[[float], float]] = {
+    "mean_norm_squared": lambda mean_norm: mean_norm**2,
+    "none": lambda mean_norm: 1.0,
+}
+"""By the mean norm of the rows, as they are scaled, without a constant feature."""
+DEFAULTS: Mapping[str, Any] = {"scale": "mean_norm_squared", "over": "m", "times": 1.0}
+POSITIVE = Range(above=0.0, below=float("inf"))
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "description": "lambda = times * scale / over, taken from the training rows",
+    "properties": {
+        "scale": {"enum": list(SCALES), "default": DEFAULTS["scale"]},
+        "over": {"anyOf": [{"const": "m"}, {"type": "number", "exclusiveMinimum": 0}], "default": DEFAULTS["over"]},
+        "times": {"type": "number", "exclusiveMinimum": 0, "default": DEFAULTS["times"]},
+    },
+    "additionalProperties": False,
+}
+"""JSON schema of a rule."""
+
+
+def checked_rule(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The rule with every option; ValueError says what was expected."""
+    for key in raw:
+        if key not in DEFAULTS:
+            raise ValueError(f"a number, or {{scale, over, times}}, not {key!r}{nearest(str(key), DEFAULTS)}")
+    rule = dict(DEFAULTS) | dict(raw)
+    if not isinstance(rule["scale"], str) or rule["scale"] not in SCALES:
+        raise ValueError(f"scale to be one of {', '.join(SCALES)}{nearest(str(rule['scale']), SCALES)}")
+    if rule["over"] != "m" and not _positive(rule["over"]):
+        raise ValueError("over to be m (the number of rows) or a number > 0")
+    if not _positive(rule["times"]):
+        raise ValueError("times to be a number > 0")
+    return rule
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value in POSITIVE
+
+
+def lambda_of(rule: Mapping[str, Any], data: Dataset, columns: Columns, group: Group) -> float:
+    """Collective: the lambda that a checked rule means for the rows of all ranks; weights of rows mean repetition."""
+    weights = np.ones(data.rows) if data.targets.weights is None else np.asarray(data.targets.weights, np.float64)
+    total, rows = group.sum(np.array([weights @ row_norms(data.X, columns), weights.sum()]))
+    if not rows > 0.0:
+        raise InputError("regularizer.lambda: there are no rows to take it from")
+    value = float(rule["times"]) * SCALES[rule["scale"]](float(total / rows))
+    value /= float(rows) if rule["over"] == "m" else float(rule["over"])
+    if not value > 0.0:
+        raise InputError("regularizer.lambda: all rows are 0, so that lambda would be 0; give a number")
+    return value

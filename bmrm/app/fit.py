@@ -1,0 +1,160 @@
+"""Train from Python: arrays in, a model with its certificate out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from bmrm.app.measure import name_of_targets
+from bmrm.app.model import Model
+from bmrm.app.pipeline import fingerprint
+from bmrm.app.pipeline.beginning import start_of_file
+from bmrm.app.pipeline.solve import BIASES, Problem, solve, solved
+from bmrm.checks import sample
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.mpi.group import Alone
+from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Start, Vector
+from bmrm.registry import Range, Registry, nearest
+from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.scaling import SCALINGS
+from bmrm.risk.structured import StructuredRisk
+from bmrm.solvers import SOLVERS
+
+
+def fit(
+    X: Any,
+    y: Any,
+    *,
+    loss: Any = "hinge",
+    regularizer: Any,
+    solver: Any = "auto",
+    sample_weight: Any = None,
+    groups: Any = None,
+    bias: str = "none",
+    scale: str = "none",
+    positive_label: Any = None,
+    threads: int | None = None,
+    callback: Callback | None = None,
+    start: Any = None,
+    **options: Any,
+) -> Model:
+    """Train a linear model: minimise Omega(w) + R(w), R the (weighted) mean loss of the rows.
+
+    Parameters
+    ----------
+    X : array, scipy.sparse matrix, `Csr` or data frame of pandas or polars, (rows, features), finite; float32 stays
+        float32. Not changed. The names of a frame's columns stay with the model, which finds them in other frames.
+    y : (rows,) labels or numbers, as the loss wants them: of any type of numbers, text, truth values, times. Predicted
+        labels have the same type.
+    loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance.
+    regularizer : likewise, `bmrm.L2(1e-4)` say.
+    solver : likewise.
+    sample_weight : (rows,), >= 0; None for 1 each.
+    groups : (rows,) integers, for losses over groups of rows.
+    bias : "none"; "regularized": a constant feature 1; "free": an intercept that the regularizer does not touch.
+    scale : "none", "standardize", "max_abs" (folded back into the weights), or "unit_norm" (per row).
+    positive_label : of two labels the positive one; None for the last in sort order.
+    threads : at most so many; None for the usable cores.
+    callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
+    start : where to begin: a `Model` or the path of its file, of any problem with these features and labels; the path
+        of a checkpoint, of this problem; a vector in the units of the solver (scaled features, a constant feature
+        last); None for zero. The bound of a checkpoint counts.
+    options : of the solver, where it is given by name: `tolerance=1e-6`, `max_iterations`, `time_limit`, ...
+
+    Returns
+    -------
+    Model
+        Its `solution` says how the run ended, with objective, lower bound and history.
+
+    Raises
+    ------
+    InputError
+        Wrong arrays, labels, names or options.
+    IncompatibleError
+        The solver cannot serve this loss and regularizer.
+    """
+    for name, value, known in (("bias", bias, BIASES), ("scale", scale, SCALINGS)):
+        if value not in known:
+            raise InputError(f"{name} is {value!r}, expected one of {', '.join(known)}{nearest(value, known)}")
+    if threads is not None and threads not in Range(least=1):
+        raise InputError(f"threads is {threads!r}, expected a number >= 1")
+    problem = Problem(
+        loss=_plug_in(LOSSES, loss),
+        regularizer=_plug_in(REGULARIZERS, regularizer),
+        solver=_plug_in(SOLVERS, solver, options),
+        bias=bias,
+        scale=scale,
+        positive_label=positive_label,
+        threads=threads,
+    )
+    if y is None and getattr(problem.loss, "needs_targets", True):
+        raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
+    plain = Dataset.from_arrays(X, y, sample_weight, groups)
+    data = SCALINGS[scale].rows(plain)
+    if isinstance(start, (str, PathLike)):
+        start = start_of_file(Path(start), _facts(problem, plain))
+    model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback), start=start)
+    assert model is not None
+    return model
+
+
+def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
+    """What is minimised, as a config would say it."""
+    described = {"loss": LOSSES.describe(problem.loss), "regularizer": REGULARIZERS.describe(problem.regularizer)}
+    section = {"bias": problem.bias, "scale": problem.scale, "positive_label": problem.positive_label}
+    facts = fingerprint.of_settings({**described, "search": None, "data": section})
+    return facts | {"data": fingerprint.of_rows(data, Alone())}
+
+
+def minimize(
+    risk: Risk,
+    regularizer: Regularizer,
+    solver: Any = "auto",
+    *,
+    start: Vector | Start | None = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> Solution:
+    """Minimise J(w) = regularizer + risk for any convex risk.
+
+    Parameters
+    ----------
+    risk : anything with `dim`, `infimum` (R never goes below it; -inf where unknown) and
+        `value_and_subgradient(w) -> (float, array of shape (dim,))`.
+    regularizer : an instance, `bmrm.L2(1e-4)` say.
+    solver : a name (see `bmrm solvers`), `{"name": ..., option: value}`, or an instance.
+    start : (dim,); a `Start`, where an earlier run on the same problem was; None for zero. Not changed.
+    callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
+    options : of the solver, where it is given by name.
+
+    Raises
+    ------
+    IncompatibleError
+        The solver needs what the risk or the regularizer cannot do.
+    """
+    chosen = _plug_in(SOLVERS, solver, options)
+    if isinstance(risk, LinearRisk):
+        sample.sample_loss(risk.loss, risk.data.targets, risk.summary)
+    w = start.w if isinstance(start, Start) else start
+    sample.sample_risk(risk, w, always=isinstance(risk, StructuredRisk))
+    return solved(chosen, risk, regularizer, start, callback)
+
+
+def _plug_in(registry: Registry[Any], given: Any, options: Mapping[str, Any] | None = None) -> Any:
+    """An instance from a name, a mapping or an instance."""
+    if isinstance(given, str):
+        return registry.make(given, options)
+    if isinstance(given, Mapping):
+        if not isinstance(given.get("name"), str):
+            raise InputError(f"{registry.kind} is {dict(given)!r}, expected a name or {{'name': ...}}")
+        return registry.make(given["name"], {k: v for k, v in given.items() if k != "name"} | dict(options or {}))
+    if options:
+        raise InputError(f"options {', '.join(options)} beside a {registry.kind} that is made already")
+    if isinstance(given, type):
+        raise InputError(f"{registry.kind} is the class {given.__name__}, expected an instance: {given.__name__}()")
+    return given

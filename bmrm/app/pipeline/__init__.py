@@ -1,0 +1,1 @@
+"""Load, solve, measure, write: what a run does, step by step."""

@@ -1,0 +1,95 @@
+"""Where a run begins: at zero, at a model, or where another run on the same problem has been."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bmrm.app.model import Model
+from bmrm.app.pipeline.checkpoint import Checkpoint, read_start
+from bmrm.app.pipeline.fingerprint import Facts, difference
+from bmrm.app.pipeline.run_folder import CHECKPOINT, MODEL, SUMMARY, present
+from bmrm.problem import InputError, Start, Vector
+
+From = Vector | Start | Model | None
+"""What a run may begin with; a model is of this problem or another one, its bound counts where it is of this one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beginning:
+    """How a run begins.
+
+    Attributes
+    ----------
+    start : with what.
+    finished : the summary of a run that has reached the tolerance already; nothing is left to do then.
+    words : a sentence for the user, or none.
+    """
+
+    start: From = None
+    finished: Mapping[str, Any] | None = None
+    words: str = ""
+
+
+def beginning(settings: Mapping[str, Any], problem: Facts, resume: bool) -> Beginning:
+    """What config, command line and output folder say of where to begin.
+
+    Raises
+    ------
+    InputError
+        A file that cannot be read, or a checkpoint of another problem or other data: what differs is named.
+    """
+    directory, path = Path(settings["output"]["directory"]), settings["start"]
+    if settings["search"] is not None:
+        if path is not None:
+            raise InputError(f"start is {path}, but a search begins its trainings itself; leave start out")
+        return Beginning(words="a search is not resumed: it begins anew" if resume else "")
+    if resume and present(directory, (CHECKPOINT,)):
+        return _of_file(directory / CHECKPOINT, problem)
+    if resume and present(directory, (MODEL,)):
+        return _of_results(directory, settings["solver"], problem)
+    if path is not None:
+        return _of_file(Path(path), problem)
+    if resume:
+        return Beginning(words=f"nothing to resume in {directory}: a new run")
+    left = present(directory, (CHECKPOINT,))
+    return Beginning(words=f"{directory / CHECKPOINT} is left alone; --resume would go on from it" if left else "")
+
+
+def start_of_file(path: Path, problem: Facts) -> Start | Model:
+    """A checkpoint of this problem, or a model."""
+    found = read_start(path)
+    return found.start_on(problem, path) if isinstance(found, Checkpoint) else found
+
+
+def start_of_model(model: Model, problem: Facts, w: Vector) -> Start:
+    """To begin at w, the model's weights; its bound counts where it is of this problem."""
+    bound = model.header.get("lower_bound")
+    known = difference(model.header.get("problem"), problem) is None and isinstance(bound, (int, float))
+    return Start(w, float(bound) if known else -math.inf)  # type: ignore[arg-type]
+
+
+def _of_file(path: Path, problem: Facts) -> Beginning:
+    start = start_of_file(path, problem)
+    if isinstance(start, Model):
+        return Beginning(start, words=f"begins with {path}")
+    last = start.history[-1] if start.history else None
+    where = "" if last is None else f": iteration {last.iteration}, {last.seconds:.1f} s"
+    return Beginning(start, words=f"goes on from {path}{where}")
+
+
+def _of_results(directory: Path, solver: Mapping[str, Any], problem: Facts) -> Beginning:
+    try:
+        summary = json.loads((directory / SUMMARY).read_text())
+        status, gap = str(summary["status"]), summary["relative_gap"]
+        same = difference(summary["problem"], problem) is None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{directory / SUMMARY}: not the summary of a run: {error}") from error
+    if same and status == "CONVERGED" and isinstance(gap, float) and gap <= solver.get("tolerance", 0.0):
+        words = f"{directory} holds the result already: {status}, relative gap {gap:.1e}; nothing is left to do"
+        return Beginning(finished=summary, words=words)
+    return _of_file(directory / MODEL, problem)

@@ -1,0 +1,214 @@
+"""From the section `data` to datasets, on every rank its own rows; what ranks must agree on is agreed on here."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.label_types import shown_label, stored
+from bmrm.data.layout import Alike, Layout
+from bmrm.data.matrix import Csr
+from bmrm.data.readers._core.raw import Raw, nothing
+from bmrm.data.reading import from_one, scan
+from bmrm.data.text_reader import TextReader
+from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of
+from bmrm.data.weights import read_weights
+from bmrm.mpi.group import Group, together
+from bmrm.problem import InputError, Summary, Vector, shown
+
+PARTS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """This rank's rows of each part that the config names, all with the same number of features."""
+
+    parts: dict[str, Dataset]
+    rows: int
+    """Of the training data, over all ranks."""
+    nnz: int
+    """Likewise."""
+
+    @property
+    def train(self) -> Dataset:
+        """The training rows."""
+        return self.parts["train"]
+
+
+def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
+    """Collective: read what the section `data` (plain, checked) names.
+
+    Raises
+    ------
+    InputError
+        On rank 0, with the first failing rank's message (`OtherRankError` on the others).
+    """
+    if group.size > 1:
+        group.first_per_node(lambda: compile_reader(section["format"]))
+
+    def scanned(part: str, alike: Alike | None = None) -> Raw:
+        sources = [seeded(source, seed) for source in section[part]]
+        source = sources[0] if len(sources) == 1 else sources
+        return scan(source, format=section["format"], part=group.rank, parts=group.size, alike=alike)
+
+    raws: dict[str, Raw] = {}
+    failed: InputError | None = None
+    try:
+        raws["train"] = scanned("train")
+    except InputError as error:
+        failed, raws["train"] = error, nothing("")
+    layout = agreed_layout(raws["train"], group)
+    with together(group):
+        if failed is not None and layout.labels is None:
+            raise failed
+        found = raws["train"].layout
+        if failed is not None or (found is not None and found.labels != layout.labels):
+            raws["train"] = scanned("train", Alike(layout))  # with the labels where another rank's files have them
+        raws["train"] = raws["train"].aligned(layout.names)
+        for part in PARTS[1:]:
+            if section[part] is not None:
+                raws[part] = _of_part(part, lambda part=part: scanned(part, Alike(layout)))  # type: ignore[misc]
+    reader = agreed_reader(raws["train"], group)
+    with together(group):
+        raws = {part: _indexed(part, raw, reader) for part, raw in raws.items()}
+    extents = {part: group.max(raw.extent) for part, raw in raws.items()}
+    parts: dict[str, Dataset] = {}
+    numbered = group.max(np.array([float(raws["train"].first is not None)]))[0]
+    one_based = from_one(extents["train"]) if numbered else None
+    with together(group):
+        check_width(raws["train"], extents["train"])
+        parts["train"] = raws["train"].dataset(extents["train"], features=section["dimension"])
+        for part, raw in raws.items():
+            if part != "train":
+                parts[part] = _like_training(part, raw, extents[part], parts["train"], one_based)
+    if reader is not None:
+        parts = {part: _own_groups(data, group) for part, data in parts.items()}
+    if section["weights"] is not None:
+        parts["train"] = weighted(parts["train"], section["weights"], group)
+    sizes = group.sum(np.array([parts["train"].rows, parts["train"].nnz], np.float64))
+    train = parts["train"]
+    layout = replace(layout, features=train.features, one_based=one_based, text=reader)
+    parts["train"] = replace(train, layout=layout)
+    return Loaded(parts, int(sizes[0]), int(sizes[1]))
+
+
+def agreed_layout(raw: Raw, group: Group) -> Layout:
+    """Collective: how the files of the first rank with rows are laid out; empty where nothing is known of that."""
+    mine = raw.layout if raw.data.rows else None
+    said = None if mine is None else [mine.described(), mine.names]
+    told = group.broadcast(next((one for one in group.gather(said) or [] if one is not None), None))
+    if told is None:
+        return Layout()
+    layout = Layout.from_described(told[0], names=None if told[1] is None else tuple(told[1]))
+    return replace(layout, format=None if told[0] is None else told[0]["format"])
+
+
+def _of_part(part: str, read: Callable[[], Raw]) -> Raw:
+    try:
+        return read()
+    except InputError as error:
+        raise InputError(f"data.{part}: {error}") from error
+
+
+def agreed_reader(raw: Raw, group: Group) -> TextReader | None:
+    """Collective: the columns of features that are text, by their counts on all ranks; None where they are numbers."""
+    mine = raw.names
+    said = None if mine is None else {"min_count": mine.min_count, "hash_bits": mine.hash_bits, "format": mine.format}
+    rule = group.broadcast(next((rule for rule in group.gather(said) or [] if rule is not None), None))
+    if rule is None:
+        return None
+    empty = mine is None or rule["hash_bits"] is not None or not isinstance(raw.data.X, Csr)
+    counts = group.gather([[], []] if empty else [list(mine.names), counts_of(raw.data.X)])  # type: ignore[union-attr, arg-type]
+    names: list[str] = []
+    with together(group):
+        if counts is not None:
+            named = NamedColumns((), rule["min_count"], rule["hash_bits"])
+            names = list(named.vocabulary((pair[0], pair[1]) for pair in counts).names)
+    return TextReader(rule["format"], Vocabulary(tuple(group.broadcast(names)), rule["hash_bits"]))
+
+
+def _indexed(part: str, raw: Raw, reader: TextReader | None) -> Raw:
+    if raw.names is not None and reader is None:
+        raise InputError(f"data.{part}: {raw.origin}: the features have names, those of the training data numbers")
+    if raw.names is None and reader is not None and raw.data.rows:
+        raise InputError(f"data.{part}: {raw.origin}: the features have numbers, those of the training data names")
+    return raw if reader is None else raw.indexed(reader.vocabulary)
+
+
+def _own_groups(data: Dataset, group: Group) -> Dataset:
+    """Collective: sentences numbered through all ranks, so that no two have one number."""
+    groups = data.targets.groups
+    counts = group.broadcast(group.gather(0 if groups is None else int(groups.max(initial=-1)) + 1))
+    if groups is None:
+        return data
+    return replace(data, targets=replace(data.targets, groups=groups + sum(counts[: group.rank])))
+
+
+def compile_reader(format: Any) -> None:
+    """Read two lines: the first process of a node compiles the reader, the others find it done."""
+    if format != "auto" and format != "svmlight" and not (isinstance(format, Mapping) and format["name"] == "svmlight"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        sample = Path(folder) / "sample.svm"
+        sample.write_text("1 1:0.5 3:-1.25e-7 # two lines\n-1 2:3\n")
+        scan(sample, format="svmlight" if format == "auto" else format)
+
+
+def _like_training(part: str, raw: Raw, extent: Vector, train: Dataset, one_based: bool | None) -> Dataset:
+    check_width(raw, extent)
+    try:
+        return raw.dataset(extent, features=train.features, one_based=one_based if raw.first is not None else None)
+    except InputError as error:
+        raise InputError(f"data.{part}: {error} (the training data have {train.features} features)") from error
+
+
+def seeded(source: str, seed: int) -> str:
+    """A `synthetic:` source that names no seed gets that of the config."""
+    if not source.startswith("synthetic:") or "seed=" in source:
+        return source
+    return f"{source}{'&' if '?' in source else '?'}seed={seed}"
+
+
+def check_width(raw: Raw, extent: Vector) -> None:
+    """Columns that have no numbers must be as many on every rank."""
+    if raw.first is None and raw.data.rows and raw.data.features != int(extent[1]):
+        raise InputError(f"{raw.origin}: {raw.data.features} features, the files of other ranks have {int(extent[1])}")
+
+
+def weighted(data: Dataset, path: str, group: Group) -> Dataset:
+    """Collective: `data` with its share of the weights in a file, one per row in the order of all rows."""
+    counts = group.broadcast(group.gather(data.rows))
+    mine = data
+    with together(group):
+        weights = read_weights(path)
+        if len(weights) != sum(counts):
+            raise InputError(f"{path}: {len(weights)} weights, the training data have {sum(counts)} rows")
+        if not weights.any():
+            raise InputError(f"{path}: all weights are 0, expected at least one above 0")
+        first = sum(counts[: group.rank])
+        share = weights[first : first + data.rows].copy()
+        mine = replace(data, targets=replace(data.targets, weights=share))
+    return mine
+
+
+def positive_last(summary: Summary, positive: Any) -> Summary:
+    """The summary with `positive` as the second of its two labels; as it is where None."""
+    if positive is None:
+        return summary
+    if len(summary.labels) != 2:
+        raise InputError(
+            f"data.positive_label is {positive!r}, which needs two labels; there are {len(summary.labels)}"
+        )
+    coded = positive if isinstance(positive, str) else stored(np.array([positive]), "positive_label")[0][0].item()
+    if coded not in summary.labels:
+        known = " and ".join(shown_label(label, summary.dtype) for label in summary.labels)
+        raise InputError(f"data.positive_label is {shown(positive)}, but the labels are {known}")
+    if summary.labels[1] == coded:
+        return summary
+    return replace(summary, labels=summary.labels[::-1], counts=summary.counts[::-1])

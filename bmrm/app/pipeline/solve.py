@@ -1,0 +1,362 @@
+"""From rows and plug-ins to a model: the intercept, the scaling and the ranks around a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.app.config.relative import lambda_of
+from bmrm.app.measure import check_labelled, prepared_targets, scores_of
+from bmrm.app.model import ROW_SCALES, Model, make_header
+from bmrm.app.pipeline.beginning import From, start_of_model
+from bmrm.app.pipeline.fingerprint import Facts
+from bmrm.app.pipeline.load import positive_last
+from bmrm.checks import sample
+from bmrm.data.dataset import Dataset
+from bmrm.data.label_types import restored, shown_label
+from bmrm.data.layout import Layout
+from bmrm.kernels.blas_threads import one_thread
+from bmrm.losses._core.domain import listed
+from bmrm.mpi.group import Group, together
+from bmrm.mpi.leading import lead
+from bmrm.mpi.shared import merged_summary, shared_risk
+from bmrm.problem import (
+    BmrmError,
+    Callback,
+    IncompatibleError,
+    InputError,
+    Regularizer,
+    Risk,
+    Scored,
+    Solution,
+    Solver,
+    Start,
+    Summary,
+    Vector,
+    ability,
+)
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.linear_map import DataMap
+from bmrm.risk.products.columns import Columns
+from bmrm.risk.room import refuse_too_wide
+from bmrm.risk.scaling import SCALINGS
+from bmrm.risk.warm_up import warm_up, warm_up_map
+from bmrm.solvers._core.monitor import IterativeSolver
+
+Table = NDArray[np.float64]
+"""Weights (features,) or (features, scores per row)."""
+ModelOf = Callable[[Solution], Model]
+Watch = Callable[[ModelOf], AbstractContextManager["Callback | None"]]
+"""Given a way to make models of solutions, what surrounds the solver and gives it its callback."""
+FEW = 100
+"""Rows on which kernels are called for the first time."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What to minimise, and how."""
+
+    loss: Any
+    regularizer: Regularizer
+    solver: Solver
+    bias: str = "none"
+    scale: str = "none"
+    positive_label: float | str | None = None
+    threads: int | None = None
+    relative: Mapping[str, Any] | None = None
+    """Where lambda follows the data: the checked rule of `bmrm.app.config.relative`."""
+
+
+def unwatched(model_of: ModelOf) -> AbstractContextManager[Callback | None]:
+    """The `Watch` that does nothing."""
+    return nullcontext()
+
+
+def solve(
+    data: Dataset,
+    problem: Problem,
+    group: Group,
+    watch: Watch = unwatched,
+    others: Mapping[str, Dataset] | None = None,
+    start: From = None,
+    facts: Facts | None = None,
+) -> Model | None:
+    """Collective: the model for the rows of all ranks; None but on rank 0.
+
+    Parameters
+    ----------
+    data : this rank's rows; `data.scale: unit_norm` has been applied to them.
+    problem : the same on every rank.
+    watch : what surrounds the solver on rank 0.
+    others : rows whose targets are checked before the work begins.
+    start : where the solver starts, in its own units (scaled features, a constant feature last) or as a model of any
+        problem with these features and labels; rank 0's counts.
+    facts : what the problem is, as of `bmrm.app.pipeline.fingerprint`, where the bound of a model may be of it.
+    """
+    with together(group):
+        sample.check_declared("loss", problem.loss)
+        sample.check_declared("regularizer", problem.regularizer)
+        for part, rows in {"train": data, **(others or {})}.items():
+            check_labelled(problem.loss, rows, f"data.{part}")
+    summary = merged_summary(data.targets, problem.loss, group)
+    with together(group):
+        _refuse_third_label(problem.loss, data, summary)
+        if problem.bias == "free":
+            _refuse_free_intercept(problem.loss)
+        summary = positive_last(summary, problem.positive_label)
+        by_label = getattr(problem.loss, "task", "") in ("multiclass", "multilabel", "ontology", "sequence")
+        refuse_too_wide(data.features, max(1, len(summary.labels)) if by_label else 1)
+        for part, rows in (others or {}).items():
+            prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
+    with together(group):  # the same error on every rank, if any
+        columns = SCALINGS[problem.scale].columns(data, group) or Columns()
+        if problem.relative is not None:
+            lam = lambda_of(problem.relative, data, columns, group)
+            problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
+    if group.size > 1:
+        group.first_per_node(lambda: warm_up_ranks(data, problem, summary, columns))
+    bias = BIASES[problem.bias]
+    own = _own_parameters(problem.loss, len(summary.labels))
+    threads = problem.threads or group.cores_per_rank
+    with one_thread(threads):  # a user's loss is tried there
+        risk = shared_risk(
+            data,
+            problem.loss,
+            group,
+            summary=summary,
+            bias=bias.constant_feature,
+            columns=columns,
+            threads=problem.threads,
+        )
+
+    def work(whole: Risk) -> Model:
+        minimised = bias.wrap(whole)
+
+        def model_of(solution: Solution) -> Model:
+            w = solution.w
+            table, intercept = bias.read(minimised, w, data.features, own, solution.objective)
+            arrays = _learned(minimised, w)
+            if own:
+                arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
+            return _model(problem, summary, columns, solution, table, intercept, arrays, data.layout)
+
+        first: Any = start
+        if isinstance(start, Model):
+            w = weights_of(start, problem, summary, columns, data.features, own)
+            first = start_of_model(start, facts or {}, w) if facts is not None else w
+        with watch(model_of) as callback:
+            solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
+        return model_of(solution)
+
+    with one_thread(threads):
+        model = lead(risk, group, work)
+    return _with_threshold(model, data, problem.loss, summary, group)
+
+
+def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
+    """Raise InputError where these rows have a label beside the two most frequent ones, and two classes are wanted."""
+    if getattr(loss, "task", "") != "binary" or len(summary.labels) <= 2:
+        return
+    frequent = sorted(range(len(summary.labels)), key=lambda k: -summary.counts[k])
+    others = np.array(summary.labels)[sorted(frequent[2:])]
+    there = np.isin(data.targets.y, others)
+    if data.targets.weights is not None:
+        there &= np.asarray(data.targets.weights) != 0.0
+    if not there.any():
+        return
+    row = int(np.argmax(there))
+    label = shown_label(data.targets.y[row].item(), summary.dtype)
+    raise InputError(
+        f"{loss.title}: {len(summary.labels)} labels: {listed(summary.labels, summary.dtype)}; expected two classes;"
+        f" {data.source_of(row)} has the label {label}"
+    )
+
+
+def _with_threshold(model: Model | None, data: Dataset, loss: Any, summary: Summary, group: Group) -> Model | None:
+    """Collective: the model with the threshold by which a loss over sets of labels predicts them."""
+    if not hasattr(loss, "moments"):
+        return model
+    usable = group.broadcast(model is not None and bool(np.isfinite(model.weights).all()))
+    if not usable:
+        return model
+    weights = group.broadcast_array(None if model is None else model.weights)
+    intercept = group.broadcast_array(None if model is None else model.intercept)
+    moments = group.sum(loss.moments(scores_of(data, weights, intercept), data.targets, summary.labels))
+    return None if model is None else replace(model, arrays={**model.arrays, "threshold": loss.threshold(moments)})
+
+
+def solved(
+    solver: Solver, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
+) -> Solution:
+    """What the solver returns; a regularizer and a solver of the user's are looked at.
+
+    Raises
+    ------
+    InputError
+        The regularizer breaks a law on a sample, or the solver returns no `Solution`, or one of another problem.
+    """
+    sample.sample_regularizer(regularizer, risk.dim)
+    name = type(solver).__name__
+    if not hasattr(solver, "minimize"):
+        raise InputError(f"solver {name} has no `minimize`, see bmrm.problem.Solver")
+    first: Any = start.w if isinstance(start, Start) and not isinstance(solver, IterativeSolver) else start
+    solution: Any = solver.minimize(risk, regularizer, start=first, callback=callback)
+    if not isinstance(solution, Solution):
+        found = "nothing" if solution is None else f"a {type(solution).__name__}"
+        raise InputError(f"solver {name}: minimize returned {found}, expected a bmrm.Solution")
+    if np.shape(solution.w) != (risk.dim,):
+        raise InputError(f"solver {name}: w of the solution has shape {np.shape(solution.w)}, expected ({risk.dim},)")
+    return solution
+
+
+def weights_of(model: Model, problem: Problem, summary: Summary, columns: Columns, features: int, own: int) -> Vector:
+    """A model's weights in the units of the solver: the inverse of what makes models of solutions.
+
+    Raises
+    ------
+    InputError
+        Where the model has other features, labels or scores, naming what differs.
+    """
+    if model.dim != features:
+        raise InputError(f"start: the model has {model.dim} features, the data have {features}")
+    theirs, ours = model.labels.tolist(), _labels(summary).tolist()
+    if theirs != ours:
+        raise InputError(f"start: the labels of the model are {theirs!s:.60}, those of the data {ours!s:.60}")
+    table, intercept = columns.scaled_weights(model.weights, model.intercept)
+    if BIASES[problem.bias].constant_feature:
+        table = np.concatenate((table, intercept.reshape(1, *table.shape[1:])))
+    parameters = np.concatenate([np.ravel(array) for array in model.arrays.values()]) if own else np.empty(0)
+    if parameters.size != own:
+        raise InputError(f"start: the model has {parameters.size} parameters of the loss, expected {own}")
+    return np.concatenate((table.ravel(), parameters))
+
+
+def _refuse_free_intercept(loss: Any) -> None:
+    why = getattr(loss, "no_free_intercept", "")
+    if why:
+        raise IncompatibleError(
+            f"{loss.title}: a free intercept has no meaning: {why}; use data.bias: regularized or none"
+        )
+
+
+def _own_parameters(loss: Any, labels: int) -> int:
+    """The number of parameters of the loss at the end of w."""
+    count = getattr(loss, "extra_parameters", None)
+    return 0 if count is None else int(count(labels))
+
+
+def _learned(risk: Risk, w: Vector) -> dict[str, NDArray[np.float64]]:
+    """What the loss has minimised out besides an intercept, such as cut points; {} for most losses."""
+    scored = ability(risk, Scored)
+    if scored is None or not hasattr(scored.phi, "learned"):
+        return {}
+    map = scored.map
+    found: dict[str, NDArray[np.float64]] = scored.phi.learned(lambda: map.matvec(w))
+    return found
+
+
+def _model(
+    problem: Problem,
+    summary: Summary,
+    columns: Columns,
+    solution: Solution,
+    table: Table,
+    intercept: Vector,
+    arrays: Mapping[str, NDArray[np.float64]],
+    layout: Layout | None,
+) -> Model:
+    """The model for raw features: the scaling is folded into weights and intercept."""
+    weights, shifted = columns.raw_weights(table, intercept if table.ndim == 2 else intercept[0])
+    header = make_header(
+        loss=problem.loss, regularizer=problem.regularizer, dimension=weights.shape[0], solution=solution
+    )
+    if summary.form:
+        header |= {"sets": {"form": summary.form, "dtype": summary.dtype}}
+    row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
+    intercepts, labels = np.atleast_1d(shifted), _labels(summary)
+    return Model(weights.copy(), intercepts, labels, header, row_scale, solution, problem.loss, arrays, layout)
+
+
+def _labels(summary: Summary) -> NDArray[Any]:
+    """As models have them."""
+    return restored(summary.labels, summary.dtype if summary.form in ("", "sets") else "int64")
+
+
+def warm_up_ranks(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
+    """Call what every rank will call, on a few rows: the first process of a node compiles, the others find it done."""
+    if data.rows == 0:
+        return
+    few = data.part(0, min(FEW, data.rows))
+    bias = BIASES[problem.bias].constant_feature
+    if problem.loss.decomposes == "no":
+        warm_up_map(DataMap(few.X, columns=columns, bias=bias))
+        return
+    with suppress(BmrmError):  # the risk itself will say what is wrong, on all ranks in step
+        risk = LinearRisk(few, problem.loss, summary=summary, mass=1.0, bias=bias, columns=columns)
+        warm_up(risk, problem.regularizer)
+
+
+class Bias(Protocol):
+    """A way to have an intercept."""
+
+    constant_feature: bool
+    """Whether the risk gets a feature 1 after the others."""
+
+    def wrap(self, risk: Risk) -> Risk:
+        """The risk that is minimised."""
+        ...
+
+    def read(self, risk: Risk, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
+        """Weights of the features, and the intercept (scores per row,), from a point of the risk that `wrap` gave.
+
+        The last `own` numbers of the point are parameters of the loss.
+        """
+        ...
+
+
+class _None:
+    constant_feature = False
+
+    def wrap(self, risk: Risk) -> Risk:
+        return risk
+
+    def read(self, risk: Risk, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
+        table = _table(w[: w.size - own], features)
+        return table, np.zeros(1 if table.ndim == 1 else table.shape[1])
+
+
+class _Regularized(_None):
+    constant_feature = True
+
+    def read(self, risk: Risk, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
+        table = _table(w[: w.size - own], features + 1)
+        return table[:-1], np.atleast_1d(table[-1])
+
+
+class _Free(_None):
+    def wrap(self, risk: Risk) -> Risk:
+        from bmrm.risk.intercept import FreeIntercept
+
+        return FreeIntercept(risk)
+
+    def read(self, risk: Any, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
+        from bmrm.risk.intercept import FreeIntercept
+
+        settled = risk.settled.of(w, objective)
+        # A search that remembers nothing: a model depends on w alone, not on what was evaluated before.
+        b = FreeIntercept(risk.risk).intercept(w) if settled is None else settled
+        return _table(w[: w.size - own], features), b
+
+
+BIASES: Mapping[str, Bias] = {"none": _None(), "regularized": _Regularized(), "free": _Free()}
+"""By the names of `data.bias`."""
+
+
+def _table(w: Vector, inputs: int) -> Table:
+    """w as (inputs,), or (inputs, scores) for several scores per row."""
+    return w if w.shape[0] == inputs else w.reshape(inputs, -1)

@@ -1,0 +1,365 @@
+"""From settings to a solution to files: the one place that puts data, risk, regularizer and solver together.
+
+Everything here is collective over a `Group`: every rank calls it, rank 0 solves and writes.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bmrm.app.measure import check_labelled, measure, prepared_targets, scores_of
+from bmrm.app.model import Model, from_plain
+from bmrm.app.phases import Phases
+from bmrm.app.pipeline import fingerprint
+from bmrm.app.pipeline.beginning import Beginning, From, beginning
+from bmrm.app.pipeline.load import Loaded, load
+from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, solve
+from bmrm.data.dataset import Dataset
+from bmrm.kernels.compiling import COMPILING
+from bmrm.losses import LOSSES
+from bmrm.mpi.group import Alone, Group, together
+from bmrm.problem import Callback, Iteration, OutputError, Start, Status
+from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.scaling import SCALINGS
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.interrupt import Interrupt
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves on rank 0.
+
+    Attributes
+    ----------
+    status, summary, directory : as named.
+    written : whether all results were; `complaints` say what was not, and why. A picture is no result.
+    """
+
+    status: Status
+    summary: Mapping[str, Any]
+    directory: Path
+    written: bool = True
+    complaints: Sequence[str] = ()
+
+
+Fit = Callable[[Mapping[str, Dataset], Problem, Group, Watch], tuple[Model | None, dict[str, Any]]]
+"""Collective: (parts, problem, ranks, watch) -> the model and what the summary says of how it was found."""
+
+
+def fit_once(
+    parts: Mapping[str, Dataset],
+    problem: Problem,
+    group: Group,
+    watch: Watch,
+    start: From = None,
+    facts: fingerprint.Facts | None = None,
+) -> tuple[Model | None, dict[str, Any]]:
+    """One training on `parts["train"]`."""
+    return solve(parts["train"], problem, group, watch, others=parts, start=start, facts=facts), {}
+
+
+def train(
+    settings: Mapping[str, Any],
+    group: Group,
+    *,
+    quiet: bool = False,
+    resume: bool = False,
+    fit: Fit = fit_once,
+    phases: Phases | None = None,
+) -> Outcome | None:
+    """Collective: read, solve, measure, write; the outcome on rank 0, None elsewhere.
+
+    Parameters
+    ----------
+    settings : `Settings.plain()`, the same on every rank.
+    group : the ranks.
+    quiet : no progress and no table.
+    resume : go on from what an earlier run has left in the output folder.
+    fit : how the model is found; a search tries several.
+    phases : the clock of the run, where that began before.
+
+    Raises
+    ------
+    InputError, IncompatibleError
+        Before anything is written; on rank 0 with the message, `OtherRankError` elsewhere.
+    """
+    phases = Phases() if phases is None else phases
+    with _display(group, quiet, phases) as show:
+        ended = _train(settings, group, quiet, resume, fit, phases, show)
+    if ended is None:
+        return None
+    outcome, title, where = ended
+    if not quiet and title:
+        _print_end(outcome.summary, title, where)
+    return outcome
+
+
+Ended = tuple[Outcome, str, str | None]
+"""The outcome, what it is the outcome of (empty where nothing was done), and where the files are, in words."""
+
+
+def _train(
+    settings: Mapping[str, Any],
+    group: Group,
+    quiet: bool,
+    resume: bool,
+    fit: Fit,
+    phases: Phases,
+    show: Callback,
+) -> Ended | None:
+    """Collective: how the run has ended, on rank 0."""
+    phases.started()
+    facts = fingerprint.of_settings(settings)
+    with together(group):
+        _look_into_folder(settings["output"], facts, group, opening=True)
+        problem = problem_of(settings)
+    with phases("load", ", ".join(settings["data"]["train"])):
+        loaded = load(settings["data"], settings["seed"], group)
+        if group.size > 1:  # the first of a node compiles
+            few = loaded.train.part(0, min(FEW, loaded.train.rows))
+            group.first_per_node(lambda: fingerprint.of_rows(few, Alone()))
+        facts["data"] = fingerprint.of_rows(loaded.train, group)
+        if settings["search"] is not None and "validation" in loaded.parts:  # they decide
+            facts["validation"] = fingerprint.of_rows(loaded.parts["validation"], group)
+    found = Beginning()
+    with together(group):
+        _look_into_folder(settings["output"], facts, group)
+        if group.rank == 0:
+            found = beginning(settings, facts, resume)
+            if found.words and not quiet:
+                print(f"bmrm: {found.words}", file=sys.stderr)
+    if group.broadcast(found.finished is not None):
+        return None if found.finished is None else (_finished(found.finished, settings, phases), "", None)
+    if fit is fit_once:
+        fit = partial(fit_once, start=found.start, facts=facts)
+    parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
+    # from here on there may be a point that a Ctrl-C must not discard
+    with Interrupt(around=True) if group.rank == 0 else nullcontext():
+        model, search = fit(parts, problem, group, _watch(settings, facts, found.start, phases, show))
+        with phases("measure"):
+            # a search may end with another loss than it was given; ranks without the model judge nothing
+            metrics = measure_parts(model, problem.loss if model is None else model.loss, parts, group)
+        if model is None:
+            return None
+        earlier = _seconds(found.start)
+        phases.earlier = earlier
+        summary = _summary(model, loaded, metrics, facts, group, phases)
+        if search:
+            summary["search"] = search
+        if earlier:
+            summary["resumed"] = {"seconds": earlier}
+        return _write(replace(model, header={**model.header, "problem": facts}), summary, settings, phases)
+
+
+def _display(group: Group, quiet: bool, phases: Phases) -> AbstractContextManager[Callback]:
+    """What shows on rank 0 how far the run is; a callback that does nothing elsewhere."""
+    if group.rank != 0:
+        COMPILING.speaks = False
+        return nullcontext(lambda line: None)
+    from rich.console import Console
+
+    from bmrm.app.progress import Progress
+
+    return Progress(Console(stderr=True), quiet, phases)
+
+
+def _seconds(start: From) -> float:
+    """Of the runs that this one goes on from."""
+    return start.history[-1].seconds if isinstance(start, Start) and start.history else 0.0
+
+
+def _finished(summary: Mapping[str, Any], settings: Mapping[str, Any], phases: Phases) -> Outcome:
+    """The outcome of a run that has ended before; its picture is drawn where the run was killed before it was."""
+    from bmrm.app.pipeline.run_folder import HISTORY, PICTURE, present
+    from bmrm.app.pipeline.write import draw_run
+
+    directory, complaints = Path(settings["output"]["directory"]), []
+    if present(directory, (HISTORY, PICTURE)) == [HISTORY]:
+        try:
+            with phases("draw"):
+                draw_run(directory, summary, settings["solver"].get("tolerance"), _title(settings))
+        except OutputError as error:
+            complaints.append(str(error))
+    return Outcome(Status.CONVERGED, summary, directory, complaints=complaints)
+
+
+def _title(settings: Mapping[str, Any], loss: str = "") -> str:
+    """What a run is of."""
+    loss = loss or settings["loss"]["name"]
+    return f"{loss} + {settings['regularizer']['name']} on {', '.join(settings['data']['train'])}"
+
+
+def _look_into_folder(output: Mapping[str, Any], facts: fingerprint.Facts, group: Group, opening: bool = False) -> None:
+    """On rank 0: raise InputError where results could not be written, or would replace those of another problem."""
+    if group.rank != 0:
+        return
+    from bmrm.app.pipeline.run_folder import open_folder
+    from bmrm.app.pipeline.write import refuse_others
+
+    directory = Path(output["directory"])
+    if opening:
+        open_folder(directory)
+    if not output["overwrite"]:
+        refuse_others(directory, facts)
+
+
+def _summary(
+    model: Model,
+    loaded: Loaded,
+    metrics: Mapping[str, Mapping[str, float | None]],
+    facts: fingerprint.Facts,
+    group: Group,
+    phases: Phases,
+) -> dict[str, Any]:
+    from bmrm.app.report import summarize
+
+    solution = model.solution
+    assert solution is not None
+    return summarize(
+        solution,
+        seconds=phases.seconds(),
+        ranks=group.size,
+        rows=loaded.rows,
+        dim=solution.w.shape[0],
+        nnz=loaded.nnz,
+        metrics=metrics,
+    ) | {"problem": facts}
+
+
+def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], phases: Phases) -> Ended:
+    """Write the files of the run, if there is a point."""
+    from bmrm.app.pipeline.write import draw_run, write_run, write_seconds
+
+    assert model.solution is not None
+    status, directory = model.solution.status, Path(settings["output"]["directory"])
+    title = _title(settings, getattr(model.loss, "name", ""))
+    if status is Status.NON_FINITE:
+        return Outcome(status, summary, directory), title, "no files: there is no usable point"
+    try:
+        with phases("write", str(directory)):
+            complaints = write_run(directory, model, summary, settings)
+    except OutputError as error:
+        return Outcome(status, summary, directory, False, (str(error),)), title, None
+    written, where = not complaints, f"files in {directory}"
+    if status is Status.NOT_CONVEX:
+        where += ", but no model: there is no usable point"
+    try:
+        with phases("draw"):
+            draw_run(directory, summary, settings["solver"].get("tolerance"), title, model.solution.history)
+    except OutputError as error:
+        complaints.append(str(error))
+    summary["seconds"] = phases.seconds()
+    write_seconds(directory, summary)
+    return Outcome(status, summary, directory, written, tuple(complaints)), title, where
+
+
+def problem_of(settings: Mapping[str, Any]) -> Problem:
+    """The plug-ins of a checked config."""
+    solver = dict(settings["solver"])
+    threads = solver.pop("threads")
+    if "seed" in solver and solver["seed"] is None:
+        solver["seed"] = settings["seed"]
+    regularizer, relative = dict(settings["regularizer"]), None
+    if isinstance(regularizer.get("lambda"), Mapping):
+        relative, regularizer["lambda"] = regularizer["lambda"], 1.0
+    return Problem(
+        loss=from_plain(LOSSES, settings["loss"]),
+        regularizer=from_plain(REGULARIZERS, regularizer),
+        relative=relative,
+        solver=from_plain(SOLVERS, solver),
+        bias=settings["data"]["bias"],
+        scale=settings["data"]["scale"],
+        positive_label=settings["data"]["positive_label"],
+        threads=threads,
+    )
+
+
+def measure_parts(
+    model: Model | None, loss: Any, parts: Mapping[str, Dataset], group: Group
+) -> dict[str, dict[str, float | None]]:
+    """Collective: the loss's measures of every part; {} but on rank 0. Rows must be scaled as the model wants them."""
+    labels = group.broadcast(None if model is None else model.label_codes)
+    weights = group.broadcast_array(None if model is None else model.weights)
+    intercept = group.broadcast_array(None if model is None else model.intercept)
+    arrays = None if model is None else model.arrays
+    table = {}
+    for part, data in parts.items():
+        y = prepared_targets(loss, data.targets, labels, f"data.{part}")
+        scores = scores_of(data, weights, intercept)
+        values = measure(
+            scores,
+            y,
+            data.targets.weights,
+            loss,
+            len(labels),
+            group,
+            groups=data.targets.groups,
+            arrays=arrays,
+            labels=labels,
+        )
+        if values is not None:
+            table[part] = values
+    return table
+
+
+def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
+    """The measures of the model's loss on rows with targets."""
+    loss = model.loss
+    check_labelled(loss, data, "data")
+    y = prepared_targets(loss, data.targets, model.label_codes, "data")
+    scores, t = model.decision_function(data), data.targets
+    labels = model.label_codes
+    values = measure(scores, y, t.weights, loss, len(labels), groups=t.groups, arrays=model.arrays, labels=labels)
+    assert values is not None
+    return values
+
+
+def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, phases: Phases, show: Callback) -> Watch:
+    """Progress and checkpoints around the solver."""
+    output = settings["output"]
+    before = start.history if isinstance(start, Start) else ()
+    # a search has several trainings, and a checkpoint of one of them does not say where it was
+    problem = facts if settings["search"] is None else None
+
+    @contextmanager
+    def watch(model_of: ModelOf) -> Iterator[Callback]:
+        from rich.console import Console
+
+        from bmrm.app.pipeline.write import Checkpoints
+
+        console = Console(stderr=True)
+        tolerance = math.inf if problem is None else settings["solver"].get("tolerance", 0.0)
+        where, every = Path(output["directory"]), output["checkpoint_every"]
+        checkpoints = Checkpoints(where, every, model_of, console, problem, settings["seed"], before, tolerance)
+        last: list[Iteration] = []
+
+        def callback(line: Iteration) -> None:
+            last[:] = [line]
+            show(line)
+            save(line)
+
+        try:
+            with phases("solve"), checkpoints as save:
+                yield callback
+        finally:
+            phases.solved(last[0] if last else None, before[-1] if before else None)
+
+    return watch
+
+
+def _print_end(summary: Mapping[str, Any], title: str, where: str | None) -> None:
+    from rich.console import Console
+
+    from bmrm.app.report import summary_table
+
+    console = Console()
+    console.print(summary_table(summary, title))
+    if where is not None:
+        console.print(where, highlight=False, soft_wrap=True)

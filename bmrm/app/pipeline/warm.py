@@ -1,0 +1,199 @@
+"""Compile kernels before they are needed: small fits of every kind, shared out among processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from bmrm.app.config.config import load_settings
+from bmrm.app.pipeline import fingerprint
+from bmrm.app.pipeline.load import compile_reader, load
+from bmrm.app.pipeline.solve import BIASES, Problem, solve, warm_up_ranks
+from bmrm.app.pipeline.train import measure_parts, problem_of, train
+from bmrm.checks.named import instance_of
+from bmrm.checks.targets import groups_for, targets_for
+from bmrm.data.dataset import Dataset
+from bmrm.data.matrix import Csr
+from bmrm.kernels.cache_locks import lock_saves
+from bmrm.kernels.compiling import COMPILING
+from bmrm.kernels.jit import CACHE
+from bmrm.losses import LOSSES
+from bmrm.mpi.group import Alone
+from bmrm.problem import (
+    Blocks,
+    BmrmError,
+    DualSteps,
+    Identity,
+    InputError,
+    ModifiedLoss,
+    ProblemSize,
+    Rounding,
+    RowSubsets,
+    Scored,
+    Vector,
+)
+from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.products.columns import Columns
+from bmrm.risk.scaling import SCALINGS
+from bmrm.risk.warm_up import warm_up
+from bmrm.solvers import SOLVERS
+
+ROWS, FEATURES = 200, 12
+FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}
+"""Enough for every part of a solver to have its turn."""
+RANKS, WHOLE = "what ranks answer", "all of it"
+"""The part of the work for a loss that is no solver's, and that for a config."""
+OVER_RANKS = (Scored, RowSubsets, Blocks, DualSteps, ModifiedLoss, Identity, Rounding, ProblemSize)
+"""What the risk of a loss offers there."""
+CONFIGS = (".yaml", ".yml")
+LONGEST = 10.0
+"""Seconds that a solver may take on a config."""
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """What was done: kernels compiled, seconds, processes, and for what."""
+
+    kernels: int
+    seconds: float
+    processes: int
+    losses: tuple[str, ...]
+
+
+def warm(
+    losses: Sequence[str] = (), processes: int | None = None, say: Callable[[str], None] = lambda text: None
+) -> Warmed:
+    """Compile what training needs: with a loss, or as a config says, alone and over ranks.
+
+    With a loss: every solver, regularizer and intercept, for dense and sparse float64 data and sparse data without
+    values. As a config says: a training, of which nothing is kept.
+
+    Parameters
+    ----------
+    losses : names as of a config, and paths of configs (`.yaml`); none for all losses that are registered.
+    processes : how many work at it; None for one per core.
+    say : told how far it is, every few seconds.
+
+    Raises
+    ------
+    InputError
+        No loss of this name, a config that is wrong, or no folder where compiled kernels can be kept.
+    """
+    if not CACHE:
+        raise InputError("there is no folder where compiled kernels can be kept; set NUMBA_CACHE_DIR to one")
+    names = tuple(losses) or tuple(entry.name for entry in LOSSES.all())
+    jobs = [job for name in names for job in _jobs(name)]
+    count = min(len(jobs), processes or len(os.sched_getaffinity(0)))
+    begin = said = time.monotonic()
+    kernels = 0
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=lock_saves) as pool:
+        tasks = {pool.submit(_warm, *job): job for job in jobs}
+        for done, task in enumerate(as_completed(tasks), 1):
+            kernels += task.result()
+            if time.monotonic() - said >= 2.0:
+                said = time.monotonic()
+                say(f"{done} of {len(jobs)} parts, {kernels} kernels  {said - begin:.1f} s")
+    return Warmed(kernels, time.monotonic() - begin, count, names)
+
+
+def _jobs(name: str) -> list[tuple[str, str]]:
+    """The parts of the work that may be done at the same time; InputError where there is no such loss or config."""
+    if name.endswith(CONFIGS):
+        load_settings(name)
+        return [(name, WHOLE)]
+    instance_of(LOSSES, name)
+    return [(name, part) for part in (RANKS, *(entry.name for entry in SOLVERS.all() if entry.name != "auto"))]
+
+
+def _warm(name: str, part: str) -> int:
+    """A config; or one loss with one solver, or the rest of it. Returns how many kernels were compiled."""
+    before = COMPILING.kernels
+    COMPILING.speaks = False
+    with np.errstate(all="ignore"):
+        if part == WHOLE:
+            _as_config(name)
+        else:
+            loss = instance_of(LOSSES, name)
+            for data in _data(loss):
+                with suppress(BmrmError):  # a loss that does not take these data
+                    _ranks(loss, data) if part == RANKS else _fits(loss, part, data)
+    return COMPILING.kernels - before
+
+
+def _as_config(path: str) -> None:
+    """Train for a while, into a folder that goes; then what the ranks would be asked."""
+    with TemporaryDirectory() as folder:
+        settings = load_settings(path, [f"output.directory={folder}/out", f"solver.time_limit={LONGEST}"]).plain()
+        train(settings, Alone(), quiet=True)
+        loaded = load(settings["data"], settings["seed"], Alone())
+    problem = problem_of(settings)
+    data = SCALINGS[problem.scale].rows(loaded.train)
+    compile_reader("auto")
+    columns = SCALINGS[problem.scale].columns(data, Alone()) or Columns()
+    warm_up_ranks(data, problem, problem.loss.summarise(data.targets), columns)
+    bias = BIASES[problem.bias]
+    risk = bias.wrap(_AsOfRanks(LinearRisk(data, problem.loss, bias=bias.constant_feature, columns=columns)))
+    with suppress(BmrmError):  # a solver for one process
+        problem.solver.minimize(risk, problem.regularizer)
+
+
+class _AsOfRanks:
+    """A risk that offers what it would over two ranks, so that `auto` chooses what it would choose there."""
+
+    def __init__(self, risk: LinearRisk) -> None:
+        self.risk = risk
+        self.dim, self.infimum = risk.dim, risk.infimum
+
+    def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
+        return self.risk.value_and_subgradient(w)
+
+    def ability(self, kind: type[Any]) -> Any:
+        offered = self.risk.ability(kind) if kind in OVER_RANKS else None
+        return replace(offered, ranks=2) if isinstance(offered, ProblemSize) else offered
+
+
+def _data(loss: Any) -> Iterator[Dataset]:
+    """The same rows, stored in every way."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(ROWS, FEATURES)) * (rng.random((ROWS, FEATURES)) < 0.5)
+    y, groups = targets_for(loss, ROWS), groups_for(loss, ROWS)
+    present = X != 0.0
+    indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
+    columns = np.nonzero(present)[1].astype(np.int32)
+    for stored in (X, Csr(indptr, columns, X[present], FEATURES), Csr(indptr, columns, None, FEATURES)):
+        yield Dataset.from_arrays(stored, y, groups=groups)
+
+
+def _ranks(loss: Any, data: Dataset) -> None:
+    """Reading, what identifies the data, and what the ranks of a job are asked."""
+    compile_reader("auto")
+    fingerprint.of_rows(data, Alone())
+    for bias in (False, True):
+        with suppress(BmrmError):
+            risk = LinearRisk(data, loss, bias=bias)
+            for regularizer in _regularizers():
+                warm_up(risk, regularizer)
+
+
+def _fits(loss: Any, solver: str, data: Dataset) -> None:
+    """With every regularizer and intercept; the measures of the loss."""
+    for regularizer in _regularizers():
+        for bias in BIASES:
+            with suppress(BmrmError):
+                problem = Problem(loss, regularizer, SOLVERS.make(solver, FEW), bias=bias, threads=1)
+                model = solve(data, problem, Alone())
+                measure_parts(model, loss, {"train": data}, Alone())
+
+
+def _regularizers() -> list[Any]:
+    return [instance_of(REGULARIZERS, entry.name) for entry in REGULARIZERS.all()]

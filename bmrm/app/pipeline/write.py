@@ -1,0 +1,228 @@
+"""The files of a run: results and checkpoints, and whose results may be replaced."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from bmrm.app.model import Model
+from bmrm.app.pipeline.checkpoint import Checkpoint, problem_of_file
+from bmrm.app.pipeline.fingerprint import Facts, difference
+from bmrm.app.pipeline.run_folder import (
+    CHECKPOINT,
+    CONFIG,
+    HISTORY,
+    MODEL,
+    PICTURE,
+    SUMMARY,
+    Writer,
+    present,
+    write_file,
+    write_set,
+)
+from bmrm.problem import InputError, Iteration, OutputError, Solution, Start, Status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+EARLY = Status.INTERRUPTED, Status.TIME_LIMIT, Status.ITERATION_LIMIT
+"""A run that ends so may be gone on with: its checkpoint stays."""
+
+
+class Checkpoints:
+    """A callback that saves the best point so far and the state of the solver every so many seconds.
+
+    A context manager around the solver: where that ends before its time the last state is saved, too. A checkpoint that
+    cannot be written is said once and does not stop the run.
+
+    Parameters
+    ----------
+    directory, every : where, and the seconds between two savings; None for never.
+    model_of : the model of a solution.
+    problem, seed : what is minimised, as of `bmrm.app.pipeline.fingerprint`; None where the run cannot be gone on from.
+    before : the history of the run that this one goes on from.
+    tolerance : the gap at which the run ends in its time.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        every: float | None,
+        model_of: Callable[[Solution], Model],
+        console: Console,
+        problem: Facts | None = None,
+        seed: int = 0,
+        before: Sequence[Iteration] = (),
+        tolerance: float = math.inf,
+    ) -> None:
+        self._directory, self._every, self._model_of, self._console = directory, every, model_of, console
+        self._problem, self._seed, self._tolerance = problem, seed, tolerance
+        self._history = list(before)
+        self._line: Iteration | None = None
+        self._last = time.monotonic()
+        self._complained = False
+
+    def __enter__(self) -> Checkpoints:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        line = self._line
+        if self._every is None or line is None or line.relative_gap <= self._tolerance:
+            return
+        if kind is None:
+            self.save(line)
+        elif kind is KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted at once: {self._left()}") from error
+
+    def __call__(self, line: Iteration) -> None:
+        """Save, if it is time."""
+        self._line = line
+        self._history.append(replace(line, w=None, state=None))
+        if self._every is not None and time.monotonic() - self._last >= self._every:
+            self.save(line)
+
+    def save(self, line: Iteration) -> None:
+        """Write the checkpoint, if there is a point."""
+        if line.w is None or not math.isfinite(line.objective):
+            return
+        solution = Solution(
+            line.w, line.objective, line.lower_bound, Status.INTERRUPTED, line.iteration, line.passes, line.seconds
+        )
+        try:
+            write_file(self._directory, CHECKPOINT, self._writer(line, self._model_of(solution)))
+        except (InputError, OSError) as error:
+            if not self._complained:
+                self._console.print(f"bmrm: no checkpoint: {error}", highlight=False, soft_wrap=True)
+            self._complained = True
+        self._last = time.monotonic()
+
+    def _writer(self, line: Iteration, model: Model) -> Writer:
+        if self._problem is None or line.w is None:
+            return model.write
+        state = {} if line.state is None else line.state()
+        start = Start(line.w, float(state.get("proved", line.lower_bound)), tuple(self._history), state)
+        checkpoint = Checkpoint(start, self._problem, self._seed)
+        return lambda stream: checkpoint.write(stream, model)
+
+    def _left(self) -> str:
+        """What is left of a solver that was not let end."""
+        path = self._directory / CHECKPOINT
+        return f"{path} is of an earlier iteration; --resume goes on from it" if path.exists() else "nothing is written"
+
+
+def refuse_others(directory: Path, problem: Facts) -> None:
+    """InputError where the folder holds results of another problem than this, or files that no run has left."""
+    way_out = "choose another folder, or replace them with --overwrite (output.overwrite: true)"
+    if present(directory, (CHECKPOINT,)):
+        why = difference(problem_of_file(directory / CHECKPOINT), problem)
+        if why is not None:
+            raise InputError(f"output.directory {directory}: its {CHECKPOINT} is of another problem: {why}; {way_out}")
+    there = present(directory)
+    if not there:
+        return
+    if SUMMARY not in there:
+        raise InputError(f"output.directory {directory}: it holds {', '.join(there)}, but no {SUMMARY}; {way_out}")
+    try:
+        summary = json.loads((directory / SUMMARY).read_text())
+    except (OSError, ValueError):
+        summary = None
+    why = difference(summary.get("problem") if isinstance(summary, dict) else None, problem)
+    if why is not None:
+        raise InputError(f"output.directory {directory} holds the results of another problem: {why}; {way_out}")
+
+
+def write_run(directory: Path, model: Model, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+    """Write model.npz, summary.json, history.csv and config.yaml in the place of those of an older run, all at once.
+
+    Without a model where the run has ended with NOT_CONVEX, whose point is none to use.
+
+    Returns why history.csv or config.yaml could not be written.
+
+    Raises
+    ------
+    OutputError
+        When model or summary cannot be written: older files in the folder then stay as they are, and the message says
+        where else the model is.
+    """
+    from bmrm.app.config.config import resolved_yaml
+    from bmrm.app.report import history_csv
+
+    assert model.solution is not None
+    usable = model.solution.status is not Status.NOT_CONVEX
+    needed = {
+        MODEL: model.write if usable else _text(""),
+        SUMMARY: _text(json.dumps(summary, indent=2, allow_nan=False) + "\n"),
+    }
+    more = {CONFIG: _text(resolved_yaml(settings)), HISTORY: _text(history_csv(model.solution))}
+    try:
+        complaints = write_set(directory, needed, more)
+    except OutputError as error:
+        raise OutputError(f"{error}; {_elsewhere(model)}" if usable else str(error)) from error
+    if model.solution.status not in EARLY or settings["output"]["checkpoint_every"] is None:
+        with suppress(OSError):
+            (directory / CHECKPOINT).unlink(missing_ok=True)
+    return complaints
+
+
+def _elsewhere(model: Model) -> str:
+    """Save the model in a temporary folder; in words."""
+    try:
+        path = Path(tempfile.mkdtemp(prefix="bmrm-")) / MODEL
+        model.save(path)
+    except (InputError, OSError):
+        return "nor can the model be written in a temporary folder"
+    return f"the model is in {path}"
+
+
+def draw_run(
+    directory: Path,
+    summary: Mapping[str, Any],
+    tolerance: float | None,
+    title: str,
+    history: Sequence[Iteration] | None = None,
+) -> None:
+    """Add convergence.png to the files of a run; without its history that of history.csv is drawn.
+
+    Raises
+    ------
+    OutputError
+        When it cannot be drawn or written; a picture is not worth more than a sentence.
+    """
+    gap = summary["relative_gap"]
+    caption = f"{title}: {summary['status']}" + ("" if gap is None else f", relative gap {gap:.1e}")
+
+    def draw(stream: IO[bytes]) -> None:
+        from bmrm.app.plots import convergence, save_convergence
+        from bmrm.app.report import history_of
+
+        lines = history_of((directory / HISTORY).read_text()) if history is None else history
+        save_convergence(convergence(lines, title=caption, tolerance=tolerance), stream)
+
+    try:
+        write_file(directory, PICTURE, draw)
+    except OutputError:
+        raise
+    except Exception as error:  # of matplotlib, which needs fonts, caches and more
+        raise OutputError(f"{directory / PICTURE}: cannot be drawn: {error}") from error
+
+
+def write_seconds(directory: Path, summary: Mapping[str, Any]) -> None:
+    """Write summary.json once more, with the seconds that writing and drawing took, if that can be done."""
+    with suppress(OutputError):
+        write_file(directory, SUMMARY, _json(summary))
+
+
+def _json(summary: Mapping[str, Any]) -> Writer:
+    return _text(json.dumps(summary, indent=2, allow_nan=False) + "\n")
+
+
+def _text(text: str) -> Writer:
+    return lambda stream: stream.write(text.encode())

@@ -1,0 +1,1 @@
+"""Data made by a formula and a seed."""

@@ -1,0 +1,94 @@
+"""The synthetic data of Komarek's thesis (2004), section 5.1.3.3: binary attributes that depend along a random tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.generators.csr_arrays import rows_of_columns
+from bmrm.problem import InputError, Targets
+from bmrm.registry import check_parameters, parameter
+
+FAMILIES: Mapping[str, Mapping[str, Any]] = {
+    "numrows": {"rows": 1_000, "features": 1_000, "sparsity": 0.01, "coupling": 0.0, "share": 0.5},
+    "numatts": {"rows": 100_000, "features": 1_000, "sparsity": 0.01, "coupling": 0.15, "share": 0.1},
+    "sparse": {"rows": 100_000, "features": 1_000, "sparsity": 0.01, "coupling": 0.0, "share": 0.1},
+    "coupled": {"rows": 100_000, "features": 1_000, "sparsity": 0.01, "coupling": 0.0, "share": 0.1},
+}
+"""Table 5.2: what is fixed, and the first value of what varies (`rows` to 1e6, `features` to 1e5, `sparsity` from 1e-4
+to 0.1, `coupling` to 0.45)."""
+
+
+@dataclass(frozen=True)
+class Thesis:
+    """Rows of 0 and 1: attributes along a random tree, labels from a linear rule without noise.
+
+    The root is 1 with chance `sparsity` s. A node whose parent is 1 is 1 with chance min(s + 2c, 1), one whose parent
+    is 0 with chance max(s - 2c, 0), c the `coupling` (the thesis says "set to 0" in the second case, which contradicts
+    its examples: c = 0 makes attributes independent, s = c = 1/2 makes rows all 0 or all 1). Labels are 1 for the
+    `positives` rows of largest <b, x>, b uniform in [-1, 1], and 0 for the others: the classes can be separated.
+    """
+
+    name: ClassVar[str] = "thesis"
+    family: str = parameter("numrows", doc="values of what is not given", choices=tuple(FAMILIES), example="coupled")
+    rows: int | None = parameter(None, doc="examples", least=2, example=50)
+    features: int | None = parameter(None, doc="attributes", least=1, example=20)
+    sparsity: float | None = parameter(None, doc="s, about the share of ones", least=0.0, most=1.0, example=0.3)
+    coupling: float | None = parameter(None, doc="c, dependence along the tree", least=0.0, most=0.5, example=0.2)
+    positives: int | None = parameter(None, doc="rows of label 1; null = half of them, or a tenth", least=1, example=7)
+    seed: int = parameter(0, doc="of the random numbers", least=0, example=1)
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def make(self) -> Dataset:
+        """Labels 0 and 1; `X` is a `Csr` without values."""
+        table = FAMILIES[self.family]
+        values = {key: table[key] if getattr(self, key, None) is None else getattr(self, key) for key in table}
+        rows, features = int(values["rows"]), int(values["features"])
+        positives = self.positives or max(1, round(values["share"] * rows))
+        if positives >= rows:
+            raise InputError(f"synthetic:thesis: positives is {positives}, expected fewer than the {rows} rows")
+        rng = np.random.default_rng(self.seed)
+        columns = _columns(rng, rows, features, float(values["sparsity"]), float(values["coupling"]))
+        X = rows_of_columns(columns, rows)
+        b = rng.uniform(-1.0, 1.0, features)
+        scores = np.zeros(rows)
+        for j, ones in enumerate(columns):
+            scores[ones] += b[j]
+        y = np.zeros(rows)
+        y[np.argsort(-scores, kind="stable")[:positives]] = 1.0
+        return Dataset(X, Targets(y))
+
+
+def _columns(
+    rng: np.random.Generator, rows: int, features: int, sparsity: float, coupling: float
+) -> list[NDArray[np.int64]]:
+    """For each attribute the rows where it is 1, ascending; attribute numbers are in random order along the tree."""
+    after_one, after_zero = min(sparsity + 2.0 * coupling, 1.0), max(sparsity - 2.0 * coupling, 0.0)
+    place = rng.permutation(features)
+    columns: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * features
+    known = np.zeros(rows, bool)
+    for k in range(features):
+        if k == 0:
+            columns[place[0]] = _chosen(rng, rows, sparsity)
+            continue
+        parent = columns[place[rng.integers(k)]]
+        # every row by the chance of those whose parent is 0; rows whose parent is 1 are then drawn anew
+        ones = _chosen(rng, rows, after_zero)
+        known[parent] = True
+        ones = np.concatenate((ones[~known[ones]], parent[rng.random(parent.size) < after_one]))
+        known[parent] = False
+        columns[place[k]] = np.sort(ones)
+    return columns
+
+
+def _chosen(rng: np.random.Generator, rows: int, chance: float) -> NDArray[np.int64]:
+    """Rows, each with this chance; costs no more than there are chosen where they are few."""
+    count = int(rng.binomial(rows, chance))
+    return np.sort(rng.choice(rows, count, replace=False, shuffle=False))

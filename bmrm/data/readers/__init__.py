@@ -1,0 +1,1 @@
+"""Files of every format, read in shares of rows."""

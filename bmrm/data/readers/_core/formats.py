@@ -1,0 +1,55 @@
+"""The register of file formats. A format is one file of this folder with a registered dataclass of its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from bmrm.data.files import bare_suffix, open_bytes
+from bmrm.data.layout import Alike
+from bmrm.data.readers._core.attributes import refuse_attributes
+from bmrm.data.readers._core.raw import Raw
+from bmrm.problem import InputError
+from bmrm.registry import Registry
+
+_HEAD = 4096
+
+
+class Format(Protocol):
+    """A frozen dataclass of options."""
+
+    suffixes: ClassVar[tuple[str, ...]]
+    """Of file names, without that of a compression."""
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Whether a file whose first bytes are `head` looks like this format."""
+        ...
+
+    def scan(self, path: Path, part: int, parts: int, alike: Alike | None = None) -> Raw:
+        """The share `part` of `parts` of the rows of a file; `alike` where others like it have been read."""
+        ...
+
+
+formats: Registry[Format] = Registry("data format", "bmrm.data.readers")
+
+
+def by_suffix(path: Path) -> str | None:
+    """The name of the format that the suffix of a file belongs to."""
+    suffix = bare_suffix(path)
+    return next((entry.name for entry in formats.all() if suffix in entry.cls.suffixes), None)
+
+
+def recognised(path: Path) -> Format:
+    """A format with its default options, chosen by the suffix of the name, else by the content."""
+    named = by_suffix(path)
+    if named is not None:
+        return formats.make(named)
+    with open_bytes(path) as file:
+        head = file.read(_HEAD)
+    refuse_attributes(head, path)
+    for cls in (entry.cls for entry in formats.all()):
+        if cls.recognises(head):
+            return cls()
+    names = ", ".join(entry.name for entry in formats.all())
+    raise InputError(f"{path}: the format is not recognised; state one of {names}")

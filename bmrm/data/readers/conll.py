@@ -1,0 +1,191 @@
+"""Tokens in columns, a token a line and a blank line between sentences, as in the shared tasks of CoNLL."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.files import open_bytes, open_text
+from bmrm.data.layout import Alike
+from bmrm.data.matrix import Csr
+from bmrm.data.readers._core.attributes import refuse_attributes
+from bmrm.data.readers._core.formats import formats
+from bmrm.data.readers._core.raw import Raw
+from bmrm.data.readers._core.shares import row_share
+from bmrm.data.readers._core.templates import BUILT_IN, Interned, Sentences, Template, intern, parse
+from bmrm.data.vocabulary import MOST_HASH_BITS, NamedColumns, Vocabulary
+from bmrm.problem import InputError, Targets, shown
+from bmrm.registry import check_parameters, nearest, parameter
+
+Ids = NDArray[np.int64]
+_HEAD = 1 << 16
+
+
+@formats.register("conll")
+@dataclass(frozen=True)
+class Conll:
+    """Columns of text, a token a line, a blank line between sentences; features by templates."""
+
+    templates: str = parameter(
+        "chunking",
+        doc="`chunking` or `tagging`, a file of templates, or templates themselves, a line each",
+        example="w=%x[0,0]",
+    )
+    label: int | None = parameter(-1, doc="the column of labels, from 0 (-1: the last); null: none", example=0)
+    min_count: int = parameter(1, least=1, doc="tokens that must have a feature for it to be kept", example=2)
+    hash_bits: int | None = parameter(
+        None,
+        least=1,
+        most=MOST_HASH_BITS,
+        doc="hash features to 2**hash_bits columns; null: a dictionary of all",
+        example=10,
+    )
+    boundary: str = parameter(
+        "mark", choices=("mark", "drop"), doc="whether places beyond a sentence have a name", example="drop"
+    )
+    separator: str | None = parameter(None, doc="between columns; null: blanks and tabs", example="\t")
+    columns: int | None = parameter(
+        None,
+        least=1,
+        doc="columns with the label; a file with one less has no labels; null: as many as there are",
+        example=4,
+    )
+
+    suffixes: ClassVar[tuple[str, ...]] = (".conll", ".iob", ".iob2")
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        if self.separator == "":
+            raise InputError("Conll: separator is empty, expected a character or null")
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Never: any text could be it."""
+        return False
+
+    def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
+        """The share of the sentences; every part reads the whole file, which is little work beside the features."""
+        templates = parse(self._template_text())
+        if self.separator is None:
+            with open_bytes(path) as file:
+                refuse_attributes(file.read(_HEAD), path)
+        table = _Table.read(path, self.separator)
+        label = self._label_column(table, path)
+        groups = np.repeat(np.arange(table.starts.size - 1), np.diff(table.starts))
+        start, stop = row_share(groups.size, part, parts, groups)
+        table = table.part(start, stop)
+        y = np.zeros(stop - start) if label is None else np.array(table.columns[label], np.str_)
+        inputs = [intern(column) for k, column in enumerate(table.columns) if k != label]
+        names, X = self._features(templates, inputs, table.starts, path)
+        data = Dataset(X, Targets(y, None, groups[start:stop]), None, label is not None)
+        named = NamedColumns(tuple(names), self.min_count, self.hash_bits, self._described(len(inputs)))
+        return Raw(data, str(path), names=named)
+
+    def _described(self, inputs: int) -> dict[str, Any]:
+        """These options with the templates inside them and the number of columns, as a model keeps them."""
+        columns = inputs + 1 if self.label is not None else inputs
+        return formats.describe(dataclasses.replace(self, templates=self._template_text(), columns=columns))
+
+    def _template_text(self) -> str:
+        if self.templates in BUILT_IN:
+            return BUILT_IN[self.templates]
+        if "%" in self.templates:
+            return self.templates
+        try:
+            there = Path(self.templates).is_file()
+        except (OSError, ValueError):  # a name that no file can have
+            there = False
+        if not there:
+            close = nearest(self.templates, BUILT_IN)
+            raise InputError(
+                f"templates {shown(self.templates)}: no file, no built-in set{close}, and no macros such as %x[0,0]"
+            )
+        with open_text(Path(self.templates)) as file:
+            return file.read()
+
+    def _label_column(self, table: _Table, path: Path) -> int | None:
+        width = len(table.columns)
+        if self.columns is not None and width not in (self.columns, self.columns - 1):
+            raise InputError(f"{path}: {width} columns, expected {self.columns}")
+        whole = self.columns or width
+        if self.label is None:
+            return None
+        if not -whole <= self.label < whole:
+            raise InputError(f"{path}: label column {self.label}, but there are {whole} columns")
+        label = self.label % whole
+        if width == whole:
+            return label
+        if label != whole - 1:
+            raise InputError(f"{path}: {width} columns, expected {whole}, the label in column {label}")
+        return None
+
+    def _features(
+        self, templates: Sequence[Template], inputs: Sequence[Interned], starts: Ids, path: Path
+    ) -> tuple[list[str], Csr]:
+        try:
+            names, places = Sentences(inputs, starts, self.boundary == "mark").features(templates)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+        places.sort(axis=1)
+        kept = places >= 0
+        kept[:, 1:] &= places[:, 1:] != places[:, :-1]
+        indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
+        return names, Csr(indptr, places[kept].astype(np.int32), None, len(names))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The columns of a file, and where sentences start (with the number of tokens behind)."""
+
+    columns: list[Sequence[str]]
+    starts: Ids
+
+    @classmethod
+    def read(cls, path: Path, separator: str | None) -> _Table:
+        with open_text(path) as file:
+            lines = file.read().split("\n")
+        rows: list[list[str]] = []
+        starts = [0]
+        for number, line in enumerate(lines, 1):
+            fields = line.rstrip("\r").split(separator) if line.strip() else []
+            if not fields:
+                if starts[-1] < len(rows):
+                    starts.append(len(rows))
+                continue
+            if rows and len(fields) != len(rows[0]):
+                raise InputError(f"{path}, line {number}: {len(fields)} columns, expected {len(rows[0])}")
+            rows.append(fields)
+        if not rows:
+            raise InputError(f"{path}: the file has no tokens")
+        if starts[-1] < len(rows):
+            starts.append(len(rows))
+        return cls(list(zip(*rows, strict=True)), np.array(starts, np.int64))
+
+    def part(self, start: int, stop: int) -> _Table:
+        """The tokens [start, stop), whole sentences."""
+        first, last = np.searchsorted(self.starts, (start, stop))
+        return _Table([column[start:stop] for column in self.columns], self.starts[first : last + 1] - start)
+
+
+def read_conll(
+    path: Path | str, options: Conll | None = None, vocabulary: Vocabulary | None = None
+) -> tuple[Dataset, Vocabulary]:
+    """The sentences of a file, and the columns of their features.
+
+    Parameters
+    ----------
+    path : possibly compressed.
+    options : None for the defaults.
+    vocabulary : that of training data; None makes one from this file.
+    """
+    raw = (Conll() if options is None else options).scan(Path(path))
+    assert raw.names is not None
+    vocabulary = raw.own_vocabulary() if vocabulary is None else vocabulary
+    return raw.indexed(vocabulary).dataset(), vocabulary

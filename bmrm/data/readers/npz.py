@@ -1,0 +1,138 @@
+"""NumPy archives of arrays.
+
+Keys: `X` (rows, features), or `indptr` (rows + 1,), `indices`, `values` (absent: all 1) and `shape` (rows, features)
+of sparse rows; `y` (rows,) or (rows, outputs), numbers or text, or `label_indptr` and `labels` of label sets; and,
+where there are any, `weights` and `groups` (rows,), and `names` (features,) of the columns. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.archives import read_arrays
+from bmrm.data.dataset import Dataset
+from bmrm.data.files import open_bytes
+from bmrm.data.label_types import stored
+from bmrm.data.labels import LabelSets
+from bmrm.data.layout import Alike, Layout
+from bmrm.data.matrix import MOST_COLUMNS, Csr
+from bmrm.data.readers._core.formats import formats
+from bmrm.data.readers._core.raw import Raw
+from bmrm.data.readers._core.shares import row_share
+from bmrm.problem import InputError, shown
+
+_KEYS = ("X", "indptr", "indices", "values", "shape", "names", "y", "label_indptr", "labels", "weights", "groups")
+
+
+@formats.register("npz")
+@dataclass(frozen=True)
+class Npz:
+    """A NumPy archive with `X` or the arrays of sparse rows, `y`, `weights` and `groups`."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".npz",)
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Whether the content is a zip archive."""
+        return head.startswith(b"PK")
+
+    def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
+        """The share of the rows; every part reads the whole file."""
+        data = read_npz(path)
+        return Raw(data, str(path)).kept(*row_share(data.rows, part, parts, data.targets.groups))
+
+
+def read_npz(path: str | Path) -> Dataset:
+    """Read an archive; InputError names the file and the key."""
+    path = Path(path)
+    arrays = _load(path)
+    try:
+        X: Any = _sparse(arrays) if "indptr" in arrays else arrays.get("X")
+        if X is None:
+            raise InputError("neither X nor indptr is there")
+        y: Any = arrays.get("y")
+        if "labels" in arrays:
+            y = _label_sets(arrays)
+        data = Dataset.from_arrays(X, y, arrays.get("weights"), arrays.get("groups"))
+        layout = Layout(formats.describe(Npz()), data.features, _names(arrays, data.features))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    if data.rows == 0:
+        raise InputError(f"{path}: the file has no rows")
+    return replace(data, layout=layout)
+
+
+def _load(path: Path) -> Mapping[str, NDArray[Any]]:
+    with open_bytes(path) as file:
+        if file.read(2) != b"PK":
+            raise InputError(f"{path}: not a NumPy archive (.npz)")
+        file.seek(0)
+        try:
+            arrays = read_arrays(file)
+        except InputError as error:
+            raise InputError(f"{path}: not an archive of plain arrays: {error}") from error
+    strange = next((key for key in arrays if key not in _KEYS), None)
+    if strange is not None:
+        raise InputError(f"{path}: unknown array {shown(strange)}, expected some of {', '.join(_KEYS)}")
+    return arrays
+
+
+def _sparse(arrays: Mapping[str, NDArray[Any]]) -> Csr:
+    for key in ("indices", "shape"):
+        if key not in arrays:
+            raise InputError(f"indptr is there, but {key} is missing")
+    indptr, indices, values = _integers(arrays, "indptr"), _integers(arrays, "indices"), arrays.get("values")
+    shape = _integers(arrays, "shape")
+    if shape.shape != (2,) or indptr.shape != (shape[0] + 1,):
+        raise InputError(f"shape is {shape.tolist()} and indptr has {indptr.size} entries, expected rows + 1 of them")
+    rows, columns = map(int, shape)
+    if not 0 <= columns <= MOST_COLUMNS:
+        raise InputError(f"shape has {columns} columns, expected at most {MOST_COLUMNS}")
+    if indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] != indices.size:
+        raise InputError(f"indptr does not rise from 0 to the {indices.size} entries")
+    row = np.repeat(np.arange(rows), np.diff(indptr))
+    bad = (indices < 0) | (indices >= columns)
+    bad[1:] |= (indices[1:] <= indices[:-1]) & (row[1:] == row[:-1])
+    if bad.any():
+        entry = int(np.flatnonzero(bad)[0])
+        raise InputError(f"indices: row {row[entry]} has {indices[entry]}, expected rising numbers below {columns}")
+    if values is not None:
+        if values.shape != indices.shape or values.dtype.kind not in "fiub":
+            raise InputError(f"values are {values.dtype} of shape {values.shape}, expected {indices.size} numbers")
+        values = np.ascontiguousarray(values, np.float32 if values.dtype == np.float32 else np.float64)
+    return Csr(indptr, indices.astype(np.int32), values, columns)
+
+
+def _names(arrays: Mapping[str, NDArray[Any]], columns: int) -> tuple[str, ...] | None:
+    if "names" not in arrays:
+        return None
+    names = arrays["names"]
+    if names.dtype.kind != "U" or names.shape != (columns,):
+        raise InputError(f"names are {names.dtype} of shape {names.shape}, expected {columns} texts")
+    return tuple(names.tolist())
+
+
+def _label_sets(arrays: Mapping[str, NDArray[Any]]) -> LabelSets:
+    if "label_indptr" not in arrays:
+        raise InputError("labels is there, but label_indptr is missing")
+    indptr, labels = _integers(arrays, "label_indptr"), arrays["labels"]
+    if labels.ndim != 1 or labels.dtype.kind not in "fiubU":
+        raise InputError(f"labels are {labels.dtype} of shape {labels.shape}, expected a list of numbers or texts")
+    if indptr.size == 0 or indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] != labels.size:
+        raise InputError(f"label_indptr does not rise from 0 to the {labels.size} labels")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InputError("labels: a label is not finite")
+    return LabelSets.from_ends(indptr, *stored(labels, "labels"))
+
+
+def _integers(arrays: Mapping[str, NDArray[Any]], key: str) -> NDArray[np.int64]:
+    array = arrays[key]
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InputError(f"{key} is {array.dtype} of shape {array.shape}, expected a list of integers")
+    return array.astype(np.int64)

@@ -1,0 +1,1 @@
+"""Quadratic models of a risk on some of its columns."""

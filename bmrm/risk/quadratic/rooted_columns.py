@@ -1,0 +1,338 @@
+"""Columns times the roots of curvatures: a second-order model as least squares, minimised with l1 and l2."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.matrix import Csr
+from bmrm.kernels.masters.soft_descent import violations
+from bmrm.kernels.products import columns as kernels
+from bmrm.kernels.products.vectors import dot
+from bmrm.problem import Check, Vector, unchecked
+from bmrm.risk.products.blocks import products_of
+
+Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+RIDGE = 1e-12
+"""What a second derivative is at least, relative to their mean: columns may be empty, or flat where the loss is."""
+STEEPEST = 1e300
+"""What stands for one that overflows: the weight stays where it is."""
+PRODUCTS = 5e7
+"""Entries visited between two looks at the clock."""
+SWEEPS = 8
+"""Between two rounds of conjugate gradients."""
+CG_STEPS, CG_GAIN = 40, 0.2
+"""Steps of conjugate gradients at most, and how far they lower the residual at most."""
+PIVOTS, STRAIGHT = 5, 0.5
+"""Times at most that these begin in a round, fewer where so much of a step can be gone."""
+NO_STARTS, NO_ROWS = np.zeros(1, np.int64), np.zeros(1, np.uint32)
+ENTRY = np.float32
+"""Of the weighted copies: a model need not be exact, and memory traffic is what sweeps cost."""
+
+
+class SparseCopies(NamedTuple):
+    """Columns of sparse data.
+
+    Attributes
+    ----------
+    X : the data.
+    starts, rows, values : entries column by column; no values where all are 1.
+    places : which of these columns are meant.
+    """
+
+    X: Csr
+    starts: Places
+    rows: NDArray[np.uint32]
+    values: NDArray[Any]
+    places: Places
+
+
+class Rooted(Protocol):
+    """Columns, each entry times the root of its row and the scale of its column."""
+
+    roots: Vector
+    sums: Vector
+    """Of root times entry, per column."""
+    squares: Vector
+    """Sums of squares, per column."""
+    size: float
+    """Entries in them."""
+    share: float
+    """Of the data that is in these columns."""
+
+    def descend(self, *arguments: Any) -> tuple[float, int, bool]:
+        """The kernel `descend`, after its first three arguments."""
+        ...
+
+    def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
+        """Out += the columns `chosen` times `steps`."""
+        ...
+
+    def pull(self, chosen: Places, r: Vector) -> Vector:
+        """The products of the columns `chosen` with r."""
+        ...
+
+    def scores(self, steps: Vector) -> Vector:
+        """The columns times `steps`, without the roots, exactly."""
+        ...
+
+
+class RootedEntries:
+    """As of `Rooted`, sparse.
+
+    Parameters
+    ----------
+    copies : of the columns.
+    roots : (rows,).
+    scale : one per column.
+    count : of columns; those beyond `scale` are empty.
+    """
+
+    def __init__(self, copies: SparseCopies, roots: Vector, scale: Vector, count: int) -> None:
+        self.roots, self._copies, self._scale = roots, copies, scale
+        self.sums, self.squares = np.zeros(count), np.zeros(count)
+        starts, places = copies.starts, copies.places
+        entries = int((starts[places + 1] - starts[places]).sum())
+        self._arrays = np.empty(count + 1, np.int64), np.empty(entries + 1, np.uint32), np.empty(entries + 1, ENTRY)
+        given = (starts, copies.rows, copies.values, places, roots, scale)
+        kernels.weigh_entries(*given, *self._arrays, self.sums, self.squares)
+        self.size, self.share = float(entries), entries / max(1, copies.X.nnz)
+
+    def descend(self, *arguments: Any) -> tuple[float, int, bool]:
+        """As of `Rooted`."""
+        return kernels.descend_sparse(*self._arrays, *arguments)  # type: ignore[no-any-return]
+
+    def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
+        """As of `Rooted`."""
+        kernels.apply_sparse(*self._arrays, chosen, steps, out)
+
+    def pull(self, chosen: Places, r: Vector) -> Vector:
+        """As of `Rooted`."""
+        out = np.empty(chosen.size)
+        kernels.pull_sparse(*self._arrays, chosen, r, out)
+        return out
+
+    def scores(self, steps: Vector) -> Vector:
+        """As of `Rooted`."""
+        out, copies = np.zeros(self.roots.size), self._copies
+        steps = steps[: self._scale.size] * self._scale
+        kernels.combine_entries(copies.starts, copies.rows, copies.values, copies.places, steps, out)
+        return out
+
+
+class RootedDense:
+    """As of `Rooted`, dense; `copies` are (the data, which columns are meant)."""
+
+    def __init__(self, copies: tuple[NDArray[Any], Places], roots: Vector, scale: Vector, count: int) -> None:
+        self.roots, self._scale = roots, scale
+        self._X, self._places = copies
+        self.sums, self.squares = np.zeros(count), np.zeros(count)
+        table = np.zeros((count, roots.size), ENTRY)
+        kernels.weigh_dense(self._X, self._places, roots, scale, table, self.sums, self.squares)
+        self._arrays = NO_STARTS, NO_ROWS, table
+        self.size, self.share = float(table.size), self._places.size / max(1, self._X.shape[1])
+
+    def descend(self, *arguments: Any) -> tuple[float, int, bool]:
+        """As of `Rooted`."""
+        return kernels.descend_dense(*self._arrays, *arguments)  # type: ignore[no-any-return]
+
+    def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
+        """As of `Rooted`."""
+        kernels.apply_dense(*self._arrays, chosen, steps, out)
+
+    def pull(self, chosen: Places, r: Vector) -> Vector:
+        """As of `Rooted`."""
+        out = np.empty(chosen.size)
+        kernels.pull_dense(*self._arrays, chosen, r, out)
+        return out
+
+    def scores(self, steps: Vector) -> Vector:
+        """As of `Rooted`."""
+        w, out = np.zeros(self._X.shape[1]), np.empty(self.roots.size)
+        w[self._places] = steps[: self._scale.size] * self._scale
+        products_of(self._X, 1).scores(0, out.size, w, 0.0, out)  # no copy of the columns
+        return out
+
+
+class RootedColumns:
+    """As of `ColumnModel`: sweeps, and conjugate gradients on the coordinates in use where sweeps are slow.
+
+    Parameters
+    ----------
+    entries : the columns.
+    shifts : what each column is less, times the roots; (n,).
+    intercept : whether a constant added to all scores is minimised over.
+    """
+
+    def __init__(self, entries: Rooted, shifts: Vector, intercept: bool) -> None:
+        self._entries, self._shifts, self._roots = entries, shifts, entries.roots
+        self._root_sum = dot(self._roots, self._roots)
+        self._free = intercept and self._root_sum > 0.0
+        sums = entries.sums
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._free:
+                diagonal = entries.squares - sums**2 / self._root_sum
+            else:
+                diagonal = entries.squares + shifts * (shifts * self._root_sum - 2.0 * sums)
+        diagonal[~np.isfinite(diagonal)] = STEEPEST
+        mean = float(diagonal.mean()) if diagonal.size else 0.0
+        self._diagonal = np.maximum(diagonal, RIDGE * mean if mean > 0.0 else 1.0)
+        self._state = np.zeros(6)
+        self._steps = np.zeros(sums.size)
+        self._last: tuple[Vector, Vector, Vector, float, float] | None = None
+        self.passes = 0.5 * entries.share
+        self._check: Check = unchecked
+
+    def interruptible(self, check: Check) -> RootedColumns:
+        """The same model: what one that is given up had begun is never asked for."""
+        self._check = check
+        return self
+
+    def minimise(
+        self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, share: float, most: int
+    ) -> tuple[Vector, float]:
+        """As of `ColumnModel`."""
+        x: Vector = w.copy()
+        r, state = np.zeros(self._roots.size), self._state
+        state[:] = 0.0
+        arrays = (
+            self._entries.sums,
+            self._diagonal,
+            self._shifts,
+            self._root_sum,
+            gradient,
+            l1,
+            l2,
+            self._free,
+            goal,
+            share,
+        )
+        left = most
+        while True:
+            now = min(SWEEPS, left)
+            worst, visited = self._descend(arrays, now, x, r)
+            self.passes += 0.5 * self._entries.share * visited / max(1, w.size)
+            left -= now
+            if worst <= goal or state[3] <= share * state[2] or left <= 0:
+                break
+            with np.errstate(over="ignore", invalid="ignore"):  # curvatures may be all but 0, and steps very long
+                left -= self._solve(gradient, x, r, l1, l2, 0.3 * goal)
+            if left <= 0 or not np.all(np.isfinite(x)):
+                break
+        if not np.all(np.isfinite(x)):
+            x, worst = w.copy(), math.inf
+            r[:], state[:] = 0.0, 0.0
+        self._steps, self._last = x - w, (gradient, x, r, l1, l2)
+        return x, float(worst)
+
+    def _descend(self, arrays: tuple[Any, ...], most: int, x: Vector, r: Vector) -> tuple[float, int]:
+        """The kernel, so many sweeps at a time as take some tenths of a second."""
+        state, order, visited = self._state, np.arange(x.size), 0
+        state[4], state[5] = x.size, math.inf
+        step = max(1, int(PRODUCTS / max(1.0, self._entries.size)))
+        while True:
+            self._check()
+            now = min(step, most)
+            worst, more, ended = self._entries.descend(*arrays, now, x, r, state, order)
+            visited, most = visited + more, most - now
+            if ended or most <= 0:
+                return worst, visited
+
+    def distance(self) -> float:
+        """As of `ColumnModel`."""
+        if self._last is None:
+            return math.inf
+        gradient, x, r, l1, l2 = self._last
+        slope = gradient + self._pull(np.arange(x.size), self._shifts, r + self._state[0] * self._roots)
+        return float(violations(slope, x, l1, l2, np.empty_like(x)))
+
+    @property
+    def scores(self) -> Vector:
+        """As of `ColumnModel`."""
+        scores: Vector = self._entries.scores(self._steps) + self._state[0]
+        return scores
+
+    def _solve(self, gradient: Vector, x: Vector, r: Vector, l1: float, l2: float, goal: float) -> int:
+        """Move x towards the minimum over the coordinates in use with the signs they have, by conjugate gradients.
+
+        Coordinates that would change their sign end at 0. Cutting them off there spoils the step along flat directions,
+        so that hardly any of it can be gone; the others are then solved for anew, with these at 0.
+
+        Returns the steps of conjugate gradients, each about as dear as a sweep.
+        """
+        used = np.flatnonzero(x)
+        old, shifts = x[used], self._shifts[used]
+        signs = np.sign(old)
+        slope = gradient[used] + self._pull(used, shifts, r + self._state[0] * self._roots) + l1 * signs + l2 * old
+        step, open_, count = np.zeros(used.size), np.arange(used.size), 0
+        now, pivots = slope, 0
+        enough = CG_GAIN**2 * float(slope @ (slope / (self._diagonal[used] + l2)))
+        while True:
+            more, taken = self._conjugate(used[open_], shifts[open_], -now[open_], l2, goal, enough)
+            count, pivots = count + taken, pivots + 1
+            step[open_] += more
+            crossed = (old + step) * signs < 0.0
+            step[crossed] = -old[crossed]
+            ahead, offset = self._apply(used, shifts, step)
+            along = ahead + offset * self._roots
+            rise, curvature = float(slope @ step), dot(along, along) + l2 * float(step @ step)
+            kept = open_[~crossed[open_]]
+            if -rise >= STRAIGHT * curvature or pivots == PIVOTS or not 0 < kept.size < open_.size:
+                break
+            open_ = kept
+            now = slope + self._pull(used, shifts, along) + l2 * step
+        if not (rise < 0.0 < curvature < math.inf):  # squares can underflow where the loss is all but flat
+            return count
+        t = min(1.0, -rise / curvature)
+        x[used] = np.where(old + step == 0.0, 0.0, old + step) if t == 1.0 else old + t * step
+        r += t * ahead
+        self._state[0] += t * offset
+        self._state[1] += t * float(self._entries.sums[used] @ step)
+        return count
+
+    def _conjugate(
+        self, used: Places, shifts: Vector, right: Vector, l2: float, goal: float, enough: float
+    ) -> tuple[Vector, int]:
+        """x with (A'A + l2) x = right on the columns `used`, roughly, preconditioned by the diagonal; and the steps.
+
+        Ends when no residual is beyond `goal`, or when their squares, preconditioned, sum to `enough`.
+        """
+        x: Vector = np.zeros(used.size)
+        residual, inverse = right, 1.0 / (self._diagonal[used] + l2)
+        z = inverse * residual
+        direction, size = z, float(residual @ z)
+        count = 0
+        while count < CG_STEPS:
+            self._check()
+            count += 1
+            ahead, offset = self._apply(used, shifts, direction)
+            product = self._pull(used, shifts, ahead + offset * self._roots) + l2 * direction
+            curvature = float(direction @ product)
+            if not curvature > 0.0:
+                break
+            t = size / curvature
+            x = x + t * direction
+            residual = residual - t * product
+            z = inverse * residual
+            before, size = size, float(residual @ z)
+            if float(np.abs(residual).max()) <= goal or size <= enough:
+                break
+            direction = z + (size / before) * direction
+        return x, count
+
+    def _apply(self, used: Places, shifts: Vector, steps: Vector) -> tuple[Vector, float]:
+        """The columns times `steps` without their shifts, and the multiple of the roots that is missing."""
+        ahead = np.zeros(self._roots.size)
+        self._entries.apply(used, steps, ahead)
+        self.passes += 0.25 * self._entries.share * used.size / max(1, self._shifts.size)
+        return ahead, -dot(self._roots, ahead) / self._root_sum if self._free else -float(shifts @ steps)
+
+    def _pull(self, used: Places, shifts: Vector, along: Vector) -> Vector:
+        """A' along."""
+        self.passes += 0.25 * self._entries.share * used.size / max(1, self._shifts.size)
+        product: Vector = self._entries.pull(used, along) - shifts * dot(self._roots, along)
+        return product

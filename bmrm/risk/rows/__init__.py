@@ -1,0 +1,1 @@
+"""Some of the rows of a risk: chosen, drawn or parted."""

@@ -1,0 +1,1 @@
+"""What the solver `auto` is made of: measured decisions, and a portfolio of solvers in stages."""

@@ -1,0 +1,1 @@
+"""Newton systems: their matrices, preconditioners and conjugate gradients."""

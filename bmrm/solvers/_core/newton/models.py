@@ -1,0 +1,163 @@
+"""Newton's system at a point, solved exactly through a dense Hessian or roughly by conjugate gradients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import numpy as np
+
+from bmrm.problem import Elastic, HasCurvature, Regularizer, Scored, Scores, Vector, provides
+from bmrm.solvers._core.newton.preconditioners import Blocks, Preconditioner, by_diagonal
+from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
+from bmrm.solvers._core.newton.system import Matrix, add_to_diagonal, newton_step
+
+FEW = 0.5
+"""Changed rows, as a share of those that count, up to which the Gram matrix is corrected instead of made anew."""
+CORRECTIONS = 30
+"""Corrections in a row at most: each leaves its rounding."""
+LONGEST = 1000
+"""CG iterations at most."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change of w and b, with the change of the scores: of w alone, and of both."""
+
+    w: Vector
+    b: float
+    f: Scores
+    full: Scores
+
+
+class NewtonModel(Protocol):
+    """Solves for steps."""
+
+    def step(self, point: SmoothPoint) -> Step | None:
+        """Newton's step; None where the Hessian is not finite."""
+        ...
+
+
+@dataclass
+class DenseModel:
+    """H = A' phi'' A + Omega'', kept between calls."""
+
+    objective: Objective
+    weights: Scores | None = None
+    gram: Matrix | None = None
+    corrections: int = 0
+
+    def step(self, point: SmoothPoint) -> Step | None:
+        """By Cholesky; the Gram matrix and half a pass, 1 with a free intercept."""
+        goal = self.objective
+        curvature = goal.phi.curvature(point.full)
+        self._bring(curvature)
+        assert self.gram is not None
+        if not np.all(np.isfinite(self.gram)):
+            self.gram = self.weights = None
+            return None
+        hessian = self.gram.copy()
+        add_bend(hessian, goal.regularizer, point.w)
+        border, corner = None, 0.0
+        if goal.free:
+            border, corner = goal.map.rmatvec(curvature), float(goal.phi.total(curvature)[0])
+        both = newton_step(hessian, point.gradient, border, corner, point.rest)
+        w, b = both[: point.w.size], float(both[-1]) if goal.free else 0.0
+        f = goal.map.matvec(w)
+        return Step(w, b, f, goal.shifted(f, b))
+
+    def _bring(self, curvature: Scores) -> None:
+        """Make `gram` that of `curvature`."""
+        map = self.objective.map
+        if self.gram is not None and self.corrections < CORRECTIONS:
+            change = curvature - self.weights
+            changed = map.active(change)
+            if changed == 0:
+                return
+            if changed <= FEW * map.active(curvature):
+                self.gram += map.gram(change)
+                self.weights, self.corrections = curvature, self.corrections + 1
+                return
+        self.gram, self.weights, self.corrections = map.gram(curvature), curvature, 0
+
+
+def add_bend(matrix: Matrix, regularizer: Regularizer, w: Vector) -> None:
+    """Add Omega'' to a dense matrix."""
+    if provides(regularizer, Elastic):
+        add_to_diagonal(matrix, regularizer.l2)
+        return
+    for k, unit in enumerate(np.eye(w.size)):
+        matrix[:, k] += cast(HasCurvature, regularizer).hessian_product(w, unit)
+
+
+@dataclass
+class CgModel:
+    """Conjugate gradients on Hessian products, preconditioned.
+
+    Parameters
+    ----------
+    forcing : share of the gradient that the residual may have, times min(1, (|g| / |g_0|)^1/2).
+    rows : those of whose Hessian the blocks that belong to one score are the preconditioner; None for its diagonal.
+    """
+
+    objective: Objective
+    forcing: float
+    rows: Scored | None = None
+    first_norm: float = math.nan
+    iterations: list[int] = field(default_factory=list)
+
+    def step(self, point: SmoothPoint) -> Step | None:
+        """One pass for each iteration, and the preconditioner."""
+        goal, dim = self.objective, point.w.size
+        map, phi, omega = goal.map, goal.phi, cast(HasCurvature, goal.regularizer)
+        gradient = np.append(point.gradient, point.rest) if goal.free else point.gradient
+        inverse = self._preconditioner(point)
+        step = Step(np.zeros(dim), 0.0, 0.0 * point.f, 0.0 * point.full)
+        r = -gradient
+        z = inverse(r)
+        d, rz = z, float(r @ z)
+        goal_norm = self._allowed(float(np.linalg.norm(gradient)))
+        self.iterations.append(0)
+        # Products of tiny residuals underflow to 0: no direction is left then.
+        while rz > 0.0 and self.iterations[-1] < LONGEST and float(np.linalg.norm(r)) > goal_norm:
+            dw, db = d[:dim], float(d[-1]) if goal.free else 0.0
+            fd = map.matvec(dw)
+            full = goal.shifted(fd, db)
+            product = phi.hessian_product(point.full, full)
+            Hd = map.rmatvec(product) + omega.hessian_product(point.w, dw)
+            if goal.free:
+                Hd = np.append(Hd, phi.total(product)[0])
+            curvature = float(d @ Hd)
+            if not (curvature > 0.0 and math.isfinite(curvature)):
+                break
+            t = rz / curvature
+            step = Step(step.w + t * dw, step.b + t * db, step.f + t * fd, step.full + t * full)
+            r = r - t * Hd
+            z = inverse(r)
+            fresh = float(r @ z)
+            d, rz = z + (fresh / rz) * d, fresh
+            self.iterations[-1] += 1
+        if self.iterations[-1] == 0:  # no curvature
+            f = map.matvec(r[:dim])
+            shift = float(r[-1]) if goal.free else 0.0
+            return Step(r[:dim], shift, f, goal.shifted(f, shift)) if np.all(np.isfinite(r)) else None
+        return step
+
+    def _preconditioner(self, point: SmoothPoint) -> Preconditioner:
+        goal, rows = self.objective, self.rows
+        if rows is None:
+            return by_diagonal(goal, point)
+        f = point.full if rows.map is goal.map else rows.map.matvec(point.w)
+        return Blocks(rows, f, cast(Elastic, goal.regularizer).l2)
+
+    def _allowed(self, norm: float) -> float:
+        if math.isnan(self.first_norm):
+            self.first_norm = norm
+        ratio = norm / self.first_norm if self.first_norm > 0.0 else 1.0
+        return self.forcing * min(1.0, math.sqrt(ratio)) * norm
+
+
+def model_for(objective: Objective, hessian: str, forcing: float, rows: Scored | None) -> NewtonModel:
+    """The model that `hessian` names: `dense` or `cg`, preconditioned by blocks where there are `rows`."""
+    return DenseModel(objective) if hessian == "dense" else CgModel(objective, forcing, rows)

@@ -1,0 +1,140 @@
+"""What conjugate gradients on a Hessian are preconditioned by: its diagonal, or its blocks that belong to one score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from bmrm.kernels.blas_threads import lapack_threads
+from bmrm.problem import (
+    Check,
+    Elastic,
+    HasCurvature,
+    InputError,
+    ProblemSize,
+    Risk,
+    RowSample,
+    Scored,
+    Scores,
+    Vector,
+    ability,
+    interruptible,
+    provides,
+)
+from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
+from bmrm.solvers._core.newton.system import Matrix
+
+Preconditioner = Callable[[Vector], Vector]
+LARGEST = 1 << 24
+"""Entries of the blocks at most: 128 megabytes."""
+FEW, DEAR = 20.0, 12.0
+"""Passes that the blocks may cost, and those that a Hessian must cost that is not to be formed of all rows."""
+FULL, FULL_SPEED = 0.6, 10.0
+"""Share of the entries from which rows are multiplied as full ones, and how many products then take the time of one."""
+LEAST = 0.5
+"""Rows of less weight than this, times the mean, are left out: where scores are far apart few rows count."""
+ENOUGH = 8
+"""Full rows for each feature that tell how features go together."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a Gram matrix costs.
+
+    Attributes
+    ----------
+    full : whether rows are multiplied as full ones.
+    passes : of one over all rows, where there is one score per row.
+    """
+
+    full: bool
+    passes: float
+
+    @classmethod
+    def of(cls, risk: Risk, scores_per_row: int) -> Costs | None:
+        """None where the extent of the data is unknown."""
+        extent = ability(risk, ProblemSize)
+        if extent is None:
+            return None
+        width = extent.entries / max(1, extent.rows)
+        full = width > FULL * risk.dim / scores_per_row
+        return cls(full, 0.25 * (width + 1.0) / (FULL_SPEED if full else 1.0))
+
+
+def rows_for_blocks(risk: Risk, objective: Objective, seed: int, check: Check) -> Scored | None:
+    """The rows that the blocks of a Hessian are taken from, where these cost less than they save; else None.
+
+    With several scores they are all; with one, where the Hessian itself would be dear, a sample of full rows: where
+    many features are absent from a row it would have too little of rare ones. Their Gram matrices call `check`.
+    """
+    phi, K = objective.phi, objective.phi.scores_per_row
+    costs = Costs.of(risk, K)
+    fits = phi.diagonal and not objective.free and provides(objective.regularizer, Elastic)
+    if costs is None or not fits or risk.dim**2 > LARGEST * K:
+        return None
+    if K > 1:
+        return Scored(objective.map, phi) if costs.passes <= FEW else None
+    offer, rows = ability(risk, RowSample), ENOUGH * risk.dim
+    if offer is None or 2 * rows > offer.rows or not (costs.full and costs.passes > DEAR):
+        return None
+    try:
+        found = ability(offer.sample(rows, seed), Scored)
+    except InputError:  # one class only, or weights of 0
+        return None
+    return None if found is None else Scored(interruptible(found.map, check), found.phi)
+
+
+def by_diagonal(objective: Objective, point: SmoothPoint) -> Preconditioner:
+    """Jacobi's; none where there are several scores per row."""
+    if not objective.phi.separable:
+        return lambda r: r
+    weights = objective.phi.curvature(point.full)
+    of_omega = cast(HasCurvature, objective.regularizer).hessian_product(point.w, np.ones_like(point.w))
+    diagonal = objective.map.diagonal(weights) + of_omega
+    if objective.free:
+        diagonal = np.append(diagonal, objective.phi.total(weights)[0])
+    inverse = 1.0 / np.where(np.isfinite(diagonal) & (diagonal > 0.0), diagonal, 1.0)
+    return lambda r: inverse * r
+
+
+class Blocks:
+    """The inverses of A_k' diag(phi''_kk) A_k + l2, k a score of a row, on what they leave of the mean over scores.
+
+    Where phi does not change with a number added to all scores of a row, that mean has the second derivative of the
+    regularizer only: without taking it out the blocks would be too stiff in it.
+
+    Parameters
+    ----------
+    rows : some rows, or all.
+    f : their scores where the Hessian is taken.
+    l2 : of the regularizer.
+    """
+
+    def __init__(self, rows: Scored, f: Scores, l2: float) -> None:
+        from scipy.linalg.lapack import dpotrf
+
+        self.l2, self.free = l2, rows.phi.shift_invariant
+        grams = rows.map.gram_blocks(rows.phi.curvature(f), LEAST if rows.phi.scores_per_row > 1 else 0.0)
+        self.factors: list[Matrix | None] = []
+        for gram in grams:
+            gram.reshape(-1)[:: gram.shape[0] + 1] += self.l2
+            with lapack_threads(gram.shape[0]):
+                factor, info = dpotrf(gram.T, lower=0, overwrite_a=1)
+            self.factors.append(factor if info == 0 and np.all(np.isfinite(factor)) else None)
+
+    def __call__(self, r: Vector) -> Vector:
+        """The inverse times r, (dim,)."""
+        from scipy.linalg.lapack import dpotrs
+
+        table = r.reshape(-1, len(self.factors))
+        mean = table.mean(axis=1, keepdims=True) if self.free else np.zeros(1)
+        found = table - mean
+        for k, factor in enumerate(self.factors):
+            if factor is not None:
+                found[:, k] = dpotrs(factor, found[:, k], lower=0)[0]
+        if self.free:
+            found += mean / (self.l2 or 1.0) - found.mean(axis=1, keepdims=True)
+        return found.reshape(-1)
