@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmrm.app.phases import process_begin
 from bmrm.mpi.group import Group
-from bmrm.problem import InputError
+from bmrm.problem import InputError, facts_of
 from bmrm.registry import Entry, Registry, option_name
 from bmrm.run import FAILED, OK, add_arguments, guarded, overrides_of, run, switches_of
 
@@ -185,7 +185,7 @@ def _evaluate(group: Group, arguments: argparse.Namespace) -> int:
     from bmrm.app.pipeline.train import evaluate_model
 
     model = load_model(arguments.model)
-    values = evaluate_model(model, _read(arguments, model, getattr(model.loss, "needs_targets", True)))
+    values = evaluate_model(model, _read(arguments, model, facts_of(model.loss).needs_targets))
     _print_pairs(
         f"{arguments.model} on {arguments.data}", {k: "-" if v is None else f"{v:.6g}" for k, v in values.items()}
     )

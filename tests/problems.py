@@ -9,7 +9,7 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Envelope, RowSubsets, Scored
+from bmrm.problem import Envelope, Facts, RowSubsets, Scored, ScoreFunction
 from bmrm.risk.linear import LinearRisk
 
 
@@ -102,28 +102,11 @@ class Map:
         return X.T @ (weights[:, None] * X)
 
 
-@dataclass
-class Phi:
-    risk: PlainRisk
-    scores_per_row: int = 1
-
-    proximal: bool = True
-
-    @property
-    def smooth(self):
-        return self.risk.kind != "hinge"
-
-    @property
-    def curved(self):
-        return self.smooth
-
-    @property
-    def separable(self):
-        return self.smooth
-
-    @property
-    def mass(self):
-        return float(self.risk.total)
+class Phi(ScoreFunction):
+    def __init__(self, risk, hessian="diagonal"):
+        smooth = risk.kind != "hinge"
+        self.risk, self.smooth = risk, smooth
+        self.facts = Facts(1, float(risk.total), 0.0, smooth, hessian if smooth else "none", prox=True)
 
     def value_and_slope(self, f):
         return self.risk.value_and_slope(f)

@@ -17,7 +17,7 @@ from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
-from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Start, Vector
+from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Start, Vector, facts_of
 from bmrm.registry import Range, Registry, nearest
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
@@ -92,7 +92,7 @@ def fit(
         positive_label=positive_label,
         threads=threads,
     )
-    if y is None and getattr(problem.loss, "needs_targets", True):
+    if y is None and facts_of(problem.loss).needs_targets:
         raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
     plain = Dataset.from_arrays(X, y, sample_weight, groups)
     data = SCALINGS[scale].rows(plain)

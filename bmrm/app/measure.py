@@ -14,7 +14,7 @@ from bmrm.data.label_types import is_whole, shown_label
 from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group
-from bmrm.problem import InputError, Targets
+from bmrm.problem import HasMeasured, InputError, Targets, facts_of, provides
 from bmrm.risk.linear_map import DataMap
 
 Labels = Sequence[float | str]
@@ -22,14 +22,14 @@ Labels = Sequence[float | str]
 
 def check_labelled(loss: Any, data: Dataset, part: str) -> None:
     """Raise InputError for rows without the labels or numbers that the loss needs."""
-    if not data.labelled and data.rows and getattr(loss, "needs_targets", True):
-        name = getattr(loss, "title", "") or type(loss).__name__
+    if not data.labelled and data.rows and facts_of(loss).needs_targets:
+        name = facts_of(loss).title
         raise InputError(f"{part}: no labels (y), expected {name_of_targets(loss)} per row for {name}")
 
 
 def name_of_targets(loss: Any) -> str:
     """What a loss wants of each row, for messages."""
-    return {"regression": "a number", "multilabel": "a set of labels"}.get(getattr(loss, "task", ""), "a label")
+    return {"regression": "a number", "multilabel": "a set of labels"}.get(facts_of(loss).task, "a label")
 
 
 def codes(targets: Targets, labels: Labels, part: str) -> NDArray[np.float64]:
@@ -65,10 +65,8 @@ def prepared_targets(loss: Any, targets: Targets, labels: Labels, part: str) -> 
     A loss may say so itself, `loss.measured(targets, labels, part)`; else these are the codes of labels, or the numbers
     where the task has no labels.
     """
-    own = getattr(loss, "measured", None)
-    if own is not None:
-        measured: NDArray[np.float64] = own(targets, labels, part)
-        return measured
+    if provides(loss, HasMeasured):
+        return loss.measured(targets, labels, part)
     if len(labels):
         return codes(targets, labels, part)
     if isinstance(targets.y, LabelSets) or targets.y.dtype.kind == "U":
@@ -118,13 +116,13 @@ def measure(
         all_y = all_y.reshape(len(all_scores), -1)
     from bmrm.metrics import Scored, evaluate
 
-    targets = all_y.astype(np.int64) if classes and not hasattr(loss, "measured") else all_y
+    targets = all_y.astype(np.int64) if classes and not provides(loss, HasMeasured) else all_y
     predicted = predictions(loss, all_scores, np.arange(classes), arrays or {}, all_groups)
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
     scored = Scored(
         targets, all_scores, predicted, all_weights, classes, parameters, all_groups, tuple(map(str, labels or ()))
     )
-    return evaluate(getattr(loss, "metrics", ()), scored)
+    return evaluate(facts_of(loss).metrics, scored)
 
 
 def predictions(
@@ -135,7 +133,7 @@ def predictions(
     groups: NDArray[np.int64] | None,
 ) -> NDArray[Any]:
     """What the loss makes of scores and of all else that it wants to know."""
-    more = {"groups": groups} if getattr(loss, "by_group", False) else {}
+    more = {"groups": groups} if facts_of(loss).by_group else {}
     predicted: NDArray[Any] = loss.predict(scores, labels, **arrays, **more)
     return predicted
 

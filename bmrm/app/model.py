@@ -27,7 +27,7 @@ from bmrm.data.reading import Source, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Loss, Regularizer, Solution, Targets, shown
+from bmrm.problem import HasThreshold, InputError, Loss, Regularizer, Solution, Targets, provides, shown
 from bmrm.registry import Registry, field_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
@@ -161,7 +161,7 @@ class Model:
         """As `predict`, from scores."""
         checked = None if groups is None else check_groups(groups, scores.shape[0])
         sets = self.header.get("sets")
-        if hasattr(self.loss, "moments") and (sets is None or "threshold" not in self.arrays):
+        if provides(self.loss, HasThreshold) and (sets is None or "threshold" not in self.arrays):
             raise InputError(
                 "this model (a checkpoint, or of an older version) has no threshold that tells which labels a row has; "
                 "its scores (decision_function) rank them"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bmrm.checks.functions import Array, Function
 from bmrm.checks.report import shown
 from bmrm.data.labels import LabelSets
-from bmrm.problem import Summary, Targets
+from bmrm.problem import Summary, Targets, completed, facts_of
 
 Rows = NDArray[np.int64]
 FAR = 1000.0
@@ -23,7 +23,7 @@ FAR = 1000.0
 def name_of(plug_in: Any) -> str:
     """For messages: the name that it is registered by, else that of its class."""
     cls = plug_in if isinstance(plug_in, type) else type(plug_in)
-    return str(getattr(cls, "name", "") or cls.__name__)
+    return facts_of(cls).name or str(cls.__name__)
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,14 @@ class Case:
         return self.loss.prepare(targets, self.loss.summarise(targets) if summary is None else summary)
 
     @cached_property
-    def whole(self) -> Any:
-        """The loss bound to all rows."""
+    def given(self) -> Any:
+        """The loss bound to all rows, as it prepares itself."""
         return self.prepare(summary=self.summary())
+
+    @cached_property
+    def whole(self) -> Any:
+        """The loss bound to all rows, with all members of `PreparedLoss`."""
+        return completed(self.given)
 
     def shape_of(self, rows: int) -> tuple[int, ...]:
         """Of the scores of so many rows."""
@@ -111,7 +116,7 @@ class Case:
     @cached_property
     def _units(self) -> list[Rows]:
         groups = self.targets.groups
-        if not getattr(self.loss, "by_group", False) or groups is None:
+        if not facts_of(self.loss).by_group or groups is None:
             return [np.array([row]) for row in range(self.rows)]
         borders = np.flatnonzero(np.diff(groups)) + 1
         return np.split(np.arange(self.rows), borders)
@@ -139,17 +144,17 @@ class Case:
         pieces = [unit for unit in self.units() for _ in range(int(counts[unit[0]]))]
         rows = np.concatenate(pieces)
         targets = self.chosen(rows)
-        if getattr(self.loss, "by_group", False) and targets.groups is not None:
+        if facts_of(self.loss).by_group and targets.groups is not None:
             targets = replace(targets, groups=np.repeat(np.arange(len(pieces)), list(map(len, pieces))))
         return rows, targets
 
     def predict(self, f: Array, labels: Any) -> Any:
         """What the loss makes of scores, given all that a model would keep."""
         table, parameters = self.split(f)
-        arrays = self.whole.learned(f) if hasattr(self.whole, "learned") else {}
+        arrays = self.whole.learned(f)
         if parameters.size:
             arrays |= self.loss.named_parameters(parameters, len(labels))
-        if getattr(self.loss, "by_group", False):
+        if facts_of(self.loss).by_group:
             arrays["groups"] = self.targets.groups
         return self.loss.predict(table, labels, **arrays)
 

@@ -12,7 +12,8 @@ from bmrm.checks.cases import Case, Rows, name_of
 from bmrm.checks.functions import UNIT, Array, Function, Place
 from bmrm.checks.report import BrokenLawError, Violation, raised, shown
 from bmrm.checks.running import Laws, NotOfferedError
-from bmrm.problem import BmrmError, InputError
+from bmrm.losses.base import RowLoss
+from bmrm.problem import BmrmError, InputError, facts_of, lacking
 
 MOST_TERMS, MOST_POINTS = 10, 12
 """So many terms of the sum are looked at one by one, each at so many places."""
@@ -23,10 +24,9 @@ law = LOSS_LAWS.law
 
 def members(loss: Any) -> Iterator[Violation]:
     """What `Loss` has, whatever its class."""
-    for name in ("task", "decomposes", "summarise", "prepare"):
-        if not hasattr(loss, name):
-            text = f"{name_of(loss)} has no `{name}`; derive from MarginLoss, RegressionLoss or MulticlassLoss"
-            yield Violation("members", "", np.inf, text)
+    for name in lacking(loss, ("task", "decomposes", "summarise", "prepare")):
+        text = f"{name_of(loss)} has no `{name}`; derive from MarginLoss, RegressionLoss or MulticlassLoss"
+        yield Violation("members", "", np.inf, text)
 
 
 def terms(case: Case) -> Iterator[tuple[Function, list[Array]]]:
@@ -80,11 +80,10 @@ def _dataclass(case: Case) -> Iterator[Violation]:
 @law("shapes")
 def _shapes(case: Case) -> Iterator[Violation]:
     """Results are what they should be, at every place; of all rows, of one, of none."""
-    prepared = case.whole
-    for name in ("scores_per_row", "extra_dim", "mass", "infimum", "smooth", "value_and_slope"):
-        if not hasattr(prepared, name):
-            text = f"what `prepare` returns ({type(prepared).__name__}) has no `{name}`, see bmrm.problem.PreparedLoss"
-            raise BrokenLawError(Violation("shapes", "", np.inf, text))
+    prepared = case.given
+    for name in lacking(prepared, ("scores_per_row", "mass", "infimum", "smooth", "value_and_slope")):
+        text = f"what `prepare` returns ({type(prepared).__name__}) has no `{name}`, see bmrm.problem.PreparedLoss"
+        raise BrokenLawError(Violation("shapes", "", np.inf, text))
     yield from arrays_of_rows(case)
     for function, points in each(case):
         places(function, points)
@@ -92,7 +91,7 @@ def _shapes(case: Case) -> Iterator[Violation]:
 
 def arrays_of_rows(case: Case) -> Iterator[Violation]:
     """`value` and `slope` of the loss itself, where it has them: a number for each row."""
-    if not (hasattr(case.loss, "value") and hasattr(case.loss, "slope") and hasattr(case.whole, "y")):
+    if any(lacking(case.loss, ("value", "slope"))) or any(lacking(case.given, ("y",))):
         return
     f, y = case.generic_scores(case.seed), case.whole.y
     for name, method, expected in (("value", case.loss.value, (case.rows,)), ("slope", case.loss.slope, case.shape())):
@@ -163,7 +162,7 @@ def _smoothness(case: Case) -> Iterator[Violation]:
 
 @law("second derivative")
 def _second_derivative(case: Case) -> Iterator[Violation]:
-    if not hasattr(case.whole, "hessian_product"):
+    if case.whole.hessian == "none":
         raise NotOfferedError("the loss has no `curvature` or `hessian_product`")
     function, points = wholes(case)
     rng = np.random.default_rng(case.seed + 6)
@@ -174,7 +173,7 @@ def _second_derivative(case: Case) -> Iterator[Violation]:
 
 @law("along")
 def _along(case: Case) -> Iterator[Violation]:
-    if not hasattr(case.whole, "along") or getattr(case.loss, "along_kernel", ...) is None:
+    if any(lacking(case.given, ("along",))) or (isinstance(case.loss, RowLoss) and case.loss.along_kernel is None):
         raise NotOfferedError("values along a line are made of values and slopes")
     function, points = wholes(case)
     step = case.generic_scores(case.seed + 9)
@@ -234,7 +233,7 @@ def _weight_zero(case: Case) -> Iterator[Violation]:
 
 def refused(case: Case, weights: Array) -> bool:
     """Whether the loss gives weights no meaning, and says so; raises BrokenLawError where it takes them."""
-    if getattr(case.loss, "weighted", True):
+    if facts_of(case.loss).weighted:
         return False
     try:
         case.prepare(case.weighing(weights))
@@ -285,7 +284,7 @@ def _slopes_added(
 
 @law("predictions")
 def _predictions(case: Case) -> Iterator[Violation]:
-    if not hasattr(case.loss, "predict"):
+    if any(lacking(case.loss, ("predict",))):
         raise NotOfferedError("the loss has no `predict`")
     labels = case.summary().labels
     found = np.asarray(case.predict(case.generic_scores(case.seed), labels))

@@ -12,6 +12,7 @@ from bmrm.checks.cases import Case
 from bmrm.checks.functions import UNIT, Array
 from bmrm.checks.report import BrokenLawError, Violation, shown
 from bmrm.checks.running import Laws, NotOfferedError
+from bmrm.problem import lacking
 
 STEPS = (1e-12, 1e-3, 0.3, 1.0, 7.0, 1e3, 1e12)
 ROUNDINGS = 500.0
@@ -28,7 +29,7 @@ def scores(case: Case) -> list[Array]:
 
 def mapped(case: Case, step: Any, z: Array) -> tuple[Array, Array, Any]:
     """f, its derivative in z, and the targets; BrokenLawError for wrong shapes and points that are not finite."""
-    if not hasattr(case.loss, "prox"):
+    if any(lacking(case.loss, ("prox",))):
         raise NotOfferedError("the loss has no `prox`")
     y = case.whole.y
     f, change = (np.asarray(part) for part in case.loss.prox(z.copy(), step, y))

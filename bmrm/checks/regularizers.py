@@ -15,7 +15,7 @@ from bmrm.checks.master_laws import closes, same_when_hot
 from bmrm.checks.named import instance_of, title_of
 from bmrm.checks.report import Report, Violation, shown
 from bmrm.checks.running import Laws, NotOfferedError
-from bmrm.problem import Elastic, HasConjugate, HasMaster, StronglyConvex
+from bmrm.problem import Elastic, HasConjugate, HasCurvature, HasMaster, StronglyConvex, lacking, provides
 from bmrm.regularizers import REGULARIZERS
 
 SIZES = (1.0, 1e3, 1e-6)
@@ -105,7 +105,7 @@ def check_regularizer(
 def members(regularizer: Any) -> Iterator[Violation]:
     """What `Regularizer` has, whatever its class."""
     for name in ("value", "subgradient", "along", "smooth"):
-        if not hasattr(regularizer, name):
+        if any(lacking(regularizer, (name,))):
             yield Violation("members", "", np.inf, f"{type(regularizer).__name__} has no `{name}`")
 
 
@@ -175,7 +175,7 @@ def _along(case: RegularizerCase) -> Iterator[Violation]:
 
 @law("second derivative")
 def _second_derivative(case: RegularizerCase) -> Iterator[Violation]:
-    if not hasattr(case.regularizer, "hessian_product"):
+    if not provides(case.regularizer, HasCurvature):
         raise NotOfferedError("it has no `hessian_product`")
     for point, step in zip(case.points, case.others):
         step = step / max(1.0, float(np.max(np.abs(step))))
@@ -228,7 +228,7 @@ def _feasible(case: RegularizerCase) -> Iterator[Violation]:
 @law("prox")
 def _prox(case: RegularizerCase) -> Iterator[Violation]:
     """(v - p) / step is a subgradient at p = prox(v, step)."""
-    if not hasattr(case.regularizer, "prox"):
+    if any(lacking(case.regularizer, ("prox",))):
         raise NotOfferedError("it has no `prox`")
     for v, other in zip(case.points, case.others):
         for step in PROX_STEPS:

@@ -14,7 +14,7 @@ from bmrm.checks.functions import Array, Function
 from bmrm.checks.named import title_of
 from bmrm.checks.report import Report, Violation
 from bmrm.checks.running import Laws, NotOfferedError
-from bmrm.problem import InputError, Scored, ability
+from bmrm.problem import InputError, Scored, ability, lacking
 
 SIZES = (0.1, 1.0, 10.0)
 
@@ -92,7 +92,7 @@ def check_risk(risk: Any, *, start: Any = None, scale: float = 1.0, seed: int = 
 def members(risk: Any) -> Iterator[Violation]:
     """What `Risk` has, whatever its class."""
     for name in ("dim", "infimum", "value_and_subgradient"):
-        if not hasattr(risk, name):
+        if any(lacking(risk, (name,))):
             yield Violation("members", "", np.inf, f"{type(risk).__name__} has no `{name}`, see bmrm.problem.Risk")
             return
     if not isinstance(risk.dim, (int, np.integer)) or risk.dim < 1:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.labels import LabelSets
-from bmrm.problem import InputError
+from bmrm.problem import InputError, facts_of
 from bmrm.registry import option_name
 
 CLASSES = 3
@@ -22,7 +22,7 @@ MAKERS: dict[str, Maker] = {}
 
 def targets_for(loss: Any, rows: int = ROWS, seed: int = 3) -> Any:
     """Targets of the loss's task, inside its domain; InputError for a task of the loss's own."""
-    task = getattr(loss, "task", "")
+    task = facts_of(loss).task
     if task not in MAKERS:
         known = ", ".join(sorted(MAKERS))
         raise InputError(f"no targets can be made up for the task {task!r} (known: {known}); give some as y=")
@@ -76,7 +76,7 @@ def _regression(rng: np.random.Generator, rows: int, loss: Any) -> Any:
     """Partly whole numbers, so that scores can meet them."""
     y = rng.integers(-2, 3, size=rows).astype(float)
     y[::3] += rng.normal(size=y[::3].shape)
-    lowest = {"": None, ">= 0": 0.0, "> 0": 0.5}[getattr(loss, "targets_from", "")]
+    lowest = {"": None, ">= 0": 0.0, "> 0": 0.5}[facts_of(loss).targets_from]
     return y if lowest is None else np.abs(y) + lowest
 
 

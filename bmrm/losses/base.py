@@ -100,6 +100,8 @@ class LossBase:
     """Whether rows must have labels or numbers; where False they are not looked at."""
     no_free_intercept: ClassVar[str] = ""
     """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
+    dual: ClassVar[Literal["", "crf", "margin"]] = ""
+    """How dual ascent treats a group of rows: by marginals, or by a mixture of labelings; empty where it does not."""
 
     def __post_init__(self) -> None:
         check_parameters(self)

@@ -23,5 +23,5 @@ class ChainCrf(ChainLoss):
     source = "Lafferty, McCallum & Pereira 2001"
     smooth = True
     prepared = LikelihoodChains
-    by_marginals = True
+    dual = "crf"
     """Its slopes are the marginals of labels and transitions, less the true ones: dual steps know their entropy."""

@@ -231,7 +231,7 @@ class LocalRisk:
 
     def _hand_out(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> None:
         phi = self.share.phi
-        rows = self.share.rows if phi is None else phi.constant(np.zeros(phi.scores_per_row)).shape[0]
+        rows = self.share.rows if phi is None else phi.constant(np.zeros(phi.facts.scores_per_row)).shape[0]
         self.store[int(arguments[0])] = self.group.hand_out(sent, rows)
 
     def _fingerprint(self, arguments: tuple[float, ...], sent: NDArray[Any] | None) -> Floats | None:

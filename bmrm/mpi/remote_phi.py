@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +59,7 @@ class RemoteMap:
         return max(1, math.ceil(matrices * extent.entries * (extent.entries / extent.rows) / PRODUCTS))
 
     def gram_blocks(self, weights: RemoteScores, least: float = 0.0) -> NDArray[np.float64]:
-        K = self.risk.local.phi(0).scores_per_row
+        K = self.risk.local.phi(0).facts.scores_per_row
         parts, total = self._parts(K), self.risk.slot()
         for part in range(parts):
             if self.check is not None:
@@ -73,56 +72,14 @@ class RemoteMap:
         return int(self.risk.ask(Operation.ACTIVE, self.risk.number(weights))[0])
 
 
-@dataclass(frozen=True)
-class RemotePhi:
+class RemotePhi(ScoreFunction):
     """The sum of the ranks' score functions, their own or those kept under `slot`."""
 
-    risk: Client
-    slot: Slot | None = None
-
-    @property
-    def _variant(self) -> int:
-        return 0 if self.slot is None else self.slot.number
-
-    @property
-    def _local(self) -> ScoreFunction:
-        return self.risk.local.phi(self._variant)
-
-    @property
-    def smooth(self) -> bool:
-        return self._local.smooth
-
-    @property
-    def structured_max(self) -> bool:
-        return False  # but a sum
-
-    @property
-    def curved(self) -> bool:
-        return self._local.curved
-
-    @property
-    def diagonal(self) -> bool:
-        return self._local.diagonal
-
-    @property
-    def separable(self) -> bool:
-        return self._local.separable
-
-    @property
-    def shift_invariant(self) -> bool:
-        return self._local.shift_invariant
-
-    @property
-    def proximal(self) -> bool:
-        return self.slot is None and self._local.proximal
-
-    @property
-    def mass(self) -> float:
-        return self._local.mass
-
-    @property
-    def scores_per_row(self) -> int:
-        return self._local.scores_per_row
+    def __init__(self, risk: Client, slot: Slot | None = None) -> None:
+        self.risk, self.slot = risk, slot
+        self._variant = 0 if slot is None else slot.number
+        own = risk.local.phi(self._variant).facts
+        self.facts = replace(own, prox=own.prox and slot is None, structured_max=False)
 
     def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
         slope, number = self.risk.new()
@@ -196,47 +153,14 @@ class RemoteRowScores:
         return scores
 
 
-@dataclass(frozen=True)
-class GatheredPhi(RemoteRowScores):
+class GatheredPhi(ScoreFunction):
     """A score function of all rows at once, on rank 0: scores come in, slopes go out, the data stays."""
 
-    whole: ScoreFunction
-
-    @property
-    def smooth(self) -> bool:
-        return self.whole.smooth
-
-    @property
-    def structured_max(self) -> bool:
-        return self.whole.structured_max
-
-    @property
-    def curved(self) -> bool:
-        return self.whole.curved
-
-    @property
-    def diagonal(self) -> bool:
-        return self.whole.diagonal
-
-    @property
-    def separable(self) -> bool:
-        return self.whole.separable
-
-    @property
-    def shift_invariant(self) -> bool:
-        return self.whole.shift_invariant
-
-    @property
-    def proximal(self) -> bool:
-        return False  # whole-sample losses are no sums over rows
-
-    @property
-    def mass(self) -> float:
-        return self.whole.mass
-
-    @property
-    def scores_per_row(self) -> int:
-        return self.whole.scores_per_row
+    def __init__(self, risk: Client, whole: ScoreFunction) -> None:
+        self.risk, self.whole = risk, whole
+        self.facts = replace(whole.facts, prox=False)  # whole-sample losses are no sums over rows
+        rows = RemoteRowScores(risk)
+        self.collect, self.hand_out = rows.collect, rows.hand_out
 
     def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
         value, slope = self.whole.value_and_slope(self.collect(f))
@@ -251,14 +175,6 @@ class GatheredPhi(RemoteRowScores):
     def curvature(self, f: RemoteScores) -> RemoteScores:
         return self.hand_out(self.whole.curvature(self.collect(f)))
 
-    def envelope(self, z: RemoteScores, sigma: float) -> Envelope:
-        return self.whole.envelope(self.collect(z), sigma)  # raises: see `proximal`
-
-    def envelope_along(
-        self, z: RemoteScores, step: RemoteScores, sigma: float
-    ) -> Callable[[Vector], tuple[Vector, Vector]]:
-        return self.whole.envelope_along(self.collect(z), self.collect(step), sigma)  # raises, too
-
     def constant(self, b: Vector) -> RemoteScores:
         return self.hand_out(self.whole.constant(b))
 
@@ -272,9 +188,7 @@ class GatheredPhi(RemoteRowScores):
         return self.whole.magnitude(self.collect(scores))
 
     def learned(self, scores: Callable[[], RemoteScores]) -> dict[str, NDArray[np.float64]]:
-        whole: Any = self.whole
-        found: dict[str, NDArray[np.float64]] = whole.learned(lambda: self.collect(scores()))
-        return found
+        return self.whole.learned(lambda: self.collect(scores()))
 
 
 def _product(risk: Client, slope: RemoteScores, f: RemoteScores) -> float:

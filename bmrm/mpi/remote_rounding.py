@@ -71,10 +71,10 @@ class GatheredRounding:
         kept, number = risk.new()
         longest = int(risk.ask(Operation.ABSOLUTE_SCORES, number, sent=np.abs(w))[0])
         free = gathered.collect(kept)
-        b = np.zeros(self.whole.scores_per_row) if constant is None else np.abs(constant)
+        b = np.zeros(self.whole.facts.scores_per_row) if constant is None else np.abs(constant)
         if constant is not None:
             f, free = f + self.whole.constant(constant), free + self.whole.constant(b)
-        layout = Layout(self.whole.scores_per_row)
+        layout = Layout(self.whole.facts.scores_per_row)
         sizes, terms, length, growth = measured(self.whole, layout, f, free, longest, b, coupled=True)
         slope = gathered.hand_out(sizes)
         absolute_product = risk.ask(Operation.ABSOLUTE_RMATVEC, risk.number(slope))

@@ -13,7 +13,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import is_whole
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.problem import InputError, Loss, Risk, Summary, Targets
+from bmrm.problem import InputError, Loss, Risk, Summary, Targets, facts_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.problem_size import extent_of
@@ -112,7 +112,7 @@ def _by_rows(
 ) -> Risk:
     from bmrm.mpi.multiplexed import MultiplexedRisk
 
-    if getattr(loss, "scattered_groups", False):
+    if facts_of(loss).scattered_groups:
         _refuse_parted_groups(data.targets, group)
     with together(group):
         mine = loss.prepare(data.targets, summary).mass
@@ -159,7 +159,7 @@ def _whole_sample(
         if targets is not None:
             phi = LossPhi(BoundLoss(loss, targets, summary))
             sample_loss(loss, targets, summary)
-            per_row, infimum = phi.scores_per_row, phi.infimum
+            per_row, infimum = phi.facts.scores_per_row, phi.facts.infimum
     per_row = group.broadcast(per_row)
     map = DataMap(data.X, scores_per_row=per_row, columns=columns, bias=bias, workers=Workers(threads))
     identity = DataIdentity(data, loss, summary, map.columns, bias)

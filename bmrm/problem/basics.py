@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -65,3 +66,8 @@ def provides(one: object, kind: type[T]) -> TypeIs[T]:
     if question not in _ANSWERS:
         _ANSWERS[question] = isinstance(one, kind)
     return _ANSWERS[question]
+
+
+def lacking(one: object, names: Iterable[str]) -> Iterator[str]:
+    """The members that `one` does not have, for messages about objects of a user's."""
+    return (name for name in names if not hasattr(one, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -9,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem.basics import InputError, Vector
+from bmrm.problem.facts import Hessian
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,18 +93,29 @@ def common_type(one: str, other: str) -> str:
 
 
 class PreparedLoss(Protocol):
-    """A loss bound to the targets of some rows. Thread-safe: no state changes after `prepare`."""
+    """A loss bound to the targets of some rows. Thread-safe: no state changes after `prepare`.
+
+    To be derived from, or written out: what is not required has a default here (`completed`).
+    """
 
     scores_per_row: int
-    extra_dim: int
+    extra_dim: int = 0
     """Parameters of the loss learned with w (cut points, transitions)."""
     mass: float
     """R = sum of values / sum of masses."""
     infimum: float
     """The sum over its rows never goes below this."""
     smooth: bool
+    hessian: Hessian = "none"
+    """Whether `hessian_product` is there, and `curvature`."""
+    prox: bool = False
+    """Whether `envelope` and `envelope_along` are there."""
+    structured_max: bool = False
+    """Whether it is a single maximum over labelings of the whole sample."""
+    nothing: str = "the examples have total weight 0, expected at least one row of positive weight"
+    """The message where `mass` is 0 over all ranks."""
 
-    def value_and_slope(self, f: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
         """The sum over its rows (weights inside) at scores `f`, and the slope, a new array like `f`.
 
         `f` is (rows,) where `scores_per_row` is 1, else (rows, scores_per_row). With `extra_dim` above 0 it is flat:
@@ -108,12 +123,87 @@ class PreparedLoss(Protocol):
         """
         ...
 
+    def along(self, f: Array, step: Array) -> Callable[[Vector], tuple[Vector, Vector]]:
+        """The function t -> (the sum at f + t step, its derivative in t), for a vector of t."""
+        f, step = np.ascontiguousarray(f), np.ascontiguousarray(step)
+
+        def curve(ts: Vector) -> tuple[Vector, Vector]:
+            values, derivatives = np.empty(len(ts)), np.empty(len(ts))
+            for k, t in enumerate(ts):
+                values[k], slope = self.value_and_slope(f + t * step)
+                derivatives[k] = np.vdot(slope, step)
+            return values, derivatives
+
+        return curve
+
+    def hessian_product(self, f: Array, step: Array) -> Array:
+        """The second derivative at `f` times `step`, a new array, unless `hessian` is "none"."""
+        raise TypeError(f"{type(self).__name__} has no second derivative")
+
+    def curvature(self, f: Array) -> Array:
+        """The diagonal of the second derivative, like `f`, where `hessian` is "diagonal"."""
+        raise TypeError(f"{type(self).__name__} has no second derivative row by row")
+
+    def envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
+        """Where f minimises loss(f) + sigma/2 ||f - z||^2: sums, slope sigma (z - f), and its derivative in z.
+
+        The sums are those of the loss at f, of slope * f, and of (f - z)^2. Where `prox`.
+        """
+        raise TypeError(f"{type(self).__name__} has no proximal map")
+
+    def envelope_along(self, z: Array, step: Array, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
+        """The function t -> (sum of the envelopes at z + t step, its derivative in t), for a vector of t."""
+        raise TypeError(f"{type(self).__name__} has no proximal map")
+
+    def part(self, start: int, stop: int) -> PreparedLoss | None:
+        """The rows [start, stop), which part no group; None where they are to be prepared anew."""
+        return None
+
+    def take(self, rows: NDArray[np.int64]) -> PreparedLoss | None:
+        """The chosen rows, repetition allowed; None where they are to be prepared anew."""
+        return None
+
+    def learned(self, f: Array) -> dict[str, Array]:
+        """What is minimised out at some scores, by name (cut points); {} for most losses."""
+        return {}
+
+
+class _Completed(PreparedLoss):
+    """A prepared loss of a user's, with the members that it does not have."""
+
+    scores_per_row = 1
+    mass = infimum = 0.0
+    smooth = False
+
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
+        """As of `PreparedLoss`."""
+        found: tuple[float, Array] = self._given.value_and_slope(f)
+        return found
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        members = [name for name in dir(PreparedLoss) if not name.startswith("_")]
+        for name in members:
+            if hasattr(given, name):
+                setattr(self, name, getattr(given, name))
+        if hasattr(given, "hessian_product"):
+            self.hessian = "diagonal" if hasattr(given, "curvature") else "product"
+        self.prox = hasattr(given, "envelope")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._given, name)
+
+
+def completed(prepared: Any) -> PreparedLoss:
+    """A prepared loss with all members of the contract, those that it does not have by default."""
+    return prepared if PreparedLoss in type(prepared).__mro__ else _Completed(prepared)
+
 
 @runtime_checkable
 class HasCurvature(Protocol):
     """A prepared loss, or a regularizer, with a second derivative."""
 
-    def hessian_product(self, f: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
+    def hessian_product(self, f: Array, step: Array) -> Array:
         """The second derivative at `f` times `step`, a new array."""
         ...
 
@@ -128,4 +218,57 @@ class Loss(Protocol):
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedLoss:
         """Bind to some rows, once; the one place for domain checks (raises InputError)."""
+        ...
+
+
+@runtime_checkable
+class HasMeanTarget(Protocol):
+    """A loss whose targets have a mean to start from (IRLS)."""
+
+    def targets01(self, y: Array) -> Array:
+        """The targets of rows as numbers: 1.0 for the positive of two labels, 0.0 for the other; (rows,)."""
+        ...
+
+
+@runtime_checkable
+class HasVariant(Protocol):
+    """A loss that can be changed within limits (IRLS)."""
+
+    def variant(self, margin: float, modelmin: float, modelmax: float, wmargin: float) -> Loss:
+        """The changed loss; see `bmrm.losses.logistic`."""
+        ...
+
+
+@runtime_checkable
+class HasThreshold(Protocol):
+    """A loss over sets of labels, which predicts those whose score is above a threshold."""
+
+    def moments(self, f: Array, targets: Targets, labels: Sequence[float | str]) -> Array:
+        """Sums over these rows from which the threshold follows."""
+        ...
+
+    def threshold(self, moments: Array) -> Array:
+        """The threshold that the moments of all rows give."""
+        ...
+
+
+@runtime_checkable
+class HasMeasured(Protocol):
+    """A loss that says what measures compare its predictions with."""
+
+    def measured(self, targets: Targets, labels: Sequence[float | str], part: str) -> Array:
+        """A number or several per row; InputError for what does not fit, naming the `part`."""
+        ...
+
+
+@runtime_checkable
+class HasParameters(Protocol):
+    """A loss with parameters of its own at the end of w."""
+
+    def extra_parameters(self, labels: int) -> int:
+        """How many, for so many labels."""
+        ...
+
+    def named_parameters(self, parameters: Array, labels: int) -> dict[str, Array]:
+        """The parameters by name."""
         ...

@@ -10,7 +10,8 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem.basics import Scores, Vector, provides
+from bmrm.problem.basics import IncompatibleError, Scores, Vector, provides
+from bmrm.problem.facts import Facts
 
 T = TypeVar("T")
 LARGE_SCORES = 1.0
@@ -100,53 +101,13 @@ class LinearMap(Protocol):
 
 
 class ScoreFunction(Protocol):
-    """phi, a convex function of the scores, normalised like the risk: R(w) = phi(A w)."""
+    """phi, a convex function of the scores, normalised like the risk: R(w) = phi(A w).
 
-    @property
-    def smooth(self) -> bool:
-        """Differentiable everywhere with a Lipschitz gradient on bounded sets."""
-        ...
+    To be derived from: what is not required has a default here.
+    """
 
-    @property
-    def structured_max(self) -> bool:
-        """Whether it is a single maximum over labelings of the whole sample; if not said, no.
-
-        So are `diagonal` (as `separable`) and `shift_invariant`.
-        """
-        ...
-
-    @property
-    def curved(self) -> bool:
-        """Whether `hessian_product` is known."""
-        ...
-
-    @property
-    def diagonal(self) -> bool:
-        """Whether `curvature` is known."""
-        ...
-
-    @property
-    def separable(self) -> bool:
-        """Whether it is known and all there is: one score per row, and phi'' diagonal."""
-        ...
-
-    @property
-    def shift_invariant(self) -> bool:
-        """Whether adding a number to all scores of a row changes nothing."""
-        ...
-
-    @property
-    def proximal(self) -> bool:
-        """Whether `envelope` is known: a sum over rows."""
-        ...
-
-    @property
-    def mass(self) -> float:
-        """What the sum over rows is divided by."""
-        ...
-
-    @property
-    def scores_per_row(self) -> int: ...
+    facts: Facts
+    """What is constant."""
 
     def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
         """phi(f) and a subgradient with respect to f."""
@@ -160,21 +121,37 @@ class ScoreFunction(Protocol):
         """
         ...
 
+    def tangent(self, f: Scores) -> tuple[float, Scores, float]:
+        """phi(f), a subgradient, and the height at f of the plane of that slope: less where a search finds phi."""
+        value, slope = self.value_and_slope(f)
+        return float(value), slope, float(value)
+
+    def attained(self, f: Scores) -> tuple[float, Vector | None]:
+        """phi(f), which `value_and_slope` may give too low by what a search for a minimum has left; here it never is.
+
+        And the constants at which it is attained, None where there are none to be found.
+        """
+        return float(self.value_and_slope(f)[0]), None
+
     def hessian_product(self, f: Scores, step: Scores) -> Scores:
-        """phi''(f) step; raises IncompatibleError where the loss has no second derivative."""
-        ...
+        """phi''(f) step, where `facts.curved`; IncompatibleError elsewhere."""
+        raise IncompatibleError("there is no second derivative")
 
     def curvature(self, f: Scores) -> Scores:
-        """The diagonal of phi''(f), where `diagonal`; IncompatibleError elsewhere."""
-        ...
+        """The diagonal of phi''(f), where `facts.diagonal`; IncompatibleError elsewhere."""
+        raise IncompatibleError("there is no second derivative row by row")
 
     def envelope(self, z: Scores, sigma: float) -> Envelope:
-        """min over f of phi(f) + sigma/(2 mass) ||f - z||^2."""
-        ...
+        """min over f of phi(f) + sigma/(2 mass) ||f - z||^2, where `facts.prox`; IncompatibleError elsewhere."""
+        raise IncompatibleError("there is no proximal map")
 
     def envelope_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
         """The function t -> (the envelope's value at z + t step, its derivative in t), for a vector of t."""
-        ...
+        raise IncompatibleError("there is no proximal map")
+
+    def learned(self, scores: Callable[[], Scores]) -> dict[str, NDArray[np.float64]]:
+        """What the loss has minimised out at some scores, by name (cut points); {} for most losses."""
+        return {}
 
     def constant(self, b: Vector) -> Scores:
         """The scores whose every row is `b`, shape (scores per row,)."""
@@ -187,23 +164,17 @@ class ScoreFunction(Protocol):
     def magnitude(self, scores: Scores) -> Vector:
         """The sum of absolute values over all rows, (scores per row,), to which the rounding of `total` is relative.
 
-        If not said, a sum counts as 0 only where it is.
+        By default 0: a sum counts as 0 only where it is.
         """
-        ...
+        return np.zeros(self.facts.scores_per_row)
 
     def product(self, slope: Scores, f: Scores) -> float:
         """<slope, f>, the sum over all rows and their scores; no product with the data.
 
         With it a plane needs no weights: for a slope s of phi at f, R(w) >= <A's, w> + phi(f) - <s, f> for all w,
-        however f came about. If not said, `total(slope * f)` is taken.
+        however f came about.
         """
-        ...
-
-
-def magnitude_of(phi: ScoreFunction, scores: Scores) -> Vector:
-    """`magnitude` where a score function from outside has it, else zeros."""
-    own = getattr(phi, "magnitude", None)
-    return np.zeros(phi.scores_per_row) if own is None else np.atleast_1d(own(scores))
+        return float(np.sum(self.total(slope * f)))
 
 
 def rounding_of_slopes(phi: ScoreFunction, f: Scores, slope: Scores, rows: float) -> float:
@@ -213,44 +184,12 @@ def rounding_of_slopes(phi: ScoreFunction, f: Scores, slope: Scores, rows: float
     them, times the second derivative; that of constants which differ stands for it.
     """
     roundoff = float(np.finfo(np.float64).eps)
-    left = float(magnitude_of(phi, slope).sum())
-    size = float(magnitude_of(phi, f).max()) / rows
-    if phi.smooth and phi.curved and LARGE_SCORES < size < math.inf:
-        uneven = phi.constant(np.cos(np.arange(1.0, phi.scores_per_row + 1.0)))
-        left += size * float(magnitude_of(phi, phi.hessian_product(f, uneven)).sum())
+    left = float(phi.magnitude(slope).sum())
+    size = float(phi.magnitude(f).max()) / rows
+    if phi.facts.smooth and phi.facts.curved and LARGE_SCORES < size < math.inf:
+        uneven = phi.constant(np.cos(np.arange(1.0, phi.facts.scores_per_row + 1.0)))
+        left += size * float(phi.magnitude(phi.hessian_product(f, uneven)).sum())
     return (4.0 + math.sqrt(rows)) * roundoff * left
-
-
-def attained_by(phi: ScoreFunction, f: Scores) -> tuple[float, Vector | None]:
-    """phi(f), which `value_and_slope` may give too low by what a search for a minimum has left; here it never is.
-
-    And the constants at which it is attained, None where there are none to be found. By `attained` of score functions
-    that have it.
-    """
-    own = getattr(phi, "attained", None)
-    if own is None:
-        return float(phi.value_and_slope(f)[0]), None
-    value, constants = own(f)
-    return float(value), constants
-
-
-def tangent_of(phi: ScoreFunction, f: Scores) -> tuple[float, Scores, float]:
-    """phi(f), a subgradient, and the height at f of the plane with that slope: less where phi is found by a search.
-
-    By `tangent` of score functions that have it.
-    """
-    own = getattr(phi, "tangent", None)
-    if own is not None:
-        value, slope, height = own(f)
-        return float(value), slope, float(height)
-    value, slope = phi.value_and_slope(f)
-    return float(value), slope, float(value)
-
-
-def product_of(phi: ScoreFunction, slope: Scores, f: Scores) -> float:
-    """<slope, f>, by `product` where a score function from outside has it."""
-    own = getattr(phi, "product", None)
-    return float(np.sum(phi.total(slope * f))) if own is None else float(own(slope, f))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from bmrm.problem import (
     CurvatureBound,
     DualSteps,
     Envelope,
+    Hessian,
     Identity,
     IncompatibleError,
     Magnitudes,
@@ -38,8 +39,6 @@ from bmrm.problem import (
     Vector,
     ability,
     interruptible,
-    magnitude_of,
-    product_of,
     unchecked,
 )
 from bmrm.risk.constants.mixture import Mixture, derivative_of, refuse_degenerate, rounding_of_sums, slope_of
@@ -176,7 +175,7 @@ class SchurComplement:
     inverse: NDArray[np.float64]
 
 
-class ProfiledPhi:
+class ProfiledPhi(ScoreFunction):
     """phi~(f) = min over b of phi(f + b), for any score function.
 
     The last minimiser is remembered as the start of the next search; it has no other effect.
@@ -184,12 +183,9 @@ class ProfiledPhi:
 
     def __init__(self, phi: ScoreFunction, infimum: float = -math.inf) -> None:
         self.phi, self.infimum = phi, infimum
-        self.smooth, self.curved = phi.smooth, phi.curved
-        self.structured_max = getattr(phi, "structured_max", False)
-        self.diagonal = self.separable = self.proximal = False  # the rows share b; see Profiled
-        self.shift_invariant = getattr(phi, "shift_invariant", False)
-        self.scores_per_row, self.mass = phi.scores_per_row, phi.mass
-        self._near = np.zeros(phi.scores_per_row)
+        hessian: Hessian = "product" if phi.facts.curved else "none"  # no diagonal: the rows share b; see Profiled
+        self.facts = replace(phi.facts, infimum=infimum, hessian=hessian, prox=False)
+        self._near = np.zeros(phi.facts.scores_per_row)
         self._reach = 1.0
         self._past = Past()
         self._schur: SchurComplement | None = None
@@ -198,7 +194,7 @@ class ProfiledPhi:
 
     def interruptible(self, check: Check) -> ProfiledPhi:
         """The same, whose searches for several constants call `check`; those for one are short."""
-        if self.scores_per_row == 1:
+        if self.facts.scores_per_row == 1:
             return self
         other = copy(self)
         other._check = check
@@ -206,7 +202,7 @@ class ProfiledPhi:
 
     def mixture(self, f: Scores) -> Mixture:
         """The minimum over b at scores `f`, with the shares that make a valid cut."""
-        if self.scores_per_row == 1:
+        if self.facts.scores_per_row == 1:
             found = minimum_over_constant(self.phi, f, float(self._near[0]), self._reach, self._rounding)
         else:
             found = minimum_over_constants(
@@ -231,7 +227,7 @@ class ProfiledPhi:
 
     def attained(self, f: Scores) -> tuple[float, Vector]:
         """phi at the best constants that were met, and these; a single one by a search that remembers nothing."""
-        found = (ProfiledPhi(self.phi, self.infimum) if self.scores_per_row == 1 else self).mixture(f)
+        found = (ProfiledPhi(self.phi, self.infimum) if self.facts.scores_per_row == 1 else self).mixture(f)
         return found.least, found.best
 
     def along(self, f: Scores, step: Scores) -> Callable[[Vector], tuple[Vector, Vector]]:
@@ -261,12 +257,12 @@ class ProfiledPhi:
 
     def _moved(self, f: Scores, before: Scores) -> bool:
         step = f - before
-        return product_of(self.phi, step, step) != 0.0
+        return self.phi.product(step, step) != 0.0
 
     def _schur_complement(self, f: Scores) -> SchurComplement:
         phi = self.phi
         here = f + phi.constant(self.mixture(f).best)
-        columns = [phi.hessian_product(here, phi.constant(unit)) for unit in np.eye(self.scores_per_row)]
+        columns = [phi.hessian_product(here, phi.constant(unit)) for unit in np.eye(self.facts.scores_per_row)]
         inner = np.array([phi.total(column) for column in columns])
         return SchurComplement(1.0 * f, here, np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True))
 
@@ -292,8 +288,8 @@ class ProfiledPhi:
 
     def product(self, slope: Scores, f: Scores) -> float:
         """<slope, f>."""
-        return product_of(self.phi, slope, f)
+        return self.phi.product(slope, f)
 
     def magnitude(self, scores: Scores) -> Vector:
         """The sum of absolute values over all rows, (scores per row,)."""
-        return magnitude_of(self.phi, scores)
+        return self.phi.magnitude(scores)

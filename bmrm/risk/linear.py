@@ -108,7 +108,7 @@ class LinearRisk:
         self.map = TailedMap(self.rows_map, self.layout) if self.layout.extra else self.rows_map
         self.local_mass = self.bound.whole.mass
         self.phi = LossPhi(self.bound, mass, workers)
-        self.mass, self.infimum = self.phi.mass, self.phi.infimum
+        self.mass, self.infimum = self.phi.mass, self.phi.facts.infimum
         self.dim = self.map.dim
         self._workers = workers
         self._columns: ColumnCopies | None = None
@@ -227,7 +227,7 @@ def _dual_steps(risk: LinearRisk) -> RowAscents | None:
 
 
 def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
-    if not risk.phi.separable or risk.layout.extra:
+    if not risk.phi.facts.separable or risk.layout.extra:
         return None
     if risk._columns is None:  # once, for all lambdas
         risk._columns = ColumnCopies(risk.data.X, risk.map.columns, risk.map.bias)
@@ -235,8 +235,9 @@ def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
 
 
 def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:
-    most = getattr(risk.loss, "hessian_bound", math.inf)
-    if not (risk.phi.separable and risk.phi.smooth and math.isfinite(most)):
+    facts = risk.phi.facts
+    most = facts.hessian_bound
+    if not (facts.separable and facts.smooth and math.isfinite(most)):
         return None
     weights = risk.data.targets.weights
     rows = np.full(risk.data.rows, most / risk.mass) if weights is None else weights * (most / risk.mass)

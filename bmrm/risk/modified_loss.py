@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import IncompatibleError, Targets, Vector
+from bmrm.problem import HasMeanTarget, HasVariant, IncompatibleError, Targets, Vector, provides
 from bmrm.risk.score_function import BoundLoss, LossPhi
 
 
@@ -27,12 +27,13 @@ class LossVariants:
 
     def target_sums(self) -> tuple[float, float]:
         """As of `ModifiedLoss`; of one rank's rows where there are several."""
-        targets01 = getattr(self.bound.loss, "targets01", None)
-        if targets01 is None:
-            raise IncompatibleError(f"{_name(self.bound.loss)} has no mean target to start from; leave binitmean off")
+        loss = self.bound.loss
+        if not provides(loss, HasMeanTarget):
+            title = self.bound.facts.title
+            raise IncompatibleError(f"{title} has no mean target to start from; leave binitmean off")
         prepared: Any = self.bound.whole
         weights = np.ones(self.rows) if prepared.weights is None else prepared.weights
-        return float(weights @ targets01(prepared.y)), float(weights.sum())
+        return float(weights @ loss.targets01(prepared.y)), float(weights.sum())
 
     def mass(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> float:
         """As of `ModifiedLoss`."""
@@ -45,10 +46,11 @@ class LossVariants:
         return LossPhi(self._bound(rows, changes), mass)
 
     def _bound(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> BoundLoss:
-        loss: Any = self.bound.loss
+        loss = self.bound.loss
         if changes:
-            if not hasattr(loss, "variant"):
-                raise IncompatibleError(f"{_name(loss)} cannot be changed by {', '.join(changes)}; logistic can")
+            if not provides(loss, HasVariant):
+                title = self.bound.facts.title
+                raise IncompatibleError(f"{title} cannot be changed by {', '.join(changes)}; logistic can")
             loss = loss.variant(**changes)
         return BoundLoss(loss, self._targets(rows), self.bound.summary)
 
@@ -60,7 +62,3 @@ class LossVariants:
         weights: Vector = np.zeros(t.rows)
         weights[rows] = 1.0 if t.weights is None else t.weights[rows]
         return Targets(t.y, weights, t.groups)
-
-
-def _name(loss: Any) -> str:
-    return getattr(loss, "name", "") or type(loss).__name__

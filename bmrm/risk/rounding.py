@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, part_of, rows_of
 from bmrm.kernels.products.vectors import norm, plain
+from bmrm.losses._core.prepared import PreparedRows
 from bmrm.losses.base import RowLoss
-from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector
+from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector, facts_of
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
@@ -160,7 +161,7 @@ def measured(
         table[:] = table.sum(axis=1, keepdims=True)
     length = float(np.count_nonzero(table) + longest)
     total, growth = abs(value), 0.0
-    if coupled or (phi.smooth and table.ndim > 1):
+    if coupled or (phi.facts.smooth and table.ndim > 1):
         # exponents, or sums of scores that are compared, are differences of scores: their rounding is in the slopes
         inside = float(np.abs(f).sum()) if coupled else float(np.abs(f).max(initial=0.0))
         total += inside * float(np.maximum(sizes, at_zero).max(initial=0.0))
@@ -174,7 +175,7 @@ def measured(
 
 def subject_of(loss: Loss) -> str:
     """The loss in a message."""
-    return f"loss {getattr(loss, 'title', '') or type(loss).__name__}"
+    return f"loss {facts_of(loss).title}"
 
 
 class RowRounding:
@@ -207,7 +208,7 @@ class RowRounding:
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """As of `Rounding`."""
-        b = np.zeros(self._phi.scores_per_row) if constant is None else np.abs(constant)
+        b = np.zeros(self._phi.facts.scores_per_row) if constant is None else np.abs(constant)
         without = AbsoluteMap(self._map)
         f, free = self._map.matvec(w), without.matvec(np.abs(w))
         if constant is not None:
@@ -221,7 +222,9 @@ class RowRounding:
 
     def _cancelled(self, f: Array) -> float:
         """What cancels inside the losses of rows, over the mass."""
-        whole: Any = self._phi.bound.whole
-        sizes = self._loss.cancelled(f, whole.y) if isinstance(self._loss, RowLoss) and whole.rows else 0.0
-        weights = getattr(whole, "weights", None)
-        return float(np.sum(sizes if weights is None or np.ndim(sizes) == 0 else weights * sizes)) / self._phi.mass
+        whole = self._phi.bound.whole
+        if not (isinstance(self._loss, RowLoss) and isinstance(whole, PreparedRows) and whole.rows):
+            return 0.0
+        sizes = self._loss.cancelled(f, whole.y)
+        weighted = sizes if whole.weights is None or np.ndim(sizes) == 0 else whole.weights * sizes
+        return float(np.sum(weighted)) / self._phi.facts.mass

@@ -7,14 +7,26 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.products.vectors import column_sizes, column_sums, dot, plain
+from bmrm.kernels.products.vectors import column_sizes, column_sums, dot
 from bmrm.kernels.workers import Workers
-from bmrm.problem import Envelope, IncompatibleError, InputError, Loss, PreparedLoss, Summary, Targets, Vector
+from bmrm.problem import (
+    Envelope,
+    Facts,
+    IncompatibleError,
+    InputError,
+    Loss,
+    PreparedLoss,
+    ScoreFunction,
+    Summary,
+    Targets,
+    Vector,
+    completed,
+    facts_of,
+)
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout
 from bmrm.risk.linear_map import Span
@@ -39,12 +51,18 @@ class BoundLoss:
         self.loss, self.targets, self.summary = loss, targets, summary
         self.rows = targets.rows
         self._own = is_own(loss)
-        self.whole: PreparedLoss = loss.prepare(targets, summary) if whole is None else whole
+        self.whole: PreparedLoss = completed(loss.prepare(targets, summary) if whole is None else whole)
+        self.facts = facts_of(loss)
 
     @property
     def divisible(self) -> bool:
         """Whether the loss is a sum over rows, or over groups of rows."""
         return self.loss.decomposes != "no"
+
+    @property
+    def learns(self) -> bool:
+        """Whether the loss minimises something out besides an intercept."""
+        return type(self.whole).learned is not PreparedLoss.learned or "learned" in vars(self.whole)
 
     @property
     def layout(self) -> Layout:
@@ -84,7 +102,7 @@ class BoundLoss:
         if groups is None or not groups.size:
             return np.array([0, self.rows])
         starts = np.flatnonzero(np.diff(groups)) + 1
-        if getattr(self.loss, "scattered_groups", False):
+        if self.facts.scattered_groups:
             names, number = np.unique(groups, return_inverse=True)
             last = np.zeros(len(names), np.int64)
             np.maximum.at(last, number, np.arange(self.rows))
@@ -95,17 +113,13 @@ class BoundLoss:
         """The loss of the rows [start, stop), which part no group."""
         if (start, stop) == (0, self.rows):
             return self.whole
-        whole: Any = self.whole
-        if hasattr(whole, "part"):
-            return whole.part(start, stop)  # type: ignore[no-any-return]
-        return self.loss.prepare(self.targets.part(start, stop), self.summary)
+        found = self.whole.part(start, stop)
+        return completed(self.loss.prepare(self.targets.part(start, stop), self.summary)) if found is None else found
 
     def take(self, rows: NDArray[np.int64]) -> PreparedLoss:
         """The loss of the chosen rows, repetition allowed."""
-        whole: Any = self.whole
-        if hasattr(whole, "take"):
-            return whole.take(rows)  # type: ignore[no-any-return]
-        return self.loss.prepare(self._targets_of(rows), self.summary)
+        found = self.whole.take(rows)
+        return completed(self.loss.prepare(self._targets_of(rows), self.summary)) if found is None else found
 
     def some(self, rows: NDArray[np.int64]) -> BoundLoss:
         """The loss with the targets of the chosen rows."""
@@ -118,7 +132,7 @@ class BoundLoss:
         return Targets(t.y[rows], weights, groups)
 
 
-class LossPhi:
+class LossPhi(ScoreFunction):
     """The loss of rows as a function of their scores, divided by the total mass.
 
     Parameters
@@ -129,20 +143,21 @@ class LossPhi:
     """
 
     def __init__(self, bound: BoundLoss, mass: float | None = None, workers: Workers | None = None) -> None:
-        self.bound = bound
-        self.mass = bound.whole.mass if mass is None else mass
+        self.bound, whole = bound, bound.whole
+        self.mass = whole.mass if mass is None else mass
         if not self.mass > 0.0:
-            nothing = "the examples have total weight 0, expected at least one row of positive weight"
-            raise InputError(getattr(bound.whole, "nothing", nothing))
-        self.scores_per_row = bound.whole.scores_per_row
-        self.smooth = bound.whole.smooth
-        self.structured_max = getattr(bound.whole, "structured_max", False)
-        self.curved = hasattr(bound.whole, "hessian_product")
-        self.diagonal = self.curved and hasattr(bound.whole, "curvature")
-        self.separable = self.diagonal and self.scores_per_row == 1
-        self.shift_invariant = getattr(bound.loss, "shift_invariant", False)
-        self.proximal = hasattr(bound.whole, "envelope")
-        self.infimum = bound.whole.infimum / self.mass
+            raise InputError(whole.nothing)
+        self.facts = Facts(
+            scores_per_row=whole.scores_per_row,
+            mass=self.mass,
+            infimum=whole.infimum / self.mass,
+            smooth=whole.smooth,
+            hessian=whole.hessian,
+            hessian_bound=bound.facts.hessian_bound,
+            prox=whole.prox,
+            shift_invariant=bound.facts.shift_invariant,
+            structured_max=whole.structured_max,
+        )
         self._workers = Workers(1) if workers is None else workers
         count = min(self._workers.threads, bound.rows // ROWS_PER_THREAD) if bound.divisible else 1
         edges = [bound.rows * k // max(1, count) for k in range(max(1, count) + 1)]
@@ -164,7 +179,7 @@ class LossPhi:
     def along(self, f: Array, step: Array) -> Curve:
         """The function t -> (phi(f + t step), its derivative in t), for a vector of t."""
         with self.bound.quiet():
-            parts = [along(part, self._piece(f, rows), self._piece(step, rows)) for rows, part in self._parts]
+            parts = [part.along(self._piece(f, rows), self._piece(step, rows)) for rows, part in self._parts]
         return self._joined(parts)
 
     def _joined(self, curves: list[Curve]) -> Curve:
@@ -190,13 +205,10 @@ class LossPhi:
 
     def hessian_product(self, f: Array, step: Array) -> Array:
         """phi''(f) step, a new array like `f`; IncompatibleError where the loss has no second derivative."""
-        if not self.curved:
+        if not self.facts.curved:
             raise self._lacks("second derivative", "bundle or lbfgs")
         pieces = self._workers.map(
-            lambda part: part[1].hessian_product(  # type: ignore[attr-defined]
-                self._piece(f, part[0]), self._piece(step, part[0])
-            ),
-            self._parts,
+            lambda part: part[1].hessian_product(self._piece(f, part[0]), self._piece(step, part[0])), self._parts
         )
         product = self._layout.joined(pieces)
         product /= self.mass
@@ -204,18 +216,18 @@ class LossPhi:
 
     def curvature(self, f: Array) -> Array:
         """The diagonal of phi''(f), a new array like `f`; IncompatibleError where it is not known."""
-        if not self.diagonal:
+        if not self.facts.diagonal:
             raise self._lacks("second derivative row by row", "lbfgs or irls")
-        pieces = self._workers.map(lambda part: _any(part[1]).curvature(self._piece(f, part[0])), self._parts)
+        pieces = self._workers.map(lambda part: part[1].curvature(self._piece(f, part[0])), self._parts)
         curvature = self._layout.joined(pieces)
         curvature /= self.mass
         return curvature
 
     def envelope(self, z: Array, sigma: float) -> Envelope:
         """The Moreau envelope at `z`; IncompatibleError where the loss has no proximal map."""
-        if not self.proximal:
+        if not self.facts.prox:
             raise self._lacks("proximal map", "line_search_bundle or lbfgs")
-        results = self._workers.map(lambda part: _any(part[1]).envelope(self._piece(z, part[0]), sigma), self._parts)
+        results = self._workers.map(lambda part: part[1].envelope(self._piece(z, part[0]), sigma), self._parts)
         if len(results) == 1:
             (loss, product, square), slope, curvature = results[0]
         else:
@@ -228,25 +240,25 @@ class LossPhi:
 
     def envelope_along(self, z: Array, step: Array, sigma: float) -> Curve:
         """The function t -> (the envelope at z + t step, its derivative in t), for a vector of t."""
-        if not self.proximal:
+        if not self.facts.prox:
             raise self._lacks("proximal map", "line_search_bundle or lbfgs")
-        parts = [(_any(part), self._piece(z, rows), self._piece(step, rows)) for rows, part in self._parts]
+        parts = [(part, self._piece(z, rows), self._piece(step, rows)) for rows, part in self._parts]
         return self._joined([part.envelope_along(piece, along, sigma) for part, piece, along in parts])
 
     def _lacks(self, what: str, instead: str) -> IncompatibleError:
-        name = getattr(self.bound.loss, "name", "") or type(self.bound.loss).__name__
-        return IncompatibleError(f"{name} has no {what}; use a solver that needs none, such as {instead}")
+        return IncompatibleError(
+            f"{self.bound.facts.title} has no {what}; use a solver that needs none, such as {instead}"
+        )
 
     def learned(self, scores: Callable[[], Array]) -> dict[str, Array]:
         """What the loss has minimised out at some scores, by name (cut points); {} for most losses."""
-        own: Any = getattr(self.bound.whole, "learned", None)
-        return {} if own is None else own(scores())
+        return self.bound.whole.learned(scores()) if self.bound.learns else {}
 
     def constant(self, b: Vector) -> Array:
         """The scores whose every row is `b`, shape (scores per row,)."""
         b = np.atleast_1d(np.asarray(b, np.float64))
         f = self._layout.new(self.bound.rows, np.zeros(self._layout.extra))
-        self._layout.table(f)[:] = b[0] if self.scores_per_row == 1 else b
+        self._layout.table(f)[:] = b[0] if self.facts.scores_per_row == 1 else b
         return f
 
     def total(self, scores: Array) -> Vector:
@@ -263,24 +275,3 @@ class LossPhi:
 
     def _piece(self, f: Array, rows: slice) -> Array:
         return f if len(self._parts) == 1 else self._layout.part(f, rows)
-
-
-def _any(prepared: PreparedLoss) -> Any:
-    return prepared
-
-
-def along(prepared: PreparedLoss, f: Array, step: Array) -> Curve:
-    """The curve of a prepared loss: its own where it has one, else made of values and slopes."""
-    own: Any = getattr(prepared, "along", None)
-    if own is not None:
-        return own(f, step)  # type: ignore[no-any-return]
-    f, step = plain(f), plain(step)
-
-    def curve(ts: Vector) -> tuple[Vector, Vector]:
-        values, derivatives = np.empty(len(ts)), np.empty(len(ts))
-        for k, t in enumerate(ts):
-            values[k], slope = prepared.value_and_slope(f + t * step)
-            derivatives[k] = dot(slope, step)
-        return values, derivatives
-
-    return curve

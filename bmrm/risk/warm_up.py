@@ -58,12 +58,12 @@ def _warm_up_phi(phi: ScoreFunction, f: Scores) -> None:
     """Every method that the loss has."""
     phi.value_and_slope(f)
     phi.along(f, f)(np.zeros(1))
-    phi.total(phi.constant(np.zeros(phi.scores_per_row)))
-    if phi.curved:
+    phi.total(phi.constant(np.zeros(phi.facts.scores_per_row)))
+    if phi.facts.curved:
         phi.hessian_product(f, f)
-    if phi.diagonal:
+    if phi.facts.diagonal:
         phi.curvature(f)
-    if phi.proximal:
+    if phi.facts.prox:
         phi.envelope(f, 1.0)
         phi.envelope_along(f, f, 1.0)(np.zeros(1))
 

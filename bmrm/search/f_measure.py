@@ -22,7 +22,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.losses.cost_sensitive_hinge import CostSensitiveHinge
 from bmrm.losses.hinge import Hinge
 from bmrm.mpi.group import Alone, Group
-from bmrm.problem import InputError, Regularizer, Solver, Vector
+from bmrm.problem import InputError, Regularizer, Solver, Vector, facts_of
 from bmrm.registry import check_parameters, parameter
 from bmrm.search import register
 from bmrm.search.threshold import best_threshold, f_beta_at
@@ -76,7 +76,7 @@ class FMeasure:
     ) -> tuple[Model | None, dict[str, Any]]:
         """As of `Search`."""
         if not isinstance(problem.loss, (Hinge, CostSensitiveHinge)):
-            name = getattr(problem.loss, "name", type(problem.loss).__name__)
+            name = facts_of(problem.loss).title
             raise InputError(f"search: f_measure trains cost_sensitive_hinge, not {name}; leave loss out")
         run = _Run(self, parts, problem, group, watch)
         return run.on_validation() if "validation" in parts else run.on_folds()

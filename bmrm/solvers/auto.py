@@ -81,7 +81,12 @@ class Auto(IterativeSolver):
         """What fits any problem of this kind, measured or not."""
         scored = ability(risk, Scored)
         names = []
-        if scored is not None and scored.phi.smooth and regularizer.smooth and provides(regularizer, HasConjugate):
+        if (
+            scored is not None
+            and scored.phi.facts.smooth
+            and regularizer.smooth
+            and provides(regularizer, HasConjugate)
+        ):
             names.append("lbfgs")
         elif provides(regularizer, Elastic) and regularizer.l2 > 0.0 and ability(risk, DualSteps) is not None:
             names.append("dual_coordinate")

@@ -154,7 +154,7 @@ class DualCoordinate(IterativeSolver):
                     " with compiled proximal maps; use line_search_bundle or lbfgs"
                 )
             profiled = run.risk.ability(Profiled)
-            several = profiled is not None and profiled.phi.scores_per_row > 1
+            several = profiled is not None and profiled.phi.facts.scores_per_row > 1
             free = profiled.phi if profiled is not None and several else None
             run_of = _Run(self, run, steps, scored, free, profiled, regularizer, rows)
             return run_of.go(start is not None, slope)
@@ -237,7 +237,7 @@ class _Run:
 
     @property
     def _zeros(self) -> Vector:
-        return np.zeros(self.scored.phi.scores_per_row)
+        return np.zeros(self.scored.phi.facts.scores_per_row)
 
     def _begin(self, near: Scores | None, slope: Scores | None) -> DualAscent:
         seed, earlier = self.options.seed or 0, self.run.earlier

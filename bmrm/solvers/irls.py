@@ -209,7 +209,7 @@ class Reweighting:
 
     def __init__(self, options: IRLS, run: Monitor, fresh: bool) -> None:
         scored = run.risk.ability(Scored)
-        if scored is None or not scored.phi.smooth:
+        if scored is None or not scored.phi.facts.smooth:
             missing = "the ability Scored" if scored is None else "a smooth loss"
             raise IncompatibleError(
                 f"irls needs a risk with {missing}; solvers bundle and line_search_bundle do without"
@@ -222,7 +222,7 @@ class Reweighting:
         self.options, self.run = options, run
         self.map, self.phi = scored.map, scored.phi
         self.fit, self.judge = self._models()
-        self.rows = float(self.phi.total(self.phi.constant(np.ones(self.phi.scores_per_row)))[0])
+        self.rows = float(self.phi.total(self.phi.constant(np.ones(self.phi.facts.scores_per_row)))[0])
         self.certificate = Certificate(run.regularizer, run.risk.infimum)
         if options.binitmean and fresh:
             self._offset()
@@ -420,7 +420,7 @@ class WeightedSystem:
 
     def inverse_diagonal(self) -> Vector:
         """One over the diagonal of the matrix, 1 where that is not positive; IncompatibleError for several scores."""
-        if self.phi.scores_per_row != 1:
+        if self.phi.facts.scores_per_row != 1:
             raise IncompatibleError("jacobi preconditioning needs one score per row; leave it off")
         weights = self.phi.hessian_product(self.f, self.phi.constant(np.ones(1)))
         ridge = self._curved.hessian_product(self.w, np.ones_like(self.w))

@@ -138,7 +138,7 @@ def _certificate(run: Monitor) -> Certificate:
     """What planes prove: mixed with one another at kinks, where alone they prove little, and where that is cheap."""
     regularizer, infimum = run.regularizer, run.risk.infimum
     scored, extent = run.risk.ability(Scored), run.risk.ability(ProblemSize)
-    kinked = scored is not None and not scored.phi.smooth
+    kinked = scored is not None and not scored.phi.facts.smooth
     if kinked or (extent is not None and extent.entries >= MANY * run.risk.dim):
         return Certificate(regularizer, infimum)
     return SinglePlane(regularizer, infimum)
@@ -149,7 +149,7 @@ def _point(run: Monitor) -> tuple[Point, float]:
     scored, extent = run.risk.ability(Scored), run.risk.ability(ProblemSize)
     if scored is None:
         return Point(run, run.start), LEFT
-    features = run.risk.dim / scored.phi.scores_per_row
+    features = run.risk.dim / scored.phi.facts.scores_per_row
     if extent is not None and (features < extent.rows or extent.entries >= DENSE * extent.rows * features):
         return FusedPoint(run, run.start, scored), LEFT
     return ScoredPoint(run, run.start, scored), LESS

@@ -112,7 +112,9 @@ class LineSearchBundle(PlaneSolver):
                 run.raise_bound(*model.proof(proposal))
                 run.start = run.start if start is not None else proposal.w
             profiled = run.risk.ability(Profiled)
-            cuts = Cuts(scored) if profiled is None or scored.phi.scores_per_row == 1 else FreeCuts(scored, profiled)
+            cuts = (
+                Cuts(scored) if profiled is None or scored.phi.facts.scores_per_row == 1 else FreeCuts(scored, profiled)
+            )
             with run.iterating():
                 self._loop(run, cuts, model)
             return self.finished(run, model, self.name)  # type: ignore[attr-defined]

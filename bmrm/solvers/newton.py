@@ -123,7 +123,7 @@ class Run:
         self.options, self.monitor = options, monitor
         risk, regularizer = monitor.risk, monitor.regularizer
         scored, profiled = risk.ability(Scored), risk.ability(Profiled)
-        if scored is None or not (scored.phi.smooth and scored.phi.curved):
+        if scored is None or not (scored.phi.facts.smooth and scored.phi.facts.curved):
             missing = "the ability Scored" if scored is None else "a smooth loss that has a second derivative"
             raise IncompatibleError(
                 f"newton needs a risk with {missing}; use semismooth_newton, line_search_bundle or lbfgs"
@@ -133,7 +133,7 @@ class Run:
                 f"newton needs a regularizer with a second derivative, which {type(regularizer).__name__} has not; use"
                 " l2, or solver proximal_newton or bundle"
             )
-        free = profiled is not None and profiled.phi.separable
+        free = profiled is not None and profiled.phi.facts.separable
         part = profiled if free and profiled is not None else scored
         self.objective = Objective(part.map, part.phi, regularizer, free)
         seed, check = options.seed or 0, monitor.budget.check
@@ -145,14 +145,14 @@ class Run:
         """`dense` or `cg`; `rows` are those of blocks for `cg`."""
         options, phi, risk = self.options, self.objective.phi, self.monitor.risk
         wanted = options.hessian
-        if wanted == "dense" and not (phi.separable and risk.dim <= WIDEST):
+        if wanted == "dense" and not (phi.facts.separable and risk.dim <= WIDEST):
             raise IncompatibleError(
                 f"newton: hessian dense needs one score per row and at most {WIDEST} features; use cg or auto"
             )
         if wanted != "auto":
             return wanted
         extent, costs = risk.ability(ProblemSize), Costs.of(risk, 1)
-        if not phi.separable or risk.dim > WIDEST or rows is not None:
+        if not phi.facts.separable or risk.dim > WIDEST or rows is not None:
             return "cg"
         if extent is None or costs is None:
             return "dense"

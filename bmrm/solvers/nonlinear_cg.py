@@ -198,7 +198,7 @@ class _Run:
 
     def __init__(self, options: NonlinearCG, run: Monitor) -> None:
         scored = run.risk.ability(Scored)
-        kinked = "loss" if scored is not None and not scored.phi.smooth else ""
+        kinked = "loss" if scored is not None and not scored.phi.facts.smooth else ""
         kinked = kinked or ("" if run.regularizer.smooth else f"regularizer {type(run.regularizer).__name__}")
         if kinked:
             raise IncompatibleError(

@@ -163,11 +163,11 @@ class Run:
         if scored is None:
             raise IncompatibleError("semismooth_newton needs a risk with the ability Scored; use bundle")
         part = scored if profiled is None else profiled
-        if not part.phi.proximal:
+        if not part.phi.facts.prox:
             raise IncompatibleError(
                 "semismooth_newton needs a loss with a proximal map and its derivative; use line_search_bundle or lbfgs"
             )
-        if profiled is not None and part.phi.scores_per_row > 1:
+        if profiled is not None and part.phi.facts.scores_per_row > 1:
             raise IncompatibleError(
                 "semismooth_newton has a free intercept with one score per row only; use dual_coordinate or lbfgs"
             )

@@ -86,19 +86,19 @@ def weights_stretch_the_step(case):
 def conjugate_bounds_the_loss(case):
     """<slope, g> - conjugate <= phi(g) for every g (Fenchel), with equality at f."""
     phi = LossPhi(BoundLoss(case.loss, case.targets, case.summary()))
-    assert phi.proximal
+    assert phi.facts.prox
     for sigma in (0.01, 0.7, 50.0):
         for z in scores(case):
             found = phi.envelope(z, sigma)
-            f = z - found.slope * phi.mass / sigma
+            f = z - found.slope * phi.facts.mass / sigma
             for g in (*scores(case), f):
                 value = phi.value_and_slope(g)[0]
                 if np.isfinite(value):
                     sizes = np.sum(np.abs(found.slope) * (np.abs(g) + np.abs(f))) + np.abs(value)
-                    of_slope = sigma / phi.mass * np.sum((np.abs(z) + np.abs(f)) * (np.abs(g) + np.abs(f)))
+                    of_slope = sigma / phi.facts.mass * np.sum((np.abs(z) + np.abs(f)) * (np.abs(g) + np.abs(f)))
                     rounding = 1e-12 * (1.0 + sizes) + 1e-15 * of_slope
                     assert found.slope @ g - found.conjugate <= value + rounding
-            distance = 0.5 * sigma / phi.mass * np.sum((z - f) ** 2)
+            distance = 0.5 * sigma / phi.facts.mass * np.sum((z - f) ** 2)
             assert found.value <= phi.value_and_slope(f)[0] + distance + 1e-11 * (1.0 + abs(found.value) + distance)
             assert found.value >= found.slope @ z - found.conjugate - distance - 1e-11 * (1.0 + abs(found.value))
 

@@ -18,7 +18,7 @@ def test_values_are_infinite_or_right_but_never_nan(loss):
     targets = case_of(loss).targets
     phi = LossPhi(BoundLoss(loss, targets, loss.summarise(targets)))
     rng = np.random.default_rng(0)
-    here = phi.constant(np.zeros(phi.scores_per_row))
+    here = phi.constant(np.zeros(phi.facts.scores_per_row))
     for size in (1e100, 1e154, 1e200, 1e300, 1.5e308):
         for _ in range(5):
             f = size * rng.uniform(-1.0, 1.0, here.shape)

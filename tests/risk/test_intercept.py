@@ -93,7 +93,7 @@ def test_the_curve_is_that_of_the_values(loss):
         h = 1e-5
         ahead, behind = (risk.value_and_subgradient(w + (t + s) * step)[0] for s in (h, -h))
         assert (expected - behind) / h - 1e-6 <= derivative <= (ahead - expected) / h + 1e-6
-        if scored.phi.smooth:
+        if scored.phi.facts.smooth:
             assert derivative == pytest.approx(subgradient @ step, rel=1e-7, abs=1e-9)
 
 
@@ -101,7 +101,7 @@ def test_the_curve_is_that_of_the_values(loss):
 def test_curvature_is_the_derivative_of_the_slope(loss):
     scored = ability(free(loss), Scored)
     rng = np.random.default_rng(3)
-    shape = (ROWS,) if scored.phi.scores_per_row == 1 else (ROWS, scored.phi.scores_per_row)
+    shape = (ROWS,) if scored.phi.facts.scores_per_row == 1 else (ROWS, scored.phi.facts.scores_per_row)
     f, step, h = rng.normal(size=shape), rng.normal(size=shape), 1e-6
     ahead, behind = (scored.phi.value_and_slope(f + s * step)[1] for s in (h, -h))
     product = scored.phi.hessian_product(f, step)
@@ -124,7 +124,7 @@ def test_settled_constants_are_the_best_that_were_told_of_the_same_weights():
 def test_second_derivatives_follow_scores_that_change_in_place(loss):
     rng = np.random.default_rng(3)
     phi = ability(free(loss), Scored).phi
-    f = rng.normal(size=phi.constant(np.zeros(phi.scores_per_row)).shape)
+    f = rng.normal(size=phi.constant(np.zeros(phi.facts.scores_per_row)).shape)
     step = rng.normal(size=f.shape)
     before = phi.hessian_product(f, step)
     f *= 3.0
@@ -151,7 +151,7 @@ def test_any_scores(f, loss):
     candidates = np.concatenate([kinks, np.linspace(-100, 100, 41)])
     least = min(phi.value_and_slope(f + b)[0] for b in candidates)
     assert value <= least + 1e-12 * (1.0 + abs(least))
-    if not phi.smooth:
+    if not phi.facts.smooth:
         assert value == pytest.approx(least, rel=1e-11, abs=1e-13)
 
 

@@ -38,7 +38,7 @@ def test_a_part_is_the_rows_with_a_weight(sparse):
     f = scored.map.matvec(w)
     np.testing.assert_allclose(part.map.matvec(w), f[::3])
     np.testing.assert_array_equal(part.restrict(f), f[::3])
-    assert part.phi.mass == scored.phi.mass
+    assert part.phi.facts.mass == scored.phi.facts.mass
     value, slope = part.phi.value_and_slope(f[::3])
     whole, slopes = scored.phi.value_and_slope(f)
     rest = LinearRisk(dataset.select(np.flatnonzero(weights == 0.0)), LOSSES.make("hinge"), bias=True)

@@ -91,9 +91,9 @@ def test_softmax_knows_the_diagonal_of_its_hessian():
     risk = LinearRisk(Dataset.from_arrays(rng.normal(size=(30, 4)), rng.integers(0, 3, 30)), LOSSES.make("softmax"))
     scored = ability(risk, Scored)
     f, unit = rng.normal(size=(30, 3)), np.zeros((30, 3))
-    assert scored.phi.diagonal
-    assert scored.phi.shift_invariant
-    assert not scored.phi.separable
+    assert scored.phi.facts.diagonal
+    assert scored.phi.facts.shift_invariant
+    assert not scored.phi.facts.separable
     for k in range(3):
         unit[:] = 0.0
         unit[:, k] = 1.0
@@ -156,7 +156,7 @@ def test_envelope_along_a_step_is_the_envelope(weights):
 def test_free_intercept_hands_out_what_it_minimises():
     free = FreeIntercept(risk_of(Logistic()))
     scored, profiled = ability(free, Scored), ability(free, Profiled)
-    assert not scored.phi.separable
+    assert not scored.phi.facts.separable
     with pytest.raises(IncompatibleError):
         scored.phi.curvature(np.zeros(30))
     f = np.linspace(-1.0, 1.0, 30)
@@ -171,7 +171,7 @@ def test_slopes_of_an_envelope_at_huge_scores_are_still_slopes(size):
     z = size * np.random.default_rng(6).normal(size=30)
     found = phi.envelope(z, 300.0)
     weights, y = np.linspace(0.0, 2.0, 30), risk_of(Hinge()).bound.whole.y
-    duals = -y * found.slope * phi.mass
+    duals = -y * found.slope * phi.facts.mass
     assert np.all(duals >= -1e-10)
     assert np.all(duals <= weights + 1e-10)
-    assert found.conjugate == pytest.approx(-duals.sum() / phi.mass, abs=1e-9 + 1e-15 * size)
+    assert found.conjugate == pytest.approx(-duals.sum() / phi.facts.mass, abs=1e-9 + 1e-15 * size)

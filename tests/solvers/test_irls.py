@@ -332,7 +332,7 @@ def test_any_smooth_loss_with_curvature_works(loss):
     risk = risk_of(X, y.get(loss, (f[:, 0] > 0.3).astype(int)), loss)
     from bmrm.solvers.lbfgs import LBFGS
 
-    if not risk.ability(Scored).phi.smooth:
+    if not risk.ability(Scored).phi.facts.smooth:
         pytest.fail(f"{loss} is not smooth")
     solution = IRLS(tolerance=1e-9).minimize(risk, L2(0.01))
     assert solution.status is Status.CONVERGED

@@ -28,6 +28,8 @@ from bmrm.mpi.shared import merged_summary, shared_risk
 from bmrm.problem import (
     BmrmError,
     Callback,
+    HasParameters,
+    HasThreshold,
     IncompatibleError,
     InputError,
     Regularizer,
@@ -39,6 +41,8 @@ from bmrm.problem import (
     Summary,
     Vector,
     ability,
+    facts_of,
+    provides,
 )
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -109,7 +113,7 @@ def solve(
         if problem.bias == "free":
             _refuse_free_intercept(problem.loss)
         summary = positive_last(summary, problem.positive_label)
-        by_label = getattr(problem.loss, "task", "") in ("multiclass", "multilabel", "ontology", "sequence")
+        by_label = facts_of(problem.loss).task in ("multiclass", "multilabel", "ontology", "sequence")
         refuse_too_wide(data.features, max(1, len(summary.labels)) if by_label else 1)
         for part, rows in (others or {}).items():
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
@@ -160,7 +164,7 @@ def solve(
 
 def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
     """Raise InputError where these rows have a label beside the two most frequent ones, and two classes are wanted."""
-    if getattr(loss, "task", "") != "binary" or len(summary.labels) <= 2:
+    if facts_of(loss).task != "binary" or len(summary.labels) <= 2:
         return
     frequent = sorted(range(len(summary.labels)), key=lambda k: -summary.counts[k])
     others = np.array(summary.labels)[sorted(frequent[2:])]
@@ -179,7 +183,7 @@ def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
 
 def _with_threshold(model: Model | None, data: Dataset, loss: Any, summary: Summary, group: Group) -> Model | None:
     """Collective: the model with the threshold by which a loss over sets of labels predicts them."""
-    if not hasattr(loss, "moments"):
+    if not provides(loss, HasThreshold):
         return model
     usable = group.broadcast(model is not None and bool(np.isfinite(model.weights).all()))
     if not usable:
@@ -237,7 +241,7 @@ def weights_of(model: Model, problem: Problem, summary: Summary, columns: Column
 
 
 def _refuse_free_intercept(loss: Any) -> None:
-    why = getattr(loss, "no_free_intercept", "")
+    why = facts_of(loss).no_free_intercept
     if why:
         raise IncompatibleError(
             f"{loss.title}: a free intercept has no meaning: {why}; use data.bias: regularized or none"
@@ -246,18 +250,16 @@ def _refuse_free_intercept(loss: Any) -> None:
 
 def _own_parameters(loss: Any, labels: int) -> int:
     """The number of parameters of the loss at the end of w."""
-    count = getattr(loss, "extra_parameters", None)
-    return 0 if count is None else int(count(labels))
+    return loss.extra_parameters(labels) if provides(loss, HasParameters) else 0
 
 
 def _learned(risk: Risk, w: Vector) -> dict[str, NDArray[np.float64]]:
     """What the loss has minimised out besides an intercept, such as cut points; {} for most losses."""
     scored = ability(risk, Scored)
-    if scored is None or not hasattr(scored.phi, "learned"):
+    if scored is None:
         return {}
     map = scored.map
-    found: dict[str, NDArray[np.float64]] = scored.phi.learned(lambda: map.matvec(w))
-    return found
+    return scored.phi.learned(lambda: map.matvec(w))
 
 
 def _model(

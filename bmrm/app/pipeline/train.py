@@ -25,7 +25,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.problem import Callback, Iteration, OutputError, Start, Status
+from bmrm.problem import Callback, Iteration, OutputError, Start, Status, facts_of
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.solvers import SOLVERS
@@ -239,7 +239,7 @@ def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], p
 
     assert model.solution is not None
     status, directory = model.solution.status, Path(settings["output"]["directory"])
-    title = _title(settings, getattr(model.loss, "name", ""))
+    title = _title(settings, facts_of(model.loss).name)
     if status is Status.NON_FINITE:
         return Outcome(status, summary, directory), title, "no files: there is no usable point"
     try:

@@ -16,11 +16,11 @@ from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 from bmrm.losses._core import domain
 from bmrm.losses._core.prepared import NO_WEIGHTS, Array, Curve, Positions
 from bmrm.losses.base import Labels, LossBase
-from bmrm.problem import InputError, Summary, Targets, Vector
+from bmrm.problem import Hessian, InputError, PreparedLoss, Summary, Targets, Vector
 from bmrm.registry import parameter
 
 
-class PreparedChains:
+class PreparedChains(PreparedLoss):
     """Some sentences, ready to be evaluated.
 
     Attributes
@@ -72,6 +72,8 @@ class PreparedChains:
 
 class LikelihoodChains(PreparedChains):
     """Sentences for `chain_crf`."""
+
+    hessian: Hessian = "product"
 
     def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
         kernel = chain_likelihoods_observed if self.observed else chain_likelihoods

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.jit import fast_jit, specialised
 from bmrm.kernels.products.vectors import dot, plain
 from bmrm.kernels.rows.envelopes import envelope, envelope_along
-from bmrm.problem import Vector
+from bmrm.problem import Hessian, PreparedLoss, Vector
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -29,7 +29,7 @@ NO_WEIGHTS = np.empty(0)
 """Stands for weights that are all 1 in kernels, which take arrays only."""
 
 
-class PreparedRows:
+class PreparedRows(PreparedLoss):
     """Targets of some rows, checked and converted, beside the loss.
 
     Attributes
@@ -40,8 +40,6 @@ class PreparedRows:
     scores_per_row : 1, or the number of classes.
     arguments : what the kernels of the loss take after the arrays.
     """
-
-    extra_dim = 0
 
     def __init__(
         self,
@@ -109,6 +107,8 @@ class PreparedRows:
 class CurvedRows(PreparedRows):
     """`PreparedRows` of a loss with a second derivative."""
 
+    hessian: Hessian = "product"
+
     def hessian_product(self, f: Array, step: Array) -> Array:
         """The (generalised) second derivative of the weighted sum at `f`, times `step`; a new array like `f`."""
         product: Array = self.loss.hessian_product(f, self.y, step)
@@ -118,6 +118,8 @@ class CurvedRows(PreparedRows):
 class DiagonalRows(CurvedRows):
     """`CurvedRows` of a loss that knows the diagonal of its second derivative."""
 
+    hessian: Hessian = "diagonal"
+
     def curvature(self, f: Array) -> Array:
         """The (generalised) second derivative of each row's loss in each of its scores, weights inside; like `f`."""
         curvature = np.asarray(self.loss.curvature(f, self.y), np.float64)
@@ -126,6 +128,8 @@ class DiagonalRows(CurvedRows):
 
 class ProximalRows(PreparedRows):
     """`PreparedRows` of a loss of one score with a proximal map."""
+
+    prox = True
 
     def envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
         """Where f minimises loss(f) + sigma/2 ||f - z||^2: sums, slope sigma (z - f), and its derivative in z.

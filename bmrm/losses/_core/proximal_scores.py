@@ -27,6 +27,8 @@ def _kernels(prox_scores_row: Kernel, settle_scores_row: Kernel) -> tuple[Kernel
 class ProximalScoresRows(PreparedRows):
     """`PreparedRows` of a loss with `prox_scores_row` and `settle_scores_row`."""
 
+    prox = True
+
     def envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
         """As of `ProximalRows`: sums, slope, and the table that `Envelope.curvature` is for several scores."""
         z = plain(z)

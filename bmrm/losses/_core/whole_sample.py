@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from bmrm.losses._core import domain
 from bmrm.losses._core.prepared import Array, Curve, along_by_slopes
 from bmrm.losses.base import Labels, LossBase
-from bmrm.problem import Summary, Targets
+from bmrm.problem import PreparedLoss, Summary, Targets
 
 
-class KinkedSample:
+class KinkedSample(PreparedLoss):
     """One score per row, never below 0, with kinks: write `value_and_slope` and set `mass`."""
 
     scores_per_row = 1
-    extra_dim = 0
     infimum = 0.0
     smooth = False
     mass: float

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.problem import IncompatibleError, ScoreFunction, Scores, Vector, magnitude_of, product_of
+from bmrm.problem import IncompatibleError, ScoreFunction, Scores, Vector
 
 UNBOUNDED = "the loss has no minimum over a free intercept; use a regularized one (data.bias: regularized) or none"
 
@@ -63,7 +63,7 @@ def vanishes(phi: ScoreFunction, slope: Scores, sums: Vector, rounding: float, l
 
     `least` is the rounding of the terms themselves, where they are differences of larger numbers.
     """
-    return not sums.any() or bool(np.all(np.abs(sums) <= rounding * magnitude_of(phi, slope) + least))
+    return not sums.any() or bool(np.all(np.abs(sums) <= rounding * phi.magnitude(slope) + least))
 
 
 def rounding_of_sums(phi: ScoreFunction) -> float:
@@ -71,14 +71,14 @@ def rounding_of_sums(phi: ScoreFunction) -> float:
 
     Errors of the terms themselves, and those of adding n numbers, which grow like the root of n.
     """
-    rows = float(phi.total(phi.constant(np.ones(phi.scores_per_row)))[0])
+    rows = float(phi.total(phi.constant(np.ones(phi.facts.scores_per_row)))[0])
     return EPS * (TERM + math.sqrt(rows))
 
 
 def slope_of(phi: ScoreFunction, f: Scores, mixture: Mixture) -> Scores:
     """sum theta_i s_i, the slope of the cut; 0 where there is none."""
     if not mixture.points:
-        return phi.constant(np.zeros(phi.scores_per_row))
+        return phi.constant(np.zeros(phi.facts.scores_per_row))
     slope: Scores = None
     for k, (b, share) in enumerate(zip(mixture.points, mixture.shares, strict=True)):
         known = mixture.slopes[k] if mixture.slopes else None
@@ -95,20 +95,20 @@ def derivative_of(phi: ScoreFunction, f: Scores, step: Scores, mixture: Mixture)
         return float(phi.along(f + phi.constant(mixture.best), step)(np.zeros(1))[1][0])
     here, derivative = np.zeros(1), 0.0
     for k, (b, share) in enumerate(zip(mixture.points, mixture.shares, strict=True)):
-        slope = mixture.slopes[k] if mixture.slopes and phi.scores_per_row > 1 else None
+        slope = mixture.slopes[k] if mixture.slopes and phi.facts.scores_per_row > 1 else None
         if slope is None:
             derivative += share * float(phi.along(f + phi.constant(b), step)(here)[1][0])
         else:
-            derivative += share * product_of(phi, slope, step)
+            derivative += share * phi.product(slope, step)
     return derivative
 
 
 def refuse_degenerate(phi: ScoreFunction) -> None:
     """IncompatibleError where a constant added to all scores changes nothing, or alone leaves nothing to learn."""
-    zero = phi.constant(np.zeros(phi.scores_per_row))
-    for direction in np.eye(phi.scores_per_row):
+    zero = phi.constant(np.zeros(phi.facts.scores_per_row))
+    for direction in np.eye(phi.facts.scores_per_row):
         _, derivatives = phi.along(zero, phi.constant(direction))(np.array([-FAR, 0.0, FAR]))
-        if phi.scores_per_row == 1 and np.any(derivatives) and not (derivatives[0] and derivatives[-1]):
+        if phi.facts.scores_per_row == 1 and np.any(derivatives) and not (derivatives[0] and derivatives[-1]):
             raise IncompatibleError(
                 "an intercept alone brings the loss to its lowest value, whatever the weights, so a free one has no "
                 "meaning; use data.bias: regularized or none"

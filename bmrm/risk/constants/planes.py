@@ -17,8 +17,6 @@ from bmrm.problem import (
     ScoreFunction,
     Scores,
     Vector,
-    magnitude_of,
-    product_of,
     rounding_of_slopes,
 )
 from bmrm.risk.constants.mixture import EPS, UNBOUNDED, Mixture
@@ -87,7 +85,7 @@ class Remembered:
             return []
         step = full - self.full
         return [
-            Cut(b, cut.value + product_of(phi, cut.slope, step), cut.sums, cut.slope, cut.age + 1, max(cut.size, size))
+            Cut(b, cut.value + phi.product(cut.slope, step), cut.sums, cut.slope, cut.age + 1, max(cut.size, size))
             for cut in fit
         ]
 
@@ -102,7 +100,7 @@ def minimum_by_planes(
     check: Check,
 ) -> Mixture:
     """The best mixture of tangents, from `here` on; `rounding` is that of `vanishes`."""
-    terms = float(magnitude_of(phi, here.slope).sum())
+    terms = float(phi.magnitude(here.slope).sum())
     remembered.steepest = max(remembered.steepest, terms, _terms_at_zero(phi) if remembered.full is None else 0.0)
     rows = float(phi.total(phi.constant(np.ones(len(here.b))))[0])
     own = rounding_of_slopes(phi, f + phi.constant(here.b), here.slope, rows)
@@ -118,7 +116,7 @@ def minimum_by_planes(
 
 
 def _terms_at_zero(phi: ScoreFunction) -> float:
-    return float(magnitude_of(phi, phi.value_and_slope(phi.constant(np.zeros(phi.scores_per_row)))[1]).sum())
+    return float(phi.magnitude(phi.value_and_slope(phi.constant(np.zeros(phi.facts.scores_per_row)))[1]).sum())
 
 
 def _shift_free(sums: Vector, terms: float, noise: float) -> bool:
@@ -149,7 +147,7 @@ class _Search:
         self.best_point = here
         self._rows = float(phi.total(phi.constant(np.ones(len(here.b))))[0])
         full = f + phi.constant(here.b)
-        self._extent = float(magnitude_of(phi, full).sum()) / self._rows
+        self._extent = float(phi.magnitude(full).sum()) / self._rows
         self._model = Mixing(size, noise)
         self._floors = int(math.isfinite(infimum))
         if self._floors:
@@ -309,7 +307,7 @@ class _Search:
             step = 0.5 * step
         if trial is None or not trial.finite:
             return None
-        terms = float(magnitude_of(self.phi, trial.slope).sum())
+        terms = float(self.phi.magnitude(trial.slope).sum())
         self.steepest = max(self.steepest, terms)
         own = rounding_of_slopes(self.phi, self.f + self.phi.constant(trial.b), trial.slope, self._rows)
         self._model.noise = max(self._model.noise, STEEP * terms, own)

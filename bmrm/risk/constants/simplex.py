@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bmrm.problem import Check, ScoreFunction, Scores, Vector, magnitude_of
+from bmrm.problem import Check, ScoreFunction, Scores, Vector
 from bmrm.risk.constants.mixture import EPS, Mixture, mixture_of, overflow
 from bmrm.risk.constants.newton import Array, Memory, Point, newton, point_at, step_to_zero
 from bmrm.risk.constants.planes import ACCURACY, Remembered, minimum_by_planes
@@ -35,10 +35,10 @@ class Past:
         That of labels and marginals, as at scores 0; the exponents are differences of scores and have their rounding.
         """
         if self._labels is None:
-            zero = phi.constant(np.zeros(phi.scores_per_row))
-            self._rows = float(phi.total(phi.constant(np.ones(phi.scores_per_row)))[0])
-            self._labels = 2.0 * EPS * magnitude_of(phi, phi.value_and_slope(zero)[1])
-        return self._labels * min(1.0 + float(magnitude_of(phi, f).max()) / self._rows, LARGEST)
+            zero = phi.constant(np.zeros(phi.facts.scores_per_row))
+            self._rows = float(phi.total(phi.constant(np.ones(phi.facts.scores_per_row)))[0])
+            self._labels = 2.0 * EPS * phi.magnitude(phi.value_and_slope(zero)[1])
+        return self._labels * min(1.0 + float(phi.magnitude(f).max()) / self._rows, LARGEST)
 
 
 def minimum_over_constants(
@@ -54,7 +54,7 @@ def minimum_over_constants(
         here = point_at(phi, f, np.zeros(len(start)))
     if not here.finite:
         return overflow(start)
-    if phi.smooth and phi.curved:
+    if phi.facts.smooth and phi.facts.curved:
         least = past.least(phi, f + phi.constant(here.b))
         here, settled = newton(phi, f, here, memory, rounding, least)
         if settled:
@@ -90,7 +90,7 @@ def _corrected(
     values = np.array([here.value, other.value])
     best = here if here.value <= other.value else other
     found = mixture_of([here.b, other.b], values, np.array([here.sums, other.sums]), shares, best.b, best.value)
-    if np.any(left > rounding * magnitude_of(phi, here.slope) + least) or best.value - found.value > ACCURACY * abs(
+    if np.any(left > rounding * phi.magnitude(here.slope) + least) or best.value - found.value > ACCURACY * abs(
         best.value
     ):
         return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bmrm.problem import Check, DualAscent, DualSteps, Risk, Scores, ability, interruptible, unchecked
+from bmrm.losses.base import RowLoss
+from bmrm.problem import Check, DualAscent, DualSteps, Risk, Scores, ability, facts_of, interruptible, unchecked
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.chains import MixtureRows
 from bmrm.risk.dual.many import ManyScoreRows
@@ -13,6 +14,9 @@ from bmrm.risk.dual.marginals import MarginalRows
 from bmrm.risk.dual.rows import AscentRows, OneScoreRows
 from bmrm.risk.dual.sentences import keeps_sentences
 from bmrm.risk.linear_map import DataMap
+
+BY_GROUPS: dict[str, type[MixtureRows | MarginalRows]] = {"crf": MarginalRows, "margin": MixtureRows}
+"""How groups of rows ascend, by `dual` of the loss."""
 
 
 def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: float) -> RowAscents | None:
@@ -38,13 +42,14 @@ def _kind(
     loss: Any, prepared: Any, map: DataMap
 ) -> type[OneScoreRows | ManyScoreRows | MixtureRows | MarginalRows] | None:
     """What ascends with the row functions that a loss has, or with its worst labelings or marginals of sentences."""
-    by_marginals = getattr(loss, "by_marginals", False)
-    if by_marginals or getattr(loss, "worst_labeling", None) is not None:
-        kind = MarginalRows if by_marginals else MixtureRows
-        return kind if keeps_sentences(map, prepared) else None
+    dual = facts_of(loss).dual
+    if dual:
+        return BY_GROUPS[dual] if keeps_sentences(map, prepared) else None
+    if not isinstance(loss, RowLoss) or prepared.extra_dim:
+        return None
     one = prepared.scores_per_row == 1
-    names = ("prox_row", "value_row") if one else ("prox_scores_row", "value_scores_row")
-    if loss.decomposes != "rows" or prepared.extra_dim or any(getattr(loss, name, None) is None for name in names):
+    functions = (loss.prox_row, loss.value_row) if one else (loss.prox_scores_row, loss.value_scores_row)
+    if any(function is None for function in functions):
         return None
     return OneScoreRows if one else ManyScoreRows
 
@@ -52,7 +57,7 @@ def _kind(
 def free_steps(risk: Risk) -> FreeSteps | None:
     """The dual steps of a risk whose intercept has become free; None where it has none, or steps of groups."""
     inner = ability(risk, DualSteps)
-    return None if inner is None or getattr(inner, "grouped", False) else FreeSteps(inner)
+    return None if inner is None or inner.grouped else FreeSteps(inner)
 
 
 @dataclass(frozen=True)

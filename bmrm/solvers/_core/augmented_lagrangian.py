@@ -95,7 +95,7 @@ class AugmentedLagrangian:
         f, b = model.map.matvec(w) if f is None else f, 0.0
         z = f
         if slope is not None:
-            z = z + (model.phi.mass / sigma) * slope
+            z = z + (model.phi.facts.mass / sigma) * slope
         found = cls(model, sigma, slope, w, b, f, z, model.phi.envelope(z, sigma), w)
         if model.free:
             found._centre()
@@ -112,7 +112,7 @@ class AugmentedLagrangian:
 
     def _shifted_by(self, f: Scores, sigma: float, slope: Scores | None) -> Scores:
         z = self.model.shifted(f, self.b)
-        return z if slope is None else z + (self.model.phi.mass / sigma) * slope
+        return z if slope is None else z + (self.model.phi.facts.mass / sigma) * slope
 
     # -- what is known here ----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bmrm.problem import BmrmError, Profiled, Regularizer, Scored, Vector, attained_by, relative_gap
+from bmrm.problem import BmrmError, Profiled, Regularizer, Scored, Vector, relative_gap
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
 from bmrm.solvers._core.contradiction import Consistency, Contradiction, Planes, Proof
 from bmrm.solvers._core.metered import MeteredRisk
@@ -71,7 +71,7 @@ class Best:
             self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
         self._sure, self._proved = Evaluated(math.inf, self.start), self.proof
         profiled = self.risk.ability(Profiled)
-        self._searched = profiled is not None and profiled.phi.scores_per_row > 1
+        self._searched = profiled is not None and profiled.phi.facts.scores_per_row > 1
         self._consistency = Consistency(self.risk, self.regularizer)
 
     @property
@@ -221,7 +221,7 @@ class Best:
         elif scored is None:
             value = self.risk.value_and_subgradient(w)[0]
         else:
-            value, constants = attained_by(scored.phi, scored.map.matvec(w))
+            value, constants = scored.phi.attained(scored.map.matvec(w))
             b = constants if self._searched else None
         objective = value + self.regularizer.value(w)
         if math.isnan(objective):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot, norm, tangents
-from bmrm.problem import Profiled, Regularizer, Rounding, Scored, Vector, tangent_of
+from bmrm.problem import Profiled, Regularizer, Rounding, Scored, Vector
 from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Budget
@@ -322,7 +322,7 @@ class Consistency:
         """R(w) afresh; with several free constants what is attained, the plane being as high as a search has proved."""
         scored = self._risk.ability(Scored)
         if scored is not None and self._searched:
-            value, slope, height = tangent_of(scored.phi, scored.map.matvec(w))
+            value, slope, height = scored.phi.tangent(scored.map.matvec(w))
             return Seen(w, value, scored.map.rmatvec(slope), height)
         value, a = self._risk.value_and_subgradient(w)
         return Seen(w, value, a, value)
@@ -330,7 +330,7 @@ class Consistency:
     @cached_property
     def _searched(self) -> bool:
         profiled = self._risk.ability(Profiled)
-        return profiled is not None and profiled.phi.scores_per_row > 1
+        return profiled is not None and profiled.phi.facts.scores_per_row > 1
 
     def _excuse(self, excess: float, rounding: float, size: float) -> None:
         """Less is excused from now on without a pass, but no more than a little: another point may round less."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.problem import Profiled, Scored, Scores, Vector, product_of
+from bmrm.problem import Profiled, Scored, Scores, Vector
 from bmrm.solvers._core.joint_planes import Joint, JointPlanes, Plane
 
 NONE = np.empty(0)
@@ -51,7 +51,7 @@ class Cuts:
 
     def plane(self, here: Joint, accuracy: float) -> tuple[Plane, Joint | None]:
         """A plane that is at most so far below the risk, if possible; and a lower point that was met on the way."""
-        offset = here.value - product_of(self.phi, here.slope, here.f)
+        offset = here.value - self.phi.product(here.slope, here.f)
         return Plane(self.map.rmatvec(here.slope), offset, here.value), None
 
     def settle(self, w: Vector, b: Vector, objective: float) -> None:
@@ -77,7 +77,7 @@ class FreeCuts(Cuts):
     def start(self, w: Vector) -> Joint:
         """As of `Cuts`."""
         settled = self._settled.of(w)
-        b = np.zeros(self.phi.scores_per_row) if settled is None else settled
+        b = np.zeros(self.phi.facts.scores_per_row) if settled is None else settled
         return self.at(w, b, self.scores_with(w, b))
 
     def again(self, w: Vector, f: Scores, b: Vector) -> Joint:
@@ -105,7 +105,7 @@ class FreeCuts(Cuts):
         plane, lower = self._planes.plane(here, accuracy)
         if plane is None:  # an exact search, then
             value, slope = self._minimum.value_and_slope(here.f)
-            offset = value - product_of(self.phi, slope, here.f)
+            offset = value - self.phi.product(slope, here.f)
             plane = Plane(self.map.rmatvec(slope), offset, value)
         return plane, lower
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import dot
 from bmrm.masters._core.mixing import EPS, Mixing
-from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector, magnitude_of, product_of, rounding_of_slopes
+from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector, rounding_of_slopes
 from bmrm.solvers._core.rounding import OF_NO_ACCOUNT
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ class JointPlanes:
 
     def __init__(self, map: LinearMap, phi: ScoreFunction) -> None:
         self.map, self.phi = map, phi
-        self.constants = phi.scores_per_row
+        self.constants = phi.facts.scores_per_row
         self._slopes: list[Vector] = []
         self._sums: list[Vector] = []
         self._offsets: list[float] = []
@@ -136,16 +136,16 @@ class JointPlanes:
     def _take(self, point: Joint, lost: float = math.inf) -> bool:
         """The plane at the point; False, and nothing taken, where the rounding of it is more than `lost`."""
         sums = self.phi.total(point.slope)
-        sizes = magnitude_of(self.phi, point.slope)
+        sizes = self.phi.magnitude(point.slope)
         terms = float(sizes.sum())
         if self._mixing is None:
             self._rows = float(self.phi.total(self.phi.constant(np.ones(self.constants)))[0])
             self._errors = EPS * (16.0 + math.sqrt(self._rows))
             self._rounding = self._errors * terms
-        product = product_of(self.phi, point.slope, point.f)
+        product = self.phi.product(point.slope, point.f)
         added = abs(point.value) + abs(product) + float(sizes @ np.abs(point.b))
-        if self.phi.smooth:  # slopes are exponentials of differences of scores
-            added *= 1.0 + float(magnitude_of(self.phi, point.f).max()) / self._rows
+        if self.phi.facts.smooth:  # slopes are exponentials of differences of scores
+            added *= 1.0 + float(self.phi.magnitude(point.f).max()) / self._rows
         if not (self._errors * added <= lost and added < HUGE):
             return False
         self._steepest = max(self._steepest, terms)

@@ -169,7 +169,7 @@ class MeteredSteps:
 
     @property
     def grouped(self) -> bool:
-        return getattr(self.inner, "grouped", False)
+        return self.inner.grouped
 
     def ascent(
         self,

@@ -17,11 +17,7 @@ from bmrm.problem import (
     ScoreFunction,
     Scores,
     Vector,
-    attained_by,
     interruptible,
-    magnitude_of,
-    product_of,
-    tangent_of,
 )
 from bmrm.solvers._core.budget import Budget
 
@@ -80,63 +76,26 @@ class MeteredMap:
         return self.count.timed(0.0, self.inner.active, weights)
 
 
-@dataclass(frozen=True)
-class MeteredPhi:
-    """What a score function from outside need not say, it is taken to have not."""
+class MeteredPhi(ScoreFunction):
+    """As of `ScoreFunction`, timed."""
 
-    inner: ScoreFunction
-    count: Count
-
-    @property
-    def smooth(self) -> bool:
-        return self.inner.smooth
-
-    @property
-    def structured_max(self) -> bool:
-        return getattr(self.inner, "structured_max", False)
-
-    @property
-    def curved(self) -> bool:
-        return self.inner.curved
-
-    @property
-    def diagonal(self) -> bool:
-        return getattr(self.inner, "diagonal", self.inner.separable)
-
-    @property
-    def separable(self) -> bool:
-        return self.inner.separable
-
-    @property
-    def shift_invariant(self) -> bool:
-        return getattr(self.inner, "shift_invariant", False)
-
-    @property
-    def proximal(self) -> bool:
-        return self.inner.proximal
-
-    @property
-    def mass(self) -> float:
-        return self.inner.mass
-
-    @property
-    def scores_per_row(self) -> int:
-        return self.inner.scores_per_row
+    def __init__(self, inner: ScoreFunction, count: Count) -> None:
+        self.inner, self.count, self.facts = inner, count, inner.facts
 
     def total(self, scores: Scores) -> Vector:
         return self.count.timed(0.0, self.inner.total, scores)
 
     def tangent(self, f: Scores) -> tuple[float, Scores, float]:
-        return self.count.timed(0.0, tangent_of, self.inner, f)
+        return self.count.timed(0.0, self.inner.tangent, f)
 
     def attained(self, f: Scores) -> tuple[float, Vector | None]:
-        return self.count.timed(0.0, attained_by, self.inner, f)
+        return self.count.timed(0.0, self.inner.attained, f)
 
     def product(self, slope: Scores, f: Scores) -> float:
-        return self.count.timed(0.0, product_of, self.inner, slope, f)
+        return self.count.timed(0.0, self.inner.product, slope, f)
 
     def magnitude(self, scores: Scores) -> Vector:
-        return self.count.timed(0.0, magnitude_of, self.inner, scores)
+        return self.count.timed(0.0, self.inner.magnitude, scores)
 
     def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
         return self.count.timed(0.0, self.inner.value_and_slope, f)

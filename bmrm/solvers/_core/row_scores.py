@@ -78,10 +78,10 @@ class RowScores:
         scored, profiled = risk.ability(Scored), risk.ability(Profiled)
         if scored is None:
             raise IncompatibleError(f"{solver} needs a risk with the ability Scored; use bundle")
-        if not scored.phi.smooth:
+        if not scored.phi.facts.smooth:
             raise IncompatibleError(f"{solver} needs a smooth loss; use line_search_bundle")
         inner = scored if profiled is None else profiled
-        if not inner.phi.separable:
+        if not inner.phi.facts.separable:
             raise IncompatibleError(
                 f"{solver} needs a loss with second derivatives row by row; use proximal_gradient or line_search_bundle"
             )
@@ -113,7 +113,7 @@ class RowScores:
         mean = float(self.phi.total(curvature)[0]) / self._rows
         if mean > 0.0:
             return curvature + self.ones * (damping * mean) if damping else curvature
-        return self.ones * (1.0 / self.phi.mass)
+        return self.ones * (1.0 / self.phi.facts.mass)
 
     def along(self, f: Scores, step: Scores) -> Along:
         """The function t -> (phi(f + t step), its derivative in t)."""

@@ -79,7 +79,7 @@ def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:
 def _looks_quadratic(monitor: Monitor) -> bool:
     """Whether the second derivative of the loss is the same for two scores, in every row."""
     scored = monitor.risk.ability(Scored)
-    if scored is None or not scored.phi.separable:
+    if scored is None or not scored.phi.facts.separable:
         return False
     one, other = (scored.phi.curvature(scored.phi.constant(np.array([f]))) for f in (0.0, 2.0))
     return not scored.phi.total((one - other) ** 2)[0] > 0.0

@@ -151,8 +151,8 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
     profiled = ability(risk, Profiled)
     phi = scored.phi if profiled is None else profiled.phi
     words = [
-        "smooth" if scored.phi.smooth else "one kinked maximum" if getattr(phi, "structured_max", False) else "kinked",
-        "one score" if phi.scores_per_row == 1 else "several scores",
+        "smooth" if scored.phi.facts.smooth else "one kinked maximum" if phi.facts.structured_max else "kinked",
+        "one score" if phi.facts.scores_per_row == 1 else "several scores",
         _unit(risk, phi),
         "free intercept" if profiled is not None else "",
     ]
@@ -168,9 +168,9 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
 def _unit(risk: Risk, phi: ScoreFunction) -> str:
     """What the risk is a sum over, as far as solvers can use it."""
     steps = ability(risk, DualSteps)
-    if steps is not None and getattr(steps, "grouped", False):
+    if steps is not None and steps.grouped:
         return "by groups"
-    return "by rows" if phi.separable or phi.proximal or steps is not None else ""
+    return "by rows" if phi.facts.separable or phi.facts.prox or steps is not None else ""
 
 
 def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | None:

@@ -232,7 +232,7 @@ class Chains(IterativeSolver):
         story: list[str] = []
         refusal = IncompatibleError("no solver to choose from")
         scored = ability(risk, Scored)
-        kinked = scored is not None and not scored.phi.smooth
+        kinked = scored is not None and not scored.phi.facts.smooth
         waiting, slow, longer = self._planned(portfolio.start) or (self._stages(kinked), [], 1.0)
         while waiting and not portfolio.ended:
             for k, stage in enumerate(waiting):

@@ -70,9 +70,9 @@ def rows_for_blocks(risk: Risk, objective: Objective, seed: int, check: Check) -
     With several scores they are all; with one, where the Hessian itself would be dear, a sample of full rows: where
     many features are absent from a row it would have too little of rare ones. Their Gram matrices call `check`.
     """
-    phi, K = objective.phi, objective.phi.scores_per_row
+    phi, K = objective.phi, objective.phi.facts.scores_per_row
     costs = Costs.of(risk, K)
-    fits = phi.diagonal and not objective.free and provides(objective.regularizer, Elastic)
+    fits = phi.facts.diagonal and not objective.free and provides(objective.regularizer, Elastic)
     if costs is None or not fits or risk.dim**2 > LARGEST * K:
         return None
     if K > 1:
@@ -89,7 +89,7 @@ def rows_for_blocks(risk: Risk, objective: Objective, seed: int, check: Check) -
 
 def by_diagonal(objective: Objective, point: SmoothPoint) -> Preconditioner:
     """Jacobi's; none where there are several scores per row."""
-    if not objective.phi.separable:
+    if not objective.phi.facts.separable:
         return lambda r: r
     weights = objective.phi.curvature(point.full)
     of_omega = cast(HasCurvature, objective.regularizer).hessian_product(point.w, np.ones_like(point.w))
@@ -116,8 +116,8 @@ class Blocks:
     def __init__(self, rows: Scored, f: Scores, l2: float) -> None:
         from scipy.linalg.lapack import dpotrf
 
-        self.l2, self.free = l2, rows.phi.shift_invariant
-        grams = rows.map.gram_blocks(rows.phi.curvature(f), LEAST if rows.phi.scores_per_row > 1 else 0.0)
+        self.l2, self.free = l2, rows.phi.facts.shift_invariant
+        grams = rows.map.gram_blocks(rows.phi.curvature(f), LEAST if rows.phi.facts.scores_per_row > 1 else 0.0)
         self.factors: list[Matrix | None] = []
         for gram in grams:
             gram.reshape(-1)[:: gram.shape[0] + 1] += self.l2

@@ -1,0 +1,101 @@
+"""What is constant for a score function, and for a loss: two records, each made once and passed on whole."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+Hessian = Literal["none", "product", "diagonal"]
+"""What is known of a second derivative: nothing, products with it, or products and its diagonal."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is constant for a score function phi.
+
+    Attributes
+    ----------
+    scores_per_row : 1, or the number of columns of a table of scores.
+    mass : what the sum over rows is divided by.
+    infimum : phi is never below this; -inf when unknown.
+    smooth : differentiable everywhere with a Lipschitz gradient on bounded sets.
+    hessian : what is known of the second derivative.
+    hessian_bound : the second derivative of a row's loss is nowhere above this, for one score per row.
+    prox : whether `envelope` is known: a sum over rows.
+    shift_invariant : whether adding a number to all scores of a row changes nothing.
+    structured_max : whether it is a single maximum over labelings of the whole sample.
+    """
+
+    scores_per_row: int
+    mass: float
+    infimum: float = -math.inf
+    smooth: bool = False
+    hessian: Hessian = "none"
+    hessian_bound: float = math.inf
+    prox: bool = False
+    shift_invariant: bool = False
+    structured_max: bool = False
+
+    @property
+    def curved(self) -> bool:
+        """Whether `hessian_product` is known."""
+        return self.hessian != "none"
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether `curvature`, the diagonal of the second derivative, is known."""
+        return self.hessian == "diagonal"
+
+    @property
+    def separable(self) -> bool:
+        """Whether the diagonal is all of the second derivative: one score per row."""
+        return self.diagonal and self.scores_per_row == 1
+
+
+@dataclass(frozen=True)
+class LossFacts:
+    """What is constant for a loss; a member that the loss does not have is taken to have its default here.
+
+    Attributes
+    ----------
+    name : the registered one.
+    title : the name for messages: the registered one, else that of the class.
+    task : "binary", "regression", "multiclass", "multilabel", "ontology", "sequence", "ranking" or "novelty".
+    decomposes : what the loss is a sum over: "rows", "groups" or, where it is none, "no".
+    metrics : names of measures, of `bmrm.metrics`.
+    smooth, shift_invariant, hessian_bound : as of `Facts`.
+    scattered_groups : rows of equal group number are one group wherever they stand.
+    weighted : a weight means so many copies of the row; where False, weights other than 1 are refused.
+    by_group : `predict` takes `groups=`: the predictions of a group's rows depend on one another.
+    needs_targets : whether rows must have labels or numbers.
+    no_free_intercept : why an intercept that the regularizer does not touch has no meaning; empty where it has one.
+    targets_from : "", ">= 0" or "> 0": where the targets of a regression begin.
+    dual : how dual ascent treats a group of rows: "crf" (its marginals), "margin" (a mixture of labelings), "" (not).
+    """
+
+    name: str = ""
+    title: str = ""
+    task: str = ""
+    decomposes: str = "no"
+    metrics: tuple[str, ...] = ()
+    smooth: bool = False
+    shift_invariant: bool = False
+    hessian_bound: float = math.inf
+    scattered_groups: bool = False
+    weighted: bool = True
+    by_group: bool = False
+    needs_targets: bool = True
+    no_free_intercept: str = ""
+    targets_from: str = ""
+    dual: Literal["", "crf", "margin"] = ""
+
+
+def facts_of(loss: Any) -> LossFacts:
+    """The facts of a loss, of whatever class."""
+    known = {field.name: getattr(loss, field.name) for field in fields(LossFacts) if hasattr(loss, field.name)}
+    found = LossFacts(**known)
+    if found.title:
+        return found
+    cls = loss if isinstance(loss, type) else type(loss)
+    return LossFacts(**known | {"title": found.name or cls.__name__})
