@@ -9,7 +9,7 @@ import pytest
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Scored, Targets, ability
+from bmrm.problem import InputError, Scored, Targets, ability, completed
 from bmrm.risk import linear_map, score_function
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -59,7 +59,7 @@ def kernels_follow_the_formulas(case):
             near(value, np.sum(factors * case.loss.value(f, prepared.y)))
             near(slope, (factors * case.loss.slope(f, prepared.y).T).T)
         step, ts = case.generic_scores(9), np.array([-1.0, 0.0, 0.25, 3.0])
-        values, derivatives = score_function.along(prepared, f, step)(ts)
+        values, derivatives = completed(prepared).along(f, step)(ts)
         for t, v, d in zip(ts, values, derivatives, strict=True):
             value, slope = prepared.value_and_slope(f + t * step)
             near(v, value, 1e-10)

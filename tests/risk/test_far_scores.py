@@ -24,7 +24,7 @@ def test_values_are_infinite_or_right_but_never_nan(loss):
             f = size * rng.uniform(-1.0, 1.0, here.shape)
             value, slope = phi.value_and_slope(f)
             assert not math.isnan(value)
-            assert value >= phi.infimum
+            assert value >= phi.facts.infimum
             assert np.isfinite(slope).all() or value == math.inf
             values, _ = phi.along(0.5 * f, f)(np.array([-0.1, 0.0, 0.1]))
             assert not np.isnan(values).any()
