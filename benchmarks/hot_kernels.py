@@ -17,7 +17,7 @@ from benchmarks.harness import Table, alternated
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.losses import LOSSES
-from bmrm.problem import DualSteps, Scored, Targets, ability
+from bmrm.problem import DualBlocks, Scored, Targets, ability
 from bmrm.risk.linear import LinearRisk
 
 Operation = Callable[[], object]
@@ -61,7 +61,7 @@ def _gram(rows: int) -> tuple[Operation, int, int]:
 
 def _dual_sweep(rows: int) -> tuple[Operation, int, int]:
     risk = sparse(rows, 20_000, 75)
-    steps = ability(risk, DualSteps)
+    steps = ability(risk, DualBlocks)
     assert steps is not None
     ascent = steps.ascent(0.0, 1.0 / rows, seed=0)
 

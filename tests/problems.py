@@ -9,7 +9,7 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Envelope, Facts, RowSubsets, Scored, ScoreFunction
+from bmrm.problem import Facts, MoreauEnvelope, RowSubsets, Scored, ScoreFunction
 from bmrm.risk.linear import LinearRisk
 
 
@@ -124,19 +124,19 @@ class Phi(ScoreFunction):
             return p * (1.0 - p) * step / self.risk.total
         return step / self.risk.total
 
-    def curvature(self, f):
+    def hessian_diagonal(self, f):
         return self.hessian_product(f, np.ones(len(f)))
 
-    def envelope(self, z, sigma):
+    def moreau(self, z, sigma):
         f, m = self.proximal_point(z, sigma), self.risk.total
         value, _ = self.value_and_slope(f)
         slope = sigma / m * (z - f)
         if self.smooth:
-            second = m * self.curvature(f)
+            second = m * self.hessian_diagonal(f)
             curvature = sigma / m * second / (second + sigma)
         else:
             curvature = sigma / m * (np.abs(self.risk.y * f - 1.0) < 1e-15)
-        return Envelope(value + 0.5 * sigma / m * np.sum((z - f) ** 2), slope, curvature, slope @ f - value)
+        return MoreauEnvelope(value + 0.5 * sigma / m * np.sum((z - f) ** 2), slope, curvature, slope @ f - value)
 
     def proximal_point(self, z, sigma):
         """The minimiser of each row's loss plus sigma/2 (f - z)^2, by bisection where there is no formula."""
@@ -152,9 +152,9 @@ class Phi(ScoreFunction):
             low, high = np.where(rises, low, middle), np.where(rises, middle, high)
         return 0.5 * (low + high)
 
-    def envelope_along(self, z, step, sigma):
+    def moreau_along(self, z, step, sigma):
         def function(t):
-            found = [self.envelope(z + one * step, sigma) for one in t]
+            found = [self.moreau(z + one * step, sigma) for one in t]
             return np.array([each.value for each in found]), np.array([each.slope @ step for each in found])
 
         return function

@@ -16,8 +16,8 @@ from bmrm.mpi.requests import Operation, Request
 from bmrm.problem import (
     Blocks,
     Check,
-    DualSteps,
-    Identity,
+    DualBlocks,
+    Fingerprint,
     LinearMap,
     ModifiedLoss,
     ProblemSize,
@@ -48,7 +48,7 @@ class Share:
     risk: Risk | None
     map: LinearMap | None
     phi: ScoreFunction | None
-    identity: Identity | None = None
+    identity: Fingerprint | None = None
     extent: ProblemSize | None = None
 
     @classmethod
@@ -58,14 +58,23 @@ class Share:
         subsets = ability(risk, RowSubsets)
         rows = subsets.rows if subsets is not None else 0
         map, phi = (scored.map, scored.phi) if scored is not None else (None, None)
-        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Identity), ability(risk, ProblemSize))
+        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Fingerprint), ability(risk, ProblemSize))
 
     @property
     def abilities(self) -> set[str]:
         """Names of the kinds that every rank must have for the whole to have them."""
-        kinds: tuple[type, ...] = (Scored, RowScores, RowSubsets, Blocks, ModifiedLoss, Identity, DualSteps, Rounding)
+        kinds: tuple[type, ...] = (
+            Scored,
+            RowScores,
+            RowSubsets,
+            Blocks,
+            ModifiedLoss,
+            Fingerprint,
+            DualBlocks,
+            Rounding,
+        )
         if self.risk is None:
-            return {Scored.__name__, Identity.__name__, Rounding.__name__}
+            return {Scored.__name__, Fingerprint.__name__, Rounding.__name__}
         return {kind.__name__ for kind in kinds if ability(self.risk, kind) is not None}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import Check, DualSteps, ability, unchecked
+from bmrm.problem import Check, DualBlocks, ability, unchecked
 from bmrm.risk.dual.rows import AscentRows, Visits
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def begin(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
     """Set up this rank's rows, each rank with an order of its own."""
     number, l1, l2, seed, start, near, intercept = arguments
     assert local.share.risk is not None
-    steps: Any = ability(local.share.risk, DualSteps)
+    steps: Any = ability(local.share.risk, DualBlocks)
     rows = steps.make(l1, l2, int(seed) * local.group.size + local.group.rank, local.group.size)
     given = [local.store[int(slot)] if slot else None for slot in (start, near)]
     rows.begin(*given, bool(intercept))

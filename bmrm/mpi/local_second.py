@@ -67,13 +67,13 @@ def active(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
 def curvature(local: LocalRisk, arguments: Arguments, sent: Sent) -> None:
     """Keep the diagonal of phi''."""
     f, new, variant = map(int, arguments)
-    local.store[new] = local.phi(variant).curvature(local.store[f])
+    local.store[new] = local.phi(variant).hessian_diagonal(local.store[f])
 
 
 def envelope(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats:
     """Keep slope and curvature of the envelope; value and conjugate are added up."""
     z, sigma, slope, second = arguments
-    found = local.phi(0).envelope(local.store[int(z)], sigma)
+    found = local.phi(0).moreau(local.store[int(z)], sigma)
     local.store[int(slope)], local.store[int(second)] = found.slope, found.curvature
     return local.group.add_up(np.array([found.value, found.conjugate]))
 
@@ -82,4 +82,4 @@ def envelope_along(local: LocalRisk, arguments: Arguments, sent: Sent) -> Floats
     """Values of the envelope along a step, and derivatives."""
     z, step, sigma = arguments[:3]
     # a key of four, unlike that of the curves of phi
-    return local.on_line((z, step, sigma, 0.0), local.phi(0).envelope_along, arguments[3:], sigma)
+    return local.on_line((z, step, sigma, 0.0), local.phi(0).moreau_along, arguments[3:], sigma)

@@ -25,8 +25,8 @@ from bmrm.mpi.remote_scores import RemoteScores, Slot
 from bmrm.mpi.requests import Operation, Request, Terms, receive, send
 from bmrm.problem import (
     Blocks,
-    DualSteps,
-    Identity,
+    DualBlocks,
+    Fingerprint,
     ModifiedLoss,
     ProblemSize,
     Risk,
@@ -116,9 +116,9 @@ class MultiplexedRisk:
             RowSubsets: lambda: RemoteRows(self),
             RowScores: lambda: RemoteRowScores(self),
             Blocks: lambda: _Blocks(self),
-            DualSteps: lambda: remote_steps(self),
+            DualBlocks: lambda: remote_steps(self),
             ModifiedLoss: lambda: RemoteVariants(self, lambda slot: RemotePhi(self, slot)),
-            Identity: lambda: _Fingerprints(self),
+            Fingerprint: lambda: _Fingerprints(self),
             Rounding: self._rounding,
         }
         return cast(T, offers[kind]())

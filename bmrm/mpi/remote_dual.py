@@ -9,7 +9,7 @@ from typing import Any, cast
 from bmrm.mpi.client import Client
 from bmrm.mpi.remote_scores import RemoteScores
 from bmrm.mpi.requests import Operation
-from bmrm.problem import Check, DualSteps, Vector, ability, unchecked
+from bmrm.problem import Check, DualBlocks, Vector, ability, unchecked
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.rows import Visits
 
@@ -18,8 +18,8 @@ LONG = 0.05
 
 
 def remote_steps(risk: Client) -> RowAscents:
-    """The ability `DualSteps` of all ranks together."""
-    mine: Any = ability(risk.local.share.risk, DualSteps)
+    """The ability `DualBlocks` of all ranks together."""
+    mine: Any = ability(risk.local.share.risk, DualBlocks)
 
     def make(l1: float, l2: float, seed: int, shares: int, check: Check = unchecked) -> RemoteAscentRows:
         return RemoteAscentRows(risk, l1, l2, seed)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bmrm.mpi.client import Client
 from bmrm.mpi.remote_scores import RemoteScores, Slot
 from bmrm.mpi.requests import Operation
-from bmrm.problem import Check, Envelope, ScoreFunction, Vector
+from bmrm.problem import Check, MoreauEnvelope, ScoreFunction, Vector
 
 PRODUCTS = 4e9
 """Products of two entries of a row in one request."""
@@ -106,17 +106,17 @@ class RemotePhi(ScoreFunction):
         self.risk.ask(Operation.CURVATURE, self.risk.number(f), self.risk.number(step), number, self._variant)
         return product
 
-    def curvature(self, f: RemoteScores) -> RemoteScores:
+    def hessian_diagonal(self, f: RemoteScores) -> RemoteScores:
         curvature, number = self.risk.new()
         self.risk.ask(Operation.SECOND, self.risk.number(f), number, self._variant)
         return curvature
 
-    def envelope(self, z: RemoteScores, sigma: float) -> Envelope:
+    def moreau(self, z: RemoteScores, sigma: float) -> MoreauEnvelope:
         (slope, first), (curvature, second) = self.risk.new(), self.risk.new()
         value, conjugate = self.risk.ask(Operation.ENVELOPE, self.risk.number(z), sigma, first, second)
-        return Envelope(float(value), slope, curvature, float(conjugate))
+        return MoreauEnvelope(float(value), slope, curvature, float(conjugate))
 
-    def envelope_along(
+    def moreau_along(
         self, z: RemoteScores, step: RemoteScores, sigma: float
     ) -> Callable[[Vector], tuple[Vector, Vector]]:
         return self._curve(Operation.ENVELOPE_ALONG, z, step, sigma)
@@ -172,8 +172,8 @@ class GatheredPhi(ScoreFunction):
     def hessian_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
         return self.hand_out(self.whole.hessian_product(self.collect(f), self.collect(step)))
 
-    def curvature(self, f: RemoteScores) -> RemoteScores:
-        return self.hand_out(self.whole.curvature(self.collect(f)))
+    def hessian_diagonal(self, f: RemoteScores) -> RemoteScores:
+        return self.hand_out(self.whole.hessian_diagonal(self.collect(f)))
 
     def constant(self, b: Vector) -> RemoteScores:
         return self.hand_out(self.whole.constant(b))

@@ -91,7 +91,7 @@ class Blocks(Protocol):
         ...
 
 
-class Identity(Protocol):
+class Fingerprint(Protocol):
     """The ability to tell whether two risks are the same function, so that planes of one hold for the other."""
 
     def fingerprint(self) -> str:
@@ -282,7 +282,7 @@ class RowParts(Protocol):
         ...
 
 
-class DualSteps(Protocol):
+class DualBlocks(Protocol):
     """The ability to ascend the dual row by row."""
 
     rows: int
@@ -397,7 +397,7 @@ class CurvatureBound:
     rows: Scores
 
 
-class QuadraticColumns(Protocol):
+class QuadraticModel(Protocol):
     """The ability to minimise second-order models of phi(A w) coordinate by coordinate; one process only."""
 
     def model(self, columns: NDArray[np.int64], curvature: Scores, intercept: bool = False) -> ColumnModel:

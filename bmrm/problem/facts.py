@@ -22,7 +22,7 @@ class Facts:
     smooth : differentiable everywhere with a Lipschitz gradient on bounded sets.
     hessian : what is known of the second derivative.
     hessian_bound : the second derivative of a row's loss is nowhere above this, for one score per row.
-    prox : whether `envelope` is known: a sum over rows.
+    prox : whether `moreau` is known: a sum over rows.
     shift_invariant : whether adding a number to all scores of a row changes nothing.
     structured_max : whether it is a single maximum over labelings of the whole sample.
     """
@@ -44,7 +44,7 @@ class Facts:
 
     @property
     def diagonal(self) -> bool:
-        """Whether `curvature`, the diagonal of the second derivative, is known."""
+        """Whether `hessian_diagonal`, the diagonal of the second derivative, is known."""
         return self.hessian == "diagonal"
 
     @property

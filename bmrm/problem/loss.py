@@ -107,9 +107,9 @@ class PreparedLoss(Protocol):
     """The sum over its rows never goes below this."""
     smooth: bool
     hessian: Hessian = "none"
-    """Whether `hessian_product` is there, and `curvature`."""
+    """Whether `hessian_product` is there, and `hessian_diagonal`."""
     prox: bool = False
-    """Whether `envelope` and `envelope_along` are there."""
+    """Whether `moreau` and `moreau_along` are there."""
     structured_max: bool = False
     """Whether it is a single maximum over labelings of the whole sample."""
     nothing: str = "the examples have total weight 0, expected at least one row of positive weight"
@@ -140,18 +140,18 @@ class PreparedLoss(Protocol):
         """The second derivative at `f` times `step`, a new array, unless `hessian` is "none"."""
         raise TypeError(f"{type(self).__name__} has no second derivative")
 
-    def curvature(self, f: Array) -> Array:
+    def hessian_diagonal(self, f: Array) -> Array:
         """The diagonal of the second derivative, like `f`, where `hessian` is "diagonal"."""
         raise TypeError(f"{type(self).__name__} has no second derivative row by row")
 
-    def envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
+    def moreau(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
         """Where f minimises loss(f) + sigma/2 ||f - z||^2: sums, slope sigma (z - f), and its derivative in z.
 
         The sums are those of the loss at f, of slope * f, and of (f - z)^2. Where `prox`.
         """
         raise TypeError(f"{type(self).__name__} has no proximal map")
 
-    def envelope_along(self, z: Array, step: Array, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
+    def moreau_along(self, z: Array, step: Array, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
         """The function t -> (sum of the envelopes at z + t step, its derivative in t), for a vector of t."""
         raise TypeError(f"{type(self).__name__} has no proximal map")
 
@@ -187,8 +187,8 @@ class _Completed(PreparedLoss):
             if hasattr(given, name):
                 setattr(self, name, getattr(given, name))
         if hasattr(given, "hessian_product"):
-            self.hessian = "diagonal" if hasattr(given, "curvature") else "product"
-        self.prox = hasattr(given, "envelope")
+            self.hessian = "diagonal" if hasattr(given, "hessian_diagonal") else "product"
+        self.prox = hasattr(given, "moreau")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._given, name)

@@ -140,7 +140,7 @@ class SavedPlanes:
     ----------
     slopes : (planes, dim).
     offsets, blocks : (planes,).
-    fingerprint : of the risk (`Identity`).
+    fingerprint : of the risk (`Fingerprint`).
     sizes, norms : (planes,), the absolute values of what was added to make the offsets, and the norms of the points
         where the planes were taken; None where that is not known.
     """

@@ -137,15 +137,15 @@ class ScoreFunction(Protocol):
         """phi''(f) step, where `facts.curved`; IncompatibleError elsewhere."""
         raise IncompatibleError("there is no second derivative")
 
-    def curvature(self, f: Scores) -> Scores:
+    def hessian_diagonal(self, f: Scores) -> Scores:
         """The diagonal of phi''(f), where `facts.diagonal`; IncompatibleError elsewhere."""
         raise IncompatibleError("there is no second derivative row by row")
 
-    def envelope(self, z: Scores, sigma: float) -> Envelope:
+    def moreau(self, z: Scores, sigma: float) -> MoreauEnvelope:
         """min over f of phi(f) + sigma/(2 mass) ||f - z||^2, where `facts.prox`; IncompatibleError elsewhere."""
         raise IncompatibleError("there is no proximal map")
 
-    def envelope_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
+    def moreau_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
         """The function t -> (the envelope's value at z + t step, its derivative in t), for a vector of t."""
         raise IncompatibleError("there is no proximal map")
 
@@ -193,7 +193,7 @@ def rounding_of_slopes(phi: ScoreFunction, f: Scores, slope: Scores, rows: float
 
 
 @dataclass(frozen=True)
-class Envelope:
+class MoreauEnvelope:
     """The Moreau envelope of phi at some scores z, and what its minimiser f proves.
 
     Attributes

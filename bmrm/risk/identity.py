@@ -11,13 +11,13 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
-from bmrm.problem import Identity, Loss, Summary
+from bmrm.problem import Fingerprint, Loss, Summary
 from bmrm.risk.products.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)
 class DataIdentity:
-    """The ability `Identity` of a loss over rows of features."""
+    """The ability `Fingerprint` of a loss over rows of features."""
 
     data: Dataset
     loss: Loss
@@ -45,7 +45,7 @@ class Prefixed:
     """The identity of a wrapped risk."""
 
     prefix: str
-    inner: Identity
+    inner: Fingerprint
 
     def fingerprint(self) -> str:
         """That of the risk inside, marked."""

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from bmrm.problem import (
     Check,
     CurvatureBound,
-    DualSteps,
-    Envelope,
+    DualBlocks,
+    Fingerprint,
     Hessian,
-    Identity,
     IncompatibleError,
     Magnitudes,
+    MoreauEnvelope,
     ProblemSize,
     Profiled,
-    QuadraticColumns,
+    QuadraticModel,
     Risk,
     Rounding,
     RowParts,
@@ -101,17 +101,17 @@ class FreeIntercept:
             offered = Scored(self.map, self.phi)
         elif kind is Profiled:
             offered = Profiled(self.map, self.phi.phi, self.settled)
-        elif kind in (Traffic, ProblemSize, QuadraticColumns, CurvatureBound):
+        elif kind in (Traffic, ProblemSize, QuadraticModel, CurvatureBound):
             offered = ability(self.risk, kind)
-        elif kind is DualSteps:
+        elif kind is DualBlocks:
             offered = free_steps(self.risk)
         elif kind in (RowParts, RowScores):
             offered = ability(self.risk, kind)
         elif kind is RowSample:
             drawn = ability(self.risk, RowSample)
             offered = None if drawn is None else _Drawn(drawn)
-        elif kind is Identity:
-            inner = ability(self.risk, Identity)
+        elif kind is Fingerprint:
+            inner = ability(self.risk, Fingerprint)
             offered = None if inner is None else Prefixed("free intercept", inner)
         elif kind is Rounding:
             measure = ability(self.risk, Rounding)
@@ -266,15 +266,15 @@ class ProfiledPhi(ScoreFunction):
         inner = np.array([phi.total(column) for column in columns])
         return SchurComplement(1.0 * f, here, np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True))
 
-    def curvature(self, f: Scores) -> Scores:
+    def hessian_diagonal(self, f: Scores) -> Scores:
         """No diagonal: IncompatibleError."""
         raise IncompatibleError("with a free intercept the second derivative is no diagonal; use hessian_product")
 
-    def envelope(self, z: Scores, sigma: float) -> Envelope:
+    def moreau(self, z: Scores, sigma: float) -> MoreauEnvelope:
         """Not by rows: IncompatibleError."""
         raise IncompatibleError("with a free intercept there is no proximal map by rows; use that of the risk without")
 
-    def envelope_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
+    def moreau_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
         """Not by rows: IncompatibleError."""
         raise IncompatibleError("with a free intercept there is no proximal map by rows; use that of the risk without")
 

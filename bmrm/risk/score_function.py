@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from bmrm.kernels.products.vectors import column_sizes, column_sums, dot
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
-    Envelope,
     Facts,
     IncompatibleError,
     InputError,
     Loss,
+    MoreauEnvelope,
     PreparedLoss,
     ScoreFunction,
     Summary,
@@ -214,20 +214,20 @@ class LossPhi(ScoreFunction):
         product /= self.mass
         return product
 
-    def curvature(self, f: Array) -> Array:
+    def hessian_diagonal(self, f: Array) -> Array:
         """The diagonal of phi''(f), a new array like `f`; IncompatibleError where it is not known."""
         if not self.facts.diagonal:
             raise self._lacks("second derivative row by row", "lbfgs or irls")
-        pieces = self._workers.map(lambda part: part[1].curvature(self._piece(f, part[0])), self._parts)
+        pieces = self._workers.map(lambda part: part[1].hessian_diagonal(self._piece(f, part[0])), self._parts)
         curvature = self._layout.joined(pieces)
         curvature /= self.mass
         return curvature
 
-    def envelope(self, z: Array, sigma: float) -> Envelope:
+    def moreau(self, z: Array, sigma: float) -> MoreauEnvelope:
         """The Moreau envelope at `z`; IncompatibleError where the loss has no proximal map."""
         if not self.facts.prox:
             raise self._lacks("proximal map", "line_search_bundle or lbfgs")
-        results = self._workers.map(lambda part: part[1].envelope(self._piece(z, part[0]), sigma), self._parts)
+        results = self._workers.map(lambda part: part[1].moreau(self._piece(z, part[0]), sigma), self._parts)
         if len(results) == 1:
             (loss, product, square), slope, curvature = results[0]
         else:
@@ -236,14 +236,14 @@ class LossPhi(ScoreFunction):
             slope, curvature = self._layout.joined(slopes), self._layout.joined(curvatures)
         slope /= self.mass
         curvature /= self.mass
-        return Envelope((loss + 0.5 * sigma * square) / self.mass, slope, curvature, (product - loss) / self.mass)
+        return MoreauEnvelope((loss + 0.5 * sigma * square) / self.mass, slope, curvature, (product - loss) / self.mass)
 
-    def envelope_along(self, z: Array, step: Array, sigma: float) -> Curve:
+    def moreau_along(self, z: Array, step: Array, sigma: float) -> Curve:
         """The function t -> (the envelope at z + t step, its derivative in t), for a vector of t."""
         if not self.facts.prox:
             raise self._lacks("proximal map", "line_search_bundle or lbfgs")
         parts = [(part, self._piece(z, rows), self._piece(step, rows)) for rows, part in self._parts]
-        return self._joined([part.envelope_along(piece, along, sigma) for part, piece, along in parts])
+        return self._joined([part.moreau_along(piece, along, sigma) for part, piece, along in parts])
 
     def _lacks(self, what: str, instead: str) -> IncompatibleError:
         return IncompatibleError(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.matrix import Csr, Matrix
-from bmrm.problem import DualSteps, Elastic, ProblemSize, Regularizer, ScoreFunction, Scores, provides
+from bmrm.problem import DualBlocks, Elastic, ProblemSize, Regularizer, ScoreFunction, Scores, provides
 from bmrm.risk.dual.rows import AscentRows
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk
@@ -47,7 +47,7 @@ def warm_up(risk: LinearRisk, regularizer: Regularizer) -> None:
     risk.value_and_subgradient(np.full(risk.dim, TINY))
     risk.ability(ProblemSize)
     _warm_up_phi(risk.phi, f)
-    steps: Any = risk.ability(DualSteps)
+    steps: Any = risk.ability(DualBlocks)
     if steps is not None and provides(regularizer, Elastic):
         l1, l2 = regularizer.l1, regularizer.l2 or LAMBDA
         for start, near in ((None, None), (f, None), (None, f)):
@@ -62,10 +62,10 @@ def _warm_up_phi(phi: ScoreFunction, f: Scores) -> None:
     if phi.facts.curved:
         phi.hessian_product(f, f)
     if phi.facts.diagonal:
-        phi.curvature(f)
+        phi.hessian_diagonal(f)
     if phi.facts.prox:
-        phi.envelope(f, 1.0)
-        phi.envelope_along(f, f, 1.0)(np.zeros(1))
+        phi.moreau(f, 1.0)
+        phi.moreau_along(f, f, 1.0)(np.zeros(1))
 
 
 def _warm_up_rows(rows: AscentRows, start: Scores | None, near: Scores | None, steps: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bmrm.problem import (
     Callback,
-    DualSteps,
+    DualBlocks,
     Elastic,
     HasConjugate,
     HasMaster,
@@ -88,7 +88,7 @@ class Auto(IterativeSolver):
             and provides(regularizer, HasConjugate)
         ):
             names.append("lbfgs")
-        elif provides(regularizer, Elastic) and regularizer.l2 > 0.0 and ability(risk, DualSteps) is not None:
+        elif provides(regularizer, Elastic) and regularizer.l2 > 0.0 and ability(risk, DualBlocks) is not None:
             names.append("dual_coordinate")
         if provides(regularizer, HasMaster):
             names.append("bundle" if scored is None else "line_search_bundle")

@@ -15,7 +15,7 @@ from bmrm.problem import (
     Callback,
     ColumnModel,
     IncompatibleError,
-    QuadraticColumns,
+    QuadraticModel,
     Regularizer,
     Risk,
     Scored,
@@ -37,11 +37,11 @@ GROWTH = 4
 @register(
     "coordinate_descent",
     problem="smooth losses of one score by rows; l1, elastic_net",
-    needs="Scored with curvature by rows; QuadraticColumns: one process",
+    needs="Scored with curvature by rows; QuadraticModel: one process",
     certificate="the conjugate of the regularizer, mixed over iterations",
     cost="1 pass over the data, and sweeps over the columns of the working set",
     source="Yuan, Ho & Lin 2012; Massias, Gramfort & Salmon 2018; Friedman, Hastie & Tibshirani 2010",
-    abilities=("QuadraticColumns", "Scored"),
+    abilities=("QuadraticModel", "Scored"),
     refuses=("kinked loss", "smooth regularizer"),
 )
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class _ColumnRun(Run):
     rough = 0.3
 
     def __init__(self, options: CoordinateDescent, run: Monitor, l1: float, l2: float) -> None:
-        offered = run.risk.ability(QuadraticColumns)
+        offered = run.risk.ability(QuadraticModel)
         if run.risk.ability(Scored) is not None:  # or the message is the one below
             super().__init__("coordinate_descent", run, l1, l2)
         if offered is None:
             raise IncompatibleError(
-                "coordinate_descent needs the ability QuadraticColumns, which a risk on several ranks has not, "
+                "coordinate_descent needs the ability QuadraticModel, which a risk on several ranks has not, "
                 "nor one that is no LinearRisk; use proximal_newton or bundle"
             )
         self.options, self.columns = options, offered

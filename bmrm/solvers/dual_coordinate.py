@@ -24,7 +24,7 @@ from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
     Callback,
     DualAscent,
-    DualSteps,
+    DualBlocks,
     DualSweep,
     Elastic,
     IncompatibleError,
@@ -70,12 +70,12 @@ FINEST = 1e-15
     "dual_coordinate",
     problem="losses of rows with a proximal map (hinges, logistic, softmax, regression), chain_crf, chain_margin; l2,"
     " elastic_net",
-    needs="DualSteps; a regularizer with l2 > 0 and l1",
+    needs="DualBlocks; a regularizer with l2 > 0 and l1",
     certificate="the slopes of the rows, a feasible dual point",
     cost="1 pass over the rows that still move; an evaluation, 1 pass, once the gap seen in a sweep is small",
     source="Hsieh et al. 2008; Yu, Huang & Lin 2011; Shalev-Shwartz & Zhang 2013, 2014; Ma et al. 2015;"
     " for chains Lacoste-Julien et al. 2013, Collins et al. 2008",
-    abilities=("DualSteps",),
+    abilities=("DualBlocks",),
     refuses=("not strongly convex",),
 )
 @dataclass(frozen=True)
@@ -147,10 +147,10 @@ class DualCoordinate(IterativeSolver):
             )
         with self.monitor(risk, regularizer, start, callback) as run:
             rows = run.risk.ability(RowScores)
-            steps, scored = run.risk.ability(DualSteps), run.risk.ability(Scored)
+            steps, scored = run.risk.ability(DualBlocks), run.risk.ability(Scored)
             if steps is None or scored is None:
                 raise IncompatibleError(
-                    "dual_coordinate needs a risk with the ability DualSteps: a mean over rows of a loss"
+                    "dual_coordinate needs a risk with the ability DualBlocks: a mean over rows of a loss"
                     " with compiled proximal maps; use line_search_bundle or lbfgs"
                 )
             profiled = run.risk.ability(Profiled)
@@ -167,7 +167,7 @@ class _Run:
         self,
         options: DualCoordinate,
         run: Monitor,
-        steps: DualSteps,
+        steps: DualBlocks,
         scored: Scored,
         free: ScoreFunction | None,
         profiled: Profiled | None,

@@ -274,7 +274,7 @@ class Run:
         value = phi.value_and_slope(f)[0]
         unit, factor = 1.0, math.nan
         for _ in range(UNITS if 0.0 < value < math.inf else 0):
-            share = phi.envelope(f, unit).value / value
+            share = phi.moreau(f, unit).value / value
             wanted = 4.0 if share < 0.5 else 0.25
             if wanted * factor == 1.0 or not 0.0 <= share <= 1.0:
                 break

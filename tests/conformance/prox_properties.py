@@ -68,7 +68,7 @@ def weights_stretch_the_step(case):
     prepared = case.prepare(case.weighing(weights))
     for sigma in (0.01, 0.7, 50.0):
         for z in scores(case):
-            sums, slope, curvature = prepared.envelope(z, sigma)
+            sums, slope, curvature = prepared.moreau(z, sigma)
             f, at = case.loss.prox(z, weights / sigma, prepared.y)
             sizes = np.abs(z) + np.abs(f) + np.abs(prepared.y)
             assert np.all(np.abs(slope - sigma * (z - f)) <= 1e-13 * sigma * sizes)
@@ -89,7 +89,7 @@ def conjugate_bounds_the_loss(case):
     assert phi.facts.prox
     for sigma in (0.01, 0.7, 50.0):
         for z in scores(case):
-            found = phi.envelope(z, sigma)
+            found = phi.moreau(z, sigma)
             f = z - found.slope * phi.facts.mass / sigma
             for g in (*scores(case), f):
                 value = phi.value_and_slope(g)[0]
@@ -115,9 +115,7 @@ def envelope_without_kernels_is_the_same(case):
     other = type(prepared)(loss, prepared.y, prepared.weights, 1, prepared.arguments)
     z, step, ts = case.generic_scores(2), case.generic_scores(4), np.array([0.0, 0.3, 2.0])
     for sigma in (0.05, 2.0):
-        for a, b in zip(prepared.envelope(z, sigma), other.envelope(z, sigma), strict=True):
+        for a, b in zip(prepared.moreau(z, sigma), other.moreau(z, sigma), strict=True):
             near(a, b, 1e-9)
-        for a, b in zip(
-            prepared.envelope_along(z, step, sigma)(ts), other.envelope_along(z, step, sigma)(ts), strict=True
-        ):
+        for a, b in zip(prepared.moreau_along(z, step, sigma)(ts), other.moreau_along(z, step, sigma)(ts), strict=True):
             near(a, b, 1e-9)

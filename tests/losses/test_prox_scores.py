@@ -207,7 +207,7 @@ def enveloped(loss, classes, sigma=1.0):
 def test_envelopes_are_those_of_the_proximal_points(loss, sigma):
     for classes in classes_of(loss):
         whole, masses, z = enveloped(loss, classes, sigma)
-        (value, product, square), slope, _ = whole.envelope(z, sigma)
+        (value, product, square), slope, _ = whole.moreau(z, sigma)
         f = loss.prox_scores(z, masses / sigma, whole.y)
         np.testing.assert_allclose(slope, sigma * (z - f), atol=1e-11 * sigma)
         assert value == pytest.approx(masses @ loss.value(f, whole.y), rel=1e-9)
@@ -227,11 +227,11 @@ def test_the_table_of_a_row_is_the_derivative_of_its_slope(loss, sigma):
     """diag(c) - c c' / sum(c), but for the few rows that a small step takes over a kink."""
     for classes in classes_of(loss):
         whole, _, z = enveloped(loss, classes, sigma)
-        _, slope, table = whole.envelope(z, sigma)
+        _, slope, table = whole.moreau(z, sigma)
         assert np.count_nonzero(table.any(axis=1)) > 5
         direction = np.random.default_rng(11).normal(size=z.shape)
         small = 1e-5 / sigma
-        change = (whole.envelope(z + small * direction, sigma)[1] - slope) / small
+        change = (whole.moreau(z + small * direction, sigma)[1] - slope) / small
         totals = np.maximum(table.sum(axis=1), 1e-300)[:, None]
         expected = table * direction - table * np.sum(table * direction, axis=1)[:, None] / totals
         apart = np.abs(change - expected).max(axis=1) > 1e-5 * sigma
@@ -245,9 +245,9 @@ def test_envelopes_along_a_step(loss):
         whole, _, z = enveloped(loss, classes)
         step = np.random.default_rng(12).normal(size=z.shape)
         for sigma in SIGMAS:
-            values, derivatives = whole.envelope_along(z, step, sigma)(ts)
+            values, derivatives = whole.moreau_along(z, step, sigma)(ts)
             for t, value, derivative in zip(ts, values, derivatives, strict=True):
-                (loss_there, _, square), slope, _ = whole.envelope(z + t * step, sigma)
+                (loss_there, _, square), slope, _ = whole.moreau(z + t * step, sigma)
                 assert value == pytest.approx(loss_there + 0.5 * sigma * square, rel=1e-12)
                 assert derivative == pytest.approx(np.sum(slope * step), rel=1e-9, abs=1e-9)
 
@@ -259,7 +259,7 @@ def test_slopes_prove_planes_below_the_loss(loss, sigma):
     rng = np.random.default_rng(13)
     for classes in classes_of(loss):
         whole, _, z = enveloped(loss, classes, sigma)
-        (value, product, _), slope, _ = whole.envelope(z, sigma)
+        (value, product, _), slope, _ = whole.moreau(z, sigma)
         f = z - slope / sigma
         assert np.sum(slope * f) - (product - value) == pytest.approx(whole.value_and_slope(f)[0], rel=1e-9)
         for far in (1e-3 / sigma, 1.0, 100.0):

@@ -1,4 +1,4 @@
-"""The ability DualSteps: every state is a feasible dual point, however the features are stored and scaled."""
+"""The ability DualBlocks: every state is a feasible dual point, however the features are stored and scaled."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from bmrm.data import matrix
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr, part_of
 from bmrm.losses import LOSSES
-from bmrm.problem import DualSteps, Scored, ability, interruptible
+from bmrm.problem import DualBlocks, Scored, ability, interruptible
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.dual import stored as dual_stored
@@ -52,7 +52,7 @@ def scaled_table(X, columns):
 
 
 def ascend(risk, l1=0.0, l2=L2_, sweeps=60, **options):
-    ascent = ability(risk, DualSteps).ascent(l1, l2, seed=1, **options)
+    ascent = ability(risk, DualBlocks).ascent(l1, l2, seed=1, **options)
     for k in range(sweeps):
         ascent.sweep()
         if k % 7 == 6:
@@ -151,7 +151,7 @@ def test_weights_are_repetition():
 def test_the_gap_is_guessed():
     X, y, weights = data("logistic")
     risk = LinearRisk(Dataset.from_arrays(csr_array(X), y, weights), LOSSES.make("logistic"))
-    ascent = ability(risk, DualSteps).ascent(0.0, L2_, seed=0)
+    ascent = ability(risk, DualBlocks).ascent(0.0, L2_, seed=0)
     assert np.isnan(ascent.sweep().gap)
     for _ in range(5):
         found = ascent.sweep()
@@ -191,7 +191,7 @@ def test_elastic_net_has_zeros():
 def test_losses_without_row_functions_and_of_several_scores_have_no_dual_steps():
     X, y, _ = data()
     for loss in ("roc_area", "ordinal_thresholds"):
-        assert ability(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(loss)), DualSteps) is None
+        assert ability(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(loss)), DualBlocks) is None
 
 
 def test_zeros_of_rising_functions():
@@ -227,7 +227,7 @@ def test_a_sweep_with_looks_at_the_clock_is_the_same_sweep(loss, free, columns, 
     whole = ascend(risk, sweeps=9)
     monkeypatch.setattr(dual_stored, "ENTRIES", 1000.0)
     looks = []
-    steps = interruptible(ability(risk, DualSteps), lambda: looks.append(1))
+    steps = interruptible(ability(risk, DualBlocks), lambda: looks.append(1))
     parts = steps.ascent(0.0, L2_, seed=1)
     for k in range(9):
         parts.sweep()
@@ -251,7 +251,7 @@ def test_a_sweep_that_is_broken_off_leaves_a_dual_point(loss, free, after, monke
         if left < 0:
             raise Enough
 
-    ascent = interruptible(ability(risk, DualSteps), check).ascent(0.0, L2_, seed=1)
+    ascent = interruptible(ability(risk, DualBlocks), check).ascent(0.0, L2_, seed=1)
     with pytest.raises(Enough):
         sweep_for_ever(ascent)
     best = LineSearchBundle(tolerance=1e-9).minimize(risk, L2(L2_))

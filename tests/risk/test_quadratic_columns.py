@@ -1,4 +1,4 @@
-"""The ability QuadraticColumns: models of chosen columns against NumPy."""
+"""The ability QuadraticModel: models of chosen columns against NumPy."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import QuadraticColumns, ability
+from bmrm.problem import QuadraticModel, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products.columns import Columns
@@ -39,7 +39,7 @@ def distance(z, x, l1):
 @pytest.mark.parametrize("form", ["sparse", "valueless", "dense", "dense float32"])
 def test_a_model_is_minimised(form, scaled, bias, free):
     risk = risk_of(form, scaled, bias)
-    offer = ability(risk, QuadraticColumns)
+    offer = ability(risk, QuadraticModel)
     random = np.random.default_rng(1)
     curvature = random.random(ROWS) * (random.random(ROWS) < 0.8) / ROWS
     A = np.array([risk.map.matvec(unit) for unit in np.eye(risk.dim)]).T
@@ -67,7 +67,7 @@ def test_slow_sweeps_are_helped_by_conjugate_gradients():
     l1 = 1e-3
     objective = {}
     for sweeps in (8, 40):
-        model = ability(risk, QuadraticColumns).model(W, curvature)
+        model = ability(risk, QuadraticModel).model(W, curvature)
         x, _ = model.minimise(gradient, w, l1, 0.0, 0.0, 0.0, sweeps)
         objective[sweeps] = gradient @ x + 0.5 * np.mean((X @ x) ** 2) + l1 * np.abs(x).sum()
     plain, q = np.zeros(60), gradient.copy()
@@ -91,7 +91,7 @@ def test_the_distance_of_a_rough_solution_is_exact():
         A = np.array([risk.map.matvec(unit) for unit in np.eye(risk.dim)]).T
         W = np.arange(risk.dim)
         for free in (False, True):
-            model = ability(risk, QuadraticColumns).model(W, curvature, free)
+            model = ability(risk, QuadraticModel).model(W, curvature, free)
             assert model.distance() == np.inf
             gradient, w = 0.2 * random.normal(size=W.size), random.normal(size=W.size)
             x, _ = model.minimise(gradient, w, 0.02, 0.003, 0.0, 0.0, 2)
@@ -106,7 +106,7 @@ def test_signs_that_flip_along_flat_directions_do_not_stop_conjugate_gradients()
     y = X @ (random.normal(size=80) * (random.random(80) < 0.3)) + random.normal(size=300)
     risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("least_squares"))
     gradient, l1 = -(X.T @ y) / 300, 1e-3
-    model = ability(risk, QuadraticColumns).model(np.arange(80), np.full(300, 1.0 / 300))
+    model = ability(risk, QuadraticModel).model(np.arange(80), np.full(300, 1.0 / 300))
     x, _ = model.minimise(gradient, np.zeros(80), l1, 0.0, 1e-6, 0.0, 400)
     assert distance(gradient + X.T @ (X @ x) / 300, x, l1).max() <= 3e-6  # 1e-2 where the steps are only cut off
 
@@ -116,9 +116,9 @@ def test_who_has_it():
     data = Dataset.from_arrays(X, np.arange(30) % 2)
     for loss, has in (("logistic", True), ("squared_hinge", True), ("hinge", False), ("roc_area", False)):
         risk = LinearRisk(data, LOSSES.make(loss))
-        assert (ability(risk, QuadraticColumns) is not None) is has
+        assert (ability(risk, QuadraticModel) is not None) is has
     assert (
-        ability(LinearRisk(Dataset.from_arrays(X, np.arange(30) % 3), LOSSES.make("softmax")), QuadraticColumns) is None
+        ability(LinearRisk(Dataset.from_arrays(X, np.arange(30) % 3), LOSSES.make("softmax")), QuadraticModel) is None
     )
     risk = LinearRisk(data, LOSSES.make("logistic"))
-    assert ability(FreeIntercept(risk), QuadraticColumns) is ability(risk, QuadraticColumns)
+    assert ability(FreeIntercept(risk), QuadraticModel) is ability(risk, QuadraticModel)

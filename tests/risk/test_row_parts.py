@@ -71,10 +71,10 @@ def test_rows_that_do_not_bend_keep_their_slopes(loss):
     for sigma, reach in ((2.0, 0.1), (10.0, 0.3), (1.0, 0.0)):
         curved = parts.curved_rows(z, sigma, reach).reshape(ROWS, -1).any(axis=1)
         assert 0 < np.count_nonzero(curved) < ROWS
-        slope, changed = phi.envelope(z, sigma).slope, np.zeros(ROWS, bool)
-        assert not phi.envelope(z, sigma).curvature[~curved].any()
+        slope, changed = phi.moreau(z, sigma).slope, np.zeros(ROWS, bool)
+        assert not phi.moreau(z, sigma).curvature[~curved].any()
         for _ in range(50):
-            other = phi.envelope(z + reach * random.choice([-1.0, 1.0], z.shape), sigma).slope
+            other = phi.moreau(z + reach * random.choice([-1.0, 1.0], z.shape), sigma).slope
             changed |= (np.abs(other - slope) > 1e-12).reshape(ROWS, -1).any(axis=1)
         assert not np.any(changed & ~curved)
         assert np.any(changed) == (reach > 0.0)

@@ -98,7 +98,7 @@ def test_softmax_knows_the_diagonal_of_its_hessian():
         unit[:] = 0.0
         unit[:, k] = 1.0
         column = scored.phi.hessian_product(f, unit)[:, k]
-        np.testing.assert_allclose(scored.phi.curvature(f)[:, k], column, rtol=1e-12)
+        np.testing.assert_allclose(scored.phi.hessian_diagonal(f)[:, k], column, rtol=1e-12)
 
 
 def risk_of(loss, weights=None):
@@ -111,7 +111,7 @@ def test_hessian_of_logistic_is_its_finite_difference():
     risk = risk_of(Logistic(), np.linspace(0.0, 2.0, 30))
     scored = ability(risk, Scored)
     w = np.array([0.3, -0.2, 0.1, 0.5])
-    hessian = scored.map.gram(scored.phi.curvature(scored.map.matvec(w)))
+    hessian = scored.map.gram(scored.phi.hessian_diagonal(scored.map.matvec(w)))
     slopes = [
         risk.value_and_subgradient(w + 1e-6 * e)[1] - risk.value_and_subgradient(w - 1e-6 * e)[1] for e in np.eye(4)
     ]
@@ -123,7 +123,7 @@ def test_envelope_minimises_loss_plus_distance(sigma):
     risk = risk_of(Hinge(), np.linspace(0.0, 2.0, 30))
     phi = ability(risk, Scored).phi
     z = np.random.default_rng(6).normal(scale=2.0, size=30)
-    found = phi.envelope(z, sigma)
+    found = phi.moreau(z, sigma)
     y, s = risk.bound.whole.y, risk.bound.whole.weights
     each = [
         minimize_scalar(
@@ -135,7 +135,7 @@ def test_envelope_minimises_loss_plus_distance(sigma):
     f = z - found.slope * risk.mass / sigma
     assert found.conjugate == pytest.approx(found.slope @ f - phi.value_and_slope(f)[0], abs=1e-12)
     steps = np.random.default_rng(7).normal(size=30) * 1e-7
-    moved = phi.envelope(z + steps, sigma)
+    moved = phi.moreau(z + steps, sigma)
     np.testing.assert_allclose(moved.slope - found.slope, found.curvature * steps, atol=1e-13)
     g = np.random.default_rng(8).normal(size=(100, 30)) * 3.0
     for point in g:  # the conjugate: no score does better
@@ -147,8 +147,8 @@ def test_envelope_along_a_step_is_the_envelope(weights):
     phi = ability(risk_of(Hinge(), weights), Scored).phi
     z, step = np.random.default_rng(9).normal(scale=2.0, size=(2, 30))
     t = np.array([0.0, 0.3, 2.5])
-    values, derivatives = phi.envelope_along(z, step, 0.7)(t)
-    found = [phi.envelope(z + each * step, 0.7) for each in t]
+    values, derivatives = phi.moreau_along(z, step, 0.7)(t)
+    found = [phi.moreau(z + each * step, 0.7) for each in t]
     np.testing.assert_allclose(values, [each.value for each in found], rtol=1e-13)
     np.testing.assert_allclose(derivatives, [each.slope @ step for each in found], rtol=1e-12, atol=1e-15)
 
@@ -158,7 +158,7 @@ def test_free_intercept_hands_out_what_it_minimises():
     scored, profiled = ability(free, Scored), ability(free, Profiled)
     assert not scored.phi.facts.separable
     with pytest.raises(IncompatibleError):
-        scored.phi.curvature(np.zeros(30))
+        scored.phi.hessian_diagonal(np.zeros(30))
     f = np.linspace(-1.0, 1.0, 30)
     best = minimize_scalar(lambda b: profiled.phi.value_and_slope(f + profiled.phi.constant(np.array([b])))[0])
     assert scored.phi.value_and_slope(f)[0] == pytest.approx(best.fun, rel=1e-9)
@@ -169,7 +169,7 @@ def test_slopes_of_an_envelope_at_huge_scores_are_still_slopes(size):
     """A slope beyond those of the loss would prove a bound above the minimum."""
     phi = ability(risk_of(Hinge(), np.linspace(0.0, 2.0, 30)), Scored).phi
     z = size * np.random.default_rng(6).normal(size=30)
-    found = phi.envelope(z, 300.0)
+    found = phi.moreau(z, 300.0)
     weights, y = np.linspace(0.0, 2.0, 30), risk_of(Hinge()).bound.whole.y
     duals = -y * found.slope * phi.facts.mass
     assert np.all(duals >= -1e-10)

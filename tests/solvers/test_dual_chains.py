@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import DualSteps, IncompatibleError, Scored, Status, ability
+from bmrm.problem import DualBlocks, IncompatibleError, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.dual import chains as dual_chains
@@ -104,7 +104,7 @@ def test_any_state_is_a_dual_point_of_one_sentence_and_its_offset_no_better_than
     examples = data(lengths=(5,))
     y = examples.targets.y.astype(int)
     risk = risk_of(examples)
-    ascent = ability(risk, DualSteps).ascent(0.0, 0.1, seed=0)
+    ascent = ability(risk, DualBlocks).ascent(0.0, 0.1, seed=0)
     for _ in range(4):
         ascent.sweep()
         _, b = ascent.plane()
@@ -119,7 +119,7 @@ def test_any_state_proves_its_bound(case, loss, monkeypatch):
     monkeypatch.setattr(dual_chains, "BESIDES", 4)
     of_data, of_risk = CASES[case]
     risk, regularizer = risk_of(data(**of_data), loss=loss, **of_risk), L2(0.02)
-    scored, steps = ability(risk, Scored), ability(risk, DualSteps)
+    scored, steps = ability(risk, Scored), ability(risk, DualBlocks)
     least = by_another(risk, loss, regularizer, 1e-6)
     random = np.random.default_rng(1)
     f = scored.map.matvec(random.normal(size=risk.dim))
@@ -147,7 +147,7 @@ def test_near_scores_alone_the_state_is_the_plane_there(loss, transitions):
     scored = ability(risk, Scored)
     w = np.random.default_rng(2).normal(size=risk.dim)
     value, subgradient = risk.value_and_subgradient(w)
-    a, b = ability(risk, DualSteps).ascent(0.0, 0.1, seed=0, near=scored.map.matvec(w)).plane()
+    a, b = ability(risk, DualBlocks).ascent(0.0, 0.1, seed=0, near=scored.map.matvec(w)).plane()
     assert a @ w + b == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(a, subgradient, atol=1e-12)
 
@@ -158,7 +158,7 @@ def test_slopes_of_a_stronger_regularizer_are_a_good_start(loss):
     first = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.05))
     again = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.05), start=first.w, slope=first.details["slope"])
     assert again.status is Status.CONVERGED
-    ascent = ability(risk, DualSteps).ascent(0.0, 0.05, seed=0, start=first.details["slope"])
+    ascent = ability(risk, DualBlocks).ascent(0.0, 0.05, seed=0, start=first.details["slope"])
     assert plane_bound(L2(0.05), *ascent.plane(), 0.0) > 0.5 * first.objective
 
 
@@ -174,24 +174,24 @@ def test_sentences_of_one_token_are_rows(loss, of_rows):
 
 def test_errors_as_factors_have_no_dual_steps():
     risk = LinearRisk(data(), LOSSES.make("chain_scaled_margin"))
-    assert ability(risk, DualSteps) is None
-    with pytest.raises(IncompatibleError, match="DualSteps"):
+    assert ability(risk, DualBlocks) is None
+    with pytest.raises(IncompatibleError, match="DualBlocks"):
         DualCoordinate().minimize(risk, L2(0.1))
 
 
 @both
 def test_a_free_intercept_is_left_to_others(loss):
     risk = risk_of(data(), loss=loss)
-    assert ability(FreeIntercept(risk), DualSteps) is None
+    assert ability(FreeIntercept(risk), DualBlocks) is None
     with pytest.raises(IncompatibleError, match=r"groups.*line_search_bundle or lbfgs"):
-        ability(risk, DualSteps).ascent(0.0, 0.1, seed=0, intercept=True)
+        ability(risk, DualBlocks).ascent(0.0, 0.1, seed=0, intercept=True)
 
 
 def test_a_shift_that_would_make_sparse_rows_dense_and_too_long_sentences_leave_it_to_the_bundle(monkeypatch):
-    assert ability(risk_of(data(csr_array), columns=SCALED), DualSteps) is None
+    assert ability(risk_of(data(csr_array), columns=SCALED), DualBlocks) is None
     monkeypatch.setattr(dual_sentences, "MOST_PRODUCTS", 100)
     risk = risk_of(data())
-    assert ability(risk, DualSteps) is None
+    assert ability(risk, DualBlocks) is None
     assert Auto(tolerance=1e-4).minimize(risk, L2(0.05)).status is Status.CONVERGED
 
 
@@ -218,7 +218,7 @@ def test_potentials_that_are_far_off_are_taken_back():
     """Marginals all but 0 and 1, at the wrong labels: the marginals hardly change for a while."""
     risk = risk_of(data(seed=5), loss="chain_crf")
     f = 300.0 * np.random.default_rng(5).normal(size=ability(risk, Scored).map.matvec(np.zeros(risk.dim)).shape)
-    ascent = ability(risk, DualSteps).ascent(0.0, 0.1, seed=0, near=f)
+    ascent = ability(risk, DualBlocks).ascent(0.0, 0.1, seed=0, near=f)
     for _ in range(300):
         ascent.sweep()
     least = LBFGS(tolerance=1e-9).minimize(risk, L2(0.1))

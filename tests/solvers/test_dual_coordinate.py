@@ -10,7 +10,7 @@ from bmrm.losses import LOSSES
 from bmrm.losses._core.pieces import linear_residual_prox
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.quantile import Quantile
-from bmrm.problem import DualSteps, IncompatibleError, Scored, Status, ability
+from bmrm.problem import DualBlocks, IncompatibleError, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
@@ -80,7 +80,7 @@ def test_every_loss_with_row_functions(name, free):
         if loss.no_free_intercept:
             return
         risk = FreeIntercept(risk)
-    assert ability(risk, DualSteps) is not None
+    assert ability(risk, DualBlocks) is not None
     solution = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.05))
     exact = LineSearchBundle(tolerance=1e-9, max_iterations=3000).minimize(risk, L2(0.05))
     assert solution.status is Status.CONVERGED
@@ -123,7 +123,7 @@ def test_steps_that_take_all_digits_from_scores_prove_no_more_than_the_slopes(na
     shape = phi.value_and_slope(risk.map.matvec(np.zeros(risk.dim)))[1].shape
     for lam in (1e-2, 1e-1, 1.0):
         near = random.normal(size=shape) * 10.0 ** random.uniform(-2.0, 6.0, shape)
-        ascent = ability(risk, DualSteps).ascent(0.0, lam, seed=0, near=near)
+        ascent = ability(risk, DualBlocks).ascent(0.0, lam, seed=0, near=near)
         for _ in range(3):
             _, b = ascent.plane(anew=True)
             u = ascent.slope()
@@ -187,7 +187,7 @@ def test_what_it_cannot_do_is_refused():
     X, y = problems.data("hinge")
     with pytest.raises(IncompatibleError, match=r"l2 > 0.*line_search_bundle"):
         DualCoordinate().minimize(risk_of("hinge", X, y), L1(0.1))
-    with pytest.raises(IncompatibleError, match=r"DualSteps.*line_search_bundle"):
+    with pytest.raises(IncompatibleError, match=r"DualBlocks.*line_search_bundle"):
         DualCoordinate().minimize(risk_of("roc_area", X, y), L2(0.1))
-    with pytest.raises(IncompatibleError, match="DualSteps"):
+    with pytest.raises(IncompatibleError, match="DualBlocks"):
         DualCoordinate().minimize(problems.PlainRisk(X, y, "hinge"), L2(0.1))

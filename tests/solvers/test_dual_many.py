@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import DualSteps, Scored, Status, ability
+from bmrm.problem import DualBlocks, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
@@ -112,7 +112,7 @@ def test_every_state_is_a_plane_below_the_risk(loss):
     wild = random.normal(size=scores.shape)
     starts = [{}, {"near": scores}, {"start": good.details["slope"]}, {"start": wild}, {"start": wild, "near": scores}]
     for options in starts:
-        ascent = ability(risk, DualSteps).ascent(0.0, 0.02, seed=1, **options)
+        ascent = ability(risk, DualBlocks).ascent(0.0, 0.02, seed=1, **options)
         for sweeps in range(4):
             a, b = ascent.plane()
             for scale in (0.1, 1.0, 10.0):
@@ -131,7 +131,7 @@ def test_good_slopes_are_kept(loss):
     good = DualCoordinate(tolerance=1e-9).minimize(risk, L2(0.02))
     scores = ability(risk, Scored).map.matvec(good.w)
     for options, loss_of_bound in (({"near": scores}, 1e-6), ({}, 1e-3)):
-        ascent = ability(risk, DualSteps).ascent(0.0, 0.02, seed=1, start=good.details["slope"], **options)
+        ascent = ability(risk, DualBlocks).ascent(0.0, 0.02, seed=1, start=good.details["slope"], **options)
         bound = plane_bound(L2(0.02), *ascent.plane(), 0.0)
         assert good.objective * (1.0 - loss_of_bound) <= bound <= good.objective * (1.0 + 1e-12)
 
@@ -139,7 +139,7 @@ def test_good_slopes_are_kept(loss):
 def test_rows_are_set_aside_and_come_back():
     X, y, _ = data()
     risk = risk_of("multiclass_hinge", 3.0 * X, y)
-    ascent = ability(risk, DualSteps).ascent(0.0, 0.05, seed=1)
+    ascent = ability(risk, DualBlocks).ascent(0.0, 0.05, seed=1)
     shares = [ascent.sweep().visits for _ in range(60)]
     assert shares[0] == 1.0
     assert min(shares) < 0.9
@@ -169,7 +169,7 @@ def test_every_state_with_a_free_intercept_is_a_plane_below_the_risk(loss):
     good = DualCoordinate(tolerance=1e-6).minimize(risk, L2(0.02))
     scores = scored.map.matvec(good.w)
     for options in ({}, {"near": scores}, {"start": good.details["slope"]}, {"near": random.normal(size=scores.shape)}):
-        ascent = ability(risk, DualSteps).ascent(0.0, 0.02, seed=1, **options)
+        ascent = ability(risk, DualBlocks).ascent(0.0, 0.02, seed=1, **options)
         for _ in range(4):
             a, b = ascent.plane()
             for scale in (0.1, 1.0, 10.0):
@@ -213,5 +213,5 @@ def test_a_class_with_hardly_any_weight_has_a_free_intercept_too():
 
 def test_losses_without_row_functions_have_no_dual_steps():
     X, y, _ = data()
-    assert ability(risk_of("weston_watkins", X, y), DualSteps) is None
-    assert ability(risk_of("scaled_multiclass_hinge", X, y), DualSteps) is None
+    assert ability(risk_of("weston_watkins", X, y), DualBlocks) is None
+    assert ability(risk_of("scaled_multiclass_hinge", X, y), DualBlocks) is None

@@ -102,7 +102,7 @@ def test_the_hessian_is_corrected_by_the_rows_that_changed():
     for w in (np.full(9, 0.5), np.full(9, 0.52), np.full(9, 0.55)):
         point = goal.at(w, scored.map.matvec(w))
         model.step(point)
-        expected = scored.map.gram(scored.phi.curvature(point.full))
+        expected = scored.map.gram(scored.phi.hessian_diagonal(point.full))
         np.testing.assert_allclose(model.gram, expected, atol=1e-13)
     assert model.corrections == 2
 
@@ -185,7 +185,7 @@ def test_blocks_invert_the_hessian_where_scores_do_not_touch():
     scored = ability(risk, Scored)
     w, r = np.random.default_rng(1).normal(size=(2, risk.dim))
     f = scored.map.matvec(w)
-    hessian = scored.map.gram(scored.phi.curvature(f)) + LAM * np.eye(risk.dim)
+    hessian = scored.map.gram(scored.phi.hessian_diagonal(f)) + LAM * np.eye(risk.dim)
     np.testing.assert_allclose(hessian @ Blocks(scored, f, LAM)(r), r, atol=1e-10)
 
 

@@ -73,7 +73,7 @@ def optimum(risk, l1, l2, free=False):
         total = value + c @ at + 0.5 * at @ Q @ at
         if z is None:
             return total, gradient
-        second = risk.phi.curvature(Z @ at)
+        second = risk.phi.hessian_diagonal(Z @ at)
         return total, gradient, cvxopt.matrix(z[0] * ((Z.T * second) @ Z + Q + 1e-13 * np.eye(c.size)))
 
     G = np.zeros((n, c.size))

@@ -31,8 +31,8 @@ from bmrm.mpi.group import Alone
 from bmrm.problem import (
     Blocks,
     BmrmError,
-    DualSteps,
-    Identity,
+    DualBlocks,
+    Fingerprint,
     InputError,
     ModifiedLoss,
     ProblemSize,
@@ -53,7 +53,7 @@ FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}
 """Enough for every part of a solver to have its turn."""
 RANKS, WHOLE = "what ranks answer", "all of it"
 """The part of the work for a loss that is no solver's, and that for a config."""
-OVER_RANKS = (Scored, RowSubsets, Blocks, DualSteps, ModifiedLoss, Identity, Rounding, ProblemSize)
+OVER_RANKS = (Scored, RowSubsets, Blocks, DualBlocks, ModifiedLoss, Fingerprint, Rounding, ProblemSize)
 """What the risk of a loss offers there."""
 CONFIGS = (".yaml", ".yml")
 LONGEST = 10.0

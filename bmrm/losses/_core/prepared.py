@@ -120,7 +120,7 @@ class DiagonalRows(CurvedRows):
 
     hessian: Hessian = "diagonal"
 
-    def curvature(self, f: Array) -> Array:
+    def hessian_diagonal(self, f: Array) -> Array:
         """The (generalised) second derivative of each row's loss in each of its scores, weights inside; like `f`."""
         curvature = np.asarray(self.loss.curvature(f, self.y), np.float64)
         return curvature if self.weights is None else weigh(self.weights, curvature)
@@ -131,7 +131,7 @@ class ProximalRows(PreparedRows):
 
     prox = True
 
-    def envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
+    def moreau(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
         """Where f minimises loss(f) + sigma/2 ||f - z||^2: sums, slope sigma (z - f), and its derivative in z.
 
         The sums are those of the loss at f, of slope * f, and of (f - z)^2.
@@ -147,7 +147,7 @@ class ProximalRows(PreparedRows):
         total, f, away, change = self._proximal(z, sigma)
         return (total, sigma * dot(away, f), dot(away, away)), sigma * away, sigma * (1.0 - change)
 
-    def envelope_along(self, z: Array, step: Array, sigma: float) -> Curve:
+    def moreau_along(self, z: Array, step: Array, sigma: float) -> Curve:
         """The function t -> (sum of the envelopes at z + t step, its derivative in t), for a vector of t."""
         z, step = plain(z), plain(step)
         kernels = envelope_kernels(self.loss)
@@ -168,13 +168,13 @@ class ProximalRows(PreparedRows):
         return curve
 
     def curved_rows(self, z: Array, sigma: float, reach: float) -> Array:
-        """Not 0 in rows where `envelope` is curved at some scores within `reach` of `z`; shaped like `z`."""
+        """Not 0 in rows where `moreau` is curved at some scores within `reach` of `z`; shaped like `z`."""
         wider = sigma / (1.0 + 2.0 * sigma * reach)
-        found: Array = self.envelope(z - reach, wider)[2] + self.envelope(z + reach, wider)[2]
+        found: Array = self.moreau(z - reach, wider)[2] + self.moreau(z + reach, wider)[2]
         return found
 
     def _careful_envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
-        """As `envelope`, where scores are so large that z - f is all rounding: slopes are those of the loss at f.
+        """As `moreau`, where scores are so large that z - f is all rounding: slopes are those of the loss at f.
 
         At a kink they are what is left of sigma (z - f). A slope beyond those of the loss would prove a false bound.
         """

@@ -29,15 +29,15 @@ class ProximalScoresRows(PreparedRows):
 
     prox = True
 
-    def envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
-        """As of `ProximalRows`: sums, slope, and the table that `Envelope.curvature` is for several scores."""
+    def moreau(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
+        """As of `ProximalRows`: sums, slope, and the table that `MoreauEnvelope.curvature` is for several scores."""
         z = plain(z)
         slope, curvature = np.empty_like(z), np.empty_like(z)
         kernel = _kernels(self.loss.prox_scores_row, self.loss.settle_scores_row)[0]
         sums = kernel(z, self.y, self._kernel_weights, sigma, slope, curvature, *self.arguments)
         return sums, slope, curvature
 
-    def envelope_along(self, z: Array, step: Array, sigma: float) -> Curve:
+    def moreau_along(self, z: Array, step: Array, sigma: float) -> Curve:
         """As of `ProximalRows`."""
         z, step = plain(z), plain(step)
         kernel = _kernels(self.loss.prox_scores_row, self.loss.settle_scores_row)[1]
@@ -56,5 +56,5 @@ class ProximalScoresRows(PreparedRows):
         for shift in (-2.0 * reach, 2.0 * reach):
             moved = np.array(z, np.float64)
             moved[rows, self.y] += shift
-            found += self.envelope(moved, wider)[2]
+            found += self.moreau(moved, wider)[2]
         return found

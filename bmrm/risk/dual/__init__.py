@@ -1,1 +1,1 @@
-"""The ability `DualSteps`: dual coordinate ascent over the rows or sentences of one process."""
+"""The ability `DualBlocks`: dual coordinate ascent over the rows or sentences of one process."""

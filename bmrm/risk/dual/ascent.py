@@ -1,4 +1,4 @@
-"""The ability `DualSteps`: the dual of l1 ||w||_1 + l2/2 ||w||^2 + R(w), ascended row by row."""
+"""The ability `DualBlocks`: the dual of l1 ||w||_1 + l2/2 ||w||^2 + R(w), ascended row by row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MakeRows(Protocol):
 
 @dataclass(frozen=True)
 class RowAscents:
-    """As of `DualSteps`.
+    """As of `DualBlocks`.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class RowAscents:
         near: Scores | None = None,
         intercept: bool = False,
     ) -> Ascent:
-        """As of `DualSteps`."""
+        """As of `DualBlocks`."""
         if intercept and self.grouped:
             raise IncompatibleError("dual steps of groups know no free intercept; use line_search_bundle or lbfgs")
         return Ascent(self, self.make(l1, l2, seed, 1, self.check), l1, l2, start, near, intercept)

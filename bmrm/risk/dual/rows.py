@@ -49,7 +49,7 @@ class AscentRows(Protocol):
     """
 
     def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
-        """Set up, with these slopes; see `DualSteps`. Comes first, once."""
+        """Set up, with these slopes; see `DualBlocks`. Comes first, once."""
         ...
 
     def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:

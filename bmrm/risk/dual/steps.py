@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmrm.losses.base import RowLoss
-from bmrm.problem import Check, DualAscent, DualSteps, Risk, Scores, ability, facts_of, interruptible, unchecked
+from bmrm.problem import Check, DualAscent, DualBlocks, Risk, Scores, ability, facts_of, interruptible, unchecked
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.chains import MixtureRows
 from bmrm.risk.dual.many import ManyScoreRows
@@ -20,7 +20,7 @@ BY_GROUPS: dict[str, type[MixtureRows | MarginalRows]] = {"crf": MarginalRows, "
 
 
 def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: float) -> RowAscents | None:
-    """The ability `DualSteps` of a sum over rows, or sentences, whose loss has compiled functions; else None.
+    """The ability `DualBlocks` of a sum over rows, or sentences, whose loss has compiled functions; else None.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def _kind(
 
 def free_steps(risk: Risk) -> FreeSteps | None:
     """The dual steps of a risk whose intercept has become free; None where it has none, or steps of groups."""
-    inner = ability(risk, DualSteps)
+    inner = ability(risk, DualBlocks)
     return None if inner is None or inner.grouped else FreeSteps(inner)
 
 
@@ -64,7 +64,7 @@ def free_steps(risk: Risk) -> FreeSteps | None:
 class FreeSteps:
     """Dual steps, always with a free intercept."""
 
-    inner: DualSteps
+    inner: DualBlocks
 
     def interruptible(self, check: Check) -> FreeSteps:
         """The same, whose sweeps look up now and then."""
@@ -72,12 +72,12 @@ class FreeSteps:
 
     @property
     def rows(self) -> int:
-        """As of `DualSteps`."""
+        """As of `DualBlocks`."""
         return self.inner.rows
 
     @property
     def grouped(self) -> bool:
-        """As of `DualSteps`."""
+        """As of `DualBlocks`."""
         return self.inner.grouped
 
     def ascent(
@@ -90,5 +90,5 @@ class FreeSteps:
         near: Scores | None = None,
         intercept: bool = True,
     ) -> DualAscent:
-        """As of `DualSteps`, whatever `intercept` is."""
+        """As of `DualBlocks`, whatever `intercept` is."""
         return self.inner.ascent(l1, l2, seed=seed, start=start, near=near, intercept=True)

@@ -1,4 +1,4 @@
-"""Second-order models of a risk on few columns, minimised coordinate by coordinate: the ability `QuadraticColumns`."""
+"""Second-order models of a risk on few columns, minimised coordinate by coordinate: the ability `QuadraticModel`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ColumnCopies:
         self._held: _Held | None = None
 
     def model(self, columns: Chosen, curvature: Vector, intercept: bool = False) -> RootedColumns:
-        """As of `QuadraticColumns`."""
+        """As of `QuadraticModel`."""
         with_bias = bool(columns.size and columns[-1] == self.features)
         kept = columns[: columns.size - int(with_bias)]
         of, roots = self.columns, np.sqrt(np.maximum(np.asarray(curvature, np.float64), 0.0))

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from bmrm.problem import Envelope, LinearMap, RowPart, RowParts, ScoreFunction, Scores, Vector
+from bmrm.problem import LinearMap, MoreauEnvelope, RowPart, RowParts, ScoreFunction, Scores, Vector
 from bmrm.solvers._core.centring import Trial, centre
 from bmrm.solvers._core.curved_search import step_length
 from bmrm.solvers._core.line_search import Along
@@ -76,7 +76,7 @@ class AugmentedLagrangian:
     b: float
     f: Scores
     z: Scores
-    envelope: Envelope
+    envelope: MoreauEnvelope
     risk_gradient: Vector
     rest: float = 0.0
     gain: float = 0.0
@@ -96,7 +96,7 @@ class AugmentedLagrangian:
         z = f
         if slope is not None:
             z = z + (model.phi.facts.mass / sigma) * slope
-        found = cls(model, sigma, slope, w, b, f, z, model.phi.envelope(z, sigma), w)
+        found = cls(model, sigma, slope, w, b, f, z, model.phi.moreau(z, sigma), w)
         if model.free:
             found._centre()
         found._set_risk_gradient(model.map.rmatvec(found.envelope.slope))
@@ -191,7 +191,7 @@ class AugmentedLagrangian:
         return t
 
     def _along(self, step: Vector, shift: float, scores: Scores) -> Along:
-        l2, curve = self.model.l2, self.model.phi.envelope_along(self.z, scores, self.sigma)
+        l2, curve = self.model.l2, self.model.phi.moreau_along(self.z, scores, self.sigma)
         ww, ws, ss = float(self.w @ self.w), float(self.w @ step), float(step @ step)
         linear = self.model.intercept_residual * shift
         linear += 0.0 if self.model.linear_term is None else float(self.model.linear_term @ step)
@@ -206,7 +206,7 @@ class AugmentedLagrangian:
     def _look(self) -> None:
         """Bring the envelope up to date, at the b where u sums to 0 if b is free; half a pass over what has changed."""
         before, self._value = self.envelope.slope, None
-        self.envelope = self.model.phi.envelope(self.z, self.sigma)
+        self.envelope = self.model.phi.moreau(self.z, self.sigma)
         if self.model.free:
             self._centre()
         # most slopes stay where they are, and rows of 0 cost nothing
@@ -242,9 +242,9 @@ class AugmentedLagrangian:
             self.envelope = _mixed(one.kept, other.kept, share)
         self.z = self.model.shifted(z, self.b - first)
 
-    def _trial(self, b: float, known: Envelope | None) -> Trial[Envelope]:
+    def _trial(self, b: float, known: MoreauEnvelope | None) -> Trial[MoreauEnvelope]:
         phi = self.model.phi
-        found = phi.envelope(self.model.shifted(self.z, b - self.b), self.sigma) if known is None else known
+        found = phi.moreau(self.model.shifted(self.z, b - self.b), self.sigma) if known is None else known
         rest = float(phi.total(found.slope)[0]) + self.model.intercept_residual
         return Trial(b, rest, found, lambda: float(phi.total(found.curvature)[0]))
 
@@ -266,7 +266,7 @@ class AugmentedLagrangian:
         take = part.restrict
         slope = None if self.slope is None else take(self.slope)
         z = take(self.z)
-        envelope = part.phi.envelope(z, self.sigma)
+        envelope = part.phi.moreau(z, self.sigma)
         risk_gradient = part.map.rmatvec(envelope.slope)
         intercept_residual = -float(part.phi.total(envelope.slope)[0]) + self.rest if self.model.free else 0.0
         model = Model(
@@ -283,9 +283,9 @@ class AugmentedLagrangian:
         )
 
 
-def _mixed(one: Envelope, other: Envelope, share: float) -> Envelope:
+def _mixed(one: MoreauEnvelope, other: MoreauEnvelope, share: float) -> MoreauEnvelope:
     """Slopes mixed, with what is proved for both."""
-    return Envelope(
+    return MoreauEnvelope(
         share * one.value + (1.0 - share) * other.value,
         share * one.slope + (1.0 - share) * other.slope,
         other.curvature,

@@ -7,10 +7,10 @@ from typing import Any, TypeVar, cast
 
 from bmrm.problem import (
     Blocks,
-    DualSteps,
+    DualBlocks,
     ModifiedLoss,
     Profiled,
-    QuadraticColumns,
+    QuadraticModel,
     Risk,
     Rounding,
     RowParts,
@@ -77,8 +77,8 @@ _WRAPPERS: dict[type, Callable[[Any, Count], Any]] = {
     RowParts: MeteredParts,
     RowSubsets: MeteredRows,
     Blocks: MeteredBlocks,
-    DualSteps: MeteredSteps,
+    DualBlocks: MeteredSteps,
     ModifiedLoss: MeteredVariants,
-    QuadraticColumns: MeteredColumns,
+    QuadraticModel: MeteredColumns,
     Rounding: MeteredRounding,
 }

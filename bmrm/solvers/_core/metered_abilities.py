@@ -13,11 +13,11 @@ from bmrm.problem import (
     Blocks,
     ColumnModel,
     DualAscent,
-    DualSteps,
+    DualBlocks,
     DualSweep,
     Magnitudes,
     ModifiedLoss,
-    QuadraticColumns,
+    QuadraticModel,
     Rounding,
     RowPart,
     RowParts,
@@ -158,9 +158,9 @@ class MeteredBlocks:
 
 @dataclass(frozen=True)
 class MeteredSteps:
-    """As of `DualSteps`, counted."""
+    """As of `DualBlocks`, counted."""
 
-    inner: DualSteps
+    inner: DualBlocks
     count: Count
 
     @property
@@ -233,9 +233,9 @@ class MeteredAscent:
 
 @dataclass(frozen=True)
 class MeteredColumns:
-    """As of `QuadraticColumns`, counted."""
+    """As of `QuadraticModel`, counted."""
 
-    inner: QuadraticColumns
+    inner: QuadraticModel
     count: Count
 
     def model(self, columns: NDArray[np.int64], curvature: Scores, intercept: bool = False) -> ColumnModel:

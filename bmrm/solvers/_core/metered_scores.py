@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.compiling import COMPILING
 from bmrm.problem import (
-    Envelope,
     LinearMap,
+    MoreauEnvelope,
     ScoreFunction,
     Scores,
     Vector,
@@ -107,14 +107,14 @@ class MeteredPhi(ScoreFunction):
     def hessian_product(self, f: Scores, step: Scores) -> Scores:
         return self.count.timed(0.0, self.inner.hessian_product, f, step)
 
-    def curvature(self, f: Scores) -> Scores:
-        return self.count.timed(0.0, self.inner.curvature, f)
+    def hessian_diagonal(self, f: Scores) -> Scores:
+        return self.count.timed(0.0, self.inner.hessian_diagonal, f)
 
-    def envelope(self, z: Scores, sigma: float) -> Envelope:
-        return self.count.timed(0.0, self.inner.envelope, z, sigma)
+    def moreau(self, z: Scores, sigma: float) -> MoreauEnvelope:
+        return self.count.timed(0.0, self.inner.moreau, z, sigma)
 
-    def envelope_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
-        function = self.count.timed(0.0, self.inner.envelope_along, z, step, sigma)
+    def moreau_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
+        function = self.count.timed(0.0, self.inner.moreau_along, z, step, sigma)
         return lambda t: self.count.timed(0.0, function, t)
 
     def constant(self, b: Vector) -> Scores:

@@ -11,8 +11,8 @@ import numpy as np
 from bmrm.kernels.products.vectors import dot_and_sizes
 from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.problem import (
+    Fingerprint,
     HasMaster,
-    Identity,
     IncompatibleError,
     InputError,
     MasterSolution,
@@ -81,7 +81,7 @@ class PlaneSolver(IterativeSolver):
 
     def finished(self, run: Monitor, model: PlaneModel, name: str) -> Solution:
         """The solution, with the planes if they are to be kept."""
-        identity = run.risk.ability(Identity) if self.keep_planes else None
+        identity = run.risk.ability(Fingerprint) if self.keep_planes else None
         saved = model.saved(identity.fingerprint() if identity is not None else "") if self.keep_planes else None
         return run.solution(name, saved)
 
@@ -274,9 +274,9 @@ def master_accuracy(relative_gap: float) -> float:
 
 def check_reuse(risk: Risk, planes: SavedPlanes, infima: tuple[float, ...]) -> None:
     """InputError unless the planes were made by the same risk with the same blocks."""
-    identity = ability(risk, Identity)
+    identity = ability(risk, Fingerprint)
     if identity is None:
-        raise IncompatibleError("planes can be reused only with a risk that has the ability Identity")
+        raise IncompatibleError("planes can be reused only with a risk that has the ability Fingerprint")
     if planes.slopes.shape[1] != risk.dim or len(planes.infima) != len(infima):
         raise InputError(
             f"the planes have dimension {planes.slopes.shape[1]} and {len(planes.infima)} blocks,"

@@ -109,7 +109,7 @@ class RowScores:
 
         Where none has any, by 1 before the division by the mass.
         """
-        curvature = self.phi.curvature(f)
+        curvature = self.phi.hessian_diagonal(f)
         mean = float(self.phi.total(curvature)[0]) / self._rows
         if mean > 0.0:
             return curvature + self.ones * (damping * mean) if damping else curvature

@@ -81,5 +81,5 @@ def _looks_quadratic(monitor: Monitor) -> bool:
     scored = monitor.risk.ability(Scored)
     if scored is None or not scored.phi.facts.separable:
         return False
-    one, other = (scored.phi.curvature(scored.phi.constant(np.array([f]))) for f in (0.0, 2.0))
+    one, other = (scored.phi.hessian_diagonal(scored.phi.constant(np.array([f]))) for f in (0.0, 2.0))
     return not scored.phi.total((one - other) ** 2)[0] > 0.0

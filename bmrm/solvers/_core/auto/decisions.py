@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import (
-    DualSteps,
+    DualBlocks,
     Elastic,
     HasConjugate,
     ProblemSize,
@@ -167,7 +167,7 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
 
 def _unit(risk: Risk, phi: ScoreFunction) -> str:
     """What the risk is a sum over, as far as solvers can use it."""
-    steps = ability(risk, DualSteps)
+    steps = ability(risk, DualBlocks)
     if steps is not None and steps.grouped:
         return "by groups"
     return "by rows" if phi.facts.separable or phi.facts.prox or steps is not None else ""

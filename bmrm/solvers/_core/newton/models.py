@@ -51,7 +51,7 @@ class DenseModel:
     def step(self, point: SmoothPoint) -> Step | None:
         """By Cholesky; the Gram matrix and half a pass, 1 with a free intercept."""
         goal = self.objective
-        curvature = goal.phi.curvature(point.full)
+        curvature = goal.phi.hessian_diagonal(point.full)
         self._bring(curvature)
         assert self.gram is not None
         if not np.all(np.isfinite(self.gram)):

@@ -91,7 +91,7 @@ def by_diagonal(objective: Objective, point: SmoothPoint) -> Preconditioner:
     """Jacobi's; none where there are several scores per row."""
     if not objective.phi.facts.separable:
         return lambda r: r
-    weights = objective.phi.curvature(point.full)
+    weights = objective.phi.hessian_diagonal(point.full)
     of_omega = cast(HasCurvature, objective.regularizer).hessian_product(point.w, np.ones_like(point.w))
     diagonal = objective.map.diagonal(weights) + of_omega
     if objective.free:
@@ -117,7 +117,7 @@ class Blocks:
         from scipy.linalg.lapack import dpotrf
 
         self.l2, self.free = l2, rows.phi.facts.shift_invariant
-        grams = rows.map.gram_blocks(rows.phi.curvature(f), LEAST if rows.phi.facts.scores_per_row > 1 else 0.0)
+        grams = rows.map.gram_blocks(rows.phi.hessian_diagonal(f), LEAST if rows.phi.facts.scores_per_row > 1 else 0.0)
         self.factors: list[Matrix | None] = []
         for gram in grams:
             gram.reshape(-1)[:: gram.shape[0] + 1] += self.l2

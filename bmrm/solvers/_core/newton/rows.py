@@ -20,7 +20,7 @@ def rank_of(curvature: Scores) -> int:
 
 
 def step_by_rows(part: RowPart, curvature: Scores, gradient: Vector, l2: float) -> Vector:
-    """-(l2 + A' C A)^-1 gradient, A of the rows of `part` and C their `curvature`, as of `Envelope`.
+    """-(l2 + A' C A)^-1 gradient, A of the rows of `part` and C their `curvature`, as of `MoreauEnvelope`.
 
     With C = Z Z' the system l2 + Z' A A' Z is solved instead (Woodbury); A A' are the rows' inner products.
     """

@@ -85,4 +85,4 @@ class Objective:
         full = self.shifted(f, b)
         value, slope = self.phi.value_and_slope(full)
         rest = float(self.phi.total(slope)[0])
-        return Trial(b, rest, (full, value, slope), lambda: float(self.phi.total(self.phi.curvature(full))[0]))
+        return Trial(b, rest, (full, value, slope), lambda: float(self.phi.total(self.phi.hessian_diagonal(full))[0]))
