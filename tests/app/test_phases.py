@@ -13,7 +13,7 @@ import pytest
 from bmrm.app.phases import NAMES
 from bmrm.kernels.compiling import Compiling, name_of
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 CONFIG = """
 schema: 1

@@ -10,7 +10,7 @@ import pytest
 
 from bmrm.cli import main
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 CONFIG = """
 schema: 1
