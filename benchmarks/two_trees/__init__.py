@@ -1,0 +1,1 @@
+"""Two trees of this package compared: the same fits give the same results."""

@@ -1,0 +1,172 @@
+"""Whether two trees give the same results: every small fit in each, alone and over two ranks, figure by figure."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Table
+
+HERE = Path(__file__).resolve()
+SCRIPT = HERE.with_name("in_a_tree.py")
+NEW_TREE = HERE.parents[2]
+FIGURES = ("objective", "lower_bound", "iterations", "passes")
+CLOSE, ALLOWED = 1e-12, 1e-9
+"""Relative differences: as good as the same; the most between objectives."""
+
+Found = Mapping[str, Mapping[str, Any]]
+"""By case: `status`, and where it was solved the `FIGURES`."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The results of the same fits in two trees.
+
+    Attributes
+    ----------
+    title : where they were run.
+    old, new : what each tree has found.
+    allowed : the most by which objectives may differ, relatively.
+    """
+
+    title: str
+    old: Found
+    new: Found
+    allowed: float = ALLOWED
+
+    @property
+    def solved(self) -> list[str]:
+        """The cases that both trees have solved."""
+        return [name for name, one in self.old.items() if "objective" in one and "objective" in self.new[name]]
+
+    def counts(self, figure: str) -> Counter[str]:
+        """How many agree: to the bit, closely, not."""
+        return Counter(self._agreement(name, figure) for name in self.solved)
+
+    def others(self) -> list[str]:
+        """A line for each figure that does not agree, and for each status that is not the same."""
+        lines = [
+            f"{name}: {figure} {self.old[name][figure]!r} -> {self.new[name][figure]!r}"
+            for name in self.solved
+            for figure in FIGURES
+            if self._agreement(name, figure) == "other"
+        ]
+        return lines + [
+            f"{name}: {self.old[name]['status']} -> {self.new[name]['status']}" for name in self._statuses()
+        ]
+
+    def failures(self) -> list[str]:
+        """The cases whose status differs, or whose objectives differ by more than is allowed."""
+        apart = [
+            name
+            for name in self.solved
+            if difference(self.old[name]["objective"], self.new[name]["objective"]) > self.allowed
+        ]
+        return sorted({*apart, *self._statuses()})
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """Of the table: a row for each figure."""
+        kinds = ("identical", "close", "other")
+        return [(self.title, figure, *(self.counts(figure)[kind] for kind in kinds)) for figure in FIGURES]
+
+    def _statuses(self) -> list[str]:
+        return [name for name, one in self.old.items() if one["status"] != self.new[name]["status"]]
+
+    def _agreement(self, name: str, figure: str) -> str:
+        old, new = self.old[name][figure], self.new[name][figure]
+        apart = difference(old, new)
+        return "identical" if apart == 0.0 else ("close" if apart <= CLOSE else "other")
+
+
+def difference(a: float, b: float) -> float:
+    """|a - b| relative to the larger; inf where only one is finite."""
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0
+    return abs(a - b) / max(abs(a), abs(b)) if math.isfinite(a) and math.isfinite(b) else math.inf
+
+
+def measure(old_tree: Path, pattern: str = "") -> int:
+    """Run the fits in both trees, print the table and what differs; 0 where nothing does that matters, else 1."""
+    from benchmarks.two_trees.cases import all_cases, all_data
+
+    data = all_data()
+    cases = {name: case for name, case in all_cases().items() if pattern in name}
+    automatic = {name for name, case in cases.items() if case["fit"]["solver"]["name"] == "auto"}
+    alone = [in_tree(tree, cases, data) for tree in (old_tree, NEW_TREE)]
+    over_ranks = chosen(cases, alone[0])
+    ranked = [in_tree(tree, over_ranks, data, ranks=2) for tree in (old_tree, NEW_TREE)]
+    comparisons = [
+        Comparison("alone", *(_without(found, automatic) for found in alone)),
+        Comparison("2 ranks", *ranked),
+        Comparison("auto, alone", *(_only(found, automatic) for found in alone), allowed=1e-6),
+    ]
+    print(table(comparisons).markdown())
+    for comparison in comparisons:
+        for line in comparison.others():
+            print(f"{comparison.title}: {line}")
+    failures = [f"{one.title}: {name}" for one in comparisons for name in one.failures()]
+    print(f"{len(failures)} fits differ in status, or in the objective by more than allowed", *failures, sep="\n  ")
+    return 1 if failures else 0
+
+
+def table(comparisons: list[Comparison]) -> Table:
+    """Counts for each figure."""
+    words = ", ".join(f"{len(one.solved)} {one.title}" for one in comparisons)
+    refused = sum("objective" not in one for each in comparisons for one in each.old.values())
+    note = f"Fits that both trees have solved: {words}; {refused} more are refused, as the solver serves others."
+    columns = ("run", "figure", "identical", f"within {CLOSE:g}", "others")
+    return Table("The same fits in two trees", note, columns, tuple(row for one in comparisons for row in one.rows()))
+
+
+def chosen(cases: Mapping[str, Any], found: Found, per_loss: int = 2, per_solver: int = 5) -> dict[str, Any]:
+    """Cases for the ranks, of those that were solved alone: some of every loss and every solver, but no `auto`."""
+    losses: Counter[str] = Counter()
+    solvers: Counter[str] = Counter()
+    kept = {}
+    for name, case in cases.items():
+        loss, solver = case["fit"]["loss"]["name"], case["fit"]["solver"]["name"]
+        wanted = losses[loss] < per_loss or solvers[solver] < per_solver
+        if wanted and solver != "auto" and "objective" in found[name]:
+            kept[name] = case
+            losses[loss] += 1
+            solvers[solver] += 1
+    return kept
+
+
+def in_tree(tree: Path, cases: Mapping[str, Any], data: Mapping[str, Any], ranks: int = 1) -> dict[str, Any]:
+    """The results of the cases by the code of a tree, in a process of its own or over ranks."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "cases.json"), Path(folder, "found.json")
+        source.write_text(json.dumps({"cases": cases, "data": data}))
+        command = [sys.executable, str(SCRIPT), str(source), str(target)]
+        if ranks > 1:
+            beside = Path(sys.executable).with_name("mpirun")
+            launcher = str(beside) if beside.exists() else shutil.which("mpirun") or "mpirun"
+            command = [launcher, "-n", str(ranks), *command]
+        done = subprocess.run(command, env=environment(tree), capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"the fits ended with status {done.returncode} in {tree}:\n{done.stderr}")
+        return dict(json.loads(target.read_text()))
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """Of a process that imports the package from `tree`; one thread for BLAS."""
+    return {**os.environ, "PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _only(found: Found, names: set[str]) -> Found:
+    return {name: one for name, one in found.items() if name in names}
+
+
+def _without(found: Found, names: set[str]) -> Found:
+    return {name: one for name, one in found.items() if name not in names}
