@@ -44,47 +44,43 @@ class Comparison:
     new: Found
     allowed: float = ALLOWED
 
-    @property
-    def solved(self) -> list[str]:
-        """The cases that both trees have solved."""
-        return [name for name, one in self.old.items() if "objective" in one and "objective" in self.new[name]]
-
     def counts(self, figure: str) -> Counter[str]:
-        """How many agree: to the bit, closely, not."""
-        return Counter(self._agreement(name, figure) for name in self.solved)
+        """How many of the solved fits agree: to the bit, closely, not."""
+        return Counter(self._agreement(name, figure) for name, one in self.old.items() if "objective" in one)
 
     def others(self) -> list[str]:
-        """A line for each figure that does not agree, and for each status that is not the same."""
-        lines = [
-            f"{name}: {figure} {self.old[name][figure]!r} -> {self.new[name][figure]!r}"
-            for name in self.solved
-            for figure in FIGURES
+        """A line for each figure or status that does not agree, with how the fit ended in the old tree."""
+        return [
+            f"{name} [{one['status']}]: {figure} {one.get(figure)!r} -> {self.new[name].get(figure)!r}"
+            for name, one in self.old.items()
+            for figure in ("status", *FIGURES)
             if self._agreement(name, figure) == "other"
-        ]
-        return lines + [
-            f"{name}: {self.old[name]['status']} -> {self.new[name]['status']}" for name in self._statuses()
         ]
 
     def failures(self) -> list[str]:
-        """The cases whose status differs, or whose objectives differ by more than is allowed."""
-        apart = [
+        """The fits whose status differs, or whose objectives differ by more than is allowed."""
+        return [
             name
-            for name in self.solved
-            if difference(self.old[name]["objective"], self.new[name]["objective"]) > self.allowed
+            for name, one in self.old.items()
+            if one["status"] != self.new[name]["status"] or self._apart(name, "objective") > self.allowed
         ]
-        return sorted({*apart, *self._statuses()})
+
+    def largest(self, converged: bool) -> float:
+        """The largest difference of objectives of fits that have, or have not, converged in the old tree."""
+        names = [name for name, one in self.old.items() if (one["status"] == "CONVERGED") is converged]
+        return max([self._apart(name, "objective") for name in names], default=0.0)
 
     def rows(self) -> list[tuple[object, ...]]:
         """Of the table: a row for each figure."""
         kinds = ("identical", "close", "other")
         return [(self.title, figure, *(self.counts(figure)[kind] for kind in kinds)) for figure in FIGURES]
 
-    def _statuses(self) -> list[str]:
-        return [name for name, one in self.old.items() if one["status"] != self.new[name]["status"]]
+    def _apart(self, name: str, figure: str) -> float:
+        old, new = self.old[name].get(figure), self.new[name].get(figure)
+        return difference(old, new) if isinstance(old, float) and isinstance(new, float) else float(old != new)
 
     def _agreement(self, name: str, figure: str) -> str:
-        old, new = self.old[name][figure], self.new[name][figure]
-        apart = difference(old, new)
+        apart = self._apart(name, figure)
         return "identical" if apart == 0.0 else ("close" if apart <= CLOSE else "other")
 
 
@@ -121,9 +117,11 @@ def measure(old_tree: Path, pattern: str = "") -> int:
 
 def table(comparisons: list[Comparison]) -> Table:
     """Counts for each figure."""
-    words = ", ".join(f"{len(one.solved)} {one.title}" for one in comparisons)
-    refused = sum("objective" not in one for each in comparisons for one in each.old.values())
-    note = f"Fits that both trees have solved: {words}; {refused} more are refused, as the solver serves others."
+    note = " ".join(
+        f"{one.title}: {sum(one.counts('objective').values())} fits; objectives differ by at most"
+        f" {one.largest(True):.2g} relatively where they converged, by {one.largest(False):.2g} elsewhere."
+        for one in comparisons
+    )
     columns = ("run", "figure", "identical", f"within {CLOSE:g}", "others")
     return Table("The same fits in two trees", note, columns, tuple(row for one in comparisons for row in one.rows()))
 

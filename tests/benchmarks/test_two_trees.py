@@ -32,7 +32,7 @@ def test_equal_results_are_identical():
 def test_a_changed_objective_is_a_failure(objective):
     comparison = changed("a", objective=objective)
     assert comparison.failures() == ["a"]
-    assert comparison.others() == [f"a: objective 0.5 -> {objective!r}"]
+    assert comparison.others() == [f"a [CONVERGED]: objective 0.5 -> {objective!r}"]
 
 
 def test_rounding_is_counted_and_told_where_it_is_not_tiny():
@@ -45,8 +45,8 @@ def test_rounding_is_counted_and_told_where_it_is_not_tiny():
 
 def test_other_figures_are_told():
     assert changed("b", lower_bound=0.4, passes=8.0).others() == [
-        "b: lower_bound -inf -> 0.4",
-        "b: passes 7.5 -> 8.0",
+        "b [CONVERGED]: lower_bound -inf -> 0.4",
+        "b [CONVERGED]: passes 7.5 -> 8.0",
     ]
 
 
@@ -62,7 +62,7 @@ def test_a_fit_that_only_one_tree_solves_is_a_failure():
 
 def test_the_table_counts():
     text = table([SAME]).markdown()
-    assert "2 alone; 1 more are refused" in text
+    assert "alone: 2 fits; objectives differ by at most 0 relatively where they converged, by 0 elsewhere" in text
     assert "| alone | passes | 2 | 0 | 0 |" in text
 
 
