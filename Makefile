@@ -40,7 +40,7 @@ bench: install $(VENV)/peers
 	$(BIN)/python -m benchmarks.race --quick
 
 bench-full: install $(VENV)/peers
-	$(BIN)/python -m benchmarks.race --solvers all --page
+	$(BIN)/python -m benchmarks.race --solvers all --keep && $(BIN)/python -m benchmarks.race --page
 
 clean:
 	rm -rf $(VENV) build dist site runs

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import importlib
-import math
 import os
 import shlex
 import sys
@@ -17,8 +16,7 @@ from typing import Any
 
 from benchmarks.race import comparison, page, results, tables
 from benchmarks.race.competitor import Competitor
-from benchmarks.race.contest import Rules, finite, hold, suboptimality
-from benchmarks.race.extras import EXTRAS, plain
+from benchmarks.race.contest import Rules, hold
 from benchmarks.race.ours import Ours, solvers
 from benchmarks.race.peers import peers
 from benchmarks.race.problem import Problem, Task
@@ -51,11 +49,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--compare", type=Path, metavar="JSON", help="show what changed since an old race")
     made.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with a race that was interrupted")
     made.add_argument("--output", type=Path, help="folder of the results; runs/benchmarks/<time>")
-    made.add_argument("--extras", nargs="*", choices=tuple(EXTRAS), help="other tables; all where nothing is chosen")
-    made.add_argument("--page", action="store_true", help="write docs/benchmarks.md, too")
-    made.add_argument(
-        "--from", dest="sources", nargs="+", type=Path, metavar="JSON", help="run nothing: tables of old races, joined"
-    )
+    made.add_argument("--keep", action="store_true", help="keep the results under benchmarks/results, by commit")
+    made.add_argument("--page", action="store_true", help="run nothing: docs/benchmarks.md from the kept results")
     made.add_argument("--list", action="store_true", help="list the problems and the peers, run nothing")
     return made
 
@@ -66,41 +61,38 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.list:
         _list(options)
         return
+    if options.page:
+        print(f"written: {page.write_docs()}")
+        return
     folder = options.output or options.resume or RUNS / time.strftime("%Y%m%d-%H%M%S")
-    found = _old(options.sources) if options.sources else _race(options, arguments, folder)
+    found = _race(options, arguments, folder)
     results.write(folder, found)
-    print(f"\n{tables.classes(found['problems'])}\nwritten: {page.write(folder, found, options.page)}")
+    print(f"\n{tables.classes(found['problems'])}\nwritten: {page.write(folder, found)}")
     if options.compare:
         text = comparison.report(found, results.read(options.compare))
         (folder / "changes.md").write_text(text)
         print(f"\n{text}")
-
-
-def _old(sources: Sequence[Path]) -> dict[str, Any]:
-    """An old race, or several as one, in the order of `--list`; what they have not got is named."""
-    parts = [results.read(source) for source in sources]
-    found = parts[0] if len(parts) == 1 else results.joined(parts)
-    if len(parts) > 1:
-        places = {problem.name: place for place, problem in enumerate(all_problems())}
-        found["problems"].sort(key=lambda record: places.get(record["name"], len(places)))
-        there = {one["name"] for one in [*found["problems"], *found["missing"]]}
-        found["missing"] += [{"name": name, "reason": "not raced"} for name in places if name not in there]
-    return found
+    if options.keep:
+        print("kept:", *results.keep(found), sep="\n")
 
 
 def _race(options: argparse.Namespace, arguments: Sequence[str] | None, folder: Path) -> dict[str, Any]:
     """Hold the contests one by one; what is done is on disk after each."""
-    usable = _pin(options.core)
+    resumed = results.read(options.resume) if options.resume else {"problems": [], "runs": []}
+    found = _head(options, arguments)
+    found["runs"] = resumed["runs"] + found["runs"]
+    if options.keep:
+        results.check_commit(found["commit"], resumed.get("commit", found["commit"]))
+    _pin(options.core)
     rules = rules_of(options)
     every = list(peers().values())
     taking = [] if options.only_ours else [one for one in every if _wanted(one, options.peers)]
     preload(taking)
     missing = [{"name": one.name, "reason": one.missing()} for one in taking if one.missing()]
     old = _earlier(options.only_ours)
-    done = {r["name"]: r for r in results.read(options.resume)["problems"]} if options.resume else {}
-    found = _head(options, arguments, rules)
+    done = {record["name"]: record for record in resumed["problems"]}
     records: list[dict[str, Any]] = []
-    found |= {"missing": missing, "extras": [], "problems": records}
+    found |= {"missing": missing, "problems": records}
     for problem in chosen_problems(options):
         if not available(problem.data):
             missing.append({"name": problem.name, "reason": "the shared data sets are not beside the checkout"})
@@ -116,31 +108,23 @@ def _race(options: argparse.Namespace, arguments: Sequence[str] | None, folder: 
             print(f"{problem.name}: {missing[-1]['reason']}", flush=True)
             continue
         if options.only_ours and problem.name in old:
-            take_over(record, old[problem.name])
+            results.take_over(record, old[problem.name])
         records.append(record)
         results.write(folder, found)
         print(f"{_line(record)}  [{time.perf_counter() - begin:.0f} s]", flush=True)
-    found["extras"] = _extras(options, rules, usable)
     return found
 
 
-def _head(options: argparse.Namespace, arguments: Sequence[str] | None, rules: Rules) -> dict[str, Any]:
+def _head(options: argparse.Namespace, arguments: Sequence[str] | None) -> results.Race:
     """What is known of a race before it begins."""
-    return {
-        "schema": results.SCHEMA,
+    rules = rules_of(options)
+    run = {
         "command": command_line(sys.argv[1:] if arguments is None else arguments),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S"),
-        "machine": results.machine(),
-        "versions": results.versions(),
-        "commit": results.commit(),
-        "options": {
-            "repetitions": rules.repetitions,
-            "limit": rules.limit,
-            "budget": rules.budget,
-            "seed": rules.seed,
-            "clock": rules.clock,
-        },
+        "options": {name: getattr(rules, name) for name in ("repetitions", "limit", "budget", "seed")},
     }
+    about = {"clock": rules.clock, "machine": results.machine(), "versions": results.versions(), "runs": [run]}
+    return {"schema": results.SCHEMA, **results.commit(), **about}
 
 
 def command_line(arguments: Sequence[str]) -> str:
@@ -153,17 +137,7 @@ def command_line(arguments: Sequence[str]) -> str:
 
 
 PLACES = ("--output", "--resume", "--compare", "--only-ours")
-"""Options that are followed by a path; `--from` runs nothing."""
-
-
-def _extras(options: argparse.Namespace, rules: Rules, cores: set[int]) -> list[dict[str, Any]]:
-    """Those asked for, on all cores; without a choice of anything all of them."""
-    if cores:
-        os.sched_setaffinity(0, cores)
-    chosen = options.classes or options.problems or options.only_ours
-    names = options.extras if options.extras is not None else ([] if chosen else list(EXTRAS))
-    found = [EXTRAS[name](rules.repetitions, options.quick) for name in names]
-    return [plain(extra) for extra in found if extra is not None]
+"""Options that are followed by a path."""
 
 
 def _earlier(path: Path | None) -> dict[str, Any]:
@@ -194,21 +168,6 @@ def chosen_problems(options: argparse.Namespace) -> list[Problem]:
     return found
 
 
-def take_over(record: dict[str, Any], old: dict[str, Any]) -> None:
-    """The peers of an old race into a record of ours alone, judged by the smaller of the two minima."""
-    minima = [one for one in (record["minimum"], old["minimum"]) if one is not None]
-    record["minimum"] = minimum = min(minima, default=math.inf)
-    for entrant in old["entrants"]:
-        if entrant["ours"]:
-            continue
-        if not entrant["own_space"]:
-            for line in entrant["ladder"]:
-                line["suboptimality"] = finite(suboptimality(float(line["objective"] or "inf"), minimum))
-        off = {line["rung"]: line["suboptimality"] for line in entrant["ladder"]}
-        best = {key: one for key, one in entrant["best"].items() if (off[one["rung"]] or 0.0) <= float(key)}
-        record["entrants"].append({**entrant, "best": best, "earlier": True})
-
-
 def _ours(problem: Problem, options: argparse.Namespace, rules: Rules) -> list[Competitor]:
     names = [problem.ours]
     wanted = options.solvers or []
@@ -235,13 +194,10 @@ def _wanted(peer: Competitor, patterns: Sequence[str] | None) -> bool:
     return not patterns or any(fnmatch.fnmatch(text, p) for p in patterns for text in (peer.name, peer.family))
 
 
-def _pin(core: int | None) -> set[int]:
-    """Stay on one core; returns those that were usable."""
-    if not hasattr(os, "sched_setaffinity"):
-        return set()
-    usable = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(usable) if core is None else core})
-    return usable
+def _pin(core: int | None) -> None:
+    """Stay on one core."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0)) if core is None else core})
 
 
 def _line(record: dict[str, Any]) -> str:

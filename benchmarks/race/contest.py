@@ -222,8 +222,14 @@ def _record(
         "bound": bound,
         "accuracies": list(rules.accuracies),
         "reference": reference.as_dict() | {"details": {}},
+        "chosen": _chosen(us[0]),
         "entrants": [_entrant(each, minimum, rules, each is us[0]) for each in us + them],
     }
+
+
+def _chosen(ours: Entrant) -> str:
+    """The solver that our tightest run says it used."""
+    return str(ours.climbed[-1].details.get("solver", "")).split(" (")[0].split(":")[0] if ours.climbed else ""
 
 
 def _entrant(each: Entrant, minimum: float, rules: Rules, drawn: bool) -> dict[str, Any]:
@@ -247,12 +253,14 @@ def _entrant(each: Entrant, minimum: float, rules: Rules, drawn: bool) -> dict[s
                 "seconds": [run.seconds for run in many],
                 "in_rounds": many[0] is not reached[runs.index(many)],
             }
+    ladder = [one.as_dict() | {"suboptimality": suboptimality(one.objective, base)} for one in each.climbed]
     return {
         "name": each.competitor.name,
         "family": each.competitor.family,
         "ours": each.ours,
         "own_space": bool(getattr(each.competitor, "own_space", False)),
-        "ladder": [one.as_dict() | {"suboptimality": suboptimality(one.objective, base)} for one in each.climbed],
+        "nearest": min((line["suboptimality"] for line in ladder), default=math.inf),
+        "ladder": ladder,
         "best": best,
     }
 

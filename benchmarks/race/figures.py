@@ -1,4 +1,4 @@
-"""The plots of a race: suboptimality against time for each problem, performance profiles over all."""
+"""The plots of a race: suboptimality against time for each problem, and the performance profile over all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from benchmarks.race.statistics import performance_profile
 from benchmarks.race.summary import Record, ours_of, profile_times
-from benchmarks.race.targets import KINDS
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -25,28 +24,12 @@ FARTHEST = 100.0
 """The largest factor of the performance profile."""
 
 
-def all_figures(records: Sequence[Record], folder: Path) -> list[Path]:
-    """A plot for each problem, and those of the page; returns the latter."""
-    folder.mkdir(parents=True, exist_ok=True)
+def trajectories(records: Sequence[Record], folder: Path) -> None:
+    """A plot for each problem."""
     for record in records:
         figure, axis = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
         trajectory(record, axis)
         _save(figure, folder / f"{slug(record['name'])}.png")
-    kinds = [kind for kind in KINDS if any(record["kind"] == kind for record in records)]
-    return [*(panel(records, kind, folder / f"class-{kind}.png") for kind in kinds), profile(records, folder / PROFILE)]
-
-
-def panel(records: Sequence[Record], kind: str, path: Path) -> Path:
-    """Up to six problems of a class, evenly chosen from all."""
-    mine = [record for record in records if record["kind"] == kind]
-    chosen = [mine[k] for k in sorted({int(k) for k in np.linspace(0, len(mine) - 1, min(6, len(mine)))})]
-    rows = (len(chosen) + 1) // 2
-    figure, axes = plt.subplots(rows, 2, figsize=(11.0, 3.6 * rows), layout="constrained", squeeze=False)
-    for axis, record in zip(axes.ravel(), chosen, strict=False):
-        trajectory(record, axis)
-    for axis in axes.ravel()[len(chosen) :]:
-        axis.set_visible(False)
-    return _save(figure, path)
 
 
 def slug(name: str) -> str:
@@ -78,29 +61,31 @@ def trajectory(record: Record, axis: Any) -> None:
 
 
 def _save(figure: Any, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=100)
     plt.close(figure)
     return path
 
 
 def profile(records: Sequence[Record], path: Path) -> Path:
-    """Dolan & More: the share of problems and accuracies solved within a factor of the fastest, by program."""
-    figure, axis = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
-    for name, (factors, shares) in performance_profile(profile_times(records)).items():
+    """Dolan & More: the share of cases solved within a factor of the fastest, by program."""
+    figure, axis = plt.subplots(figsize=(8.0, 4.6), layout="constrained")
+    found = performance_profile(profile_times(records))
+    for name, (factors, shares) in sorted(found.items(), key=lambda item: -item[1][1][-1]):
         ours = name == "bmrm"
-        x, y = [*factors, FARTHEST], [*shares, shares[-1]]
-        axis.step(x, y, where="post", lw=2.2 if ours else 1.0, color="k" if ours else None, label=name)
+        x, y = [*factors, max(FARTHEST, factors[-1])], [*shares, shares[-1]]
+        axis.step(x, y, where="post", lw=2.4 if ours else 1.4, color="k" if ours else None, label=name)
     axis.set(
         xscale="log",
         xlim=(1.0, FARTHEST),
         ylim=(0.0, 1.02),
         xlabel="factor of the fastest time",
-        ylabel="share of problems and accuracies",
-        title="Performance profile",
+        ylabel="share of cases",
     )
+    axis.xaxis.set_major_formatter("{x:g}")
     axis.grid(visible=True, alpha=0.3)
     if axis.lines:
-        axis.legend(frameon=False, fontsize=8, loc="lower right")
+        figure.legend(frameon=False, loc="outside right center")
     return _save(figure, path)
 
 

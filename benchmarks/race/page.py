@@ -1,126 +1,157 @@
-"""The page of a race: tables and figures, into its folder and, on request, into the documentation."""
+"""The page of benchmarks: from the results that the repository keeps, or `race.md` from one race."""
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from benchmarks.race import tables
-from benchmarks.race.figures import all_figures
+from benchmarks.race import figures, results, tables
 from benchmarks.race.peers import programs
+from benchmarks.race.problems import all_problems
+from benchmarks.race.results import Race
+from benchmarks.race.summary import Record
 from benchmarks.race.targets import KINDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+REASONS = results.KEPT / "reasons.json"
+"""Why a case is among the worst, by problem; written by hand."""
 HEAD = """# Benchmarks
 
-Every figure here can be produced again by
-{runs}
-Machine: {machine}.
+All programs minimise the same J(w) = l1 ||w||_1 + l2/2 ||w||^2 + mean loss, without an intercept. A *case* is one
+problem (loss, data set, lambda) to one accuracy. Every returned w is judged by one float64 formula of NumPy and SciPy;
+its suboptimality is (J - J*) / |J*|, J* the smallest J that any program has reached.
 
-All programs minimise the same J(w) = l1 ||w||_1 + l2/2 ||w||^2 + mean loss, without an intercept. Every returned w is
-judged by one float64 formula of NumPy and SciPy; suboptimality is (J - J*) / |J*|, J* the smallest J that anybody has
-reached. Our time is that of `{ours}` until the *certified* relative gap is reached, from arrays in memory, the risk
-built within it; a peer's time is that of its training alone, without converting the data, at the fastest of its own
-tolerances whose w is within the accuracy (a peer does not know when it is there: it is told). One thread, one core,
-kernels warmed up, each program in a process of its own with its own copy of the data, the runs in turn in a random
-order. Ratios are ours over the best peer's (below 1: we are faster) of medians, with a bootstrap 90 % interval; a
-target counts as met by the upper end.
+- **Our time** is that of `solver: auto` until its *certified* relative gap is at the accuracy, from arrays in memory,
+  building the risk included.
+- **A peer's time** is that of its training alone, without converting the data, at the fastest of its own tolerances
+  whose w is within the accuracy. A peer does not know when it is there: it is told.
+- One thread, one core, kernels compiled beforehand; each program has a process and a copy of the data of its own, and
+  the runs alternate in a random order.
+- **Ratios** are our median time over that of the best peer; below 1 we are faster. Intervals are 90 %, by bootstrap.
+
+{measured}
+## Classes
 
 """
+CLASSES = """
+The mean is over the cases in which a peer got to the accuracy. It is inf where a peer got there and we did not within
+the time limit; the mean of the other cases stands beside it. *Target* is what this project aims at, to be met by the
+upper end of the interval. *Fastest in* is the share of cases in which we got there and no peer did sooner, over the
+problems on which a peer took part.
+"""
+PROFILE = """
+## Performance profile
 
+![Performance profile]({figures}/profile.png)
+
+The curve of a program (Dolan & More 2002) is the share of all cases that it solves within a factor, the abscissa, of
+the fastest program's time. It starts at the share of cases in which the program is the fastest; at the right it tends
+to the share that it solves at all. A family of peers is one curve, with its best method on each case. What a program
+cannot minimise counts as not solved, so the curve of a specialist stays low; the classes above compare on its own
+ground. Cases that no peer here can minimise are left out.
+
+"""
+WORST = """
+## The ten worst cases
+
+The largest ratios of all classes.
+
+"""
+CHOICES = """
+## `auto` against our best single solver
+
+The time of `auto` over that of the single solver of ours that turns out to be the fastest in that case, which nobody
+knows beforehand; cases in which both got there.
+
+"""
 USAGE = """
 ## How to run it
 
     make bench                                                  # the quick problems
-    make bench-full                                             # hours: everything; writes this page
+    make bench-full                                             # everything, for hours; writes this page
     python -m benchmarks.race --list                            # the problems and the peers
     python -m benchmarks.race --problems 'hinge a9a*' --repetitions 3
     python -m benchmarks.race --classes logistic --solvers all  # our single solvers beside auto
     python -m benchmarks.race --only-ours OLD --compare OLD     # peers of an old race, and what became slower
     python -m benchmarks.race --resume FOLDER                   # go on with a race that was interrupted
+    python -m benchmarks.race --classes logistic --keep         # keep the results in the repository
+    python -m benchmarks.race --page                            # write this page from the kept results, run nothing
 
-Results go to `runs/benchmarks/`: `race.json`, `race.csv`, `race.md`, a plot for each problem; `--from FOLDER --page`
-makes the page of an old race, or of several that shared out the problems (of one in two races the later counts).
-Python peers come with the extra `bench`, but for those that are built from source: dlib and sklearn-contrib-lightning
-take part where they are installed. `--clock cpu` measures the time that a process had its core, for a machine that does
-other work.
+A race writes into `runs/benchmarks/`: `race.json`, `race.csv` (a line for each case and program), `race.md` (a page
+such as this one), and a plot of suboptimality against time for each problem. `--keep` also puts the results into
+`benchmarks/results/COMMIT/CLASS.json`. This page joins all of these: of each problem, the race of the newest commit
+counts; a peer that this race left out is taken over from the next older race on the same machine and clock.
+
+Python peers come with the extra `bench`, except for those that are built from source: dlib and
+sklearn-contrib-lightning take part where they are installed. `--clock cpu` counts the time for which a process had its
+core, for a machine that does other work.
 
 {programs}
 """
-PROFILE = """The performance profile (Dolan & More 2002) counts, over all problems and accuracies, the share that a
-program solves within a factor of the fastest. A family of peers is one curve, with its best method on each problem;
-what a program cannot minimise counts as not solved. Problems that no peer here can minimise are left out.
-"""
 
 
-def write(folder: Path, results: Mapping[str, Any], docs: bool = False) -> Path:
-    """`race.md` and `figures/` into the folder; with `docs` also the page of the documentation."""
-    records = results["problems"]
-    figures = all_figures(records, folder / "figures")
+def write(folder: Path, race: Race) -> Path:
+    """`race.md` and `figures/` of one race into its folder."""
     path = folder / "race.md"
-    path.write_text(text(results, "figures"))
-    if docs:
-        target = DOCS / "figures" / "benchmarks"
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir(parents=True)
-        for figure in figures:
-            shutil.copy(figure, target / figure.name)
-        (DOCS / "benchmarks.md").write_text(text(results, "figures/benchmarks"))
+    figures.trajectories(race["problems"], folder / "figures")
+    figures.profile(race["problems"], folder / "figures" / figures.PROFILE)
+    path.write_text(text([race], "figures"))
     return path
 
 
-def text(results: Mapping[str, Any], figures: str) -> str:
-    """The page, with figures in the folder of that name."""
-    records = results["problems"]
-    parts = [HEAD.format(**_facts(results)), "## Classes\n\n", tables.classes(records)]
-    if records:
-        parts.append(f"\n![Performance profile]({figures}/profile.png)\n\n{PROFILE}")
-    for kind, facts in KINDS.items():
-        found = tables.problems(records, kind)
-        if found:
-            parts.append(f"\n## {facts.title}\n\n{found}")
-            parts.append(f"\n![Suboptimality against time]({figures}/class-{kind}.png)\n")
-            parts.append(_folded("All entrants", tables.every_peer(records, kind)))
-    single = tables.single_solvers(records)
-    if single:
-        parts.append(f"\n## `auto` against our best single solver\n\n{single}")
-    for extra in results.get("extras", []):
-        parts.append(f"\n## {extra['title']}\n\n{extra['note']}\n\n{tables.table(extra['columns'], extra['rows'])}")
-    parts.append(_missing(results, records))
-    parts.append(USAGE.format(programs=(programs.__doc__ or "").strip()))
+def write_docs() -> Path:
+    """`docs/benchmarks.md` and its figures, from the results of the repository."""
+    races = results.kept()
+    target = DOCS / "figures" / "benchmarks"
+    shutil.rmtree(target, ignore_errors=True)
+    figures.profile(results.joined(races), target / figures.PROFILE)
+    path = DOCS / "benchmarks.md"
+    path.write_text(text(races, "figures/benchmarks"))
+    return path
+
+
+def text(races: Sequence[Race], folder: str) -> str:
+    """The page of races, newest first, with figures in the folder of that name."""
+    records = results.joined(races)
+    reasons = json.loads(REASONS.read_text()) if REASONS.exists() else {}
+    parts = [HEAD.format(measured=_measured(races)), tables.classes(records), CLASSES]
+    profile = tables.profile(records)
+    if profile:
+        parts += [PROFILE.format(figures=folder), profile, WORST, tables.worst(records, reasons)]
+    choices = tables.choices(records)
+    parts += [CHOICES, choices] if choices else []
+    parts += [_missing(races, records), USAGE.format(programs=(programs.__doc__ or "").strip())]
     return "".join(parts)
 
 
-def _facts(results: Mapping[str, Any]) -> dict[str, str]:
-    machine = results["machine"]
-    return {
-        "runs": "\n".join(_run(run) for run in results.get("runs", [results])),
-        "machine": f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}",
-        "ours": "solver: auto",
-    }
+def _measured(races: Iterable[Race]) -> str:
+    """A paragraph for each commit: what was measured when and on what."""
+    by_commit: dict[tuple[str, ...], list[Race]] = {}
+    for race in races:
+        by_commit.setdefault((race["commit"], race["date"][:10], race.get("source", "")), []).append(race)
+    parts = []
+    for (commit, date, source), some in by_commit.items():
+        one = some[0]
+        machine = one["machine"]
+        kinds = {record["kind"] for race in some for record in race["problems"]}
+        titles = "; ".join(kind.title for name, kind in KINDS.items() if name in kinds)
+        titles = "all classes" if len(kinds) == len(KINDS) else titles
+        clock = "processor" if one["clock"] == "cpu" else "wall"
+        versions = ", ".join(f"{name} {version}" for name, version in one["versions"].items())
+        parts.append(
+            f"Commit {commit or 'unknown'} ({date or 'no date'}): {titles}. {machine['processor']}, {machine['cores']} "
+            f"cores, Python {machine['python']}, {clock} clock; {versions}.{f' {source}' if source else ''}\n"
+        )
+    return "\n".join(parts)
 
 
-def _run(run: Mapping[str, Any]) -> str:
-    """A line on what was asked for."""
-    options = run["options"]
-    clock = "processor" if options["clock"] == "cpu" else "wall"
-    rounds = f"up to {options['repetitions']} rounds, {clock} clock, {options['limit']:g} s at most for a run"
-    return f"\n    {run['command']}\n\n(bmrm at commit {run['commit'] or 'unknown'}; {rounds}).\n"
-
-
-def _missing(results: Mapping[str, Any], records: Any) -> str:
-    """Who did not take part and why, what failed, and the versions."""
-    rows = [[one["name"], one["reason"]] for one in results["missing"]]
-    parts = ["\n## What did not run\n\n"]
-    parts.append(tables.table(("peer or problem", "reason"), rows) or "Everything ran.\n")
-    failures = tables.failures(records)
-    parts.append(_folded("Failures and time-outs", failures) if failures else "")
-    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-    return "".join([*parts, f"\nVersions: {versions}.\n"])
-
-
-def _folded(title: str, content: str) -> str:
-    """A block that opens on a click."""
-    return f'\n<details markdown="1"><summary>{title}</summary>\n\n{content}\n</details>\n' if content else ""
+def _missing(races: Sequence[Race], records: Sequence[Record]) -> str:
+    """Who did not take part, and why."""
+    there = {record["name"] for record in records} | {one["name"] for record in records for one in record["entrants"]}
+    reasons = {problem.name: "not raced" for problem in all_problems()}
+    reasons |= {one["name"]: one["reason"] for race in reversed(races) for one in race["missing"]}
+    rows = [[name, reason] for name, reason in reasons.items() if name not in there]
+    found = tables.table(("peer or problem", "reason"), rows)
+    return f"\n## What did not run\n\n{found or 'Everything ran.'}"

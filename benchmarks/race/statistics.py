@@ -30,8 +30,14 @@ class Interval:
         return f"{self.middle:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
-def ratio_draws(ours: Sequence[float], theirs: Sequence[float], seed: int, paired: bool = True) -> Vector:
-    """Bootstrap draws of median(ours) / median(theirs), (DRAWS,).
+NONE = Interval(math.nan, math.nan, math.nan)
+"""There is nothing to compare."""
+NOT_REACHED = Interval(math.inf, math.inf, math.inf)
+"""We did not get there."""
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float], seed: int = 0, paired: bool = True) -> Interval:
+    """median(ours) / median(theirs) with its bootstrap interval.
 
     With `paired` the k-th times are of one round and are drawn together, so that a slow moment of the machine, which
     hit both, does not widen the interval; else, and where the numbers differ, each is drawn on its own.
@@ -40,25 +46,20 @@ def ratio_draws(ours: Sequence[float], theirs: Sequence[float], seed: int, paire
     rng = np.random.default_rng(seed)
     first = rng.integers(a.size, size=(DRAWS, a.size))
     second = first if paired and a.size == b.size else rng.integers(b.size, size=(DRAWS, b.size))
-    return np.median(a[first], axis=1) / np.median(b[second], axis=1)  # type: ignore[no-any-return]
+    low, high = np.quantile(np.median(a[first], axis=1) / np.median(b[second], axis=1), SIDES)
+    return Interval(float(np.median(a) / np.median(b)), float(low), float(high))
 
 
-def ratio(ours: Sequence[float], theirs: Sequence[float], seed: int = 0, paired: bool = True) -> Interval:
-    """median(ours) / median(theirs) with its bootstrap interval."""
-    draws = ratio_draws(ours, theirs, seed, paired)
-    low, high = np.quantile(draws, SIDES)
-    return Interval(float(np.median(ours) / np.median(theirs)), float(low), float(high))
-
-
-def geometric_mean(ratios: Sequence[float], draws: Sequence[Vector]) -> Interval:
-    """Of the ratios of several problems; its interval from their draws, which are independent of one another."""
+def geometric_mean(ratios: Sequence[Interval]) -> Interval:
+    """Of the ratios of several problems, which are independent: half-widths of the logarithms add in squares."""
     if not ratios:
-        return Interval(math.nan, math.nan, math.nan)
-    if not all(map(math.isfinite, ratios)):
-        return Interval(math.inf, math.inf, math.inf)
-    logs = np.mean([np.log(one) for one in draws], axis=0)
-    low, high = np.exp(np.quantile(logs, SIDES))
-    return Interval(float(np.exp(np.mean(np.log(ratios)))), float(low), float(high))
+        return NONE
+    middle, low, high = np.array([(one.middle, one.low, one.high) for one in ratios]).T
+    if not np.isfinite(middle).all():
+        return NOT_REACHED
+    mean = np.log(middle).mean()
+    down, up = (np.linalg.norm(np.log(side / middle)) / middle.size for side in (low, high))
+    return Interval(float(np.exp(mean)), float(np.exp(mean - down)), float(np.exp(mean + up)))
 
 
 def performance_profile(times: Mapping[str, Sequence[float]]) -> dict[str, tuple[Vector, Vector]]:

@@ -10,11 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.race.statistics import Interval, Vector, geometric_mean, ratio, ratio_draws
+from benchmarks.race.statistics import NONE, NOT_REACHED, Interval, geometric_mean, ratio
 from benchmarks.race.targets import KINDS
 
 Record = Mapping[str, Any]
-"""Of one problem, as `contest.hold` returns it."""
+"""Of one problem, as `contest.hold` returns it.
+
+`given` is there only where the times of the rounds are not known (a record read from a page): by accuracy, for "peer"
+and "single", the name of the best peer, or of our best single solver, and the interval of the ratio.
+"""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Comparison:
     """Ours against one other entrant on one problem to one accuracy.
 
     `seconds` and `other_seconds` are medians, None where the accuracy was not reached; `ratio` is ours over the
-    other's, nan where the other never got there and inf where we did not; `draws` are of its bootstrap.
+    other's, nan where the other never got there and inf where we did not.
     """
 
     problem: str
@@ -32,12 +36,16 @@ class Comparison:
     other: str
     other_seconds: float | None
     ratio: Interval
-    draws: Vector | None
 
     @property
     def counts(self) -> bool:
         """Whether there is a ratio: somebody else got there."""
         return self.other_seconds is not None
+
+    @property
+    def won(self) -> bool:
+        """Whether we got there, and nobody did sooner."""
+        return self.seconds is not None and not self.ratio.middle > 1.0
 
 
 def times_of(entrant: Mapping[str, Any], accuracy: float) -> list[float] | None:
@@ -64,25 +72,30 @@ def best_of(entrants: Sequence[Mapping[str, Any]], accuracy: float) -> Mapping[s
 def compare(record: Record, accuracy: float) -> Comparison:
     """Ours against the best peer."""
     peers = [entrant for entrant in record["entrants"] if not entrant["ours"]]
-    return _compared(record, ours_of(record), best_of(peers, accuracy), accuracy)
+    return _compared(record, ours_of(record), peers, accuracy, "peer")
 
 
 def against_our_best(record: Record, accuracy: float) -> Comparison:
     """`auto` against the best single solver of ours."""
     auto, *single = [entrant for entrant in record["entrants"] if entrant["ours"]]
-    return _compared(record, auto, best_of(single, accuracy), accuracy)
+    return _compared(record, auto, single, accuracy, "single")
 
 
-def _compared(record: Record, ours: Mapping[str, Any], other: Mapping[str, Any] | None, accuracy: float) -> Comparison:
+def _compared(
+    record: Record, ours: Mapping[str, Any], others: Sequence[Mapping[str, Any]], accuracy: float, what: str
+) -> Comparison:
+    given = record.get("given", {}).get(f"{accuracy:g}", {}).get(what)
+    other = best_of([one for one in others if given is None or one["name"] == given["name"]], accuracy)
     mine = times_of(ours, accuracy)
     theirs = None if other is None else times_of(other, accuracy)
-    found, draws = Interval(math.nan, math.nan, math.nan), None
+    found = NONE
     if theirs and not mine:
-        found = Interval(math.inf, math.inf, math.inf)
+        found = NOT_REACHED
+    elif theirs and mine and given is not None:
+        found = _with_interval(float(np.median(mine) / np.median(theirs)), given["interval"])
     elif theirs and mine:
         seed = zlib.crc32(f"{record['name']} {accuracy:g}".encode())
-        together = not (other or {}).get("earlier", False)
-        found, draws = ratio(mine, theirs, seed, together), ratio_draws(mine, theirs, seed, together)
+        found = ratio(mine, theirs, seed, paired=not (other or {}).get("earlier", False))
     return Comparison(
         record["name"],
         record["kind"],
@@ -91,16 +104,22 @@ def _compared(record: Record, ours: Mapping[str, Any], other: Mapping[str, Any] 
         "" if other is None else other["name"],
         float(np.median(theirs)) if theirs else None,
         found,
-        draws,
     )
+
+
+def _with_interval(middle: float, sides: Sequence[float] | None) -> Interval:
+    """Sides that were rounded to two decimals hold the middle."""
+    low, high = sides or (middle, middle)
+    return Interval(middle, min(middle, low), max(middle, high))
 
 
 @dataclass(frozen=True)
 class ClassFigure:
     """A class at one accuracy: geometric mean and worst case of ours over the best peer's time, and the targets.
 
-    A target is met where the upper end of the 90 % interval is not above it. `alone` counts problems on which no
-    peer got to the accuracy: they have no ratio; `failed` those on which we did not.
+    `alone` counts problems on which no peer got to the accuracy: they have no ratio; `failed` those on which we did
+    not. `mean` is inf where a peer got there and we did not, `reached` the mean without these. `won` is the share of
+    problems with peers on which we were the fastest; None where no peer took part.
     """
 
     kind: str
@@ -109,80 +128,92 @@ class ClassFigure:
     alone: int
     failed: int
     mean: Interval
-    worst: Interval
-    worst_problem: str
+    reached: Interval
+    worst: Comparison | None
+    won: float | None
 
     @property
-    def mean_target(self) -> float | None:
-        return KINDS[self.kind].of(self.accuracy)[0]
-
-    @property
-    def worst_target(self) -> float | None:
-        return KINDS[self.kind].of(self.accuracy)[1]
-
-    @property
-    def met(self) -> str:
-        """ "yes", "no", or empty where there is no target or nothing to compare."""
-        if self.failed:
-            return "no"
-        pairs = ((self.mean, self.mean_target), (self.worst, self.worst_target))
-        known = [(one, most) for one, most in pairs if most is not None and not math.isnan(one.middle)]
-        if not known:
-            return ""
-        return "yes" if all(one.high <= most for one, most in known) else "no"
+    def targets(self) -> tuple[float | None, float | None]:
+        """The most that mean and worst may be."""
+        return KINDS[self.kind].of(self.accuracy)
 
 
 def class_figures(records: Sequence[Record]) -> Iterator[ClassFigure]:
     """For every class that has problems, and every accuracy."""
     for kind in KINDS:
         mine = [record for record in records if record["kind"] == kind]
-        accuracies = sorted({accuracy for record in mine for accuracy in record["accuracies"]}, reverse=True)
-        for accuracy in accuracies:
+        for accuracy in _accuracies(mine):
             every = [compare(record, accuracy) for record in mine]
-            counted = [one for one in every if one.counts]
-            ratios = [one.ratio.middle for one in counted]
-            mean = geometric_mean(ratios, [one.draws for one in counted if one.draws is not None])
-            worst = max(counted, key=lambda one: one.ratio.high, default=None)
+            contested = [one for one, record in zip(every, mine, strict=True) if _has_peers(record)]
+            ratios = [one.ratio for one in every if one.counts]
             yield ClassFigure(
                 kind,
                 accuracy,
                 len(every),
                 sum(not one.counts for one in every),
                 sum(one.seconds is None for one in every),
-                mean,
-                Interval(math.nan, math.nan, math.nan) if worst is None else worst.ratio,
-                "" if worst is None else worst.problem,
+                geometric_mean(ratios),
+                geometric_mean([one for one in ratios if math.isfinite(one.middle)]),
+                next(iter(worst_cases(mine, accuracy)), None),
+                sum(one.won for one in contested) / len(contested) if contested else None,
             )
+
+
+def worst_cases(records: Sequence[Record], *accuracies: float) -> list[Comparison]:
+    """All comparisons with a peer that got there, the largest ratio first; to all accuracies where none is named."""
+    found = [compare(record, accuracy) for record in records for accuracy in accuracies or record["accuracies"]]
+    return sorted((one for one in found if one.counts), key=lambda one: -one.ratio.middle)
+
+
+def choice_figures(records: Sequence[Record]) -> Iterator[tuple[str, float, int, int, Interval]]:
+    """Class, accuracy, problems, those where `auto` alone did not get there, and the geometric mean over the others.
+
+    `auto` against the best single solver of ours, on problems where both ran.
+    """
+    for kind in KINDS:
+        mine = [record for record in records if record["kind"] == kind and _several(record)]
+        for accuracy in _accuracies(mine):
+            found = [one for one in (against_our_best(record, accuracy) for record in mine) if one.counts]
+            reached = [one.ratio for one in found if one.seconds is not None]
+            if found:
+                yield kind, accuracy, len(found), len(found) - len(reached), geometric_mean(reached)
 
 
 def profile_times(records: Sequence[Record]) -> dict[str, list[float]]:
     """Median times on every problem to every accuracy, by family; inf where it did not get there or did not start.
 
-    Problems that no peer has tried are left out.
+    Ours is one curve; a family of peers is one, too: its best method on each problem. Problems that no peer has tried
+    are left out.
     """
-    names = dict.fromkeys(
-        _label(entrant) for record in records for entrant in record["entrants"] if _shown(entrant, record)
-    )
+    contested = [record for record in records if _has_peers(record)]
+    names = dict.fromkeys(entrant["family"] for record in contested for entrant in _shown(record))
     times: dict[str, list[float]] = {name: [] for name in names}
-    for record in records:
-        if all(entrant["ours"] for entrant in record["entrants"]):
-            continue
+    for record in contested:
         for accuracy in record["accuracies"]:
             found = dict.fromkeys(names, math.inf)
-            for entrant in record["entrants"]:
+            for entrant in _shown(record):
                 seconds = times_of(entrant, accuracy)
-                if seconds and _shown(entrant, record):
-                    name = _label(entrant)
-                    found[name] = min(found[name], float(np.median(seconds)))
+                if seconds:
+                    found[entrant["family"]] = min(found[entrant["family"]], float(np.median(seconds)))
             for name in names:
                 times[name].append(found[name])
     return times
 
 
-def _label(entrant: Mapping[str, Any]) -> str:
-    """Ours is one curve; a family of peers is one, too: its best method on each problem."""
-    return str(entrant["family"])
+def _accuracies(records: Sequence[Record]) -> list[float]:
+    return sorted({accuracy for record in records for accuracy in record["accuracies"]}, reverse=True)
 
 
-def _shown(entrant: Mapping[str, Any], record: Record) -> bool:
-    return not entrant["ours"] or entrant is ours_of(record)
+def _has_peers(record: Record) -> bool:
+    return not all(entrant["ours"] for entrant in record["entrants"])
+
+
+def _several(record: Record) -> bool:
+    ours = [entrant["name"] for entrant in record["entrants"] if entrant["ours"]]
+    return len(ours) > 1 and ours[0] == "bmrm auto"
+
+
+def _shown(record: Record) -> list[Mapping[str, Any]]:
+    """The one of ours that is timed, and all peers."""
+    ours = ours_of(record)
+    return [entrant for entrant in record["entrants"] if not entrant["ours"] or entrant is ours]

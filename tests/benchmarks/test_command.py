@@ -26,7 +26,7 @@ def small_race(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_race")
 def test_from_the_command_to_the_page(tmp_path: Path) -> None:
     peers = ["--peers", "liblinear -s 3", "sk Lasso", "svmperf"]
-    first = [*peers, "--repetitions", "3", "--limit", "5", "--extras", "--solvers", "line_search_bundle"]
+    first = [*peers, "--repetitions", "3", "--limit", "5", "--solvers", "line_search_bundle"]
     command.main([*first, "--output", str(tmp_path / "one")])
     found = results.read(tmp_path / "one")
     assert [record["name"] for record in found["problems"]] == [problem.name for problem in TINY]
@@ -37,54 +37,39 @@ def test_from_the_command_to_the_page(tmp_path: Path) -> None:
     text = (tmp_path / "one" / "race.md").read_text()
     assert KINDS["hinge-low"].title in text
     assert "best single solver" in text
-    assert len(list((tmp_path / "one" / "figures").glob("*.png"))) >= 3
+    assert len(list((tmp_path / "one" / "figures").glob("*.png"))) == 3
     lines = (tmp_path / "one" / "race.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * 3 * 2
-    again = ["--only-ours", str(tmp_path / "one"), "--repetitions", "3", "--extras", "--compare", str(tmp_path / "one")]
+    again = ["--only-ours", str(tmp_path / "one"), "--repetitions", "3", "--compare", str(tmp_path / "one")]
     command.main([*again, "--output", str(tmp_path / "two")])
     second = results.read(tmp_path / "two")
     assert [entrant["name"] for entrant in second["problems"][0]["entrants"]] == ["bmrm auto", "liblinear -s 3"]
     assert "slower" in (tmp_path / "two" / "changes.md").read_text()
 
 
-@pytest.mark.usefixtures("small_race")
-def test_races_that_shared_out_the_problems_are_joined(tmp_path: Path) -> None:
-    small = ["--peers", "none", "--repetitions", "1", "--limit", "1", "--extras"]
-    for place, problem in enumerate(TINY):
-        command.main([*small, "--problems", problem.name, "--output", str(tmp_path / str(place))])
-    parts = [str(tmp_path / str(place)) for place in reversed(range(len(TINY)))]
-    command.main(["--from", *parts, "--output", str(tmp_path / "all")])
-    found = results.read(tmp_path / "all")
-    assert [record["name"] for record in found["problems"]] == [problem.name for problem in TINY]
-    text = (tmp_path / "all" / "race.md").read_text()
-    assert all(f"--problems '{problem.name}'" in text for problem in TINY)
-    command.main(["--from", parts[0], "--output", str(tmp_path / "one")])
-    with pytest.raises(SystemExit, match=f"twice in races of one time: {TINY[0].name}"):
-        command.main(["--from", *parts, parts[-1], "--output", str(tmp_path / "twice")])
+def test_a_race_goes_into_the_results_of_its_commit(
+    small_race: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "commit", lambda: {"commit": "abc", "date": "2026-01-01"})
+    monkeypatch.setattr(results.keep, "__defaults__", (tmp_path / "results",))
+    small = ["--peers", "sk Lasso", "--repetitions", "1", "--limit", "1", "--keep", "--output", str(tmp_path / "run")]
+    for problem in TINY:
+        command.main([*small, "--problems", problem.name])
+    (first, second) = results.kept(tmp_path / "results")
+    assert {first["commit"], second["commit"]} == {"abc"}
+    assert sorted(record["name"] for record in results.joined([first, second])) == sorted(one.name for one in TINY)
+    before = (tmp_path / "results" / "abc" / "l1.json").read_text()
+    command.main([*small, "--problems", TINY[1].name])
+    (again,) = (race for race in results.kept(tmp_path / "results") if race["problems"][0]["kind"] == "l1")
+    assert [record["name"] for record in again["problems"]] == [TINY[1].name]
+    assert len(again["runs"]) == 2
+    assert "history" not in before
 
 
-def test_of_a_problem_in_two_races_the_later_counts() -> None:
-    def race(started: str, *names: str) -> dict:
-        problems = [{"name": name, "of": started} for name in names]
-        facts = {"machine": {}, "versions": {}, "options": {"clock": "cpu"}, "extras": [], "missing": []}
-        return facts | {"started": started, "command": f"race {started}", "commit": started, "problems": problems}
-
-    found = results.joined([race("2026-01-03", "a", "b"), race("2026-01-01", "a", "c"), race("2026-01-02", "b")])
-    assert [(one["name"], one["of"]) for one in found["problems"]] == [
-        ("a", "2026-01-03"),
-        ("b", "2026-01-03"),
-        ("c", "2026-01-01"),
-    ]
-    assert [run["commit"] for run in found["runs"]] == ["2026-01-03", "2026-01-01"]
-
-
-def test_what_was_not_raced_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "all_problems", lambda: TINY)
-    head = {"schema": 1, "machine": {}, "versions": {}, "started": "", "extras": [], "options": {"clock": "cpu"}}
-    for name in "ab":
-        results.write(tmp_path / name, head | {"command": "x", "commit": "", "missing": [], "problems": []})
-    found = command._old([tmp_path / "a", tmp_path / "b"])
-    assert found["missing"] == [{"name": problem.name, "reason": "not raced"} for problem in TINY]
+@pytest.mark.parametrize("name", ["", "abc+"])
+def test_results_of_no_commit_are_not_kept(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="kept by commit"):
+        results.keep({"commit": name, "problems": []}, tmp_path)
 
 
 def record(seconds: float | None, peer: float) -> dict:

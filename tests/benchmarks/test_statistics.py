@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.race.statistics import geometric_mean, performance_profile, ratio, ratio_draws, share_at
+from benchmarks.race.statistics import NOT_REACHED, Interval, geometric_mean, performance_profile, ratio, share_at
 
 
 def test_profile_of_three_problems() -> None:
@@ -36,8 +36,19 @@ def test_pairs_take_a_slow_moment_out() -> None:
 
 
 def test_geometric_mean() -> None:
-    times = [([1.0, 1.0], [2.0, 2.0]), ([1.0, 1.0], [8.0, 8.0])]
-    found = geometric_mean([0.5, 0.125], [ratio_draws(a, b, 0) for a, b in times])
+    exact = [Interval(one, one, one) for one in (0.5, 0.125)]
+    found = geometric_mean(exact)
     assert (found.middle, found.low, found.high) == pytest.approx((0.25, 0.25, 0.25))
-    assert geometric_mean([0.5, math.inf], []).middle == math.inf
-    assert math.isnan(geometric_mean([], []).middle)
+    assert geometric_mean([exact[0], NOT_REACHED]).middle == math.inf
+    assert math.isnan(geometric_mean([]).middle)
+
+
+def test_interval_of_a_geometric_mean_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    sides = 0.2 * 1.645  # log ratios with a standard deviation of 0.2, their 90 % intervals
+    hits = 0
+    for _ in range(400):
+        middles = np.exp(0.2 * rng.standard_normal(16))
+        found = geometric_mean([Interval(m, m * np.exp(-sides), m * np.exp(sides)) for m in middles])
+        hits += found.low <= 1.0 <= found.high
+    assert 0.86 < hits / 400 < 0.94

@@ -1,28 +1,113 @@
-"""The tables of a race."""
+"""The tables of a race, races that are joined, and the page made from them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.race import tables
+import pytest
+
+from benchmarks.race import page, results, summary, tables
 
 
-def record(name: str, solvers: dict[str, float]) -> dict[str, Any]:
-    def best(seconds: float) -> dict[str, Any]:
-        return {"0.001": {"rung": "x", "seconds": [seconds] * 5, "in_rounds": True}}
+def entrant(name: str, seconds: float | None, **rest: Any) -> dict[str, Any]:
+    best = {} if seconds is None else {"0.001": {"rung": "x", "seconds": [seconds] * 5, "in_rounds": True}}
+    ours = name.startswith("bmrm ")
+    about = {"name": name, "family": name.split()[0], "ours": ours, "own_space": False}
+    return about | {"ladder": [], "best": best} | rest
 
-    entrants = [{"name": f"bmrm {one}", "ours": True, "best": best(taken)} for one, taken in solvers.items()]
-    return {"name": name, "kind": "hinge-low", "accuracies": [1e-3], "entrants": entrants}
+
+def record(name: str, times: dict[str, float | None], kind: str = "hinge-low") -> dict[str, Any]:
+    entrants = [entrant(one, taken) for one, taken in times.items()]
+    return {"name": name, "kind": kind, "accuracies": [1e-3], "minimum": 1.0, "entrants": entrants}
+
+
+def race(date: str, *records: dict[str, Any], machine: str = "A", clock: str = "cpu", **rest: Any) -> dict[str, Any]:
+    about = {"schema": results.SCHEMA, "commit": f"c{date}", "date": date, "clock": clock, "missing": [], "runs": []}
+    machine_facts = {"processor": machine, "cores": 2, "python": "3"}
+    return about | {"machine": machine_facts, "versions": {}, "problems": list(records)} | rest
+
+
+def times(record: dict[str, Any]) -> dict[str, float]:
+    return {one["name"]: one["best"]["0.001"]["seconds"][0] for one in record["entrants"] if one["best"]}
 
 
 def test_auto_is_compared_where_it_ran_and_others_did() -> None:
-    both = record("both", {"auto": 3.0, "newton": 2.0, "lbfgs": 4.0})
-    alone = record("alone", {"auto": 3.0})
-    without = record("without", {"line_search_bundle": 3.0, "newton": 2.0})
-    (*_, row, mean) = tables.single_solvers([both, alone, without]).splitlines()
-    assert [cell.strip() for cell in row.strip("|").split("|")][:4] == ["`both`", "0.001", "3 s", "2 s bmrm newton"]
-    assert "1.50" in row
-    assert "1.50" in mean
-    text = tables.single_solvers([both, alone, without])
-    assert "alone" not in text
-    assert "without" not in text
+    both = record("both", {"bmrm auto": 3.0, "bmrm newton": 2.0, "bmrm lbfgs": 4.0})
+    alone = record("alone", {"bmrm auto": 3.0})
+    without = record("without", {"bmrm line_search_bundle": 3.0, "bmrm newton": 2.0})
+    assert [summary.against_our_best(both, 1e-3).other] == ["bmrm newton"]
+    (_, _, row) = tables.choices([both, alone, without]).splitlines()
+    assert [cell.strip() for cell in row.strip("|").split("|")] == [
+        "Hinge, d <= 1500",
+        "0.001",
+        "1",
+        "1.50 (1.50 to 1.50)",
+    ]
+
+
+def test_a_class_counts_wins_losses_and_what_was_not_reached() -> None:
+    records = [
+        record("won", {"bmrm auto": 1.0, "peer a": 2.0, "peer b": 4.0}),
+        record("lost", {"bmrm auto": 4.0, "peer a": 2.0}),
+        record("ours alone", {"bmrm auto": 1.0, "peer a": None}),
+        record("not reached", {"bmrm auto": None, "peer a": 2.0}),
+        record("without peers", {"bmrm auto": 1.0}),
+    ]
+    (figure,) = summary.class_figures(records)
+    assert (figure.problems, figure.alone, figure.failed) == (5, 2, 1)
+    assert figure.mean.middle == float("inf")
+    assert figure.reached.middle == pytest.approx(1.0)
+    assert figure.won == 0.5
+    assert figure.worst is not None
+    assert figure.worst.problem == "not reached"
+    assert [one.problem for one in summary.worst_cases(records)] == ["not reached", "lost", "won"]
+
+
+def test_the_newest_race_of_a_problem_counts_and_keeps_peers_that_it_left_out() -> None:
+    old = race("1", record("p", {"bmrm auto": 4.0, "bmrm newton": 3.0, "peer a": 2.0, "peer b": 1.0}), record("q", {}))
+    new = race("2", record("p", {"bmrm auto": 1.0, "peer a": 2.5}))
+    joined = {one["name"]: one for one in results.joined([new, old])}
+    assert list(joined) == ["p", "q"]
+    assert times(joined["p"]) == {"bmrm auto": 1.0, "peer a": 2.5, "peer b": 1.0}
+    assert summary.compare(joined["p"], 1e-3).other == "peer b"
+    assert times(new["problems"][0]) == {"bmrm auto": 1.0, "peer a": 2.5}  # what was read is as it was
+
+
+@pytest.mark.parametrize("other", [{"machine": "B"}, {"clock": "wall"}])
+def test_times_of_another_machine_or_clock_are_not_mixed(other: dict[str, str]) -> None:
+    new, old = race("2", record("p", {"bmrm auto": 1.0})), race("1", record("p", {"peer a": 9.0}), **other)
+    assert times(results.joined([new, old])[0]) == {"bmrm auto": 1.0}
+
+
+def test_peers_taken_over_are_judged_by_the_smaller_minimum() -> None:
+    ladder = [{"rung": "x", "status": "ok", "objective": 1.0005, "suboptimality": 5e-4}]
+    old = race("1", {**record("p", {}), "entrants": [entrant("peer a", 2.0, ladder=ladder)]})
+    new = record("p", {"bmrm auto": 1.0})
+    assert times(results.joined([race("2", new), old])[0])["peer a"] == 2.0
+    assert "peer a" not in times(results.joined([race("2", {**new, "minimum": 0.99}), old])[0])
+
+
+def test_a_record_without_rounds_has_its_intervals_given() -> None:
+    one = record("p", {"bmrm auto": 1.0, "peer a": 2.0})
+    one["given"] = {"0.001": {"peer": {"name": "peer a", "interval": [0.4, 0.6]}}}
+    assert str(summary.compare(one, 1e-3).ratio) == "0.50 (0.40 to 0.60)"
+
+
+def test_the_page_is_what_the_kept_results_give() -> None:
+    assert (page.DOCS / "benchmarks.md").read_text() == page.text(results.kept(), "figures/benchmarks")
+    shown = (page.DOCS / "benchmarks.md").read_text()
+    figures = sorted(path.name for path in (page.DOCS / "figures" / "benchmarks").iterdir())
+    assert all(f"figures/benchmarks/{name}" in shown for name in figures)
+
+
+def test_kept_results_name_no_machine_and_no_path() -> None:
+    for race in results.kept():
+        assert set(race["machine"]) == {"processor", "cores", "python"}
+        assert all(part not in run["command"] for run in race["runs"] for part in ("--output", "/"))
+
+
+def test_every_case_among_the_worst_has_a_reason() -> None:
+    import json
+
+    worst = summary.worst_cases(results.joined(results.kept()))[:10]
+    assert {one.problem for one in worst} <= set(json.loads(page.REASONS.read_text()))
