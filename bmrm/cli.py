@@ -6,16 +6,17 @@ import argparse
 import dataclasses
 import inspect
 import json
+import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmrm.app.phases import process_begin
 from bmrm.mpi.group import Group
 from bmrm.problem import InputError, facts_of
-from bmrm.registry import Entry, Registry, option_name
+from bmrm.registry import Entry, Range, Registry, option_name
 from bmrm.run import FAILED, OK, add_arguments, guarded, overrides_of, run, switches_of
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("losses", "regularizers", "solvers"):
         table = add(name, _list, f"table of the {name}, or all about one of them")
         table.add_argument("name", nargs="?", help="one of them, with its options")
+        table.add_argument("--json", action="store_true", help="the same as JSON, for programs")
         table.set_defaults(table=name)
     check = add("check", _check, "try a loss or regularizer of yours against the laws that solvers rest on")
     check.add_argument("plug_in", metavar="NAME", help="module:Class, a name, or {name: ..., option: value}")
@@ -222,6 +224,11 @@ def _list(group: Group, arguments: argparse.Namespace) -> int:
 
     registries: dict[str, Registry[Any]] = {"losses": LOSSES, "regularizers": REGULARIZERS, "solvers": SOLVERS}
     columns = COLUMNS[arguments.table]
+    if arguments.json:
+        registry, name = registries[arguments.table], arguments.name
+        found = [_described(entry, columns) for entry in (registry.all() if name is None else [registry.get(name)])]
+        print(json.dumps(found if name is None else found[0], indent=2, allow_nan=False))
+        return 0
     if arguments.name is not None:
         entry = registries[arguments.table].get(arguments.name)
         _print_pairs(entry.name, {heading: text(entry) for heading, text in columns.items()})
@@ -239,12 +246,16 @@ def _list(group: Group, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _fact(name: str) -> Callable[[Entry[Any]], str]:
+Column = Callable[[Entry[Any]], str]
+"""Of a table: the cell of an entry."""
+
+
+def _fact(name: str) -> Column:
     return lambda entry: str(getattr(entry.cls, name, "") or "-")
 
 
 SUMS_OVER = {"rows": "rows", "groups": "groups", "no": "whole sample"}
-COLUMNS: dict[str, dict[str, Callable[[Entry[Any]], str]]] = {
+COLUMNS: dict[str, dict[str, Column]] = {
     "losses": {
         "task": _fact("task"),
         "formula": _fact("formula"),
@@ -262,6 +273,47 @@ COLUMNS: dict[str, dict[str, Callable[[Entry[Any]], str]]] = {
         "source": _fact("source"),
     },
 }
+
+
+IN_JSON = {"-": None, "yes": True, "no": False}
+"""Cells of the tables that are no text for programs."""
+
+
+def _described(entry: Entry[Any], columns: Mapping[str, Column]) -> dict[str, Any]:
+    """For programs: the name, the facts of the table, and each option with types, range, default and meaning."""
+    from bmrm.app.config.fields import option_types
+
+    facts = {heading.replace(" ", "_"): text(entry) for heading, text in columns.items()}
+    types = option_types(entry.cls)
+    return {
+        "name": entry.name,
+        **{heading: IN_JSON.get(cell, cell) for heading, cell in facts.items()},
+        "options": [_option(field, types[field.name]) for field in entry.parameters],
+    }
+
+
+def _option(field: dataclasses.Field[Any], kind: Any) -> dict[str, Any]:
+    from pydantic import TypeAdapter
+
+    limits = field.metadata.get("range", Range())
+    sides = dataclasses.asdict(limits)
+    doc = sides.pop("doc")
+    required = field.default is dataclasses.MISSING
+    return {
+        "name": option_name(field.name),
+        "types": _json_types(TypeAdapter(kind).json_schema()),
+        "range": {side: limit for side, limit in sides.items() if limit not in (None, math.inf)},
+        "required": required,
+        "default": None if required else field.default,
+        "doc": doc,
+    }
+
+
+def _json_types(schema: Mapping[str, Any]) -> list[str]:
+    """The types of JSON that a value may have."""
+    if "type" in schema:
+        return [schema["type"]]
+    return list(dict.fromkeys(name for one in schema.get("anyOf", ()) for name in _json_types(one)))
 
 
 def options_text(entry: Entry[Any]) -> str:

@@ -87,6 +87,40 @@ def test_tables_have_every_entry_and_option(table, registry, capsys):
             assert bmrm.registry.option_name(field.name)[:8] in printed
 
 
+@pytest.mark.parametrize(
+    ("table", "registry"), [("losses", LOSSES), ("regularizers", REGULARIZERS), ("solvers", SOLVERS)]
+)
+def test_tables_as_json_have_every_entry_with_its_options(table, registry, capsys):
+    assert main([table, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found] == [entry.name for entry in registry.all()]
+    for one, entry in zip(found, registry.all()):
+        names = [bmrm.registry.option_name(field.name) for field in entry.parameters]
+        assert [option["name"] for option in one["options"]] == names
+        for option, field in zip(one["options"], entry.parameters):
+            assert option["types"]
+            assert option["doc"]
+            given = {bmrm.registry.field_name(o["name"]): o["default"] for o in one["options"] if not o["required"]}
+            assert given[field.name] == field.default if not option["required"] else field.name not in given
+
+
+def test_one_plug_in_as_json(capsys):
+    assert main(["solvers", "bundle", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["name"], found["source"]) == ("bundle", "Teo, Le, Smola & Vishwanathan 2007")
+    tolerance, planes = (next(o for o in found["options"] if o["name"] == name) for name in ("tolerance", "max_planes"))
+    assert (tolerance["types"], tolerance["default"], tolerance["required"]) == (["number"], 1e-3, False)
+    assert tolerance["range"] == {"least": 0.0}
+    assert planes["types"] == ["integer", "null"]
+    assert planes["default"] is None
+    assert main(["losses", "hinge", "--json"]) == 0
+    hinge = json.loads(capsys.readouterr().out)
+    assert (hinge["task"], hinge["sum_over"], hinge["smooth"], hinge["options"]) == ("binary", "rows", False, [])
+    assert main(["regularizers", "l2", "--json"]) == 0
+    (lam, *_) = json.loads(capsys.readouterr().out)["options"]
+    assert (lam["name"], lam["required"], lam["types"], lam["range"]) == ("lambda", True, ["number"], {"above": 0.0})
+
+
 def test_one_plug_in_is_shown_with_its_docstring_and_options(capsys):
     assert main(["solvers", "bundle"]) == 0
     printed = capsys.readouterr().out
