@@ -3,34 +3,64 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 import tempfile
+from functools import cache
+from multiprocessing import parent_process
 from pathlib import Path
 
+PREFIX = "kernels-"
+"""Before the hash of the sources, in the names of folders."""
+KEPT = 8
+"""Folders of other sources that stay: those used last."""
 
-def choose_folder(package: Path) -> bool:
-    """Set NUMBA_CACHE_DIR where numba's own choice will not do; False where no folder is safe: then keep nothing.
 
-    numba takes the package's folder, else the user's. Where neither can be written, or others can write to the user's
-    too, it is one of ours in the temporary directory. A NUMBA_CACHE_DIR that is set is the user's word.
+def choose_folder(package: Path, digest: str) -> Path | None:
+    """A folder that can be written: in NUMBA_CACHE_DIR, the package's folder, the user's, or one of our own.
+
+    The last is in the temporary directory, where none of the others can be written, or others can write to the user's,
+    too. None where that is not safe either: then nothing is kept. A NUMBA_CACHE_DIR is the user's word.
 
     Parameters
     ----------
     package : of whose kernels are kept.
+    digest : of the sources that they are compiled from; each has its own folder.
     """
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    if os.environ.get("NUMBA_CACHE_DIR") or _writable(package / "__pycache__"):
-        return True
-    if _writable(home / "numba") and _guarded(_nearest(home / "numba")):
-        return True
-    folder = Path(tempfile.gettempdir()) / f"bmrm-numba-{os.getuid()}"
-    wrong = refusal(folder)
-    if wrong:
-        print(f"bmrm: {wrong}; compiled kernels are not kept, set NUMBA_CACHE_DIR to keep them", file=sys.stderr)
+    name = f"{PREFIX}{digest}"
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bmrm"
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    roots = [package / "__pycache__", home]
+    for root in [Path(named), *roots] if named else roots:
+        if _writable(root / name) and (root != home or _guarded(_nearest(home))) and _made(root / name):
+            return root / name
+    root = Path(tempfile.gettempdir()) / f"bmrm-numba-{os.getuid()}"
+    wrong = refusal(root)
+    if not wrong and _made(root / name):
+        _say(f"no cache folder can be written; compiled kernels are kept in {root}")
+        return root / name
+    wrong = wrong or f"{root} cannot be written"
+    _say(f"{wrong}; compiled kernels are not kept, set NUMBA_CACHE_DIR to keep them")
+    return None
+
+
+def _made(folder: Path) -> bool:
+    """Make the folder, or note that it is used; of those beside it, for other sources, the last ones stay.
+
+    A process that still uses one that goes loses nothing but time: it compiles again.
+    """
+    try:
+        new = not folder.exists()
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o770, exist_ok=True)
+        os.utime(folder)
+    except OSError:
         return False
-    os.environ["NUMBA_CACHE_DIR"] = str(folder)
-    print(f"bmrm: no cache folder can be written; compiled kernels are kept in {folder}", file=sys.stderr)
+    if new:
+        others = [each for each in folder.parent.glob(f"{PREFIX}*") if each != folder and not each.is_symlink()]
+        for old in sorted(others, key=_age)[KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
     return True
 
 
@@ -55,6 +85,21 @@ def refusal(folder: Path) -> str:
     if not _guarded(folder.parent, sticky=True):
         return f"other users can replace what is in {folder.parent}"
     return ""
+
+
+@cache
+def _say(text: str) -> None:
+    """To the user, once: not from processes that one of ours has started."""
+    if parent_process() is None:
+        print(f"bmrm: {text}", file=sys.stderr)
+
+
+def _age(folder: Path) -> float:
+    """Smaller the later it was used."""
+    try:
+        return -folder.stat().st_mtime
+    except FileNotFoundError:  # removed meanwhile
+        return 0.0
 
 
 def _guarded(folder: Path, sticky: bool = False) -> bool:

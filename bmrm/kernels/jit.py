@@ -4,37 +4,48 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from types import CodeType, FunctionType
 from typing import Any
 
+import numba
+from numba.core import config
+from numba.core.dispatcher import Dispatcher
+
 from bmrm.kernels.cache_folder import choose_folder
+from bmrm.kernels.compiling import listen
+from bmrm.kernels.sources import PACKAGE, digest_of, home_of
 
-CACHE = choose_folder(Path(__file__).parent.parent)
+_CONFIG = Lock()
+"""Of numba's name for its cache folder, while that is ours."""
+
+
+@cache
+def _folder(homes: frozenset[Path]) -> Path | None:
+    """Where kernels made from our sources and those in `homes` are kept; None: nowhere."""
+    return choose_folder(PACKAGE, digest_of(homes))
+
+
+CACHE = _folder(frozenset()) is not None
 """Whether compiled kernels are kept on disk."""
-import numba  # noqa: E402  (reads NUMBA_CACHE_DIR when it is imported)
-
-from bmrm.kernels.blas_check import leave_out_blas  # noqa: E402
-from bmrm.kernels.compiling import listen  # noqa: E402
-
-leave_out_blas()
 listen(CACHE)
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile `function` at its first call; later processes load it from the cache."""
-    return numba.njit(cache=CACHE, nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    return _kept(function)
 
 
 def fast_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like `jit`, with sums that may be reassociated and contracted (vectorised); nan and inf keep their meaning."""
-    flags = {"reassoc", "contract", "nsz", "arcp"}
-    return numba.njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=flags)(function)  # type: ignore[no-any-return]
+    return _kept(function, fastmath={"reassoc", "contract", "nsz", "arcp"})
 
 
 def strict_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like `jit`, for sums that must be rounded as they stand: others take on what `fast_jit` allows their callers."""
-    return numba.njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=False)(function)  # type: ignore[no-any-return]
+    return _kept(function, fastmath=False)
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,8 +61,8 @@ def specialised(
 ) -> Callable[..., Any]:
     """`compiler` of `template`, with compiled `functions` in place of the global names that it calls; cached, too.
 
-    A closure, or a function passed as an argument, would compile anew in every process. Here the copy is known to the
-    cache by a digest of the code of `functions` and of what they call, and of the age of the files.
+    A closure, or a function passed as an argument, would compile anew in every process. Here the copy has a name by
+    which the cache knows the `functions`.
 
     Parameters
     ----------
@@ -60,7 +71,8 @@ def specialised(
     functions : functions made with `jit` or `fast_jit`, by the names that `template` uses.
     """
     code: CodeType = template.__code__  # type: ignore[attr-defined]
-    name = f"{code.co_name}_{compiler.__name__}_{_digest(functions)}"
+    places = [(name, *_place(function.py_func)) for name, function in sorted(functions.items())]  # type: ignore[attr-defined]
+    name = f"{code.co_name}_{compiler.__name__}_{hashlib.sha256(repr(places).encode()).hexdigest()[:16]}"
     copy = FunctionType(
         code.replace(co_name=name),
         {**template.__globals__, **functions},  # type: ignore[attr-defined]
@@ -72,19 +84,35 @@ def specialised(
     return compiler(copy)
 
 
-def _digest(functions: dict[str, Callable[..., Any]]) -> str:
-    """Of what decides the meaning of the functions: their code and the age of its files, and what they call in turn."""
-    digest = hashlib.sha256()
-    pending, seen = sorted(functions.items(), reverse=True), set()
-    while pending:
-        name, function = pending.pop()
-        body: FunctionType = function.py_func  # type: ignore[attr-defined]
-        if body in seen:
-            continue
-        seen.add(body)
-        code, file = body.__code__, Path(body.__code__.co_filename)
-        age = file.stat().st_mtime_ns if file.exists() else 0
-        digest.update(repr((name, code.co_name, code.co_code, code.co_consts, code.co_names, age)).encode())
-        called = {each: body.__globals__[each] for each in code.co_names if each in body.__globals__}
-        pending += [(each, found) for each, found in called.items() if hasattr(found, "py_func")]
-    return digest.hexdigest()[:16]
+def _kept(function: Any, **options: Any) -> Callable[..., Any]:
+    """Compiled by numba, in the folder of what it is made from."""
+    options |= {"nogil": True, "error_model": "numpy"}
+    homes = _homes(function)
+    folder = None if homes is None else _folder(homes)
+    if folder is None:
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    with _CONFIG:
+        usual, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+        try:
+            return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        finally:
+            config.CACHE_DIR = usual
+
+
+@cache
+def _homes(function: FunctionType) -> frozenset[Path] | None:
+    """Where the sources are of a function and of the compiled ones that it calls.
+
+    None where their files do not tell what they do: those of a notebook, and closures.
+    """
+    called = [function.__globals__.get(name) for name in function.__code__.co_names]
+    inner = [_homes(each.py_func) for each in called if isinstance(each, Dispatcher) and each.py_func is not function]
+    home = None if function.__closure__ else home_of(function.__code__.co_filename)
+    if home is None or None in inner:
+        return None
+    return frozenset({home} - {PACKAGE}).union(*(each for each in inner if each is not None))
+
+
+def _place(function: FunctionType) -> tuple[str, int, str]:
+    """Where a function is written."""
+    return function.__code__.co_filename, function.__code__.co_firstlineno, function.__qualname__
