@@ -30,20 +30,21 @@ def lead(risk: Risk, group: Group, function: Callable[[Risk], T]) -> T | None:
     if isinstance(group, Alone):
         return function(risk)
     multiplexed: MultiplexedRisk = risk  # type: ignore[assignment]
+    ranks = multiplexed.ranks
     if group.rank != 0:
         with _deaf_to_signals(), _ending_all(group):
-            well = multiplexed.serve()
+            well = ranks.serve()
         if not well:
             raise OtherRankError("rank 0 stopped with an error")
         return None
     try:
         result = function(multiplexed)
     except BaseException as error:
-        if multiplexed.broken:
+        if ranks.broken:
             _print_and_end(group, error)
-        multiplexed.end(well=False)
+        ranks.end(well=False)
         raise
-    multiplexed.end(well=True)
+    ranks.end(well=True)
     return result
 
 

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.mpi.communicator import MpiGroup
-from bmrm.mpi.local import LocalRisk, Share
-from bmrm.mpi.remote_dual import remote_steps
-from bmrm.mpi.remote_phi import GatheredPhi, RemoteMap, RemotePhi, RemoteRowScores
-from bmrm.mpi.remote_rounding import GatheredRounding, RemoteRounding
-from bmrm.mpi.remote_rows import RemoteRows, RemoteVariants
-from bmrm.mpi.remote_scores import RemoteScores, Slot
-from bmrm.mpi.requests import Operation, Request, Terms, receive, send
+from bmrm.mpi.dual import remote_ascents
+from bmrm.mpi.kinds import KINDS
+from bmrm.mpi.ranks import Ranks
+from bmrm.mpi.requests import Answer
+from bmrm.mpi.rounding import GatheredRounding, RemoteRounding
+from bmrm.mpi.rows import RemoteModified, RemoteRows
+from bmrm.mpi.scored import GatheredPhi, RemoteMap, RemotePhi, RemoteRowScores, pieces_of
+from bmrm.mpi.share import Rank, Share
 from bmrm.problem import (
     Blocks,
     DualBlocks,
@@ -41,6 +42,7 @@ from bmrm.problem import (
 from bmrm.risk.score_function import LossPhi
 
 T = TypeVar("T")
+SUM, STREAM, GATHER = Answer.SUM, Answer.STREAM, Answer.GATHER
 
 
 class MultiplexedRisk:
@@ -48,7 +50,7 @@ class MultiplexedRisk:
 
     Collective to construct. On rank 0 it is a `Risk` that offers what the risks of all ranks offer: `Scored`,
     `RowSubsets` (rows in rank order), `Blocks` (block k is the union of the ranks' blocks k), and `Traffic`. The
-    other ranks call `serve`, which returns when rank 0 calls `end`; see `bmrm.mpi.lead`.
+    other ranks call `ranks.serve`, which returns when rank 0 calls `ranks.end`; see `bmrm.mpi.leading.lead`.
 
     Parameters
     ----------
@@ -63,36 +65,12 @@ class MultiplexedRisk:
         self.group = group
         self.dim = share.dim
         self.infimum = float(group.sum(np.array([share.infimum]))[0])
-        self.local = LocalRisk(share, group)
-        self.rows = self.local.number_rows()
-        self._extent = self._measured(share.extent)
+        self.ranks = Ranks(Rank.of(share, group), KINDS)
+        self.rows = self.ranks.rank.rows
+        self._extent = _measured(share.extent, group)
         self._whole = whole
         offers = group.gather(sorted(share.abilities))
         self._abilities = set.intersection(*map(set, offers)) if offers is not None else set()
-        self._slots = 0
-        self._forget: list[int] = []
-        self._define: dict[int, Terms] = {}
-        self._kept: list[dict[Slot, float]] = []
-        self.broken = False
-        """Rank 0 failed in the middle of a request: the others cannot be spoken to any more."""
-
-    def _measured(self, extent: ProblemSize | None) -> ProblemSize | None:
-        """Of all ranks; None where one does not know."""
-        mine = ProblemSize(0, 0, 0.0) if extent is None else extent
-        numbers = [
-            float(extent is not None),
-            mine.rows,
-            mine.entries,
-            mine.rows * mine.square,
-            mine.rows * mine.overlap,
-        ]
-        known, rows, entries, squares, overlaps = self.group.sum(np.array(numbers))
-        if known < self.group.size:
-            return None
-        each = max(rows, 1.0)
-        return ProblemSize(int(rows), int(entries), squares / each, overlaps / each, self.group.size, mine.threads)
-
-    # -- rank 0 ----------------------------------------------------------------------------------
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """As of `Risk`."""
@@ -100,8 +78,12 @@ class MultiplexedRisk:
             scored = self._scored()
             value, slope = scored.phi.value_and_slope(scored.map.matvec(w))
             return value, scored.map.rmatvec(slope)
-        packed = self.ask(Operation.EVALUATE, sent=w)
-        return float(packed[0]), packed[1:]
+        pieces = pieces_of(self.ranks)
+        if pieces:
+            value, gradient = self.ranks.ask("parts", "value_and_subgradient", w, pieces, answer=(SUM, STREAM))
+        else:
+            value, gradient = self.ranks.ask("risk", "value_and_subgradient", w, answer=(SUM, SUM))
+        return value, gradient
 
     def ability(self, kind: type[T]) -> T | None:
         """As of `Risk`."""
@@ -113,71 +95,35 @@ class MultiplexedRisk:
             return None
         offers: dict[type, Callable[[], Any]] = {
             Scored: self._scored,
-            RowSubsets: lambda: RemoteRows(self),
-            RowScores: lambda: RemoteRowScores(self),
-            Blocks: lambda: _Blocks(self),
-            DualBlocks: lambda: remote_steps(self),
-            ModifiedLoss: lambda: RemoteVariants(self, lambda slot: RemotePhi(self, slot)),
-            Fingerprint: lambda: _Fingerprints(self),
+            RowSubsets: lambda: RemoteRows(self.ranks),
+            RowScores: lambda: RemoteRowScores(self.ranks),
+            Blocks: lambda: _Blocks(self.ranks),
+            DualBlocks: lambda: remote_ascents(self.ranks, self.infimum),
+            ModifiedLoss: lambda: RemoteModified(self.ranks),
+            Fingerprint: lambda: _Fingerprints(self.ranks),
             Rounding: self._rounding,
         }
         return cast(T, offers[kind]())
 
     def _scored(self) -> Scored:
-        phi: ScoreFunction = RemotePhi(self) if self._whole is None else GatheredPhi(self, self._whole)
-        return Scored(RemoteMap(self), phi)
+        phi: ScoreFunction = RemotePhi(self.ranks) if self._whole is None else GatheredPhi(self.ranks, self._whole)
+        return Scored(RemoteMap(self.ranks), phi)
 
     def _rounding(self) -> Rounding:
-        return RemoteRounding(self) if self._whole is None else GatheredRounding(self, cast(LossPhi, self._whole))
+        whole = self._whole
+        return RemoteRounding(self.ranks) if whole is None else GatheredRounding(self.ranks, cast(LossPhi, whole))
 
-    def slot(self) -> Slot:
-        """A fresh number."""
-        self._slots += 1
-        return Slot(self._slots, self._forget.append)
 
-    def new(self) -> tuple[RemoteScores, int]:
-        """Scores that the ranks are about to compute, and their number."""
-        slot = self.slot()
-        return RemoteScores({slot: 1.0}), slot.number
-
-    def number(self, scores: RemoteScores) -> int:
-        """The number of `scores`; a combination is formed by the ranks at the start of the next request."""
-        slot = scores.single()
-        if slot is None:
-            fresh, number = self.new()
-            self._define[number] = tuple((term.number, factor) for term, factor in scores.terms.items())
-            # what is combined must not be forgotten before
-            self._kept.append(scores.terms)
-            scores.terms = fresh.terms
-            return number
-        return slot.number
-
-    def ask(self, operation: Operation, *arguments: float, sent: NDArray[Any] | None = None) -> Any:
-        """Ask all ranks, this one too; returns the sum of the answers."""
-        define, self._define = self._define, {}
-        forget = tuple(self._forget)
-        del self._forget[: len(forget)]
-        request = Request(operation, arguments, define, forget)
-        send(self.group, request)
-        self.broken = True
-        answer = self.local.answer(request, sent)
-        self.broken = False
-        self._kept.clear()
-        return answer
-
-    def end(self, well: bool) -> None:
-        """Let the other ranks leave `serve`."""
-        send(self.group, Request(Operation.END, (float(well),)))
-
-    # -- the other ranks -------------------------------------------------------------------------
-
-    def serve(self) -> bool:
-        """Answer requests until rank 0 ends; True if it ended well."""
-        while True:
-            request = receive(self.group)
-            if request.operation is Operation.END:
-                return bool(request.arguments[0])
-            self.local.answer(request)
+def _measured(extent: ProblemSize | None, group: MpiGroup) -> ProblemSize | None:
+    """Of all ranks; None where one does not know."""
+    mine = ProblemSize(0, 0, 0.0) if extent is None else extent
+    known = float(extent is not None)
+    numbers = [known, mine.rows, mine.entries, mine.rows * mine.square, mine.rows * mine.overlap]
+    known, rows, entries, squares, overlaps = group.sum(np.array(numbers))
+    if known < group.size:
+        return None
+    each = max(rows, 1.0)
+    return ProblemSize(int(rows), int(entries), squares / each, overlaps / each, group.size, mine.threads)
 
 
 @dataclass(frozen=True)
@@ -190,20 +136,21 @@ class _NetworkClock:
 
 @dataclass(frozen=True)
 class _Blocks:
-    risk: MultiplexedRisk
+    ranks: Ranks
 
     def values_and_subgradients(self, w: Vector, blocks: int) -> tuple[Vector, NDArray[np.float64]]:
-        packed = self.risk.ask(Operation.BLOCKS, blocks, sent=w)
-        return packed[:blocks], packed[blocks:].reshape(blocks, -1)
+        values, subgradients = self.ranks.ask("blocks", "values_and_subgradients", w, blocks, answer=(SUM, SUM))
+        return values, subgradients
 
     def infima(self, blocks: int) -> Vector:
-        return cast(Vector, self.risk.ask(Operation.INFIMA, blocks))
+        return self.ranks.array("blocks", "infima", blocks)
 
 
 @dataclass(frozen=True)
 class _Fingerprints:
-    risk: MultiplexedRisk
+    ranks: Ranks
 
     def fingerprint(self) -> str:
-        codes = self.risk.ask(Operation.FINGERPRINT)
+        joined = "".join(self.ranks.ask("identity", "fingerprint", answer=GATHER))
+        codes = np.frombuffer(joined.encode(), np.uint8).astype(np.float64)  # as planes kept by older versions have it
         return hashlib.sha256(codes.tobytes()).hexdigest()

@@ -1,116 +1,210 @@
-"""What rank 0 says to the others: one short message of numbers a request."""
+"""What rank 0 asks of all ranks: an object that each of them keeps, one of its methods, arguments, and what becomes of
+the result.
+
+A request is one short message, a second one where that is too long, and one for each long array: a head of numbers
+(magic, lengths, checksum), a text (JSON), and the short arrays. Nothing is pickled.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import IntEnum
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.mpi.communicator import MpiGroup
-from bmrm.problem import Vector
 
-HEAD = 64
-"""Numbers of the first message of a request; a longer one continues in a second."""
-
-
-class Operation(IntEnum):
-    """What to do; the arguments are slot numbers unless said otherwise. Variant 0 is the risk's own phi."""
-
-    END = 0  # 1 if rank 0 ended well, else 0
-    EVALUATE = 1
-    SCORES = 2  # new
-    RMATVEC = 3  # slope
-    VALUE_AND_SLOPE = 4  # scores, new, variant
-    ALONG = 5  # scores, step, variant, then the trial points
-    CURVATURE = 6  # scores, step, new, variant
-    CONSTANT = 7  # new, then the constant
-    TOTAL = 8  # scores, 1 for the sum of absolute values, else 0
-    ROWS = 9  # count of row indices, which follow as an array
-    BLOCKS = 10  # count of blocks
-    INFIMA = 11  # count of blocks
-    COLLECT = 12  # scores
-    HAND_OUT = 13  # new
-    FINGERPRINT = 14
-    DIAGONAL = 15  # weights
-    ACTIVE_SET = 16  # new, then what makes a row become dormant
-    STEP = 17  # watch
-    REST = 18  # watch
-    OUTCOMES = 19
-    MASS = 20  # count of row indices (-1 for all rows), which follow as an array, then the changes as text
-    VARIANT = 21  # new, mass, then as for MASS
-    GRAM = 22  # weights, count of columns (-1 for all), part, parts, sum of parts; columns follow as an array
-    SECOND = 23  # scores, new, variant
-    ENVELOPE = 24  # scores, sigma, new slope, new curvature
-    ENVELOPE_ALONG = 25  # scores, step, sigma, then the trial points
-    DUAL_BEGIN = 26  # new, l1, l2, seed, start, near (0 for none)
-    DUAL_SWEEP = 27  # rows, penalty, 1 where it may be broken off, then the constant
-    DUAL_UNSHRINK = 28  # rows
-    DUAL_TOTALS = 29  # rows, share, then the shifts
-    DUAL_SETTLE = 30  # rows, shift, share
-    DUAL_SUMS = 31  # rows
-    DUAL_SLOPE = 32  # rows, new, 1 for the scores instead
-    ACTIVE = 33  # weights
-    GRAM_BLOCKS = 34  # weights, the least that count, part, parts, sum of parts
-    PRODUCT = 35  # slope, scores
-    ROUNDING = 36  # the constant, if there is one
-    ABSOLUTE_SCORES = 37  # new
-    ABSOLUTE_RMATVEC = 38  # slope
-
-
+FIRST = 512
+"""Bytes of the first message of a request."""
+SHORT = 32
+"""Numbers of an array that travels inside the message of its request."""
+HEAD, MAGIC = struct.Struct("<4sIII"), b"bmrm"
+"""Magic, length of the message, length of the text in it, and the checksum of all that comes after the head."""
+TYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64)}
+"""Of arrays, by the kind that NumPy calls them."""
 Terms = tuple[tuple[int, float], ...]
-"""A linear combination: slot numbers and factors."""
+"""A linear combination: numbers of kept scores, and factors."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """First form the combinations of `define` (slot number -> terms), then forget the slots of `forget`, then act."""
+class RequestError(RuntimeError):
+    """What has arrived is no request, or asks for what is not allowed: a mistake in the package."""
 
-    operation: Operation
-    arguments: tuple[float, ...] = ()
-    define: dict[int, Terms] = field(default_factory=dict)
+
+class Answer(str, Enum):
+    """What becomes of a result, or of one of several."""
+
+    SUM = "sum"
+    """Added up over the ranks, on rank 0; those of one request together."""
+    STREAM = "stream"
+    """A vector in pieces: each is added up while the next ones are computed."""
+    GATHER = "gather"
+    """Joined in rank order, on rank 0."""
+    KEEP = "keep"
+    """Kept on each rank, under a number."""
+
+
+_ANSWERS = {each.value: each for each in Answer}
+
+
+class Kept(NamedTuple):
+    """What the ranks keep under a number: an argument, or where a result goes."""
+
+    number: int
+
+
+class Scattered:
+    """An argument of which each rank gets its rows; all of them on rank 0."""
+
+    def __init__(self, whole: NDArray[np.float64] | None = None) -> None:
+        self.whole = whole
+
+
+_PARSER = json.JSONDecoder()
+NOTHING: Mapping[int, Terms] = {}
+
+
+class Request(NamedTuple):
+    """First form the combinations of `define`, then forget what is kept under the numbers of `forget`, then act.
+
+    Attributes
+    ----------
+    target : the object: by name, by the number that it is kept under, or by the request that makes and keeps it.
+    method : one of those that `bmrm.mpi.kinds` lists for this kind of object.
+    arguments : None, numbers, texts, dicts of numbers by name, `Kept`, `Scattered`, and arrays of rank 0 as
+        `plain_array` makes them.
+    answer : for each result of the method what becomes of it; empty where there is none.
+    define : number to keep under -> linear combination.
+    """
+
+    target: str | int | Request
+    method: str
+    arguments: tuple[Any, ...] = ()
+    answer: tuple[Answer | Kept, ...] = ()
+    define: Mapping[int, Terms] = NOTHING
     forget: tuple[int, ...] = ()
 
-    def encode(self) -> Vector:
-        """As numbers."""
-        numbers: list[float] = [self.operation, len(self.define)]
-        for number, terms in self.define.items():
-            numbers += [number, len(terms), *(part for term in terms for part in term)]
-        return np.array([*numbers, len(self.forget), *self.forget, *self.arguments], dtype=np.float64)
 
-    @classmethod
-    def decode(cls, message: Vector) -> Request:
-        """The inverse of `encode`."""
-        numbers = iter(message.tolist())
-        operation = Operation(int(next(numbers)))
-        define = {}
-        for _ in range(int(next(numbers))):
-            number, length = int(next(numbers)), int(next(numbers))
-            define[number] = tuple((int(next(numbers)), next(numbers)) for _ in range(length))
-        forget = tuple(int(next(numbers)) for _ in range(int(next(numbers))))
-        return cls(operation, tuple(numbers), define, forget)
+class Message(NamedTuple):
+    """Bytes, and the long arrays that follow in messages of their own."""
+
+    content: bytes
+    arrays: list[NDArray[Any]]
 
 
-def send(group: MpiGroup, request: Request) -> None:
+# In the text a request is the list of its attributes. An argument that is a list stands for something else: [number]
+# for what is kept, [type, shape, whether it is short] for an array, [] for what is scattered.
+
+
+def plain_array(array: NDArray[Any]) -> NDArray[Any]:
+    """As arrays travel: contiguous, int64 or float64."""
+    return np.ascontiguousarray(array, TYPES["i" if array.dtype.kind in "iu" else "f"])
+
+
+def encode(request: Request) -> Message:
+    """As a message."""
+    arrays: list[NDArray[Any]] = []
+    short: list[bytes] = []
+
+    def plain(argument: Any) -> Any:
+        if isinstance(argument, np.ndarray):
+            is_short = argument.size <= SHORT
+            if is_short:
+                short.append(argument.tobytes())
+            else:
+                arrays.append(argument if argument.flags.writeable else argument.copy())
+            return argument.dtype.kind, argument.shape, is_short
+        return () if isinstance(argument, Scattered) else argument.item()
+
+    text = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=plain).encode(request).encode()
+    content = b"".join((text, *short))
+    return Message(HEAD.pack(MAGIC, HEAD.size + len(content), len(text), zlib.crc32(content)) + content, arrays)
+
+
+def decode(message: bytes) -> tuple[Request, list[NDArray[Any]]]:
+    """The inverse of `encode`; the long arrays are yet to be filled in."""
+    length, text_length, checksum = _head(message)
+    content = message[HEAD.size : length]
+    if length != len(message) or text_length > len(content) or checksum != zlib.crc32(content):
+        raise RequestError("a request that arrived is not whole")
+    found = _Arrays(content, text_length)
+    try:
+        return _request(_PARSER.raw_decode(content[:text_length].decode())[0], found), found.long
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise RequestError(f"a request that arrived makes no sense: {error}") from error
+
+
+def _head(message: bytes) -> tuple[int, int, int]:
+    """Lengths of message and text, and the checksum."""
+    if len(message) < HEAD.size:
+        raise RequestError("a request that arrived is not whole")
+    magic, length, text_length, checksum = HEAD.unpack_from(message)
+    if magic != MAGIC or length < HEAD.size:
+        raise RequestError("what arrived is no request")
+    return length, text_length, checksum
+
+
+class _Arrays:
+    """The arrays of a message: the short ones stand behind its text, one after another."""
+
+    def __init__(self, content: bytes, position: int) -> None:
+        self._content, self._position = content, position
+        self.long: list[NDArray[Any]] = []
+
+    def next(self, kind: str, shape: list[int], is_short: bool) -> NDArray[Any]:
+        """The next one."""
+        array = np.empty(shape, TYPES[kind])
+        if is_short:
+            begin, self._position = self._position, self._position + array.nbytes
+            array.reshape(-1)[:] = np.frombuffer(self._content[begin : self._position], array.dtype)
+        else:
+            self.long.append(array)
+        return array
+
+
+def _request(parts: list[Any], arrays: _Arrays) -> Request:
+    target, method, arguments, answer, define, forget = parts
+    return Request(
+        _request(target, arrays) if isinstance(target, list) else target,
+        method,
+        tuple([_argument(one, arrays) if isinstance(one, list) else one for one in arguments]),
+        tuple([Kept(*one) if isinstance(one, list) else _ANSWERS[one] for one in answer]),
+        {int(number): terms for number, terms in define.items()} if define else {},
+        tuple(forget),
+    )
+
+
+def _argument(plain: list[Any], arrays: _Arrays) -> Any:
+    if len(plain) > 1:
+        return arrays.next(*plain)
+    return Kept(*plain) if plain else Scattered()
+
+
+def send(group: MpiGroup, message: Message) -> None:
     """Rank 0 asks."""
-    message = request.encode()
-    head = np.zeros(HEAD)
-    head[0] = message.size
-    first = message[: HEAD - 1]
-    head[1 : 1 + first.size] = first
-    group.send_out(head)
-    if message.size > first.size:
-        group.send_out(message[first.size :])
+    content, arrays = message
+    group.send_out(np.frombuffer(bytearray(content[:FIRST].ljust(FIRST, b"\0")), np.uint8))
+    if len(content) > FIRST:
+        group.send_out(np.frombuffer(bytearray(content[FIRST:]), np.uint8))
+    for array in arrays:
+        group.send_out(array)
 
 
 def receive(group: MpiGroup) -> Request:
     """The next request of rank 0."""
-    head = np.empty(HEAD)
-    group.send_out(head)
-    size = int(head[0])
-    message = head[1 : 1 + min(size, HEAD - 1)]
-    if size > message.size:
-        rest = np.empty(size - message.size)
+    first = np.empty(FIRST, np.uint8)
+    group.send_out(first)
+    content = first.tobytes()
+    length = _head(content)[0]
+    if length > FIRST:
+        rest = np.empty(length - FIRST, np.uint8)
         group.send_out(rest)
-        message = np.concatenate((message, rest))
-    return Request.decode(message)
+        content += rest.tobytes()
+    request, arrays = decode(content[:length])
+    for array in arrays:
+        group.send_out(array)
+    return request

@@ -16,8 +16,10 @@ from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Loss, Risk, Summary, Targets, facts_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.linear_map import DataMap
 from bmrm.risk.problem_size import extent_of
 from bmrm.risk.products.columns import Columns
+from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.structured import StructuredRisk
 
 if TYPE_CHECKING:
@@ -115,11 +117,11 @@ def _by_rows(
     if facts_of(loss).scattered_groups:
         _refuse_parted_groups(data.targets, group)
     with together(group):
-        mine = loss.prepare(data.targets, summary).mass
+        bound = BoundLoss(loss, data.targets, summary)
         sample_loss(loss, data.targets, summary)
-    mass = float(group.sum(np.array([mine]))[0])
+    mass = float(group.sum(np.array([bound.whole.mass]))[0])
     with together(group):
-        risk = LinearRisk(data, loss, summary=summary, mass=mass, bias=bias, columns=columns, threads=threads)
+        risk = LinearRisk(data, loss, bound=bound, mass=mass, bias=bias, columns=columns, threads=threads)
     return MultiplexedRisk(risk, group)
 
 
@@ -148,10 +150,8 @@ def _whole_sample(
     columns: Columns | None,
     threads: int | None,
 ) -> Risk:
-    from bmrm.mpi.local import Share
     from bmrm.mpi.multiplexed import MultiplexedRisk
-    from bmrm.risk.linear_map import DataMap
-    from bmrm.risk.score_function import BoundLoss, LossPhi
+    from bmrm.mpi.share import Share
 
     targets = gathered_targets(data.targets, group)
     phi, per_row, infimum = None, 1, 0.0

@@ -67,6 +67,7 @@ class LinearRisk:
     data : examples, or one rank's part of them, possibly without rows.
     loss : the loss of a row's scores, or of all scores.
     summary : what the loss must know of all rows of all ranks; None means that `data` is all there is.
+    bound : the loss with the targets of `data`, where it has been prepared already; then without `summary`.
     mass : the divisor, the mass of all ranks; None for that of `data`.
     bias : whether a constant feature 1 follows the features (regularised like any other).
     columns : scale and shift of the features, applied to weights and gradients instead of the data.
@@ -91,6 +92,7 @@ class LinearRisk:
         loss: Loss,
         *,
         summary: Summary | None = None,
+        bound: BoundLoss | None = None,
         mass: float | None = None,
         bias: bool = False,
         columns: Columns | None = None,
@@ -99,8 +101,9 @@ class LinearRisk:
         if threads is not None and threads < 1:
             raise InputError(f"threads is {threads}, expected at least 1")
         self.data, self.loss = data, loss
-        self.summary = loss.summarise(data.targets) if summary is None else summary
-        self.bound = BoundLoss(loss, data.targets, self.summary)
+        if bound is None:
+            bound = BoundLoss(loss, data.targets, loss.summarise(data.targets) if summary is None else summary)
+        self.bound, self.summary = bound, bound.summary
         workers = Workers(threads)
         self.scores_per_row = self.bound.whole.scores_per_row
         self.rows_map = DataMap(data.X, scores_per_row=self.scores_per_row, columns=columns, bias=bias, workers=workers)

@@ -8,7 +8,7 @@ import json
 import time
 
 from bmrm.losses import LOSSES
-from bmrm.mpi import local_dual, remote_dual
+from bmrm.mpi import dual
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
@@ -24,7 +24,7 @@ CASES = {"hinge": False, "multiclass_hinge": False, "logistic": True}
 PIECES = []
 
 
-class Lookout(local_dual.Lookout):
+class Lookout(dual.Lookout):
     """Counts pieces; on other ranks than 0 each takes a while."""
 
     def __init__(self, group, check):
@@ -47,7 +47,7 @@ class Clock:
 
 def main():
     group = open_group()
-    local_dual.Lookout, remote_dual.LONG, answers = Lookout, -1.0, {}
+    dual.Lookout, dual.LONG, answers = Lookout, -1.0, {}
     rows = small_data()
     mine = rows.part(rows.rows * group.rank // group.size, rows.rows * (group.rank + 1) // group.size)
     for loss, free in CASES.items():

@@ -10,7 +10,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.data.readers._core.shares import row_share
 from bmrm.losses import LOSSES
-from bmrm.mpi import communicator, local
+from bmrm.mpi import communicator, scored
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
@@ -58,7 +58,7 @@ def main(names: list[str]) -> None:
 def use_small_pieces() -> None:
     """Messages of seven numbers, gradients reduced in parts of four: what long vectors get."""
     communicator.PIECE = 7
-    local.LONG = 4
+    scored.LONG = 4
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.mpi import remote_phi
+from bmrm.mpi import scored
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
@@ -65,7 +65,7 @@ def solve(name, options, free):
 def main():
     group = open_group()
     if group.size > 2:
-        remote_phi.PRODUCTS = 2000.0  # Gram matrices in several requests
+        scored.PRODUCTS = 2000.0  # Gram matrices in several requests
     answers = [lead(risk_of(loss, group), group, solve(name, options, free)) for name, loss, options, free in CASES]
     if group.rank == 0:
         print(json.dumps(answers))

@@ -1,0 +1,40 @@
+"""The objects that every rank keeps, and all that rank 0 may ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bmrm.mpi.dual import RankAscents
+from bmrm.mpi.local import SCORES, Kind
+from bmrm.mpi.rounding import RankRounding
+from bmrm.mpi.rows import RankModified, RankSubsets
+from bmrm.mpi.scored import KeptScores, Parts
+from bmrm.mpi.share import Rank
+from bmrm.problem import Blocks
+
+
+def _kind(find: Callable[[Rank], Any] | None, methods: str, **kept: str) -> Kind:
+    """`methods` in a text; `kept` : those whose results are kept and no scores, with the kind of these."""
+    return Kind(find, dict.fromkeys(methods.split(), SCORES) | kept)
+
+
+PHI = "value_and_slope hessian_product hessian_diagonal moreau constant total magnitude"
+
+KINDS = {
+    "risk": _kind(lambda rank: rank.share.risk, "value_and_subgradient"),
+    "map": _kind(lambda rank: rank.share.map, "matvec rmatvec rmatvec_parts diagonal active"),
+    "parts": _kind(Parts, "value_and_subgradient gram gram_blocks"),
+    "phi": _kind(lambda rank: rank.share.phi, PHI, along="curve", moreau_along="curve"),
+    "curve": _kind(None, "__call__"),
+    SCORES: _kind(lambda rank: KeptScores(), "itself product"),
+    "subsets": _kind(RankSubsets, "value_and_subgradient_of", active_set="active set"),
+    "active set": _kind(None, "step rest"),
+    "modified": _kind(RankModified, "target_sums mass", variant="phi"),
+    "blocks": _kind(lambda rank: rank.share.offered(Blocks), "values_and_subgradients infima"),
+    "ascents": _kind(RankAscents, "sweep", begin="ascent"),
+    "ascent": _kind(None, "unshrink totals settle offset squares slope scores"),
+    "rounding": _kind(RankRounding, "at absolute_scores absolute_rmatvec"),
+    "identity": _kind(lambda rank: rank.share.identity, "fingerprint"),
+}
+"""By name; arrays kept by number are scores, and what can be done to them is an object of that name."""

@@ -1,0 +1,262 @@
+"""R(w) = phi(A w) of rows that lie on many ranks (`Scored`): as rank 0 has it, and what the ranks do in parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.products.vectors import dot
+from bmrm.mpi.ranks import Ranks
+from bmrm.mpi.requests import Answer, Request, Scattered
+from bmrm.mpi.scores import RemoteScores, Slot
+from bmrm.mpi.share import Rank
+from bmrm.problem import Check, Facts, MoreauEnvelope, ScoreFunction, Vector, provides
+
+LONG = 1 << 17
+"""A gradient with more numbers than this is reduced in parts, the first while later ones are still computed."""
+PRODUCTS = 4e9
+"""Products of two entries of a row in one request."""
+SUM, STREAM, KEEP, GATHER = Answer.SUM, Answer.STREAM, Answer.KEEP, Answer.GATHER
+
+Floats = NDArray[np.float64]
+Pieces = Iterator[tuple[slice, Vector]]
+
+
+@runtime_checkable
+class InPieces(Protocol):
+    """A map that can form A' slope piece by piece."""
+
+    def rmatvec_parts(self, slope: Floats, parts: int) -> Pieces:
+        """At most so many consecutive pieces, and where they belong."""
+        ...
+
+
+# -- on every rank ---------------------------------------------------------------------------------
+
+
+class Parts:
+    """What this rank computes in parts, of its rows or of its columns."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._map: Any = rank.share.map
+        self._phi: Any = rank.share.phi
+
+    def value_and_subgradient(self, w: Vector, parts: int) -> tuple[float, Pieces]:
+        """The subgradient in parts."""
+        value, slope = self._phi.value_and_slope(self._map.matvec(w))
+        return value, self._map.rmatvec_parts(slope, parts)
+
+    def gram(
+        self, weights: Floats, columns: NDArray[np.int64] | None, part: int, parts: int, before: Floats | None
+    ) -> Floats:
+        """The Gram matrix of a part of the rows, added to that of the parts before."""
+        return _added(self._map.gram(_part(weights, part, parts), columns), before)
+
+    def gram_blocks(self, weights: Floats, least: float, part: int, parts: int, before: Floats | None) -> Floats:
+        """Gram matrices, one for each score of a row; see `gram`."""
+        if parts > 1 and least > 0.0 and len(weights):
+            weights, least = np.where(weights >= least * weights.mean(axis=0), weights, 0.0), 0.0
+        return _added(self._map.gram_blocks(_part(weights, part, parts), least), before)
+
+
+def _part(weights: Floats, part: int, parts: int) -> Floats:
+    """The weights of some of the rows, zeros for the others."""
+    if parts == 1:
+        return weights
+    first, last = (len(weights) * k // parts for k in (part, part + 1))
+    return np.concatenate((np.zeros_like(weights[:first]), weights[first:last], np.zeros_like(weights[last:])))
+
+
+def _added(matrix: Floats, before: Floats | None) -> Floats:
+    if before is not None:
+        matrix += before
+    return matrix
+
+
+class KeptScores:
+    """What is asked of scores alone."""
+
+    def itself(self, scores: Floats) -> Floats:
+        """To be gathered, or kept where they come from rank 0."""
+        return scores
+
+    def product(self, one: Floats, other: Floats) -> float:
+        """The inner product over rows and their scores."""
+        return dot(one, other)
+
+
+# -- on rank 0 -------------------------------------------------------------------------------------
+
+
+def pieces_of(ranks: Ranks) -> int:
+    """In how many pieces gradients are added up; 0 where they are not cut."""
+    dim = ranks.share.dim
+    return -(-dim // LONG) if dim > LONG and provides(ranks.share.map, InPieces) else 0
+
+
+@dataclass(frozen=True)
+class RemoteMap:
+    """As of `LinearMap`: the ranks multiply their rows."""
+
+    ranks: Ranks
+    check: Check | None = None
+
+    def interruptible(self, check: Check) -> RemoteMap:
+        """The same, which forms large Gram matrices in several requests."""
+        return replace(self, check=check)
+
+    def matvec(self, w: Vector) -> RemoteScores:
+        return self.ranks.scores("map", "matvec", w)
+
+    def rmatvec(self, slope: RemoteScores) -> Vector:
+        pieces = pieces_of(self.ranks)
+        if pieces:
+            return self.ranks.array("map", "rmatvec_parts", slope, pieces, answer=STREAM)
+        return self.ranks.array("map", "rmatvec", slope)
+
+    def diagonal(self, weights: RemoteScores) -> Vector:
+        return self.ranks.array("map", "diagonal", weights)
+
+    def gram(self, weights: RemoteScores, columns: NDArray[np.int64] | None = None) -> Floats:
+        return self._in_parts(self._parts(), "gram", weights, columns)
+
+    def gram_blocks(self, weights: RemoteScores, least: float = 0.0) -> Floats:
+        assert self.ranks.share.phi is not None
+        return self._in_parts(self._parts(self.ranks.share.phi.facts.scores_per_row), "gram_blocks", weights, least)
+
+    def active(self, weights: RemoteScores) -> int:
+        return int(self.ranks.number("map", "active", weights))
+
+    def _parts(self, matrices: int = 1) -> int:
+        """Into how many Gram matrices are to be cut, each of which takes rank 0 less than a second."""
+        extent = self.ranks.share.extent
+        if self.check is None or extent is None or not extent.rows:
+            return 1
+        return max(1, math.ceil(matrices * extent.entries * (extent.entries / extent.rows) / PRODUCTS))
+
+    def _in_parts(self, parts: int, method: str, weights: RemoteScores, option: Any) -> Floats:
+        """The ranks keep what they have of the parts, until the last; then it is added up."""
+        found: Any = None
+        for part in range(parts):
+            if self.check is not None:
+                self.check()
+            answer = SUM if part == parts - 1 else KEEP
+            found = self.ranks.ask("parts", method, weights, option, part, parts, found, answer=answer)
+        return cast(Floats, found)
+
+
+class RemotePhi(ScoreFunction):
+    """The sum of the ranks' score functions, their own or those kept under `slot`."""
+
+    def __init__(self, ranks: Ranks, slot: Slot | None = None) -> None:
+        self.ranks = ranks
+        self.target: str | Slot = "phi" if slot is None else slot
+        facts: Facts = ranks.local.named("phi").facts if slot is None else ranks.local.kept(slot.number).facts
+        self.facts = replace(facts, prox=facts.prox and slot is None, structured_max=False)
+
+    def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
+        value, slope = self.ranks.ask(self.target, "value_and_slope", f, answer=(SUM, KEEP))
+        return value, slope
+
+    def along(self, f: RemoteScores, step: RemoteScores) -> RemoteCurve:
+        return RemoteCurve(self, "along", f, step)
+
+    def hessian_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
+        return self.ranks.scores(self.target, "hessian_product", f, step)
+
+    def hessian_diagonal(self, f: RemoteScores) -> RemoteScores:
+        return self.ranks.scores(self.target, "hessian_diagonal", f)
+
+    def moreau(self, z: RemoteScores, sigma: float) -> MoreauEnvelope:
+        return MoreauEnvelope(*self.ranks.ask(self.target, "moreau", z, sigma, answer=(SUM, KEEP, KEEP, SUM)))
+
+    def moreau_along(self, z: RemoteScores, step: RemoteScores, sigma: float) -> RemoteCurve:
+        return RemoteCurve(self, "moreau_along", z, step, sigma)
+
+    def constant(self, b: Vector) -> RemoteScores:
+        return self.ranks.scores(self.target, "constant", np.atleast_1d(b))
+
+    def total(self, scores: RemoteScores) -> Vector:
+        return self.ranks.array(self.target, "total", scores)
+
+    def magnitude(self, scores: RemoteScores) -> Vector:
+        return self.ranks.array(self.target, "magnitude", scores)
+
+    def product(self, slope: RemoteScores, f: RemoteScores) -> float:
+        return self.ranks.number("scores", "product", slope, f)
+
+
+class RemoteCurve:
+    """t -> the sums of the ranks' values and derivatives along a step; they make their curves at the first call."""
+
+    def __init__(self, phi: RemotePhi, method: str, f: RemoteScores, step: RemoteScores, *more: float) -> None:
+        self._phi, self._method, self._slot = phi, method, phi.ranks.slot()
+        # copies: what these are made of stays known to the ranks
+        self._arguments: tuple[Any, ...] | None = (RemoteScores(dict(f.terms)), RemoteScores(dict(step.terms)), *more)
+
+    def __call__(self, t: Vector) -> tuple[Vector, Vector]:
+        ranks = self._phi.ranks
+        target: Slot | Request = self._slot
+        if self._arguments is not None:
+            target = ranks.making(self._slot, self._phi.target, self._method, *self._arguments)
+        values, derivatives = ranks.ask(target, "__call__", np.asarray(t, np.float64), answer=(SUM, SUM))
+        self._arguments = None
+        return values, derivatives
+
+
+@dataclass(frozen=True)
+class RemoteRowScores:
+    """As of `RowScores`, for rank 0."""
+
+    ranks: Ranks
+
+    def collect(self, scores: RemoteScores) -> Floats:
+        """The scores of all rows."""
+        return self.ranks.array("scores", "itself", scores, answer=GATHER)
+
+    def hand_out(self, whole: Floats) -> RemoteScores:
+        """To each rank what is of its rows."""
+        return self.ranks.scores("scores", "itself", Scattered(whole))
+
+
+class GatheredPhi(ScoreFunction):
+    """A score function of all rows at once, on rank 0: scores come in, slopes go out, the data stays."""
+
+    def __init__(self, ranks: Ranks, whole: ScoreFunction) -> None:
+        self.ranks, self.whole = ranks, whole
+        self.facts = replace(whole.facts, prox=False)  # whole-sample losses are no sums over rows
+        rows = RemoteRowScores(ranks)
+        self.collect, self.hand_out = rows.collect, rows.hand_out
+
+    def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
+        value, slope = self.whole.value_and_slope(self.collect(f))
+        return value, self.hand_out(slope)
+
+    def along(self, f: RemoteScores, step: RemoteScores) -> Callable[[Vector], tuple[Vector, Vector]]:
+        return self.whole.along(self.collect(f), self.collect(step))
+
+    def hessian_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
+        return self.hand_out(self.whole.hessian_product(self.collect(f), self.collect(step)))
+
+    def hessian_diagonal(self, f: RemoteScores) -> RemoteScores:
+        return self.hand_out(self.whole.hessian_diagonal(self.collect(f)))
+
+    def constant(self, b: Vector) -> RemoteScores:
+        return self.hand_out(self.whole.constant(b))
+
+    def total(self, scores: RemoteScores) -> Vector:
+        return self.whole.total(self.collect(scores))
+
+    def product(self, slope: RemoteScores, f: RemoteScores) -> float:
+        return self.ranks.number("scores", "product", slope, f)  # nothing need be gathered
+
+    def magnitude(self, scores: RemoteScores) -> Vector:
+        return self.whole.magnitude(self.collect(scores))
+
+    def learned(self, scores: Callable[[], RemoteScores]) -> dict[str, Floats]:
+        return self.whole.learned(lambda: self.collect(scores()))

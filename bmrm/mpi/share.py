@@ -1,0 +1,98 @@
+"""A rank's share of the data, and where it stands among the ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.mpi.communicator import MpiGroup
+from bmrm.problem import (
+    Blocks,
+    DualBlocks,
+    Fingerprint,
+    LinearMap,
+    ModifiedLoss,
+    ProblemSize,
+    Risk,
+    Rounding,
+    RowScores,
+    RowSubsets,
+    Scored,
+    ScoreFunction,
+    ability,
+)
+
+T = TypeVar("T")
+SHARED = (Scored, RowScores, RowSubsets, Blocks, ModifiedLoss, Fingerprint, DualBlocks, Rounding)
+"""The abilities that a risk on many ranks has if the risks of all ranks have them."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A rank's share of the data: its term of R(w), or for whole-sample losses only its products with the data."""
+
+    dim: int
+    infimum: float
+    rows: int
+    risk: Risk | None
+    map: LinearMap | None
+    phi: ScoreFunction | None
+    identity: Fingerprint | None = None
+    extent: ProblemSize | None = None
+
+    @classmethod
+    def of(cls, risk: Risk) -> Share:
+        """The share that a risk is; values and subgradients are added up over ranks as they are."""
+        scored = ability(risk, Scored)
+        subsets = ability(risk, RowSubsets)
+        rows = subsets.rows if subsets is not None else 0
+        map, phi = (scored.map, scored.phi) if scored is not None else (None, None)
+        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Fingerprint), ability(risk, ProblemSize))
+
+    def offered(self, kind: type[T]) -> T:
+        """The ability of the risk, which has it."""
+        found = ability(self.risk, kind)
+        assert found is not None, f"this rank has no {kind.__name__}"
+        return found
+
+    @property
+    def abilities(self) -> set[str]:
+        """Names of those of `SHARED` that this one has."""
+        if self.risk is None:
+            return {Scored.__name__, Fingerprint.__name__, Rounding.__name__}
+        return {kind.__name__ for kind in SHARED if ability(self.risk, kind) is not None}
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A share, the ranks that it is one of, and the rows of those before.
+
+    Attributes
+    ----------
+    rows : number of rows of all ranks.
+    rows_before : how many of them are on the ranks before this one.
+    """
+
+    share: Share
+    group: MpiGroup
+    rows: int
+    rows_before: int
+
+    @classmethod
+    def of(cls, share: Share, group: MpiGroup) -> Rank:
+        """Collective."""
+        counts = group.broadcast(group.gather(share.rows))
+        return cls(share, group, sum(counts), sum(counts[: group.rank]))
+
+    def own(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """This rank's among these rows, numbered from its first."""
+        return rows[(rows >= self.rows_before) & (rows < self.rows_before + self.share.rows)] - self.rows_before
+
+    @property
+    def score_rows(self) -> int:
+        """Length of the scores of this rank."""
+        phi = self.share.phi
+        return self.share.rows if phi is None else len(phi.constant(np.zeros(phi.facts.scores_per_row)))
