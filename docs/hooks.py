@@ -1,21 +1,11 @@
-"""Tables and figures of the site that come from the package itself, and the list of decisions."""
+"""Tables and figures of the site that come from the package itself."""
 
 import io
-from pathlib import Path
 
 from mkdocs.structure.files import File
 
 FIGURES = "figures"
 """The folder of the site that the drawings of losses are in."""
-
-
-def on_config(config):
-    """Every page of `decisions/` gets into the navigation."""
-    folder = Path(config["docs_dir"]) / "decisions"
-    pages = [f"decisions/{page.name}" for page in sorted(folder.glob("*.md"))]
-    if pages:
-        config["nav"].append({"Decisions": pages})
-    return config
 
 
 def on_files(files, config, **_):
