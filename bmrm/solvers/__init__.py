@@ -1,4 +1,4 @@
-"""Solvers, a file each, opened by its paper; they see a risk and a regularizer, nothing else."""
+"""Solvers: one file each, which begins with its paper; a solver sees a risk and a regularizer, nothing else."""
 
 from bmrm.problem import Solver
 from bmrm.registry import Registry

@@ -1,4 +1,4 @@
-"""Choose solvers from what the risk and the regularizer can do and from measurements, run them, say what was done."""
+"""Choose solvers by what risk and regularizer can do and by measured times, run them, and report what was done."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ FASTEST = 2
 )
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
-    """The solver that was fastest on the measured problems most like this one; others take over where it is too slow.
+    """The solver that was fastest on the measured problems most like this one; others follow where it is too slow.
 
-    Alike means: the same abilities and kind of regularizer, and near in rows, dimension, entries per row, strength of
-    the regularizer and tolerance, in one process or over several ranks (`bmrm.solvers._core.auto.decisions`). Where
-    nothing was measured: quasi-Newton where everything is smooth, else dual ascent where there are dual steps and l2,
-    then the line-search bundle where there are scores, else the bundle. A solver that stalls, or whose progress says
-    that it would take several times longer than so far, hands its best point, bound and planes to the next.
-    `Solution.solver` says who ran and why.
+    Problems are alike if they have the same abilities and kind of regularizer, and are close in rows, dimension,
+    entries per row, scaled lambda and tolerance, in one process or over several ranks
+    (`bmrm.solvers._core.auto.decisions`). For kinds that were not measured: quasi-Newton if everything is smooth, else
+    dual ascent if there are dual steps and l2, then the line-search bundle if there are scores, else the bundle. A
+    solver that stalls, or is expected to need several times longer than it has used, passes its best point, bound and
+    planes to the next. `Solution.solver` says which solvers ran and why.
 
-    Memory: that of the solver at work + 8 dim bytes; a bundle that was left keeps its planes, 8 dim bytes each.
+    Memory: that of the running solver + 8 dim bytes; a bundle that ended early keeps its planes, 8 dim bytes each.
     """
 
     def minimize(
@@ -96,7 +96,7 @@ class Auto(IterativeSolver):
 
 
 def _apart(names: list[str]) -> list[str]:
-    """The first name of those that end with the same solver: what was too slow at the end of one is so in another."""
+    """Of names that end with the same solver the first: what was too slow there will be too slow again."""
     ends: dict[str, str] = {}
     for name in names:
         ends.setdefault(name.split(CHAINED)[-1], name)

@@ -43,13 +43,14 @@ class Bundle(PlaneSolver):
 
     With `w_i` the minimiser of `J_i(w) = Omega(w) + max(infimum, max_j <a_j, w> + b_j)` (eq. 7, 8), `J_i(w_i)` is
     a lower bound of min J and the best `J(w_i)` so far an upper one (Lemma 1); the gap reaches epsilon in
-    O(1 / (lambda epsilon)) steps (Theorem 2). One pass an iteration.
+    O(1 / (lambda epsilon)) steps (Theorem 2). An iteration takes one pass.
 
     Memory: 8 (planes + 4) dim + 40 planes^2 bytes.
 
     Parameters
     ----------
-    cuts_per_pass : blocks of rows that give a plane each: a finer model for the same pass, and a larger master.
+    cuts_per_pass : number of blocks of rows with a plane each: a finer model at the cost of one pass, and a larger
+        master.
     """
 
     cuts_per_pass: int = parameter(1, least=1, doc="planes a pass, one for each block of rows", example=3)
@@ -66,7 +67,7 @@ class Bundle(PlaneSolver):
     ) -> Solution:
         """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model.
 
-        What is `kept` of a run that was broken off, on the same risk and regularizer, is gone on with.
+        `kept` is the state of an interrupted run on the same risk and regularizer, which is continued.
         """
         with self.monitor(risk, regularizer, start, callback) as run:
             oracle, infima = self._oracle(run.risk)

@@ -46,26 +46,26 @@ GROWTH = 4
 )
 @dataclass(frozen=True)
 class CoordinateDescent(IterativeSolver):
-    """Second-order models of the risk, minimised with Omega column by column on the data themselves.
+    """Second-order models of the risk, minimised together with Omega by coordinate descent on the data.
 
     With g = R'(w), s = phi''(A w) and the columns W (those in use, and those that violate optimality most), sweeps
     over W minimise `<g, d> + 1/2 <A d, s A d> + Omega(w + d)`, each step exact in its coordinate; r = sqrt(s) A d is
-    kept up to date, so that a step costs the entries of its column. Coordinates at 0 that are far from moving sit
-    out. A model is solved the more accurately the truer the last one was; then w moves along d, a full step where
-    that brings a tenth of what the model promises, else to the minimum along the line, through scores. A free
-    intercept is minimised over after every step. Least squares have one model, which is the problem itself.
+    updated, so that a step costs the entries of its column. Coordinates at 0 that are far from moving are skipped. The
+    better the last model predicted the decrease, the more accurately the next is solved. Then w moves along d: by a
+    full step if this brings a tenth of the predicted decrease, else to the minimum along the line, through scores.
+    After every step a free intercept is minimised over. For least squares the model is the problem itself.
 
-    Where sweeps are slow, conjugate gradients on the coordinates in use help; coordinates that these would carry
-    beyond 0 are left there, and the others solved for anew. With few, collinear columns `proximal_newton` is faster by
-    far. In long runs weights that the gap proves to be 0 at the minimum never enter a working set again (Gap Safe
+    Where sweeps converge slowly, conjugate gradients are run on the coordinates in use; coordinates that would change
+    sign are fixed at 0, and the others solved for again. With few, collinear columns `proximal_newton` is much faster.
+    In long runs, weights that the gap proves to be 0 at the minimum are removed from all later working sets (Gap Safe
     screening; `details["screened"]` is how many).
 
     Memory: 89 dim + 80 scores + 24 nnz of W bytes, W the columns of the working set, copied twice, scores the rows.
 
     Parameters
     ----------
-    first_columns : size of the first working set; later ones have four times the columns in use.
-    sweeps : over the columns of a model, at most; steps of conjugate gradients count.
+    first_columns : size of the first working set; later ones are four times the number of columns in use.
+    sweeps : most sweeps over the columns of a model; conjugate gradient steps count as sweeps.
 
     Raises
     ------
@@ -113,7 +113,7 @@ class _ColumnRun(Run):
         """Of it."""
 
     def rejected(self) -> None:
-        """The next model is rough again."""
+        """The next model is solved roughly again."""
         self.share = self.rough
 
     def propose(

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent: one row's slope at a time, the weights kept up to date.
+"""Dual coordinate ascent: one row's dual variable at a time, the weights updated with it.
 
 Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale linear SVM", ICML 2008;
 Yu, Huang & Lin, "Dual coordinate descent methods for logistic regression and maximum entropy models", Machine Learning
@@ -80,34 +80,35 @@ FINEST = 1e-15
 )
 @dataclass(frozen=True)
 class DualCoordinate(IterativeSolver):
-    """Ascent in the dual: each row in turn takes the slope that is best while the others keep theirs.
+    """Dual ascent: the dual is maximised over the slope of one row after another, the others being fixed.
 
     For Omega(w) = l1 ||w||_1 + l2/2 ||w||^2 and slopes u_i of s_i loss_i the dual value is that of the plane
-    a = (1/S) sum u_i x_i, and w = -soft(a, l1) / l2 its minimiser. With z the score of a row if its own slope were
-    taken out and q = ||x_i||^2 s_i / (S l2), the new score is f = prox(z, q) and u_i = s_i (z - f) / q: exact for
-    l1 = 0, the maximum of a lower bound for l1 > 0. One primitive, the loss's proximal map, serves every loss.
+    a = (1/S) sum u_i x_i, and w = -soft(a, l1) / l2 its minimiser. With z the score of a row without the contribution
+    of its own slope, and q = ||x_i||^2 s_i / (S l2), the new score is f = prox(z, q) and u_i = s_i (z - f) / q: the
+    exact maximum for l1 = 0, the maximum of a lower bound for l1 > 0. The proximal map is all that is needed of a loss.
 
-    An iteration is a sweep over the open rows, or several where they are few: rows whose slope would stay if the score
-    moved by several times what scores move in a sweep are set aside. On the way the gap is guessed. Objective and
-    bound, J at w and the plane, are evaluated only when the guess is within the tolerance, and at iterations 5, 10,
-    20, ...; in between the history repeats the last values. Rows set aside come back when the gap proves larger than
-    guessed. Over several ranks each sweeps its own rows with curvatures times the number of ranks, and the changes add
-    up.
+    An iteration is a sweep over the active rows, or several sweeps if they are few. Rows are shrunk if their slope
+    would not change even if the score moved by several times the change of scores in a sweep. The gap is estimated
+    during the sweep. Objective and bound (J at w and the plane) are evaluated only when the estimate is within the
+    tolerance, and at iterations 5, 10, 20, ...; in between the history repeats the last values. Shrunk rows become
+    active again when the gap is larger than estimated. Over several ranks each rank sweeps its own rows with curvatures
+    times the number of ranks, and the changes add up.
 
-    Max-margin chains go sentence by sentence: u_i = s_i (sum over labelings c of alpha_c psi_c - psi_y) with the
-    shares alpha of the labelings met, psi their features, and s_i sum alpha_c errors_c the sentence's part of S b. The
-    labeling that violates its margin most joins those kept, and share goes from the worst of them to the best:
-    min(alpha_worst, S l2 (violation_best - violation_worst) / (s_i ||psi_best - psi_worst||^2)), exact for l1 = 0.
+    Max-margin chains are updated sentence by sentence: u_i = s_i (sum over labelings c of alpha_c psi_c - psi_y), with
+    convex weights alpha of a working set of labelings, psi their features, and s_i sum alpha_c errors_c the sentence's
+    part of S b. The labeling that violates its margin most is added to the working set, and weight moves from the worst
+    labeling to the best: min(alpha_worst, S l2 (violation_best - violation_worst) / (s_i ||psi_best - psi_worst||^2)),
+    exact for l1 = 0.
 
-    In a conditional random field u_i is s_i (marginals of labels and transitions under potentials of the sentence's
-    own, less the true labeling), and s_i times the entropy of those marginals is the sentence's part of S b. Potentials
-    move towards scores - (s_i / (S l2)) X_i X_i' (change of marginals), by steps along which the dual rises.
+    In a conditional random field u_i is s_i (marginals of labels and transitions under the sentence's own potentials,
+    minus the true labeling), and s_i times the entropy of those marginals is the sentence's part of S b. Potentials
+    move towards scores - (s_i / (S l2)) X_i X_i' (change of marginals), by steps that increase the dual.
 
-    A free intercept b is an equality in the dual, sum u_i = 0 (for each score of a row): an augmented Lagrangian moves
-    b after every sweep, and a certificate comes from slopes moved along their proximal maps until they sum to 0. With
-    several scores the objective on the way is that of the present b, in the end that of the best.
+    A free intercept b is an equality in the dual, sum u_i = 0 (for each score of a row): an augmented Lagrangian
+    updates b after every sweep, and the certificate uses slopes that were moved along their proximal maps until they
+    sum to 0. With several scores the objective during the run is that at the current b, at the end that at the best b.
 
-    `details` has `slope`, the slopes of phi at the end (Scores: only for a solver on the same risk), and `sweeps`, the
+    `details` has `slope`, the final slopes of phi (Scores: only for a solver on the same risk), and `sweeps`, the
     visits in units of all rows.
 
     Memory: 32 dim + 112 rows + 12 nnz bytes, a copy of the data among them; with K scores per row 40 dim + (80 + 32 K)
@@ -136,9 +137,9 @@ class DualCoordinate(IterativeSolver):
         callback: Callback | None = None,
         slope: Scores | None = None,
     ) -> Solution:
-        """As of `Solver`, with slopes of phi to begin with; without, they are about those at the scores of `start`.
+        """As of `Solver`, with initial slopes of phi; by default about those at the scores of `start`.
 
-        What `start` and `slope` give is dropped if it proves less than is known without.
+        `start` and `slope` are ignored if their bound is below what is known without them.
         """
         if not (provides(regularizer, Elastic) and regularizer.l2 > 0.0):
             raise IncompatibleError(
@@ -203,7 +204,7 @@ class _Run:
 
     @contextmanager
     def _leaving_well(self) -> Iterator[None]:
-        """A run that is cut short has its present point, and what its slopes prove, looked at once more."""
+        """When a run is cut short, its current point and the bound of its slopes are evaluated once more."""
         try:
             yield
         except Stop as stop:
@@ -258,7 +259,7 @@ class _Run:
         return self.steps.ascent(self.l1, self.l2, seed=seed)
 
     def _state(self) -> State:
-        """The slopes of all rows, with a free intercept their scores, and where it is."""
+        """The slopes of all rows and, with a free intercept, their scores and the intercept."""
         assert self.rows is not None
         assert self.ascent is not None
         found = {SLOPES: self.rows.collect(self.ascent.slope())}
@@ -271,7 +272,7 @@ class _Run:
         return plane_bound(self.run.regularizer, a, b, self.run.risk.infimum)
 
     def _guess(self, found: DualSweep) -> None:
-        """What rows saw in the course of a sweep is above the gap at its end, the more so the faster it falls."""
+        """Contributions seen during a sweep exceed the gap at its end, the more so the faster it falls."""
         gap = math.inf if math.isnan(found.gap) else max(found.gap, 0.0)
         once = found.visits < ONCE * found.open
         falls = gap / self.seen if once and gap < self.seen < math.inf else 1.0
@@ -280,7 +281,7 @@ class _Run:
     def _worth_a_look(self, ascent: DualAscent, sweeps: int) -> bool:
         """Whether the tolerance may be met.
 
-        The best objective may still be that of the start, much above the present one, of which the dual value tells.
+        The best objective may still be that of the start, much above the current one, which the dual value bounds.
         """
         if sweeps == self.next_look:
             self.next_look *= SPACING
@@ -289,7 +290,7 @@ class _Run:
         return gap <= share * abs(self.run.objective) and gap <= share * abs(ascent.value() + gap)
 
     def _evaluate(self, ascent: DualAscent, found: DualSweep) -> None:
-        """Objective and bound of the present state; rows set aside come back where they explain a large gap."""
+        """Objective and bound of the current state; shrunk rows become active again if they explain a large gap."""
         run = self.run
         w = ascent.weights
         f = self.scored.map.matvec(w)
@@ -307,19 +308,20 @@ class _Run:
             self.caution = min(max(ratio, LEAST_CAUTION), MOST_CAUTION)
 
     def _confirm(self) -> None:
-        """The bound of the present slopes, their sums formed anew."""
+        """The bound of the current slopes, with recomputed sums."""
         assert self.ascent is not None
         self._prove(self.ascent, anew=True)
 
     def _prove(self, ascent: DualAscent, anew: bool = False) -> float:
-        """The bound of the present slopes, their sums formed anew or as sweeps have kept them."""
+        """The bound of the current slopes, with sums that are recomputed or as updated by sweeps."""
         a, b = ascent.plane(anew)
         bound, fresh = self._bound(a, b) - self._unbalanced(ascent), anew or self.profiled is not None
         self.run.raise_bound(bound, 2.0 * abs(b) + abs(bound), norm(ascent.weights), fresh=fresh)
         return bound
 
     def _unbalanced(self, ascent: DualAscent) -> float:
-        """What slopes whose sum rounding has left above 0 may prove too much, at constants up to twice the present."""
+        """How much the bound may gain from slopes that sum to 0 only up to rounding, at constants up to twice the
+        current."""
         if self.profiled is None:
             return 0.0
         sums = self.profiled.phi.total(ascent.slope())

@@ -77,17 +77,17 @@ ROUGH = {"cgmax": 1, "holdout_size": 0.3}
 )
 @dataclass(frozen=True)
 class IRLS(IterativeSolver):
-    """Newton's method as iteratively reweighted least squares, each system solved roughly by conjugate gradients.
+    """Newton's method as iteratively reweighted least squares, each system solved approximately by conjugate gradients.
 
     With mean loss `R`, curvature `W = phi''` and slope `s = phi'` at the scores `f = X w`, the next `w` solves
     `(X'WX + Omega'') w = X'(W f - s)`, the thesis' weighted least squares with `z = f - W^-1 s`, divided by the number
     of rows m. Its ridge penalty `rrlambda` there is our `L2(lam=rrlambda / m)`. The deviance is `2 m R(w)`, without
     the penalty; `details` has it for every iterate, and the CG iterations of each.
 
-    An option left at null takes the value of the preset. `certified` (ours): a tenth of the gradient is solved for,
-    steps are halved until J falls enough, the gap decides. `cgeps` and `cgdeveps`: the thesis' LR-CGEPS and
-    LR-CGDEVEPS; when their rule `lreps` is met the status is OWN_RULE, unless the gap is met before (`tolerance: 0`
-    leaves it to the rule).
+    An option left at null takes the value of the preset. `certified` (ours): systems are solved to a tenth of the
+    gradient, steps are halved until J falls enough, and the gap ends the run. `cgeps` and `cgdeveps`: the thesis'
+    LR-CGEPS and LR-CGDEVEPS; when their rule `lreps` is met the status is OWN_RULE, unless the gap is reached before
+    (with `tolerance: 0` only the rule ends the run).
 
     Memory: 96 dim + 48 scores bytes, scores being rows times the scores of each; 16 scores more with a free intercept.
 
@@ -100,14 +100,14 @@ class IRLS(IterativeSolver):
     cgdeveps : CG stops when the relative change of the deviance is below this (Algorithm 7); 0 for Algorithm 6.
         One of `cgeps` and `cgdeveps` must be positive; giving one sets the other to 0.
     cgbinit : CG starts from the last w, not from zero.
-    cgwindow : CG stops after so many iterations in a row without a smaller residual (Algorithm 6) or deviance
+    cgwindow : CG stops after this many consecutive iterations without a smaller residual (Algorithm 6) or deviance
         (Algorithm 7).
     cgdecay : CG stops when the deviance exceeds the best of this CG run by this factor, and returns that best point.
     cgmax : CG iterations at most.
     lreps : stop with OWN_RULE when the relative change of the deviance is below this.
     lrmax : iterations at most, as `max_iterations`.
     lrdevdone : stop with OWN_RULE when the deviance is below this; 0 for never, as deviances may be below 0.
-    holdout_size : share of the rows that are not fitted; their deviance decides (`lreps`, `returns`).
+    holdout_size : share of the rows that are held out; their deviance is used in `lreps` and `returns`.
     binitmean : start with the mean target as the weight of the constant feature (`data.bias: regularized`).
     wmargin : W is kept within [wmargin, 1 - wmargin].
     margin : targets 0 and 1 become margin and 1 - margin.
@@ -115,7 +115,7 @@ class IRLS(IterativeSolver):
     halving : halve the step until J falls (the thesis' "fractional increments").
     returns : `objective` for the iterate of least J, `deviance` for that of least deviance (line 5.2).
     jacobi : precondition CG with the diagonal of the system.
-    seed : of the choice of the rows held out; null = that of the config, 0 from Python.
+    seed : of the choice of held-out rows; null = that of the config, 0 from Python.
 
     Raises
     ------
@@ -169,7 +169,7 @@ class IRLS(IterativeSolver):
         return dataclasses.replace(self, **values, max_iterations=min(most, self.max_iterations))
 
     def _values(self) -> dict[str, Any]:
-        """What the user gives, else what the preset says."""
+        """The user's value, else that of the preset."""
         values = dict(PRESETS[self.preset])
         if self.cgeps:
             values["cgdeveps"] = 0.0
@@ -346,7 +346,7 @@ class Reweighting:
         return None
 
     def _models(self) -> tuple[ScoreFunction, ScoreFunction]:
-        """What is fitted, and what the deviance is taken of."""
+        """What is fitted, and what the deviance is computed from."""
         options = self.options
         changes = {name: float(getattr(options, name)) for name in NO_CHANGES}
         if changes == NO_CHANGES:

@@ -41,9 +41,8 @@ are they where they are more than the features: such a pass has them in the cach
 class LBFGS(IterativeSolver):
     """Quasi-Newton on J with a short memory; for smooth risks and regularizers.
 
-    `d = -H J'(w)`, H from the last steps and what they changed in the gradient; w moves by d where J falls enough
-    and little of its slope is left (the strong Wolfe conditions), else to where that is so, along scores if there are
-    any.
+    `d = -H J'(w)`, with H from the last steps and the changes of the gradient; w moves by a step along d that satisfies
+    the strong Wolfe conditions, first trying length 1, along scores if there are any.
 
     Every iterate gives a plane `(a, b)` of the risk and with it the bound `b - Omega*(-a)`, which for
     `L2(lam)` is `J(w) - ||a + lam w||^2 / (2 lam)` (eq. 15). Where Omega* is infinite at `-a` (`L1`) the plane is
@@ -76,7 +75,7 @@ class LBFGS(IterativeSolver):
 
 
 class _Run:
-    """A point, its gradient of J, and what was learned of the Hessian."""
+    """A point, the gradient of J there, and the approximation of the Hessian."""
 
     def __init__(self, memory: int, run: Monitor) -> None:
         self.run, self.regularizer = run, run.regularizer
@@ -99,11 +98,11 @@ class _Run:
                 self._renew()
 
     def _renew(self) -> None:
-        """Go on from the best point, with nothing carried along."""
+        """Continue from the best point, with everything recomputed."""
         self.objective, self.gradient = self._joined(self.point.renew(self.run.w))
 
     def _joined(self, place: Place) -> tuple[float, Vector]:
-        """J and its gradient; what they prove is kept."""
+        """J and its gradient; their bound is recorded."""
         run, (w, value, a, offset, _, fresh) = self.run, place
         objective = value + self.regularizer.value(w)
         run.improve(w, objective, fresh=fresh)
@@ -135,7 +134,7 @@ class _Run:
 
 
 def _certificate(run: Monitor) -> Certificate:
-    """What planes prove: mixed with one another at kinks, where alone they prove little, and where that is cheap."""
+    """The bound of the planes, combined where that is cheap and at kinks, where single planes give weak bounds."""
     regularizer, infimum = run.regularizer, run.risk.infimum
     scored, extent = run.risk.ability(Scored), run.risk.ability(ProblemSize)
     kinked = scored is not None and not scored.phi.facts.smooth
@@ -145,7 +144,7 @@ def _certificate(run: Monitor) -> Certificate:
 
 
 def _point(run: Monitor) -> tuple[Point, float]:
-    """The start, and the share of the slope that a step may leave: the less, the cheaper trials are."""
+    """The start, and the share of the slope that may remain after a step, smaller where trials are cheap."""
     scored, extent = run.risk.ability(Scored), run.risk.ability(ProblemSize)
     if scored is None:
         return Point(run, run.start), LEFT
@@ -166,12 +165,12 @@ FARTHEST, NEAREST = 10.0, 0.1
 
 
 def enough(trial: Trial, here: float, slope: float, left: float) -> bool:
-    """Whether a step fulfils the strong Wolfe conditions; where values tell no more than rounding, slopes decide.
+    """Whether a step satisfies the strong Wolfe conditions; if values differ only by rounding, slopes decide.
 
     Parameters
     ----------
     here, slope : value and derivative at 0.
-    left : the share of the slope that may be left, up or down.
+    left : the share of the slope, in absolute value, that may remain.
     """
     return _falls(trial, here, slope) and abs(trial.derivative) <= left * abs(slope)
 
@@ -222,7 +221,7 @@ def _falls(trial: Trial, here: float, slope: float) -> bool:
 
 
 def _still(low: Trial, high: Trial) -> float:
-    """How far below the lower end a convex function may fall inside a bracket: where its tangents meet."""
+    """How far a convex function may fall below the lower end inside a bracket: to where its tangents meet."""
     rise = high.derivative - low.derivative
     if not (math.isfinite(rise) and rise > 0.0 and high.derivative > 0.0):
         return math.inf
@@ -252,9 +251,9 @@ FLAT = 1e-10
 class InverseHessian:
     """H of Nocedal 1980 (the loops of Liu & Nocedal 1989, p. 507), from at most `memory` pairs.
 
-    The loops need inner products only, so every pair is read twice an iteration: for its products with the gradient
-    and with the newest difference, and for the direction. Pairs do not change H when both are divided by one number:
-    they are kept for steps of length 1, in single precision.
+    The loops need only inner products, so every pair is read twice per iteration: for its products with the gradient
+    and with the newest difference, and for the direction. H does not change if both vectors of a pair are divided by
+    the same number, so pairs are normalised to steps of length 1 and stored in single precision.
 
     Memory: 8 memory dim bytes.
 
@@ -278,7 +277,7 @@ class InverseHessian:
         return len(self._order)
 
     def forget(self) -> None:
-        """Begin anew: H is a multiple of the identity."""
+        """Restart: H is a multiple of the identity."""
         self._order = []
 
     def learn(self, step: Vector, t: float, after: Vector, before: Vector) -> None:
@@ -305,7 +304,7 @@ class InverseHessian:
         return slot
 
     def times_minus(self, g: Vector) -> tuple[Vector, float]:
-        """d = -H g and <d, g>, for the gradient that was learned last; -g where nothing is known."""
+        """d = -H g and <d, g>, for the last gradient given to `learn`; -g where there is none."""
         d = np.empty_like(g)
         if not self._order:
             np.negative(g, out=d)

@@ -1,6 +1,6 @@
 """The bundle method with exact line search through the scores.
 
-Best-so-far point and search along the way to the model's minimiser: "F-measure bundle line search" (BM-ls-CS),
+Best point so far, and search along the line to the minimiser of the model: "F-measure bundle line search" (BM-ls-CS),
 section 3.3; Franc & Sonnenburg, "Optimized cutting plane algorithm for large-scale risk minimization", JMLR 2009.
 """
 
@@ -66,14 +66,14 @@ class _Best:
 )
 @dataclass(frozen=True)
 class LineSearchBundle(PlaneSolver):
-    """Cutting planes with a best-so-far point whose objective never rises.
+    """Cutting planes with a best point so far, whose objective never rises.
 
     Each iteration: `w_m` minimises the model; `w_b <- w_b + t (w_m - w_b)` with `t` from a line search over
     `Omega + phi` along the scores (no product with the data per trial step); the next plane is taken at
     `w_b + mu (w_m - w_b)`. One pass an iteration: one product for the scores of `w_m`, one for the plane.
 
-    Where several constants are free, points and lines have these, too; planes are mixed until the constants cancel,
-    docs/decisions/free-intercept.md.
+    With several free constants, points and lines include these; planes are combined so that the constants cancel
+    (docs/decisions/free-intercept.md).
 
     Memory: 8 (planes + 6) dim + 40 planes^2 + 56 scores bytes, scores being rows times the scores of each. With K free
     constants, K > 1, another 8 dim for each of up to 100 + 2 K planes of weights and constants.
@@ -98,7 +98,7 @@ class LineSearchBundle(PlaneSolver):
     ) -> Solution:
         """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model.
 
-        What is `kept` of a run that was broken off, on the same risk and regularizer, is gone on with.
+        `kept` is the state of an interrupted run on the same risk and regularizer, which is continued.
         Raises IncompatibleError where the risk has no scores.
         """
         with self.monitor(risk, regularizer, start, callback) as run:
@@ -156,8 +156,8 @@ class LineSearchBundle(PlaneSolver):
     ) -> Joint:
         """The point of the next plane with its scores, value and slope.
 
-        It moves nearer to the best point where the risk overflows, or lies above the best objective by more than the
-        gap: steep losses have planes there that say nothing about the minimum.
+        It moves nearer to the best point if the risk overflows or exceeds the best objective by more than the gap: for
+        steep losses, planes at such points carry no information about the minimum.
         """
         highest = best.objective + max(run.objective - run.lower_bound, 0.0)
         while True:

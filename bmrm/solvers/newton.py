@@ -1,4 +1,5 @@
-"""Newton's method on J, exact in few features, truncated in many: Dembo & Steihaug 1983, Keerthi & DeCoste 2005."""
+"""Newton's method on J, exact in few features, truncated in many: Dembo & Steihaug 1983,
+Keerthi & DeCoste 2005."""
 
 from __future__ import annotations
 
@@ -48,35 +49,35 @@ HESSIANS = ("auto", "dense", "cg")
 class Newton(IterativeSolver):
     """w - t H^-1 g, with g and H the gradient and the (generalised) Hessian of J, t by a search on the scores.
 
-    H = A' phi''(A w) A + Omega''. `dense` forms it and factors it by Cholesky; where few rows have changed their
-    curvature since the last time (`squared_hinge`) only these are counted anew. `cg` solves H d = -g by conjugate
-    gradients, preconditioned, until the residual is `forcing` times min(1, (|g| / |g_0|)^1/2) of |g|. The
-    step t = 1 is taken where the derivative of J has fallen by half there, else one is searched.
+    H = A' phi''(A w) A + Omega''. `dense` forms it and factors it by Cholesky; if few rows have changed their curvature
+    since the last iteration (`squared_hinge`), H is updated by these. `cg` solves H d = -g by conjugate gradients,
+    preconditioned, until the residual is `forcing` times min(1, (|g| / |g_0|)^1/2) of |g|. The step t = 1 is taken if
+    the derivative of J is at most half there, else a step is searched.
 
-    The preconditioner is the blocks of the Hessian that belong to one score, factored, where they are known and cost
-    little, at most 128 megabytes: of full rows a sample makes them, so that in hundreds of features `auto` takes `cg`
-    with one score, too. Of losses like `softmax`, the same for a number added to all scores of a row, the mean over
-    scores is left to the regularizer. Else it is the diagonal (Jacobi's), with several scores none.
+    The preconditioner has the blocks of the Hessian that belong to one score, factored, if they are available and cheap
+    (at most 128 megabytes). For dense rows they are computed from a sample, so that in hundreds of features `auto`
+    takes `cg` also with one score. For shift-invariant losses such as `softmax`, the mean over scores is preconditioned
+    by the regularizer alone. Otherwise the preconditioner is the diagonal (Jacobi), or none with several scores.
 
-    Each point gives the plane of its slopes. A free intercept is one more variable, set to its minimum at every
-    point. With several scores per row there is `cg` only.
+    Each point gives the plane of its slopes. A free intercept is one more variable, minimised over at every point. With
+    several scores per row only `cg` is available.
 
     Memory: 18 dim^2 + 72 scores bytes (`dense`), 96 dim + 72 scores bytes (`cg`), scores being rows times the scores of
     each; with blocks 96 dim + 72 scores + 16 dim^2 / K bytes, K being the scores of a row.
 
     Parameters
     ----------
-    hessian : `dense`, `cg`, or `auto`: what takes fewer operations, by the size of the data.
-    forcing : how exactly `cg` solves.
-    sample : share of the rows that the start is found from, 0 for none; not with a `start`. Null: 0.05, but none for
-        up to 150,000 entries, nor for a quadratic loss.
+    hessian : `dense`, `cg`, or `auto`: the one with fewer operations for the size of the data.
+    forcing : relative accuracy of `cg`.
+    sample : share of the rows in a subproblem that provides the start, 0 for none; not used with a `start`. Null: 0.05,
+        but none for up to 150,000 entries, nor for a quadratic loss.
     seed : of the sample, and of the rows that make a preconditioner.
 
     Raises
     ------
     IncompatibleError
-        Where the loss has no second derivative (`semismooth_newton`, `line_search_bundle` or `lbfgs` would do), or
-        the regularizer is kinked (`proximal_newton` or `bundle`).
+        The loss has no second derivative (use `semismooth_newton`, `line_search_bundle` or `lbfgs`), or the regularizer
+        is not smooth (use `proximal_newton` or `bundle`).
     """
 
     superlinear: ClassVar[bool] = True

@@ -59,7 +59,7 @@ SLOPE_WITH_SCORES, SLOPE_BY_PASSES = 0.01, 0.1
 
 
 def _share(above: float, below: float) -> float:
-    """above / below; 0, which is a restart, where rounding leaves no such number."""
+    """above / below; 0, which is a restart, if the ratio is not finite."""
     share = above / below if below else 0.0
     return share if math.isfinite(share) else 0.0
 
@@ -112,13 +112,14 @@ LOOSE = {"update": "polak_ribiere", "slope_relative": 0.9}
 class NonlinearCG(IterativeSolver):
     """Conjugate gradients on J itself, with a secant line search: CG-MLE.
 
-    `d = r + beta d` with `r = -J'(w)`; `w` moves along d until the slope is small. The thesis' penalty is
-    `rrlambda beta'beta` on the log likelihood; J is minus the likelihood divided by the number of rows m, so it is
-    our `L2(lam=2 rrlambda / m)`. The deviance of the stopping rules is `2 m R(w)`, without the penalty; rules look at
-    its relative change only, so m plays no part.
+    `d = r + beta d` with `r = -J'(w)`; `w` moves along d to a point where the slope is small. The thesis' penalty is
+    `rrlambda beta'beta` on the log likelihood; J is minus the likelihood divided by the number of rows m, so it is our
+    `L2(lam=2 rrlambda / m)`. The deviance of the stopping rules is `2 m R(w)`, without the penalty; the rules use only
+    its relative change, so m does not matter.
 
-    An option left at null takes the value of the preset: `certified` (ours) goes on until the gap is met, `thesis`
-    stops with OWN_RULE by the thesis' rules, unless the gap is met before (`tolerance: 0` leaves it to the rules).
+    An option left at null takes the value of the preset: `certified` (ours) runs until the gap is reached; `thesis`
+    stops with OWN_RULE by the thesis' rules, unless the gap is reached before (with `tolerance: 0` only the rules end
+    the run).
 
     Memory: 72 dim + 40 scores bytes, scores being rows times the scores of each.
 
@@ -134,11 +135,11 @@ class NonlinearCG(IterativeSolver):
     slope_relative, slope_absolute : the line search ends where the slope along d is at most this share of the first
         one, or at most this. Null is 0.1 for `thesis` and where a trial step costs a pass, 0.01 where scores make it
         free.
-    initalpha : first step of every line search; `certified` takes the last one's step times the ratio of the slopes
-        (a tiny step such as the thesis' 1e-8 carries its rounding, 1e-8, into the next).
+    initalpha : first step of every line search; `certified` takes the last step times the ratio of the slopes (with a
+        tiny step such as the thesis' 1e-8, the next point has a relative rounding error of 1e-8).
     preset : `certified` or `thesis`.
     cgeps : stop with OWN_RULE when the relative change of the deviance is below this.
-    cgwindow : stop with OWN_RULE after so many iterations in a row without a smaller deviance.
+    cgwindow : stop with OWN_RULE after this many consecutive iterations without a smaller deviance.
     cgdecay : stop with OWN_RULE when the deviance exceeds the best by this factor.
     cgmax : iterations at most, as `max_iterations`.
     returns : `objective` for the iterate of least J, `deviance` for that of least deviance (line 8.3).
@@ -248,7 +249,7 @@ class _Run:
         return run.solution(f"{name}: {rule}" if run.status is Status.OWN_RULE else name, details=details)
 
     def _note(self) -> Vector:
-        """Take stock of the point; returns minus the gradient of J."""
+        """Record the point; returns minus the gradient of J."""
         run, point = self.run, self.point
         run.improve(point.w, point.value + run.regularizer.value(point.w), fresh=point.place.fresh)
         run.take_plane(self.certificate, point.w, point.value, point.a, point.place.offset)
@@ -261,7 +262,7 @@ class _Run:
         return -(point.a + run.regularizer.subgradient(point.w))
 
     def _renewed(self) -> Vector:
-        """The same of the best point, with nothing carried along."""
+        """The same for the best point, with everything recomputed."""
         place = self.point.renew(self.run.w)
         return -(place.a + self.run.regularizer.subgradient(place.w))
 
@@ -321,8 +322,8 @@ def secant_search(
 ) -> tuple[Trial | None, int]:
     """A step where the slope has become small, and the number of trial steps.
 
-    First a bracket is sought: from a negative slope to a positive one, by extrapolating the secant but at least
-    doubling. Then the secant inside it says where to look, halving instead where that does not shrink the bracket.
+    First a bracket from a negative to a positive slope is found, by extrapolating the secant and at least doubling.
+    Inside the bracket the secant is used, or bisection if the secant does not shrink the bracket.
 
     Parameters
     ----------
@@ -333,8 +334,7 @@ def secant_search(
 
     Returns
     -------
-    The best trial where rounding or a wall of infinite values ends the search before; None where there was none with
-    a finite value.
+    The best trial if rounding or infinite values end the search early; None if no trial had a finite value.
     """
     small = max(relative * abs(slope), absolute)
     low, high, best = (0.0, slope), (math.inf, math.inf), None
@@ -372,7 +372,7 @@ def _beyond(before: tuple[float, float], low: tuple[float, float]) -> float:
 
 
 def _inside(low: tuple[float, float], high: tuple[float, float], halved: bool) -> float:
-    """Where the secant across the bracket reaches 0; its middle where that is no help."""
+    """Where the secant across the bracket reaches 0, or the middle of the bracket if that is not inside."""
     if math.isinf(high[1]):
         return math.sqrt(low[0] * high[0]) if low[0] > 0.0 else 1e-3 * high[0]
     if not halved:

@@ -1,4 +1,4 @@
-"""Pegasos: Shalev-Shwartz, Singer & Srebro, ICML 2007; variants: Ryu & Choi, "ModifiedLoss of Pegasos" (2009)."""
+"""Pegasos: Shalev-Shwartz, Singer & Srebro, ICML 2007; variants: Ryu & Choi, "Variants of Pegasos" (2009)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Sampler:
     Parameters
     ----------
     rows, size, seed : as named.
-    count : blames after which a row is removed (`TwoOut`).
-    decay : factor of a row's chance with every blame (`Probability`).
+    count : number of bad steps after which a row is removed (`TwoOut`).
+    decay : factor of a row's sampling weight for every bad step (`Probability`).
     """
 
     judges: ClassVar[bool] = False
@@ -59,15 +59,15 @@ class Sampler:
         """These rows took part in a bad step."""
 
     def details(self) -> Mapping[str, Any]:
-        """What became of the rows."""
+        """What the variant has recorded of the rows."""
         return {}
 
     def state(self) -> State:
-        """What another one needs to go on from here."""
+        """The state from which another one can continue."""
         return {"random": np.array(json.dumps(self.random.bit_generator.state))}
 
     def resume(self, state: State) -> None:
-        """Go on from there; InputError where it is of another kind."""
+        """Restore such a state; InputError if it is of another variant."""
         try:
             self.random.bit_generator.state = json.loads(str(state["random"]))
         except (TypeError, ValueError, KeyError) as error:
@@ -80,13 +80,13 @@ class Sampler:
 
 
 class Undo(Sampler):
-    """As `Sampler`; bad steps matter, rows do not."""
+    """As `Sampler`; only steps are reverted, rows are not penalised."""
 
     judges = True
 
 
 class TwoOut(Sampler):
-    """A row is removed for good at the `count`-th blame."""
+    """A row is removed permanently after its `count`-th bad step."""
 
     judges = True
 
@@ -117,7 +117,7 @@ class TwoOut(Sampler):
 
 
 class Probability(Sampler):
-    """A row's chance is 1 at first, and `decay` times less with every blame."""
+    """A row's sampling weight is 1 at first, and is multiplied by `decay` for every bad step."""
 
     judges = True
 
@@ -185,37 +185,37 @@ class Pegasos(IterativeSolver):
 
     `w <- w - (Omega'(w) + a) / (lambda t)`, with `a` a subgradient of the mean loss of `sample` rows drawn without
     repetition; for l2 this is `(1 - 1/t) w - a / (lambda t)`. An iteration is a round of `evaluate_every` epochs and
-    one evaluation of J, whose plane goes into the lower bound. The error falls as 1 / (lambda t): good for a rough
+    one evaluation of J, whose plane is used for the lower bound. The error falls as 1 / (lambda t): good for a rough
     solution of a large problem, not for a small gap.
 
-    The variants look for outliers: a step is bad when J rises (the note's eq. 1), which costs a pass a step, or when
-    it rises on the sample (eq. 3). `undo` takes bad steps back. `two_out` removes rows that took part in `count` bad
-    steps, `probability` draws the rows of bad steps less often. `details` has `steps`, `bad_steps`, `removed` (rows)
-    and `chance` (each row's factor).
+    The variants detect outliers: a step is bad if J rises (the note's eq. 1), which costs a pass per step, or if J on
+    the sample rises (eq. 3). `undo` reverts bad steps. `two_out` removes rows that took part in `count` bad steps,
+    `probability` draws the rows of bad steps less often. `details` has `steps`, `bad_steps`, `removed` (rows) and
+    `chance` (each row's factor).
 
     Memory: 56 dim + 32 rows bytes, with the variant `plain` and a small `sample` 56 dim.
 
     Parameters
     ----------
-    sample : rows of a step; null, or as many as there are, for all: then this is subgradient descent.
-    projection : shorten w to `||w||^2 <= (R(0) - inf R) / lambda`, where the solution lies (1 / lambda for the hinge
-        loss; the note misprints the radius). True since `R(0) >= R(w*) + <a*, -w*>` and `a* = -lambda w*`. Losses
-        whose slopes grow without bound, such as `least_squares`, diverge at first without it.
+    sample : rows per step; null, or the number of rows, for all: then this is subgradient descent.
+    projection : project w to `||w||^2 <= (R(0) - inf R) / lambda`, where the solution lies (1 / lambda for the hinge
+        loss; the note misprints the radius). True since `R(0) >= R(w*) + <a*, -w*>` and `a* = -lambda w*`. Losses whose
+        slopes grow without bound, such as `least_squares`, diverge at first without it.
     averaging : evaluate and return the mean of all w so far instead of the last; one more pass a round.
     variant : `plain`, `undo`, `two_out` or `probability`.
     count : bad steps after which `two_out` removes a row (the note: 2, 4 is too many).
-    decay : what `probability` multiplies the chance of the rows of a bad step by.
-    take_back : whether `two_out` and `probability` take bad steps back, too: yes in section 2.2 of the note, no in
+    decay : factor by which `probability` multiplies the sampling weight of rows in a bad step.
+    take_back : whether `two_out` and `probability` also revert bad steps: yes in section 2.2 of the note, no in
         sections 3.2 and 3.3.
-    judge : what is compared to call a step bad: `objective` or `sample`.
-    epochs : stop with OWN_RULE after so many; null for no such limit.
+    judge : which value decides whether a step is bad: `objective` or `sample`.
+    epochs : stop with OWN_RULE after this many; null for no limit.
     evaluate_every : epochs between evaluations of J.
     seed : of the samples; null = that of the config, 0 from Python.
 
     Raises
     ------
     IncompatibleError
-        A risk that is no sum over rows, or a regularizer that is not strongly convex.
+        A risk that is not a sum over rows, or a regularizer that is not strongly convex.
     """
 
     sample: int | None = parameter(100, least=1, doc="rows of a step; null for all", example=1)
@@ -331,7 +331,7 @@ class _Run:
         return {"last": w, "mean": mean, "counts": counts, "radius": np.array(self.radius), **self.sampler.state()}
 
     def _resume(self, state: State) -> tuple[Vector, Vector]:
-        """The last w and the mean of all, with the counts and what is known of the rows."""
+        """The last w and the mean of all, with the counts and the state of the sampler."""
         w, mean = (np.array(state[name], np.float64) for name in ("last", "mean"))
         if w.shape != self.run.start.shape or mean.shape != w.shape or state["counts"].shape != (3,):
             raise InputError("the state of pegasos to go on from has another shape")
@@ -366,7 +366,7 @@ class _Run:
         return self.subsets.value_and_subgradient_of(rows, w)
 
     def _value(self, rows: NDArray[np.int64], w: Vector, sampled: float | None) -> float:
-        """J, or J on the sample, whose risk may be known."""
+        """J, or J on the sample, whose risk may have been computed already."""
         if self.options.judge == "objective":
             risk = self._known(w)
         else:
@@ -376,7 +376,7 @@ class _Run:
     _last: tuple[Vector, float] | None = None
 
     def _known(self, w: Vector) -> float:
-        """R(w), remembered for the next step."""
+        """R(w), kept for the next step."""
         if self._last is None or not np.array_equal(self._last[0], w):
             self._last = w, self.run.risk.value_and_subgradient(w)[0]
         return self._last[1]

@@ -49,17 +49,17 @@ PATIENCE = 1000
 )
 @dataclass(frozen=True)
 class Probe(IterativeSolver):
-    """Subgradient steps as long as an estimate of the minimum says, an estimate that is probed in cycles.
+    """Subgradient steps whose length follows from an estimate of the minimum, which is tested in cycles.
 
     With `f_min` the least J so far and `phi` the estimated share of it above the minimum, each step is
     `w <- w - (J(w) - (1 - phi) f_min) / ||g||^2 g`, values counted from the infimum of the risk (0 in the paper). A
     cycle ends after `upticks` rises of J. If a normal cycle brought no new minimum, a test cycle tries `gamma phi`
     and a retest cycle `phi` again; `gamma phi` is kept if it lowered `f_min` at least as fast per step. The run ends
-    with OWN_RULE when `phi < epsilon`, or before at `tolerance` (0 leaves it to the rule).
+    with OWN_RULE when `phi < epsilon`, or earlier at `tolerance` (with 0 only the rule ends it).
 
-    Rows whose slope was 0 in 10 steps become dormant for 5 to 15 steps; whenever a new minimum is claimed they are
-    evaluated too, so `objective` is true. That needs a row's least loss to be 0 where its slope is 0 (hinge-like
-    losses); for others every new minimum is refused until they are counted, and nothing is gained.
+    Rows whose slope was 0 in 10 steps become dormant for 5 to 15 steps; before a new minimum is accepted they are
+    evaluated too, so `objective` is exact. This saves time only if a row with slope 0 has loss 0 (hinge-like losses);
+    for other losses every new minimum needs an evaluation of all rows.
 
     `details` has, for each step, `value` (J, dormant rows left out), `phi`, `cycle` (0 normal, 1 test, 2 retest) and
     `active` (share of the rows). With `diagnostics` also `distance` to the reference, and for the idealised PROBE*
@@ -184,7 +184,7 @@ class _Run:
         return w, float(state["before"])
 
     def _evaluate(self, w: Vector) -> tuple[float, Vector, float]:
-        """J and a subgradient at `w`, and the share of the rows evaluated; all of them where J is a new minimum."""
+        """J and a subgradient at `w`, and the share of rows evaluated, which is 1 where J is a new minimum."""
         run, active = self.run, 1.0
         penalty = run.regularizer.value(w)
         if self.watch is None:
@@ -238,7 +238,7 @@ class Kind(IntEnum):
 
 
 class Cycles:
-    """phi, and the cycle that is under way.
+    """phi, and the current cycle.
 
     Parameters
     ----------
@@ -256,17 +256,17 @@ class Cycles:
         self._average_before = 0.0
 
     def numbers(self) -> list[float]:
-        """What another one needs to go on from here."""
+        """The state from which another one can continue."""
         known = self.phi, self.kind, self._rises, self._steps, self._least_before, self._average_before
         return [float(number) for number in known]
 
     def resume(self, numbers: Sequence[float]) -> None:
-        """Go on from there."""
+        """Restore such a state."""
         self.phi, kind, rises, steps, self._least_before, self._average_before = (float(one) for one in numbers)
         self.kind, self._rises, self._steps = Kind(int(kind)), int(rises), int(steps)
 
     def step(self, rose: bool, least: float) -> None:
-        """One step is done: whether f rose in it, and the least f so far."""
+        """Record a step: whether f rose in it, and the least f so far."""
         self._steps += 1
         self._rises += rose
         if self._rises < self.ccf:

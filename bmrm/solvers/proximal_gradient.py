@@ -48,17 +48,17 @@ LARGEST = 1e30
 class ProximalGradient(IterativeSolver):
     """Gradient steps on the risk, proximal steps on the regularizer, with momentum (FISTA).
 
-    `w+ = prox(v - R'(v) / L, 1 / L)` at the extrapolated point `v = w + (t - 1) / t+ (w - w_before)`. `L` grows until
-    `R(w+)` is below the parabola of curvature L at v, and shrinks a little after every step. Momentum starts anew
-    when it points uphill, `<v - w+, w+ - w> > 0`, which makes convergence linear where J is strongly convex. Error
-    O(L / k^2) otherwise; zeros under l1 are exact. `details` has `restarts` and the last `curvature`.
+    `w+ = prox(v - R'(v) / L, 1 / L)` at the extrapolated point `v = w + (t - 1) / t+ (w - w_before)`. `L` is increased
+    until `R(w+)` is below the parabola of curvature L at v, and reduced a little after every step. Momentum is
+    restarted when it points uphill, `<v - w+, w+ - w> > 0`, which makes convergence linear where J is strongly convex.
+    Error O(L / k^2) otherwise; zeros under l1 are exact. `details` has `restarts` and the last `curvature`.
 
     Memory: 80 dim + 32 scores bytes, scores being rows times the scores of each.
 
     Parameters
     ----------
-    momentum : whether to extrapolate; without, J never rises.
-    restart : whether momentum starts anew when it points uphill.
+    momentum : whether to extrapolate; without it J never rises.
+    restart : whether momentum is restarted when it points uphill.
     initial_curvature : first L; null for an estimate from two gradients.
 
     Raises
@@ -126,7 +126,7 @@ class _Plain:
 
 
 class _WithScores(_Plain):
-    """The same with scores: half a pass for a value, half for a gradient, none for a point between."""
+    """The same with scores: half a pass for a value, half for a gradient, none for a convex combination of points."""
 
     def __init__(self, run: Monitor, scored: Scored) -> None:
         super().__init__(run)

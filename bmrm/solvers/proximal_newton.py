@@ -40,22 +40,23 @@ class ProximalNewton(IterativeSolver):
     """Second-order models of the risk on a working set, minimised with Omega by coordinate descent.
 
     With g = R'(w) and H = A' diag(phi''(A w)) A on the columns W (those in use, and those that violate optimality
-    most), d minimises `<g, d> + 1/2 <d, H d> + Omega(w + d)` over W; then w moves along d, a full step where that
-    brings a tenth of what the model promises, else to the minimum along the line, through scores. H is kept until
-    progress slows or W has to grow, so that least squares form it once per W. A free intercept is one more
-    coordinate, eliminated from the model (a Schur complement). Convergence is quadratic where H is renewed.
+    most), d minimises `<g, d> + 1/2 <d, H d> + Omega(w + d)` over W; then w moves along d: by a full step if this
+    brings a tenth of the predicted decrease, else to the minimum along the line, through scores. H is kept until
+    progress slows or W has to grow, so for least squares it is formed once per W. A free intercept is one more
+    coordinate, eliminated from the model (a Schur complement). Convergence is quadratic if H is recomputed in every
+    iteration.
 
-    In long runs weights that the gap proves to be 0 at the minimum never enter a working set again (Gap Safe
+    In long runs, weights that the gap proves to be 0 at the minimum are removed from all later working sets (Gap Safe
     screening, Ndiaye et al. 2017; `details["screened"]` is how many).
 
     Memory: 137 dim + 56 scores + 16 W^2 bytes, W the columns of the working set, scores the rows.
 
     Parameters
     ----------
-    first_columns : size of the first working set; later ones have twice the columns in use.
-    reuse : renew H when an iteration has not lowered the largest violation to this share; 0 renews it always.
-    sample : share of the rows that the start is found from, 0 for none; not with a `start`. Null: 0.05, but none for
-        up to 150,000 entries, nor for a quadratic loss of a single working set.
+    first_columns : size of the first working set; later ones are twice the number of columns in use.
+    reuse : recompute H when an iteration has not reduced the largest violation to this share; 0 recomputes it always.
+    sample : share of the rows in a subproblem that provides the start, 0 for none; not used with a `start`. Null: 0.05,
+        but none for up to 150,000 entries, nor for a quadratic loss of a single working set.
     seed : of the sample.
 
     Raises
@@ -104,7 +105,7 @@ class _GramRun(Run):
         self.before = math.inf
 
     def details(self) -> dict[str, Any]:
-        """How often H was formed, too."""
+        """Also how often H was formed."""
         return {**super().details(), "grams": self.grams}
 
     def rejected(self) -> None:
@@ -193,14 +194,14 @@ def minimum(
 ) -> tuple[Vector, float]:
     """argmin over x of <q, x - w> + 1/2 <x - w, H (x - w)> + l1 ||x||_1 + l2/2 ||x||^2, and what is left to do.
 
-    Coordinate descent finds which coordinates are in use, and with what signs; where it is slow, linear systems solve
-    for these at once. Both lower the objective.
+    Coordinate descent finds which coordinates are non-zero, and their signs; where it is slow, a linear system is
+    solved for these. Both decrease the objective.
 
     Parameters
     ----------
     H : (n, n), positive semidefinite with a positive diagonal.
-    goal : the distance from optimality, coordinate by coordinate, that is good enough.
-    check : called between sweeps and linear systems, some ten times a second.
+    goal : accepted violation of optimality in each coordinate.
+    check : called between sweeps and linear systems, about ten times a second.
     """
     x: Vector = w.copy()
     q = q.copy()
@@ -223,7 +224,7 @@ def minimum(
 
 
 def _swept(H: Matrix, q: Vector, x: Vector, l1: float, l2: float, goal: float, check: Check) -> float:
-    """Coordinate descent, so many sweeps at a time as take some tenths of a second."""
+    """Coordinate descent, in batches of sweeps that take some tenths of a second."""
     step, left, most = max(1, int(PRODUCTS / H.size)) if H.size else SWEEPS, math.inf, SWEEPS
     while most > 0 and left > goal:
         check()
@@ -233,10 +234,10 @@ def _swept(H: Matrix, q: Vector, x: Vector, l1: float, l2: float, goal: float, c
 
 
 def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:
-    """Move towards the minimum over the coordinates in use with the signs they have; whether that was reached.
+    """Move towards the minimum over the coordinates in use, with fixed signs; returns whether it was reached.
 
     Where coordinates would change their signs (feature-sign search, Lee et al. 2007), they stay at 0 and the others
-    go on in the same direction, as far as that lowers the objective: to the first, the 2nd, 4th, ... of them.
+    continue in the same direction as long as the objective falls: up to the first, the 2nd, 4th, ... sign change.
     """
     used = np.flatnonzero(x)
     if not used.size:
@@ -264,9 +265,9 @@ def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:
 
 
 def _bent(system: Matrix, slope: Vector, x: Vector, step: Vector, reach: Vector, crossings: Vector) -> Vector:
-    """The best of some steps along `step`, on which coordinates stop at 0; `system` counts from its diagonal up.
+    """The best of some steps along `step`, during which coordinates stop at 0; of `system` the upper triangle is used.
 
-    The first is taken in any case: what it gains may be all rounding, but a coordinate less it is.
+    The first is taken in any case: its decrease may be below rounding, but it removes a coordinate.
     """
     from scipy.linalg.blas import dsymv
 

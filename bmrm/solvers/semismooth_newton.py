@@ -53,40 +53,39 @@ class SemismoothNewton(IterativeSolver):
 
         minimise over w:   lambda/2 ||w||^2 + env(z(w)),   env(z) = min over f of phi(f) + sigma/(2 mass) ||f - z||^2
 
-    whose gradient is lambda w + A'u with u = env'(z), a subgradient of phi at the minimising f. Newton's matrix
-    lambda + A' env''(z) A counts only the rows at a kink of a piecewise linear loss, and shrinks to few; where these
-    are fewer than dimensions, the system is solved in their inner products (Woodbury). With several scores per row
-    env'' is a matrix for each row, diag(c) - c c' / sum(c) over the classes at the kink. Then s
-    becomes u, and sigma grows. At every step u proves the bound -phi*(u) - ||A'u||^2 / (2 lambda); the gap splits into
-    what the subproblem lacks, ||gradient||^2 / (2 lambda), and what the multipliers lack, and a subproblem is left as
-    soon as the first is the smaller.
+    whose gradient is lambda w + A'u with u = env'(z), a subgradient of phi at the minimising f. Newton's matrix lambda
+    + A' env''(z) A depends only on the rows at a kink of a piecewise linear loss, which become few; if they are fewer
+    than dimensions, the system is solved in their inner products (Woodbury). With several scores per row env'' is a
+    matrix for each row, diag(c) - c c' / sum(c) over the classes at the kink. Then s is set to u, and sigma is
+    increased. At every step u proves the bound -phi*(u) - ||A'u||^2 / (2 lambda); the gap is the sum of the
+    subproblem's error, ||gradient||^2 / (2 lambda), and that of the multipliers, and a subproblem ends as soon as the
+    first is the smaller.
 
-    Once a subproblem is solved, the slopes that the next one changes are those of rows near a kink: Newton's method
-    goes on with a copy of these rows alone, the slopes of the others being a linear term, until the smaller problem is
-    solved; then all rows are looked at again. An iteration is such a look. `details` has `slope`, the multipliers at
-    the end (Scores: only for a solver on the same risk), `penalties`, how often they have changed, and the Newton
-    `steps`.
+    After the first subproblem, slopes change mainly in rows near a kink: Newton's method continues on a copy of these
+    rows alone, the slopes of the others being a linear term, until this smaller problem is solved; then all rows are
+    evaluated again. An iteration is such an evaluation. `details` has `slope`, the multipliers at the end (Scores: only
+    for a solver on the same risk), `penalties`, the number of their updates, and the Newton `steps`.
 
-    With `sample`, a sample of the rows gives the start. A free intercept is a variable of the subproblems that the
-    regularizer does not touch (one score per row).
+    With `sample`, the start is the solution on a sample of the rows. A free intercept is a variable of the subproblems
+    that the regularizer does not touch (one score per row).
 
-    Memory: 10 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data those of the rows,
-    of which it copies some.
+    Memory: 10 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data the size of the
+    rows, some of which are copied.
 
     Parameters
     ----------
     sigma : the first penalty, in units of a row's curvature.
-    growth : what it is multiplied by when the multipliers change.
-    sample : share of the rows that the start is found from, 0 for none; not with a `start`. Null: 0.05, but none for
-        up to 150,000 entries.
+    growth : its factor when the multipliers are updated.
+    sample : share of the rows in a subproblem that provides the start, 0 for none; not used with a `start`. Null: 0.05,
+        but none for up to 150,000 entries.
     seed : of the sample.
 
     Raises
     ------
     IncompatibleError
-        Where the risk has no proximal map (`line_search_bundle` or `lbfgs` would do), more features than a dense matrix
-        can hold, or several scores per row and a free intercept (`dual_coordinate`), or the regularizer is not `l2`
-        (`bundle`).
+        The risk has no proximal map (use `line_search_bundle` or `lbfgs`), there are more features than a dense matrix
+        can hold, or several scores per row with a free intercept (use `dual_coordinate`), or the regularizer is not
+        `l2` (use `bundle`).
     """
 
     superlinear: ClassVar[bool] = True
@@ -108,7 +107,7 @@ class SemismoothNewton(IterativeSolver):
         callback: Callback | None = None,
         slope: Scores | None = None,
     ) -> Solution:
-        """As of `Solver`; `slope` of phi, of a dual solver say, makes the first multipliers."""
+        """As of `Solver`; `slope` of phi, for example from a dual solver, gives the first multipliers."""
         with self.monitor(risk, regularizer, start, callback) as monitor:
             return Run(self, monitor, slope).go(fresh=start is None and slope is None)
 
@@ -233,7 +232,7 @@ class Run:
             done = monitor.record()
 
     def _resumed(self) -> AugmentedLagrangian | None:
-        """Where an earlier run has ended, in its own units."""
+        """The final state of an earlier run, in its own units."""
         monitor, earlier = self.monitor, self.monitor.earlier
         saved = None if earlier is None else earlier.state_of("semismooth_newton", *STATE)
         if saved is None or self.rows is None or self.slope is not None:
@@ -261,7 +260,7 @@ class Run:
         return AugmentedLagrangian.at(self.model, w, self.options.sigma * self._unit(f), self.slope, f=f)
 
     def _sampled(self, found: Start) -> AugmentedLagrangian:
-        """The minimum of a sample, with the penalty that suits what it knows of all rows."""
+        """The minimum on a sample, with a penalty adapted to all rows."""
         f = self.model.map.matvec(found.w)
         sigma, unit = self.options.sigma, self._unit(f)
         state = AugmentedLagrangian.at(self.model, found.w, sigma * unit, f=f)
@@ -283,7 +282,7 @@ class Run:
         return unit
 
     def _improved(self, state: AugmentedLagrangian) -> tuple[bool, AugmentedLagrangian]:
-        """A Newton step, or as many on the rows near a kink as solve the subproblem for these; whether it moved."""
+        """A Newton step, or several that solve the subproblem for the rows near a kink; returns whether it moved."""
         near = state.near(self.parts, self.width, WORTH_IT) if self.parts is not None and self.trusted else None
         if near is None:
             self.steps += 1
@@ -304,14 +303,14 @@ class Run:
         return t > 0.0, state
 
     def _anew(self, state: AugmentedLagrangian) -> AugmentedLagrangian:
-        """The best point with the same penalty, all computed from its weights."""
+        """The best point with the same penalty, all recomputed from its weights."""
         w = self.monitor.w
         found = AugmentedLagrangian.at(self.model, w, state.sigma, state.slope, f=self.model.map.matvec(w))
         found.careful = True
         return found
 
     def _confirm(self) -> None:
-        """The bound of the present slopes, their sums formed anew."""
+        """The bound of the current slopes, with recomputed sums."""
         if self.state is not None:
             self.state.sum()
             self._prove(self.state)
@@ -326,7 +325,7 @@ class Run:
             self.monitor.raise_bound(bound - slack, size, norm(state.w), fresh=state.summed)
 
     def _note(self, state: AugmentedLagrangian, fresh: bool = False) -> None:
-        """Bound and objective of the present point, which may be J at its weights."""
+        """Bound and objective of the current point, the latter possibly evaluated from its weights."""
         monitor, self.state = self.monitor, state
         self._prove(state)
         objective = state.objective()
@@ -336,7 +335,7 @@ class Run:
 
 
 def _solved(state: AugmentedLagrangian, missing: float) -> tuple[bool, float]:
-    """Whether the subproblem is, and what is missing to its optimum; `missing` is what was seen last."""
+    """Whether the subproblem is solved, and its distance from optimality; `missing` is the last one."""
     lacks = state.lacks()
     if lacks <= NEAR * missing:
         missing = state.objective() - state.bound
