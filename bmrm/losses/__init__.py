@@ -1,4 +1,4 @@
-"""Losses, a file each: what a row of scores costs, and nothing of data, weights or solvers."""
+"""Losses, one file each: functions of the scores, which know nothing of data, weights or solvers."""
 
 from bmrm.problem import Loss
 from bmrm.registry import Registry

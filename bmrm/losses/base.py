@@ -1,4 +1,4 @@
-"""What a new loss stands on: a formula for one row or for arrays of rows, and the rest follows.
+"""Base classes of losses: a loss gives a formula for one row or for arrays of rows, and the rest is derived.
 
 A loss is a frozen dataclass of its parameters. With one score per row it may be a compiled function of one row:
 
@@ -19,10 +19,10 @@ or two lines of NumPy on arrays, `value(f, y)` and `slope(f, y)`:
             return np.where(y * f < 1.0, -y, 0.0)
 
 `register` is needed only for a name in configs. Functions of one row take the parameters of the loss last, as numbers
-in the order of the fields; sums over rows, along lines, envelopes and the same for arrays are generated from them. A
-loss of one exponential gives its `exponent(f, y)` as a `row` function, too: then `value_slope` and `curvature` take
-e = exp(exponent) after f and y, and exponentials of many rows are vectorised. What a loss may add, as `row` functions
-or on arrays:
+in the order of the fields; sums over rows and along lines, envelopes and array functions are generated from them. A
+loss with one exponential also gives `exponent(f, y)` as a `row` function: then `value_slope` and `curvature` take e =
+exp(exponent) after f and y, and the exponentials of many rows are vectorised. Optional members, as `row` functions or
+on arrays:
 
 `curvature(f, y)` : second derivatives, (rows,), for Newton-type solvers. With several scores per row they need
     `hessian_product`; a `curvature`, then the diagonal, (rows, K), is a preconditioner for it.
@@ -35,10 +35,10 @@ or on arrays:
     `settle_scores_row(moves, step, y, free)` fills `free` with 1 for each score that takes part where the slope changes
     with scores, else 0: the derivative of moves is diag(free) - free free' / sum(free). It clips `moves` to the
     subdifferential of the loss.
-`hessian_bound` : a number that second derivatives never exceed, for rules that find weights of 0 before the end.
-`floor(y)` : what each row's loss never goes below, where that depends on the target.
-`kernel(f, y, weights, slope, *arguments) -> value` : the sweep over rows by hand, which fills `slope` and returns the
-    sum, weights inside; `weights` is empty where all are 1. `arguments` are the loss's parameters.
+`hessian_bound` : a number that second derivatives never exceed, for screening rules. `floor(y)` : a lower bound of each
+row's loss, where it depends on the target. `kernel(f, y, weights, slope, *arguments) -> value` : a hand-written sweep
+    over rows, which fills `slope` and returns the weighted sum; `weights` is empty if all are 1. `arguments` are the
+    loss's parameters.
 `along_kernel(f, step, y, weights, ts, values, derivatives, *arguments)` : fills the sums and their derivatives at
     `f + t step`, for each t of `ts`.
 """
@@ -134,11 +134,11 @@ class RowLoss(LossBase):
         raise TypeError(f"{self.title} does not define slope(f, y)")
 
     def floor(self, y: Any) -> Array | float:
-        """A number that each row's loss never goes below, (rows,) or one for all."""
+        """A lower bound of each row's loss, (rows,) or one number for all."""
         return self.least
 
     def cancelled(self, f: Array, y: Any) -> Array | float:
-        """Absolute values that cancel inside each row's loss, (rows,), where value and slope do not tell of them."""
+        """Absolute values of terms that cancel inside each row's loss, (rows,), if value and slope do not show them."""
         return 0.0
 
     def arguments(self, summary: Summary) -> tuple[Any, ...]:
@@ -168,7 +168,7 @@ class OneScoreLoss(RowLoss):
 
     @property
     def hessian_bound(self) -> float:
-        """The second derivative of a row's loss is nowhere above this; inf when unknown, or where there is no bound."""
+        """An upper bound of the second derivative of a row's loss; inf if it is unbounded or unknown."""
         return math.inf
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -226,7 +226,7 @@ class RegressionLoss(OneScoreLoss):
         return domain.summary_of_rows(targets, self.title)
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
-        """Bind to some rows; InputError where a target is no finite number."""
+        """Bind to some rows; InputError if a target is not a finite number."""
         return self._prepared(targets, domain.numbers(targets, self.title), 1, summary)
 
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Conditional random field on chains: the likelihood of the labels of a sentence."""
+"""Conditional random field on chains: the negative log likelihood of the labels of a sentence."""
 
 from __future__ import annotations
 

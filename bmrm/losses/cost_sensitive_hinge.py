@@ -1,4 +1,4 @@
-"""Hinge loss with a price for each kind of mistake."""
+"""Hinge loss with a cost for each kind of mistake."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class CostSensitiveHinge(MarginLoss):
     """cost(y) max(0, 1 - y f): missing a positive costs `cost_positive`, a false alarm `cost_negative`.
 
     Domain: two classes, y in {-1, 1}; the last label in sort order is the positive one. The mean is over all rows, not
-    over the sum of costs: with costs c the loss of c copies of a row, divided by the rows there are without copies.
-    Kink at y f = 1, where the slope is 0.
+    over the sum of costs: a cost c acts like c copies of the row, but the sum is divided by the number of rows without
+    copies. Kink at y f = 1, where the slope is 0.
     """
 
     cost_positive: float = parameter(1.0, above=0.0, doc="price of a positive row on the wrong side", example=3.0)

@@ -13,7 +13,7 @@ from bmrm.registry import parameter
 @register("epsilon_insensitive", task="regression")
 @dataclass(frozen=True)
 class EpsilonInsensitive(RegressionLoss):
-    """max(0, |f - y| - epsilon): support vector regression; misses up to epsilon are free.
+    """max(0, |f - y| - epsilon): support vector regression; errors up to epsilon cost nothing.
 
     With epsilon 0 it is the least absolute deviation. Kinks at |f - y| = epsilon, where the slope is 0.
     """

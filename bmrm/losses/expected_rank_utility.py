@@ -21,12 +21,12 @@ class ExpectedRankUtility(AssignmentLoss):
     ERU(pi) = sum_i D(pi(i)) max(0, y_i - neutral) / (its largest value), D(r) = 2^(-(r - 1) / (half_life - 1)): at rank
     half_life a user still looks with probability one half. c = D, or c(r) = r^-decay; c_i is the mean of c over the
     ranks that rows of the gain of i take in a best ranking. Convex, and at least 1 - ERU of the ranking by f: see
-    `bmrm.losses._core.assignment`. Queries whose rows all have one gain do not count.
+    `bmrm.losses._core.assignment`. Queries whose rows all have the same gain are ignored.
 
     Other `joint`: see `ndcg`. Domain: any finite grades; groups; weights other than 1 are refused. Costs one sort
     within each query; with `decay` or a joint score of pairs a dynamic program, at most an assignment, O(n^3) for n
     rows. Kinks where f_i - b_i = f_j - b_j, b the normalised gains: there rows share their ranks' weights. A shift of
-    the scores of a query changes nothing.
+    the scores of a query does not change the loss.
     """
 
     half_life: float = parameter(5.0, doc="the rank that every other user still sees", above=1.0, example=2.5)

@@ -1,4 +1,4 @@
-"""Expectile loss: least squares with unequal sides."""
+"""Expectile loss: asymmetric least squares."""
 
 from __future__ import annotations
 

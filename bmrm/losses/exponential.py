@@ -1,4 +1,4 @@
-"""Exponential loss: what AdaBoost descends."""
+"""Exponential loss: the objective of AdaBoost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bmrm.losses.base import MarginLoss, Pair, Scalar, row, strict_row
 @register("exponential", task="binary")
 @dataclass(frozen=True)
 class Exponential(MarginLoss):
-    """exp(-y f): what AdaBoost descends; half the log odds are its minimiser.
+    """exp(-y f): the objective of AdaBoost; its minimiser is half the log odds.
 
     Domain: two classes, y in {-1, 1}; the probability of the positive one is 1 / (1 + exp(-2 f)). +inf where the
     formula overflows, y f below -709.

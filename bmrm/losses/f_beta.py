@@ -15,7 +15,7 @@ from bmrm.registry import parameter
 
 @jit
 def worst_table(lost, won, weight):  # type: ignore[no-untyped-def]
-    """The (a, b) of largest 1 - F(a, b) - lost[n_pos - a] + won[b]; see `FBeta` for the walk.
+    """The (a, b) that maximises 1 - F(a, b) - lost[n_pos - a] + won[b]; see `FBeta` for the search.
 
     `lost[i]` is the sum of the i lowest scores of positive rows and `won[b]` of the b highest of negative ones, both
     over m; `weight` is beta^2.
@@ -45,18 +45,17 @@ class FBeta(MeasureLoss):
     and recall for beta = 1; recall counts more for beta > 1. For a = 0 it is 0.
 
     Domain: two classes; all rows of the sample at once; weights other than 1 are refused (copies of a row may be
-    labelled differently). Scale: the value is in units of F, and bounds 1 - F_beta of the labels sign(f).
+    labeled differently). Scale: the value is in units of F, and bounds 1 - F_beta of the labels sign(f).
 
-    Of the (n_pos + 1)(n_neg + 1) pairs (a, b) only few are looked at. For fixed a, -F is concave in b, as
-    -1/(c + b) is, and so is the sum of the b highest scores; the best b is where the increment
+    Only few of the (n_pos + 1)(n_neg + 1) pairs (a, b) are evaluated. For fixed a, -F is concave in b, as -1/(c + b)
+    is, and so is the sum of the b highest scores; the best b is where the increment
 
         h(a, b) + q_b / m,   h(a, b) = (1 + beta^2) a / ((s + a)(s + a + 1)),  s = beta^2 n_pos + b
 
     changes its sign (q_b: the (b+1)-th highest score of a negative row). For fixed b, h rises with a up to
-    a^2 = s (s + 1) and then falls. So the a for which the best number is above b are an interval, for every b: the
-    best b first rises and then falls with a. A walk that starts each row of the table at the best b of the row before
-    and goes up or down takes at most n_pos + 2 n_neg steps. With the sorting that is O(m log m), and no assumption on
-    beta or the scores is made.
+    a^2 = s (s + 1) and then falls. So for every b the a whose best number is above b form an interval: the best b first
+    rises and then falls with a. A search that starts at the best b of the previous a and moves up or down takes at most
+    n_pos + 2 n_neg steps in all. With sorting this is O(m log m), without assumptions on beta or the scores.
     """
 
     beta: float = parameter(1.0, doc="recall counts beta times as much as precision", above=0.0, example=0.5)

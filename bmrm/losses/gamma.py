@@ -17,11 +17,11 @@ from bmrm.losses.base import Pair, Scalar, row, strict_row
 @register("gamma", task="regression")
 @dataclass(frozen=True)
 class Gamma(LogLinkLoss):
-    """f + y exp(-f): half the gamma deviance for a mean of exp(f), up to what depends on y alone.
+    """f + y exp(-f): half the gamma deviance for a mean of exp(f), up to a term that depends only on y.
 
     Domain: y > 0. The prediction is the mean, exp(f). Half the unit deviance, log(mean / y) + y / mean - 1, is this
-    minus log(y) + 1, below which it never goes. Scale: the dispersion is left out, as in scikit-learn's
-    `GammaRegressor`. +inf where the formula overflows, f below about -709.
+    minus its lower bound log(y) + 1. Scale: the dispersion is left out, as in scikit-learn's `GammaRegressor`. +inf
+    where the formula overflows, f below about -709.
     """
 
     formula = "f + y exp(-f)"

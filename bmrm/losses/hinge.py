@@ -27,5 +27,5 @@ class Hinge(MarginLoss):
 
     @row
     def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
-        """z moved towards the margin by `step`, to y itself where that is less far; its derivative is 0 there."""
+        """z moved towards the margin by `step`, but at most to y itself, where the derivative is 0."""
         return linear_margin_prox(z, step, y, 1.0, 1.0)

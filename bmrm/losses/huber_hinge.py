@@ -1,4 +1,4 @@
-"""The hinge with its kink rounded off."""
+"""The hinge loss with a smoothed kink."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ class LogCosh(RegressionLoss):
     """log(cosh(f - y)): 1/2 r^2 for small residuals r, |r| - log 2 for large ones.
 
     Computed as |r| - log(1 + tanh |r|), or -1/2 log(1 - tanh^2 r) where that would cancel: finite for every finite f,
-    and as exact as r. Curvature at most 1; the residual at which the
-    parabola turns into lines is 1, so scale y to its noise.
+    with the relative accuracy of r. Curvature at most 1. The transition from parabola to lines is at residual 1, so
+    scale y to its noise.
     """
 
     formula = "log(cosh(f - y))"
@@ -93,7 +93,7 @@ class LogCosh(RegressionLoss):
     def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
         """The residual's size r is the root of r + step tanh r - |z - y|, which is concave.
 
-        From below, as from the bounds tanh r <= 1 and tanh r <= r, Newton's steps never lead beyond it.
+        Newton's steps from below, for instance from the bounds tanh r <= 1 and tanh r <= r, never overshoot.
         """
         miss = abs(z - y)
         lower, upper = max(miss - step, miss / (1.0 + step)), miss

@@ -32,7 +32,7 @@ def _fill(f, e, spare):  # type: ignore[no-untyped-def]
 
 @fast_jit
 def _sweep(f, y, slope):  # type: ignore[no-untyped-def]
-    """Fill the slopes, return the sum: for rows of weight 1, one logarithm serves many."""
+    """Fill the slopes, return the sum; for rows of weight 1 one logarithm of a product serves many rows."""
     total, spare = 0.0, np.empty(RUN)
     for start in range(0, f.size, RUN):
         run = slope[start : start + RUN]
@@ -63,7 +63,7 @@ def logistic_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
 
 @jit
 def _halved(z, step, y):  # type: ignore[no-untyped-def]
-    """As `prox` by bisection, for steps so long that powers of them overflow."""
+    """As `prox`, by bisection, for steps whose powers overflow."""
     near, far = y * z, y * z + step
     lower, upper, g = near, far, 0.5 * (near + far)
     while lower < g < upper:
@@ -110,11 +110,11 @@ class Logistic(MarginLoss):
 
     @strict_row
     def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
-        """Mostly two exponentials.
+        """The proximal map; mostly two exponentials.
 
         In margins g = y f it is the root of g - near - step p(g), near = y z, p = 1 / (1 + exp(g)), which is convex
-        below 0 and concave above: the tangent at 0 does not lead beyond it. Steps are as `smooth_rows.householder`,
-        with the denominators of p taken out.
+        below 0 and concave above, so the tangent at 0 does not overshoot. Steps are as `smooth_rows.householder`, with
+        the denominators of p taken out.
         """
         near, far = y * z, y * z + step
         g = (near + 0.5 * step) / (1.0 + 0.25 * step)
@@ -135,5 +135,5 @@ class Logistic(MarginLoss):
         return _halved(z, step, y)
 
     def variant(self, margin: float, modelmin: float, modelmax: float, wmargin: float) -> LimitedLogistic:
-        """The same within limits."""
+        """The loss with the modifications of `ModifiedLoss`."""
         return LimitedLogistic(margin, modelmin, modelmax, wmargin)

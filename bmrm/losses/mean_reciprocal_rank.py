@@ -108,21 +108,21 @@ class MeanReciprocalRank(RankingLoss):
 
     RR(pi) is 1 over the rank of the first relevant row (grade above 0); c_i is the mean of 1/rank over the first ranks,
     as many as there are relevant rows, for these, and over the others for the others. Convex, and at least 1 - RR of
-    the ranking by f. With one relevant row it is a linear assignment, `_core.assignment`; with more it is none,
-    because only the first of them counts, but the maximum is still found exactly:
+    the ranking by f. With one relevant row the maximum is a linear assignment, `_core.assignment`; with more it is not,
+    because only the first of them counts, but it is still found exactly:
 
-    Let the first relevant row have rank q. Exchanging two rows shows that before it stand the q - 1 irrelevant rows of
-    highest score g_1 >= g_2 >= ..., then the best relevant one, p_1, then all others by score. Going from q to q + 1
+    Let the first relevant row have rank q. An exchange argument shows that it is preceded by the q - 1 irrelevant rows
+    of highest score g_1 >= g_2 >= ..., then the best relevant one, p_1, then all others by score. Going from q to q + 1
     puts g_q before p_1 and the relevant rows above it, which changes the loss by 1/(q (q + 1)) times
 
         1 + g_q - p_1 - sum over s >= 2 with p_s > g_q of  q (q + 1) / ((q + s - 1)(q + s)) (p_s - g_q)
 
     The bracket falls as q grows, since g_q falls and the fractions rise: the loss first rises and then falls in q, and
-    a binary search finds its top. With the sorting O(n log n) for n rows.
+    a binary search finds its maximum. With sorting the cost is O(n log n) for n rows.
 
-    Queries without relevant or without irrelevant rows do not count. Domain: any finite grades; groups; weights other
-    than 1 are refused. At ties rows of one kind share their ranks' weights. A shift of the scores of a query changes
-    nothing.
+    Queries without relevant or without irrelevant rows are ignored. Domain: any finite grades; groups; weights other
+    than 1 are refused. At ties rows of one kind share their ranks' weights. A shift of the scores of a query does not
+    change the loss.
     """
 
     weighted = False
@@ -131,7 +131,7 @@ class MeanReciprocalRank(RankingLoss):
     metrics = ("mrr", "ndcg_at_10", "ndcg", "map")
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedReciprocal:
-        """Bind to some whole groups; InputError where a grade is no finite number or there are no groups."""
+        """Bind to some whole groups; InputError if a grade is not a finite number or there are no groups."""
         y = self.grades(targets)
         return PreparedReciprocal(self.grouping(targets), (y > 0.0).astype(np.float64))
 

@@ -28,14 +28,14 @@ def multiclass_hinge_value(f, y, cost, *rest):  # type: ignore[no-untyped-def]
 def multiclass_hinge_prox(z, step, y, moves, work, cost, *rest):  # type: ignore[no-untyped-def]
     """Fill `moves` = z - f; returns the loss at f, and how far scores may change without changing `moves`.
 
-    f + cost is z + cost cut off at a level, after the true class has gained the step: the level is where what is cut
-    off adds up to the step, a projection to the simplex (Crammer & Singer 2001, section 6). It rises as classes below
-    it are left out (Michelot 1986).
+    f + cost is z + cost clipped at a level, after the step was added to the true class; what is clipped adds up to the
+    step, so the level is that of a projection onto the simplex (Crammer & Singer 2001, section 6). It is found by
+    dropping classes below it in turn (Michelot 1986).
 
     Parameters
     ----------
     z : the scores, (K,).
-    moves : (K,); what is in it does not matter.
+    moves : (K,); its initial content is ignored.
     work : (2, K), overwritten.
     """
     own = z[y]
@@ -83,7 +83,7 @@ def multiclass_hinge_prox(z, step, y, moves, work, cost, *rest):  # type: ignore
 
 @jit
 def multiclass_hinge_settle(moves, step, y, free):  # type: ignore[no-untyped-def]
-    """Classes that share the step between 0 and all of it; the true class has what the others leave."""
+    """Mark the classes whose share of the step is strictly between 0 and 1; the true class has the remainder."""
     others, count = 0.0, 0
     for k in range(moves.size):
         others += moves[k] if k != y else 0.0

@@ -61,11 +61,11 @@ def multilabel_hinge_kernel(f, y, weights, slope, averaged):  # type: ignore[no-
 class MultilabelHinge(RowLoss):
     """max over relevant j, irrelevant k of max(0, 1 + f_k - f_j): a row's labels should outscore all others.
 
-    Domain: a set of labels per row, at least two different ones in all. A row with no label, or with every one, costs
-    nothing. `averaged` takes the mean over the pairs (j, k) of the row instead of the largest. Only the order of a
-    row's scores is trained, and an intercept that all labels share has no effect: how many of its best labels a row is
-    predicted to have is up to a threshold, a linear function of its scores fitted to the training rows. At ties the
-    slope takes the first labels; kinks at f_j = 1 + f_k, where the pair's slope is 0.
+    Domain: a set of labels per row, at least two different ones in all. A row with no label, or with all labels, has
+    loss 0. `averaged` takes the mean over the pairs (j, k) of the row instead of the largest. Only the order of a row's
+    scores is trained, and an intercept shared by all labels has no effect. Which labels are predicted is decided by a
+    threshold, a linear function of the row's scores that is fitted to the training rows. At ties the slope takes the
+    first labels; kinks at f_j = 1 + f_k, where the pair's slope is 0.
     """
 
     averaged: bool = parameter(False, doc="mean over the pairs of a row instead of the largest", example=True)
@@ -115,7 +115,7 @@ class MultilabelHinge(RowLoss):
         return mean
 
     def slope(self, f: Array, y: Relevant) -> Array:
-        """Its slope: 1 at irrelevant labels that come too near, -1 at the relevant ones they come near to."""
+        """Its slope: 1 at irrelevant labels that violate the margin, -1 at the relevant ones against which they do."""
         short = self._shortfalls(f, y)
         if self.averaged:
             active = (short > 0.0) / self._pairs(y)[:, None, None]
@@ -133,13 +133,13 @@ class MultilabelHinge(RowLoss):
         return above
 
     def moments(self, f: Array, targets: Targets, labels: Labels) -> Array:
-        """What `threshold` needs of these rows, to be added up over all."""
+        """The sums over these rows that `threshold` needs; they add up over chunks and ranks."""
         if not targets.rows:
             return threshold_moments(np.zeros((0, len(labels))), np.zeros((0, len(labels)), np.bool_), None)
         return threshold_moments(f, self._relevant(targets, labels), targets.weights)
 
     def threshold(self, moments: Array) -> Array:
-        """The rule that says how many of a row's best labels it has, of Elisseeff & Weston (2001); (labels + 1,)."""
+        """The threshold function of Elisseeff & Weston (2001), fitted to the training rows; (labels + 1,)."""
         return fitted_threshold(moments)
 
     def measured(self, targets: Targets, labels: Labels, part: str) -> Array:

@@ -71,7 +71,7 @@ class MultivariateLeastSquares(RowLoss):
         return Summary(summary.rows, summary.weight, outputs=domain.vectors(targets, self.title).shape[1])
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
-        """Bind to some rows; InputError where a target is no finite number, or their number is not that of M."""
+        """Bind to some rows; InputError if a target is not a finite number, or their number is not that of M."""
         outputs = summary.outputs
         if self.M is not None and summary.rows and len(self.M) != outputs:
             raise InputError(f"{self.title}: M is for {len(self.M)} targets, the data have {outputs} per row")

@@ -23,18 +23,18 @@ class Ndcg(AssignmentLoss):
 
     NDCG(pi) = sum_i D(pi(i)) (2^y_i - 1) / (its largest value), D(r) = 1 / log2(1 + r) up to rank `truncation` and 0
     beyond; c = D, or c(r) = r^-decay; c_i is the mean of c over the ranks that rows of the grade of i take in a best
-    ranking. Convex, and at least 1 - NDCG of the ranking by f: see `_core.assignment`. Queries whose rows all
-    have one grade do not count.
+    ranking. Convex, and at least 1 - NDCG of the ranking by f: see `_core.assignment`. Queries whose rows all have the
+    same grade are ignored.
 
     With `joint: pairs` the sum is 1/n times that of f_j - f_i over the pairs, y_i > y_j, that pi inverts, in a
-    query of n rows. Take it for noisy data, on which the minimum of the other is often w = 0: there every row is
-    asked for its place in one best ranking, and the spread of scores within a grade costs more than errors do.
-    `pair_mean` divides by the number of such pairs of the query instead of n, `pair_sum` by nothing.
+    query of n rows. It is meant for noisy data, on which the minimum of the other form is often at w = 0: that form
+    compares every row with its place in one best ranking, so the spread of scores within a grade costs more than errors
+    do. `pair_mean` divides by the number of such pairs of the query instead of n, `pair_sum` by nothing.
 
     Domain: grades from 0 to 50; groups; weights other than 1 are refused. Costs one sort within each query; with
     `decay` or a joint score of pairs a dynamic program over the grades, at most an assignment, O(n^3) for n rows. Kinks
-    where f_i - b_i = f_j - b_j, b the normalised gains: there rows share their ranks' weights. A shift of the
-    scores of a query changes nothing.
+    where f_i - b_i = f_j - b_j, b the normalised gains: there rows share their ranks' weights. A shift of the scores of
+    a query does not change the loss.
     """
 
     truncation: int | None = parameter(10, doc="ranks beyond count nothing; null: all count", least=1, example=3)

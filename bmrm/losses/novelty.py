@@ -22,10 +22,11 @@ from bmrm.registry import parameter
 class Novelty(OneScoreLoss):
     """max(0, rho - f): scores of normal rows should reach rho; those that do not are novel.
 
-    Domain: any rows; their targets are not looked at. Kink at f = rho, where the slope is 0. `rho` only sets the scale:
-    with L2, rho -> c rho and lambda -> lambda / c give weights c w. Schoelkopf et al. learn rho too: their nu is the
-    share of rows left below it, here it follows from lambda. The origin must lie apart from the data (features >= 0,
-    rows of unit norm). Table 1 of the KDD paper (2007) has rho = 1. A free intercept would reach rho by itself.
+    Domain: any rows; their targets are ignored. Kink at f = rho, where the slope is 0. `rho` only sets the scale: with
+    L2, rho -> c rho and lambda -> lambda / c give weights c w. Schoelkopf et al. learn rho too: their nu is the share
+    of rows left below it, here it follows from lambda. The origin must be separable from the data (features >= 0, rows
+    of unit norm). Table 1 of the KDD paper (2007) has rho = 1. A free intercept could attain rho alone, so it is
+    refused.
     """
 
     rho: float = parameter(1.0, above=0.0, doc="the score that normal rows should reach", example=0.5)

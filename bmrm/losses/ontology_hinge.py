@@ -57,9 +57,9 @@ def ontology_hinge_kernel(f, y, weights, slope, order, parent, depth, candidate)
 class OntologyHinge(OntologyLoss):
     """max_k (d(y, k) + F_k - F_y), F_k the sum of f along the path to k: the margin grows with the tree's distance.
 
-    Domain: labels are nodes of a tree given by its edges; d(y, k) is the number of edges between y and k. Several
-    roots hang on an unnamed one. The maximum is over the leaves, or all nodes (`candidates`). At ties the slope takes
-    the true class first, then the first of the worst.
+    Domain: labels are nodes of a tree given by its edges; d(y, k) is the number of edges between y and k. Several roots
+    get a common unnamed one. The maximum is over the leaves, or all nodes (`candidates`). At ties the slope takes the
+    true class first, then the first of the worst.
     """
 
     formula = "max_k (d(y, k) + F_k - F_y), F_k = sum of f along the path to k"

@@ -22,8 +22,8 @@ class Ordinal(LossBase):
     """mean over all pairs i, j with y_i > y_j of max(0, 1 - (f_i - f_j)): `roc_area` for any number of grades.
 
     Domain: any finite grades; all rows of the sample at once. A weight is a number of copies: a pair weighs s_i s_j.
-    Costs one sort and O(m log r) for r grades. Kinks at f_i = f_j + 1, where a pair counts as satisfied. A common
-    shift of the scores changes nothing, so a free intercept has no meaning. Herbrich et al. sum over pairs.
+    Costs one sort and O(m log r) for r grades. Kinks at f_i = f_j + 1, where a pair counts as satisfied. A common shift
+    of the scores does not change the loss, so a free intercept has no meaning. Herbrich et al. sum over pairs.
     """
 
     task: ClassVar[str] = "ordinal"
@@ -38,7 +38,7 @@ class Ordinal(LossBase):
         return domain.summary_of_rows(targets, self.title)
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedPairs:
-        """Bind to all rows; InputError where a grade is no finite number."""
+        """Bind to all rows; InputError if a grade is not a finite number."""
         y = domain.numbers(targets, self.title)
         weights = domain.checked_weights(targets, self.title)
         grouping = Grouping.one(targets.rows)

@@ -31,20 +31,20 @@ class OrdinalThresholds(LossBase):
     """min over cut points t_1, ..., t_{K-1} of mean over rows of sum_k max(0, 1 - s_ik (f_i - t_k)).
 
     s_ik is 1 where the grade of row i is above the k-th lowest of the K grades, else -1. `cuts: all` takes the sum over
-    all cut points: a row pays for each one on the wrong side of which it lies, so for the distance in grades, and the
-    best cut points rise with k. `cuts: immediate` takes it over the two next to the row's grade only.
+    all cut points: a row pays for each cut point on whose wrong side it lies, that is, for the distance in grades, and
+    the best cut points increase with k. `cuts: immediate` takes it over the two next to the row's grade only.
 
-    The cut points are minimised out exactly. As t_k rises, the derivative of its hinges grows from minus the weight of
-    the rows below it, by the weight of a row at each kink, f_i - 1 of the rows above and f_i + 1 of those below: the
-    best t_k is the kink where it passes 0, a weighted quantile, found without sorting all rows: a sample says between
-    which bounds, the rows within are sorted, and those outside only counted. Rows with their kink at t_k are active in
-    part, all of them in the same part, so that the slopes of a cut's hinges add up to 0. What is left is convex in the
-    scores, R(f) = min over t, with that subgradient. Costs O(m K).
-    The model keeps the cut points (the middle where an interval is best); a row's predicted grade is the lowest plus
-    the number of cut points below its score.
+    The cut points are minimised out exactly. As t_k increases, the derivative of its hinges increases from minus the
+    weight of the rows below it, by the weight of a row at each kink; kinks are at f_i - 1 for rows above and at f_i + 1
+    for rows below. The best t_k is the kink where the derivative passes 0, a weighted quantile. It is found without
+    sorting all rows: a sample gives bounds, the rows within are sorted, and those outside only counted. Rows with their
+    kink at t_k get a common fraction of their slope, so that the slopes of a cut's hinges add up to 0. The result is
+    convex in the scores, R(f) = min over t, with that subgradient. Costs O(m K). The model keeps the cut points (the
+    middle where an interval is best); a row's predicted grade is the lowest plus the number of cut points below its
+    score.
 
     Domain: at least two grades, finite numbers; all rows of the sample at once. A weight is a number of copies. A
-    common shift of the scores moves the cut points and changes nothing, so a free intercept has no meaning.
+    common shift of the scores is compensated by the cut points, so a free intercept has no meaning.
     """
 
     cuts: str = parameter(
@@ -107,7 +107,7 @@ class PreparedCuts(KinkedSample):
         return float(total), slope
 
     def learned(self, f: Array) -> dict[str, Array]:
-        """The cut points, (K - 1,), that are best at scores `f`; the middle where an interval is."""
+        """The best cut points at scores `f`, (K - 1,); the middle if an interval is best."""
         f = plain(f)
         cuts, parts = self._best_cuts(f)
         for k in np.flatnonzero(parts == 1.0):
@@ -117,7 +117,7 @@ class PreparedCuts(KinkedSample):
         return {"cut_points": cuts}
 
     def _best_cuts(self, f: Array) -> tuple[Array, Array]:
-        """For each cut the kink at which it is best, and the part of the rows above it with that kink to be active."""
+        """For each cut the kink at which it is best, and the active fraction of the rows above it with that kink."""
         cuts, parts = np.zeros(self.below.size), np.zeros(self.below.size)
         room = np.empty(f.size + 1), np.empty(self.weights.size + 1 if self.weights.size else 0)
         few = f[self.sampled].copy()
@@ -132,7 +132,7 @@ class PreparedCuts(KinkedSample):
         return cuts, parts
 
     def bounds(self, f: Array, cut: int, room: tuple[Array, Array]) -> tuple[float, float]:
-        """Where the best place of a cut very likely is in a sample of which these are the rows."""
+        """Bounds that very likely contain the best place of a cut, from a sample with these rows."""
         _, kinks, masses = self._kinks(f, cut, EVERYWHERE, room)
         values, ranks = rising(kinks, masses)
         at, radius = int(np.searchsorted(ranks, self.below[cut])), 2 * math.isqrt(f.size)
@@ -156,7 +156,7 @@ def rising(values: Array, masses: Array) -> tuple[Array, Array]:
 
 
 def weighted_quantile(values: Array, masses: Array, wanted: float) -> tuple[float, float, float]:
-    """The lowest value up to which the masses add up to `wanted`, their sum below it, and that at it."""
+    """The lowest value up to which the masses add up to `wanted`, the mass below it, and the mass at it."""
     if not values.size:
         return 0.0, 0.0, 0.0
     if masses.size:

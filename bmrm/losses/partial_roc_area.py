@@ -24,13 +24,14 @@ from bmrm.registry import parameter
 class PartialRocArea(WholeSampleLoss):
     """mean over pairs of a positive p and a negative n of the highest scoring ones of max(0, 1 - (f_p - f_n)).
 
-    The negatives that count are the share `max_fpr` of highest score, the last of them in part where the share is no
-    whole number of rows; so it bounds 1 - A / max_fpr, A the area under the ROC curve left of max_fpr. It is the
+    The negatives are the share `max_fpr` with the highest scores, the last of them in part if this is not a whole
+    number of rows; so the loss bounds 1 - A / max_fpr, with A the area under the ROC curve left of max_fpr. It is the
     maximum over all such sets of negatives of a convex function, and since the loss of a negative rises with its score,
-    the worst set is found exactly by sorting. Negatives of equal score at the border share what is left.
+    the worst set is found exactly by sorting. Negatives of equal score at the border share the remainder.
 
     Domain: two classes; all rows of the sample at once. A weight is a number of copies. Costs one sort, O(m log m).
-    With max_fpr 1 it is `roc_area`. A common shift of the scores changes nothing, so a free intercept has no meaning.
+    With max_fpr 1 it is `roc_area`. A common shift of the scores does not change the loss, so a free intercept has no
+    meaning.
     """
 
     max_fpr: float = parameter(
@@ -72,7 +73,7 @@ class PreparedTopPairs(KinkedSample):
 
 
 def taken_from_the_top(values: Array, weights: Array, room: float) -> Array:
-    """What of the weights is taken when they are taken from the highest value down until `room` is filled.
+    """The part of each weight that is taken, from the highest value down, until their sum is `room`.
 
     Rows of equal value at the border give the same share of their weights.
     """

@@ -12,10 +12,10 @@ from bmrm.losses.base import MarginLoss, Pair, Scalar, row
 @register("perceptron", task="binary")
 @dataclass(frozen=True)
 class Perceptron(MarginLoss):
-    """max(0, -y f): what the perceptron's updates descend.
+    """max(0, -y f): the objective that the perceptron's updates descend.
 
-    Domain: two classes, y in {-1, 1}. Scale: slope -1 on the wrong side. Kink at f = 0, where the slope is 0. Without
-    a margin w = 0 costs nothing: any regularizer makes it the minimiser, so stop early, or take `hinge`. "Hinge" in
+    Domain: two classes, y in {-1, 1}. Scale: slope -1 on the wrong side. Kink at f = 0, where the slope is 0. There is
+    no margin, so w = 0 has loss 0 and is the minimiser with any regularizer: stop early, or use `hinge`. "Hinge" in
     table 1 of the KDD paper (2007).
     """
 

@@ -20,8 +20,8 @@ class Poisson(LogLinkLoss):
     """exp(f) - y f: the negative log likelihood of counts y with mean exp(f), up to log(y!).
 
     Domain: y >= 0, whole or not. The prediction is the mean, exp(f). Half the unit deviance is exp(f) - y f - (y - y
-    log y), so the loss never goes below y - y log y, which may be negative. +inf where the formula overflows, f above
-    709.
+    log y), so the lower bound of the loss is y - y log y, which may be negative. +inf where the formula overflows, f
+    above 709.
     """
 
     formula = "exp(f) - y f"

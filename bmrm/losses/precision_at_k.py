@@ -13,8 +13,8 @@ from bmrm.losses._core.multivariate import AtKLoss
 class PrecisionAtK(AtKLoss):
     """max over labelings y' with k positives of 1 - a(y')/k + (1/m) sum_i (y'_i - y_i) f_i / 2; a: true positives.
 
-    Where the true labeling has not k positives, it competes too, with Delta 0: otherwise the loss would have no lower
-    bound. Then a large enough shift of all scores makes the loss 0, and a free intercept has no meaning.
+    If the number of positives is not k, the maximum includes the true labeling, with Delta 0: otherwise the loss would
+    be unbounded below. A large enough shift of all scores then makes the loss 0, so a free intercept has no meaning.
 
     Domain: two classes; all rows of the sample at once, at least k; weights other than 1 are refused. Costs a sort. The
     order of the scores is trained, not their sign.

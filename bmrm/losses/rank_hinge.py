@@ -17,13 +17,13 @@ from bmrm.registry import parameter
 class RankHinge(RankingLoss):
     """mean over pairs i, j of one query with y_i > y_j of max(0, 1 - (f_i - f_j)).
 
-    With `average: queries` the mean is taken within each query and then over the queries, so that a long query counts
-    no more than a short one. Queries whose rows all have one grade have no pairs and do not count.
+    With `average: queries` the mean is taken within each query and then over the queries, so that all queries have the
+    same weight. Queries whose rows all have the same grade have no pairs and are ignored.
 
     Domain: any finite grades; groups. A weight is a number of copies: a pair weighs s_i s_j. Costs one sort within
     each query, O(n log n), and O(n log r) for r grades. Kinks at f_i = f_j + 1, where a pair counts as satisfied. A
-    shift of the scores of a query changes nothing. SVMrank divides by the number of queries what here is divided by
-    the number of pairs: its C is ours times queries / pairs.
+    shift of the scores of a query does not change the loss. SVMrank divides by the number of queries instead of pairs:
+    its C is ours times queries / pairs.
     """
 
     average: str = parameter(
@@ -37,7 +37,7 @@ class RankHinge(RankingLoss):
     source = "Herbrich, Graepel & Obermayer 2000; Joachims 2002"
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedPairs:
-        """Bind to some whole groups; InputError where a grade is no finite number or there are no groups."""
+        """Bind to some whole groups; InputError if a grade is not a finite number or there are no groups."""
         y = self.grades(targets)
         weights = domain.checked_weights(targets, self.title)
         grouping = self.grouping(targets)

@@ -1,4 +1,4 @@
-"""Hinge loss over pairs: one minus the area under the ROC curve, made convex."""
+"""Hinge loss over pairs: a convex bound of one minus the area under the ROC curve."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class RocArea(WholeSampleLoss):
     """mean over pairs of a positive p and a negative n of max(0, 1 - (f_p - f_n)): bounds 1 - AUC.
 
     Domain: two classes; all rows of the sample at once. A weight is a number of copies: a pair weighs s_p s_n. Costs
-    one sort, O(m log m). Kinks at f_p = f_n + 1, where a pair counts as satisfied. A common shift of the scores
-    changes nothing, so a free intercept has no meaning, and of predicted labels only their order is trained.
-    Joachims divides by pairs too; Herbrich et al. do not.
+    one sort, O(m log m). Kinks at f_p = f_n + 1, where a pair counts as satisfied. A common shift of the scores does
+    not change the loss, so a free intercept has no meaning; only the order of the scores is trained. Joachims divides
+    by pairs too; Herbrich et al. do not.
     """
 
     formula = "mean over pairs p, n of max(0, 1 - (f_p - f_n))"

@@ -15,9 +15,9 @@ class ScaledMulticlassHinge(CostMatrixLoss):
 
     Domain: at least two classes. `cost` has a row per true class and a column per predicted one, in the order of the
     labels, 0 on the diagonal and never negative; None is cost 1 for every mistake, then it is `multiclass_hinge`.
-    Every mistake has to be avoided by the same margin 1, dear ones cost more. Table 2 of the KDD paper (2007) writes
-    Delta^beta (Delta + f_k - f_y): beta = 0 is `multiclass_hinge`; with beta = 1 and costs other than 0 and 1 its
-    margin is Delta where ours is 1. At ties the slope takes the true class first, then the first of the worst.
+    All mistakes have the same margin 1, but different costs. Table 2 of the KDD paper (2007) writes Delta^beta (Delta +
+    f_k - f_y): beta = 0 is `multiclass_hinge`; with beta = 1 and costs other than 0 and 1 its margin is Delta where
+    ours is 1. At ties the slope takes the true class first, then the first of the worst.
     """
 
     formula = "max_k cost(y, k) (1 + f_k - f_y)"

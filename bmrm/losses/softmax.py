@@ -18,7 +18,7 @@ from bmrm.problem import Vector
 
 @fast_jit
 def below_largest(f, out, tops):  # type: ignore[no-untyped-def]
-    """Each score minus the largest of its row; `tops` is where that is, the last such place."""
+    """Each score minus the largest of its row; `tops` is the last position of the largest."""
     for i in range(f.shape[0]):
         top, at = f[i, 0], 0
         for k in range(1, f.shape[1]):
@@ -33,8 +33,9 @@ def below_largest(f, out, tops):  # type: ignore[no-untyped-def]
 def _finish(f, y, weights, tops, slope, besides, excess):  # type: ignore[no-untyped-def]
     """With exp(f - largest) in `slope`: replace it by the slope, fill `besides` and `excess`.
 
-    Per row, the loss is log(1 + besides) + excess: the largest score is left out of the sum, and where it is the true
-    one out of the slope, so that small losses keep their digits. No branches: who wins cannot be foreseen.
+    Per row, the loss is log(1 + besides) + excess: the largest score is excluded from the sum and, if it is that of the
+    true class, from the slope, so that small losses keep their digits. There are no branches, since the largest class
+    is unpredictable.
     """
     weighted = weights.size > 0
     for i in range(f.shape[0]):
@@ -71,9 +72,9 @@ def softmax_kernel(f: Array, y: Positions, weights: Vector, slope: Array) -> flo
 def _spread(step, tops, product):  # type: ignore[no-untyped-def]
     """With exp(f - largest) in `product`: replace it by diag(p) - p p' times the step, p the probabilities.
 
-    It is p times what the step has above its mean, reckoned from the most probable class so that it is exact where that
-    has nearly all; and, as the transpose of taking the mean away, once more without its own mean, 0 but for rounding.
-    So the product with the step is a sum of squares.
+    It is p times the step minus its mean, computed relative to the most probable class so that it is exact if that
+    class has nearly all the probability; its own mean, 0 up to rounding, is subtracted as well (the transpose of
+    centring). So the product with the step is a sum of squares.
     """
     away = np.empty(step.shape[1])
     for i in range(step.shape[0]):
@@ -108,7 +109,7 @@ class Softmax(MulticlassLoss):
     """log(sum_k exp(f_k)) - f_y: the negative log likelihood of multinomial logistic regression.
 
     Domain: at least two classes. The probability of class k is exp(f_k) / sum_j exp(f_j). Adding a constant to all
-    scores of a row changes nothing; finite for every finite f. With two classes it is `logistic` in f_2 - f_1.
+    scores of a row does not change the loss. Finite for every finite f. With two classes it is `logistic` in f_2 - f_1.
     """
 
     formula = "log(sum_k exp(f_k)) - f_y"

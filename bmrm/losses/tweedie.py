@@ -56,9 +56,8 @@ class Tweedie(LogLinkLoss):
     """exp((2 - p) f) / (2 - p) + y exp((1 - p) f) / (p - 1), p = power: half the Tweedie deviance for a mean of exp(f).
 
     Domain: y >= 0. The prediction is the mean, exp(f); the variance is proportional to mean^power. Half the unit
-    deviance is this minus y^(2 - p) / ((2 - p) (p - 1)), below which it never goes. The limits power 1 and 2 are
-    `poisson` and `gamma` (up to constants); other powers are not convex with a logarithmic link. +inf where the
-    formula overflows.
+    deviance is this minus its lower bound y^(2 - p) / ((2 - p) (p - 1)). The limits power 1 and 2 are `poisson` and
+    `gamma` (up to constants); other powers are not convex with a logarithmic link. +inf where the formula overflows.
     """
 
     power: float = parameter(1.5, above=1.0, below=2.0, doc="variance is proportional to mean^power", example=1.2)
@@ -89,9 +88,9 @@ class Tweedie(LogLinkLoss):
 
     @strict_row
     def prox(z: Scalar, step: Scalar, y: Scalar, power: Scalar) -> Pair:
-        """It lies between z and log y, where the loss is least, and where the larger exponential alone would move it.
+        """Newton's method between z and log y, the minimum of the loss.
 
-        There Newton's steps start.
+        It starts where the larger exponential alone would move z, if that is between them.
         """
         if step <= 0.0:
             return z, 1.0

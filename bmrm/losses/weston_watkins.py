@@ -1,4 +1,4 @@
-"""Multiclass hinge loss of Weston and Watkins: every class that comes too near costs."""
+"""Multiclass hinge loss of Weston and Watkins: the sum of the margin violations of all classes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def weston_watkins_kernel(f, y, weights, slope):  # type: ignore[no-untyped-def]
 @register("weston_watkins", task="multiclass")
 @dataclass(frozen=True)
 class WestonWatkins(MulticlassLoss):
-    """sum over k != y of max(0, 1 + f_k - f_y): the multiclass support vector machine that sums over all rivals.
+    """sum over k != y of max(0, 1 + f_k - f_y): the multiclass support vector machine with a sum over classes.
 
     Domain: at least two classes. Scale: margin 1; Weston and Watkins ask for 2, which is twice this loss at half the
     scores. With two classes it is `multiclass_hinge`. Kinks at f_y = 1 + f_k, where the pair's slope is 0.
@@ -53,7 +53,7 @@ class WestonWatkins(MulticlassLoss):
         return loss
 
     def slope(self, f: Array, y: Positions) -> Array:
-        """Its slope: 1 at every class that comes too near, minus their number at the true one."""
+        """Its slope: 1 at every class that violates the margin, minus their number at the true one."""
         slope = np.where(self._shortfalls(f, y) > 0.0, 1.0, 0.0)
         slope[np.arange(len(y)), y] = -slope.sum(axis=1)
         return slope

@@ -1,4 +1,4 @@
-"""Whether the first row of a ranking is a best one, as a loss."""
+"""Whether the first row of a ranking has the best grade, as a loss."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class WinnerTakesAll(RankingLoss):
     """mean over queries of max_j ([y_j below the best grade] + f_j) - mean of f over the rows of the best grade.
 
     Only the first rank counts: the loss bounds the share of queries whose row of highest score has not the best grade
-    of the query. It is the assignment of `_core.assignment` with D = c = (1, 0, 0, ...). Queries whose rows all
-    have one grade do not count.
+    of the query. It is the assignment of `_core.assignment` with D = c = (1, 0, 0, ...). Queries whose rows all have
+    the same grade are ignored.
 
     Domain: any finite grades; groups; weights other than 1 are refused. O(m), without sorting. Kinks where two rows are
-    the largest: they share the slope. A shift of the scores of a query changes nothing.
+    the largest: they share the slope. A shift of the scores of a query does not change the loss.
     """
 
     weighted = False
@@ -33,7 +33,7 @@ class WinnerTakesAll(RankingLoss):
     metrics = ("winner_found", "mrr", "ndcg_at_10", "ndcg")
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedWinners:
-        """Bind to some whole groups; InputError where a grade is no finite number or there are no groups."""
+        """Bind to some whole groups; InputError if a grade is not a finite number or there are no groups."""
         y = self.grades(targets)
         grouping = self.grouping(targets)
         return PreparedWinners(grouping, grouping.together(y))

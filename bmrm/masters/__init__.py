@@ -1,1 +1,1 @@
-"""Engines for the subproblem of the bundle method, and the planes that they work on."""
+"""Solvers of the master problem of the bundle method, and the planes that they work on."""

@@ -1,7 +1,7 @@
 """All masters by cvxopt's interior-point methods, from scratch at each call: the cross-check of our own engines.
 
-The duals are solved, whose size is the number of planes; the other side comes with them. See `l2_active_set.py`,
-`l1_simplex.py` and `elastic_newton.py` for the problems.
+The dual problems are solved, whose size is the number of planes; the primal solution comes with them. See
+`l2_active_set.py`, `l1_simplex.py` and `elastic_newton.py` for the problems.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCALES = (1.0, 1e2, 1e-2)
 
 
 class CvxoptMaster:
-    """What the two masters share: planes taken, and one block of multipliers per term of the model."""
+    """What the masters share: the planes, and one block of multipliers per term of the model."""
 
     def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
         if blocks != len(planes.infima):
@@ -152,10 +152,9 @@ class CvxoptLP(CvxoptMaster):
 def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
     """One of cvxopt's solvers, with its options for this call only; its "x" and "z".
 
-    Asked for more than rounding allows, an interior point runs on into nonsense; so the tolerance is loosened until
-    it is met. The LDL factorisation is slower than Cholesky's, and goes on where that one fails. Where both go round in
-    circles, they do not from the start that belongs to another multiple of the objective. Where nothing helps, what
-    came nearest is better than nothing: whatever the multipliers, they prove a bound.
+    With a tolerance below rounding an interior-point method diverges, so the tolerance is loosened until it is met. The
+    LDL factorisation is slower than Cholesky's, but works where that one fails. If both cycle, another scaling of the
+    objective, and so another start, helps. If nothing does, the best point is returned: any multipliers prove a bound.
     """
     terms = 2 if program is solvers.qp else 1
     tolerance = min(max(SAFETY * accuracy, TIGHTEST), LOOSEST)

@@ -1,4 +1,4 @@
-"""The master of the elastic net: a piecewise quadratic program over simplices, by Newton steps that stay hot.
+"""The master of the elastic net: a piecewise quadratic program over simplices, by warm-started Newton steps.
 
     min over w:      l1 ||w||_1 + l2/2 ||w||^2 + sum_k max(infimum_k, max over planes j of block k of <a_j, w> + b_j)
     max over alpha:  b'alpha - ||soft(A alpha, l1)||^2 / (2 l2),  alpha in a product of simplices
@@ -6,7 +6,7 @@
 with w = -soft(A alpha, l1) / l2 and soft(x, l1) = sign(x) max(|x| - l1, 0). The dual has a continuous gradient, the
 plane values at w, and an element of its generalised Hessian is -A_S'A_S / l2 with S the features where |A alpha| > l1,
 those of non-zero weight. So each round solves the quadratic program over simplices that these two define (the same
-kernel as for L2), and searches the way to its solution for the exact maximum of the dual: a semismooth Newton method
+kernel as for L2), and searches the line to its solution for the exact maximum of the dual: a semismooth Newton method
 (Qi & Sun, 1993), finite where the Hessian is regular at the solution.
 """
 
@@ -40,7 +40,7 @@ REFINEMENTS = 6
 
 @dataclass
 class _Point:
-    """What some multipliers mean: A alpha and w on the screened features, plane values, both objectives."""
+    """What follows from multipliers: A alpha and w on the screened features, plane values, both objectives."""
 
     pull: Vector
     w: Vector
@@ -53,12 +53,12 @@ class ElasticQP:
     """min over w of l1 ||w||_1 + l2/2 ||w||^2 + the model of the planes (the protocol `Master`).
 
     A solution starts from the multipliers, the Gram matrix and, while the non-zero weights stay the same, the factor
-    of the last one. The lower bound is the dual at multipliers put onto the simplices to the last digit. Memory is
-    (planes) x (features that ever passed) x 8 bytes, and the square of the number of planes.
+    of the last one. The lower bound is the dual at multipliers that are projected onto the simplices to the last digit.
+    Memory is (planes) x (features that ever passed the screening) x 8 bytes, and the square of the number of planes.
 
     Parameters
     ----------
-    planes : where the planes live; rows are read with `plane`.
+    planes : the store of the planes; rows are read with `plane`.
     l1, l2 : > 0.
     blocks : number of terms of the model, that of `planes.infima`.
     """
@@ -84,7 +84,7 @@ class ElasticQP:
         self._program.add(row[self._program.first :], b, block)
 
     def remove(self, planes: Sequence[int]) -> None:
-        """Forget planes; their multipliers go to the rest of their block."""
+        """Remove planes; their multipliers go to the rest of their block."""
         places = [self._plane_index.remove(plane) for plane in planes]
         for place, last in places:
             self._rows.move(place, last)
@@ -120,7 +120,7 @@ class ElasticQP:
         return MasterSolution(self._rows.spread(best.w), multipliers, lower)
 
     def _refine(self, best: _Point, point: _Point, accuracy: float) -> _Point:
-        """Correct w from `point` alone, as long as the gap halves: multipliers say w to eps ||A|| / l2 only.
+        """Correct w from `point` alone, as long as the gap halves: multipliers determine w only to eps ||A|| / l2.
 
         The corrections are below the last digit of the multipliers, but not of w.
         """
@@ -139,7 +139,7 @@ class ElasticQP:
         return best
 
     def _evaluate(self) -> _Point:
-        """The point that the multipliers stand for."""
+        """The point that the multipliers determine."""
         program, rows = self._program, self._rows.matrix[: self._program.n]
         _, linear, _ = program.conclude()
         pull = np.zeros(rows.shape[1])
@@ -159,9 +159,9 @@ class ElasticQP:
         return _Point(pull, w, values, upper, lower)
 
     def _newton(self, point: _Point, accuracy: float) -> tuple[Vector, float]:
-        """Solve the quadratic program at `point`; the multipliers go there as long as the dual rises.
+        """Solve the quadratic program at `point`; the multipliers move towards its solution as long as the dual rises.
 
-        Returns the step of A alpha to the solution and the part of it that was gone.
+        Returns the step of A alpha to the solution and the fraction of it that was taken.
         """
         program, n, l2 = self._program, self._program.n, self._l2
         self._follow(np.abs(point.pull) > self._l1)

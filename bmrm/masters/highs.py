@@ -3,8 +3,8 @@
     min over w, xi:  lambda ||w||_1 + sum_k xi_k,   <a_j, w> + b_j <= xi_k for planes j of block k,  infimum_k <= xi_k
 
 (eq. 10 of Teo, Smola, Vishwanathan & Le, KDD 2007, with the l1 norm). With w = u - v, u, v >= 0, a new row leaves the
-last basis dual feasible, so the dual simplex goes on from there. A feature has columns only once the planes pass
-enough in it to matter (`ScreenedFeatures`); a late column keeps the basis dual feasible too.
+last basis dual feasible, so the dual simplex method continues from there. A feature gets columns only when the planes
+are large enough in it to matter (`ScreenedFeatures`); a late column keeps the basis dual feasible too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class HighsLP:
 
     Parameters
     ----------
-    planes : where the planes live; rows are read with `plane`.
+    planes : the store of the planes; rows are read with `plane`.
     lam : lambda > 0.
     blocks : number of terms of the model, that of `planes.infima`.
     """
@@ -71,7 +71,7 @@ class HighsLP:
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` sets the tolerance of the simplex method, 1e-10 at the least.
 
-        Where an infimum is -inf and the planes alone leave the model unbounded, w minimises it down to a makeshift
+        Where an infimum is -inf and the planes alone leave the model unbounded, w is the minimiser with a provisional
         infimum, and the bound is -inf.
 
         Raises
@@ -130,7 +130,7 @@ class HighsLP:
         )
 
     def _grow(self) -> None:
-        """Columns for features that have passed since, then rows for new planes."""
+        """Add columns for features that have passed the screening since, then rows for new planes."""
         new = self._screened.fresh()
         if len(new):
             self._add_columns(new)
@@ -139,7 +139,7 @@ class HighsLP:
         self._rows = len(self._plane_index)
 
     def _add_columns(self, features: NDArray[np.int64]) -> None:
-        """u_i and v_i for each of `features`, with their entries in the rows at hand."""
+        """u_i and v_i for each of `features`, with their entries in the existing rows."""
         planes, n, m = self._plane_index.planes, self._rows, len(features)
         entries = np.empty((m, 2, n))
         for place, id in enumerate(self._plane_index.ids[:n]):
@@ -165,7 +165,7 @@ class HighsLP:
         self._program.addRow(-math.inf, -b / self._unit, len(index), index, entry)
 
     def _run(self, tolerance: float) -> None:
-        """The dual simplex from the last basis; when that fails, from none, and at last in a program made anew."""
+        """The dual simplex from the last basis; if that fails, from no basis, and finally in a new program."""
         for attempt in range(3):
             if attempt == 1:
                 self._program.clearSolver()

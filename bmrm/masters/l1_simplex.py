@@ -1,4 +1,4 @@
-"""The master of L1: a linear program by a simplex method that stays hot.
+"""The master of L1: a linear program by a warm-started simplex method.
 
     min over w:      lambda ||w||_1 + sum_k max(infimum_k, max over planes j of block k of <a_j, w> + b_j)
     max over alpha:  b'alpha,  alpha in a product of simplices,  |A alpha| <= lambda
@@ -30,13 +30,13 @@ EPS = float(np.finfo(np.float64).eps)
 class SimplexLP:
     """min over w of lambda ||w||_1 + the model of the planes (the protocol `Master`).
 
-    The lower bound is the dual at multipliers put onto the simplices and shrunk until they are flat to the last
-    digit. Memory is (planes) x (features that ever passed) x 8 bytes, and the square of the number of non-zero
-    weights.
+    The lower bound is the dual at multipliers that are projected onto the simplices and scaled down until they are
+    feasible to the last digit. Memory is (planes) x (features that ever passed the screening) x 8 bytes, and the square
+    of the number of non-zero weights.
 
     Parameters
     ----------
-    planes : where the planes live; rows are read with `plane`.
+    planes : the store of the planes; rows are read with `plane`.
     lam : lambda > 0.
     blocks : number of terms of the model, that of `planes.infima`.
     """
@@ -66,7 +66,7 @@ class SimplexLP:
         self._rows.add(a, block)
 
     def remove(self, planes: Sequence[int]) -> None:
-        """Forget planes; where one of them is in the basis, the next solution starts from the lower-bound planes."""
+        """Remove planes; if one of them is in the basis, the next solution starts from the lower-bound planes."""
         K, count = self._blocks, len(self._plane_index)
         gone = self._plane_index.discard(planes)
         self._rows.close(gone)
@@ -82,7 +82,7 @@ class SimplexLP:
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.
 
-        Where an infimum is -inf and the planes alone leave the model unbounded, w minimises it down to a makeshift
+        Where an infimum is -inf and the planes alone leave the model unbounded, w is the minimiser with a provisional
         infimum, and the bound is -inf.
         """
         plane_index, K = self._plane_index, self._blocks
@@ -139,7 +139,7 @@ class SimplexLP:
 
 
 def enlarged(array: Any, *shape: int) -> Any:
-    """`array` in the leading part of a larger one."""
+    """A larger array with `array` as its leading part."""
     new = np.zeros(shape, dtype=array.dtype)
     new[tuple(map(slice, array.shape))] = array
     return new

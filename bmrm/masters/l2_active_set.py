@@ -1,9 +1,9 @@
-"""The master of L2: a quadratic program over simplices, by an active set that stays hot.
+"""The master of L2: a quadratic program over simplices, by a warm-started active-set method.
 
     min over w:      lambda/2 ||w||^2 + sum_k max(infimum_k, max over planes j of block k of <a_j, w> + b_j)
     max over alpha:  b'alpha - ||A alpha||^2 / (2 lambda),  alpha in a product of simplices,  w = -A alpha / lambda
 
-(eq. 10-12 of Teo, Smola, Vishwanathan & Le, KDD 2007). The kernel sees both sides times lambda, and the planes only
+(eq. 10-12 of Teo, Smola, Vishwanathan & Le, KDD 2007). The kernel sees both problems times lambda, and the planes only
 through their Gram matrix, which grows by one row of products per plane; so planes may live on other ranks.
 """
 
@@ -29,14 +29,14 @@ ROUNDS = 6
 class SimplexQP:
     """min over w of lambda/2 ||w||^2 + the model of the planes (the protocol `Master`).
 
-    A solution starts from the multipliers, the support and the factor of the last one. Where rounding of the Gram
-    matrix (eps ||a||^2 / lambda) exceeds the accuracy asked, plane values are taken afresh from w and the correction
-    is solved for, so that accuracy 0 means: as near as float64 allows. The lower bound is evaluated at
-    w = -combine(alpha) / lambda, never from the Gram matrix, whose rounding could flatter.
+    A solution starts from the multipliers, the support and the factor of the last one. If rounding of the Gram matrix
+    (eps ||a||^2 / lambda) exceeds the requested accuracy, plane values are recomputed from w and a correction is solved
+    for, so that accuracy 0 means as accurate as float64 allows. The lower bound is evaluated at w = -combine(alpha) /
+    lambda, never from the Gram matrix, whose rounding could make it too high.
 
     Parameters
     ----------
-    planes : where the planes live; only `products`, `combine`, `plane`, `ids` and `infima` are used.
+    planes : the store of the planes; only `products`, `combine`, `plane`, `ids` and `infima` are used.
     lam : lambda > 0.
     blocks : number of terms of the model, that of `planes.infima`.
     """
@@ -55,7 +55,7 @@ class SimplexQP:
         self._program.add(plain(self._plane_index.pick(self._planes.products(a))), b, block)
 
     def remove(self, planes: Sequence[int]) -> None:
-        """Forget planes; their multipliers go to the rest of their block."""
+        """Remove planes; their multipliers go to the rest of their block."""
         self._program.remove([self._plane_index.remove(plane) for plane in planes])
 
     def solve(self, accuracy: float) -> MasterSolution:
@@ -75,9 +75,9 @@ class SimplexQP:
         return solution
 
     def _refine(self, best: MasterSolution, c: Vector, v: Vector, accuracy: float) -> MasterSolution:
-        """Correct from plane values taken at w itself, as long as the gap halves.
+        """Correct from plane values computed at w itself, as long as the gap halves.
 
-        The correction is added to w too: close to the end it is below the last digit of alpha, but not of w.
+        The correction is added to w too: near the solution it is below the last digit of alpha, but not of w.
         """
         w, upper, gap = best.w, math.inf, math.inf
         for _ in range(ROUNDS):
@@ -103,7 +103,7 @@ class SimplexQP:
         return 0.5 * self._lam * dot(w, w) + float(tops(v, self._program).sum()) / self._lam
 
     def _evaluate(self) -> tuple[MasterSolution, float]:
-        """w and the bound of the multipliers, after they were made feasible; and the largest ||a_j||^2 in use."""
+        """w and the bound, after the multipliers were made feasible; and the largest ||a_j||^2 in use."""
         covered, linear, largest = self._program.conclude()
         alpha = self._program.planes
         w = self._planes.combine(self._plane_index.spread(alpha))

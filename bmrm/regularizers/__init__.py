@@ -1,4 +1,4 @@
-"""Regularizers, a file each, with the master that serves them in the bundle method."""
+"""Regularizers, one file each, which names its master problem for the bundle method."""
 
 from bmrm.problem import Regularizer
 from bmrm.registry import Registry

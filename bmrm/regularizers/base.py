@@ -1,4 +1,4 @@
-"""What regularizers have in common: a lambda that is checked, engines named by where they are, Omega on a line."""
+"""Shared parts of regularizers: lambda with its check, engines named by module and class, Omega along a line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def engine_parameter(engines: Mapping[str, str]) -> Any:
 
 
 def load(place: str) -> Callable[..., Master]:
-    """The class at `module:class`, imported only now: engines need libraries that computing ranks do without."""
+    """The class at `module:class`, imported only when used: engines need libraries that the other ranks do not load."""
     module, _, name = place.partition(":")
     return cast("Callable[..., Master]", getattr(importlib.import_module(module), name))
 

@@ -32,7 +32,7 @@ class ElasticNet(ScaledBy):
     ----------
     lam : lambda > 0.
     l1_ratio : share of the sum of absolute values, between 0 (that would be `l2`) and 1 (`l1`), both excluded.
-    engine : who solves the master: `active_set` (ours, hot-started) or `cvxopt` (interior point, each time anew).
+    engine : solver of the master problem: `active_set` (ours, warm-started) or `cvxopt` (interior point, from scratch).
 
     Raises
     ------

@@ -24,15 +24,15 @@ ENGINES = {
 class L1(ScaledBy):
     """lambda ||w||_1: the lasso's regularizer, whose minimisers have few non-zero weights.
 
-    Its conjugate is 0 where max |v_i| <= lambda and +inf elsewhere; a plane of the risk gives a lower bound once it
-    is mixed with the lower-bound plane until it is that flat. The master of the bundle method is a linear program. The
+    Its conjugate is 0 where max |v_i| <= lambda and +inf elsewhere; a plane of the risk gives a lower bound after it
+    was combined with the lower-bound plane so that this holds. The master of the bundle method is a linear program. The
     subgradient is lambda sign(w), 0 where w is 0 (eq. 14 of Teo et al., KDD 2007).
 
     Parameters
     ----------
     lam : lambda > 0.
-    engine : who solves the master: `simplex` (ours, dense, hot-started), `highs` (one linear program that grows, dual
-        simplex from the last basis) or `cvxopt` (interior point, each time anew).
+    engine : solver of the master problem: `simplex` (ours, dense, warm-started), `highs` (one growing linear program,
+        dual simplex from the last basis) or `cvxopt` (interior point, from scratch).
 
     Raises
     ------

@@ -25,7 +25,7 @@ class L2(ScaledBy):
     Parameters
     ----------
     lam : lambda > 0.
-    engine : who solves the master: `active_set` (ours, hot-started) or `cvxopt` (interior point, each time anew).
+    engine : solver of the master problem: `active_set` (ours, warm-started) or `cvxopt` (interior point, from scratch).
 
     Raises
     ------

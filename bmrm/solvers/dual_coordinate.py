@@ -320,8 +320,7 @@ class _Run:
         return bound
 
     def _unbalanced(self, ascent: DualAscent) -> float:
-        """How much the bound may gain from slopes that sum to 0 only up to rounding, at constants up to twice the
-        current."""
+        """How much the bound may gain from slopes that sum to 0 only up to rounding, at up to twice the current b."""
         if self.profiled is None:
             return 0.0
         sums = self.profiled.phi.total(ascent.slope())

@@ -1,5 +1,4 @@
-"""Newton's method on J, exact in few features, truncated in many: Dembo & Steihaug 1983,
-Keerthi & DeCoste 2005."""
+"""Newton's method on J, exact or truncated: Dembo & Steihaug 1983, Keerthi & DeCoste 2005."""
 
 from __future__ import annotations
 
