@@ -101,7 +101,7 @@ def _both(solver: str, **more: Any) -> tuple[Case, Case]:
 
 
 FORMULAS: Mapping[str, Formula] = {
-    "auto": Formula("that of the solver at work + 8 dim", lambda s: 0.0),
+    "auto": Formula("that of the running solver + 8 dim", lambda s: 0.0),
     "bundle": Formula("8 (planes + 4) dim + 40 planes^2", lambda s: 8 * (s.planes + 4) * s.dim + 40 * s.planes**2),
     "line_search_bundle": Formula(
         "8 (planes + 6) dim + 40 planes^2 + 56 scores",
