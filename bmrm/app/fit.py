@@ -48,28 +48,28 @@ def fit(
     Parameters
     ----------
     X : array, scipy.sparse matrix, `Csr` or data frame of pandas or polars, (rows, features), finite; float32 stays
-        float32. Not changed. The names of a frame's columns stay with the model, which finds them in other frames.
-    y : (rows,) labels or numbers, as the loss wants them: of any type of numbers, text, truth values, times. Predicted
+        float32. Not changed. The names of a frame's columns are stored in the model, which finds them in other frames.
+    y : (rows,) labels or numbers, as the loss requires: numbers of any type, text, truth values, times. Predicted
         labels have the same type.
     loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance.
-    regularizer : likewise, `bmrm.L2(1e-4)` say.
+    regularizer : likewise, for example `bmrm.L2(1e-4)`.
     solver : likewise.
     sample_weight : (rows,), >= 0; None for 1 each.
     groups : (rows,) integers, for losses over groups of rows.
     bias : "none"; "regularized": a constant feature 1; "free": an intercept that the regularizer does not touch.
     scale : "none", "standardize", "max_abs" (folded back into the weights), or "unit_norm" (per row).
     positive_label : of two labels the positive one; None for the last in sort order.
-    threads : at most so many; None for the usable cores.
+    threads : largest number of threads; None for the usable cores.
     callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
-    start : where to begin: a `Model` or the path of its file, of any problem with these features and labels; the path
-        of a checkpoint, of this problem; a vector in the units of the solver (scaled features, a constant feature
-        last); None for zero. The bound of a checkpoint counts.
+    start : starting point: a `Model` or the path of its file, of any problem with these features and labels; the path
+        of a checkpoint of this problem, whose bound is used; a vector in the units of the solver (scaled features, a
+        constant feature last); None for zero.
     options : of the solver, where it is given by name: `tolerance=1e-6`, `max_iterations`, `time_limit`, ...
 
     Returns
     -------
     Model
-        Its `solution` says how the run ended, with objective, lower bound and history.
+        Its `solution` has status, objective, lower bound and history.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def fit(
 
 
 def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
-    """What is minimised, as a config would say it."""
+    """A description of the problem, as in a config."""
     described = {"loss": LOSSES.describe(problem.loss), "regularizer": REGULARIZERS.describe(problem.regularizer)}
     section = {"bias": problem.bias, "scale": problem.scale, "positive_label": problem.positive_label}
     facts = fingerprint.of_settings({**described, "search": None, "data": section})
@@ -124,18 +124,18 @@ def minimize(
 
     Parameters
     ----------
-    risk : anything with `dim`, `infimum` (R never goes below it; -inf where unknown) and
-        `value_and_subgradient(w) -> (float, array of shape (dim,))`.
-    regularizer : an instance, `bmrm.L2(1e-4)` say.
+    risk : anything with `dim`, `infimum` (a lower bound of R; -inf if unknown) and `value_and_subgradient(w) -> (float,
+        array of shape (dim,))`.
+    regularizer : an instance, for example `bmrm.L2(1e-4)`.
     solver : a name (see `bmrm solvers`), `{"name": ..., option: value}`, or an instance.
-    start : (dim,); a `Start`, where an earlier run on the same problem was; None for zero. Not changed.
+    start : (dim,); a `Start` from an earlier run on the same problem; None for zero. Not changed.
     callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
     options : of the solver, where it is given by name.
 
     Raises
     ------
     IncompatibleError
-        The solver needs what the risk or the regularizer cannot do.
+        The solver needs an ability that risk or regularizer does not have.
     """
     chosen = _plug_in(SOLVERS, solver, options)
     if isinstance(risk, LinearRisk):

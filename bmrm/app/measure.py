@@ -1,4 +1,4 @@
-"""How good a model is on rows that lie on many ranks: each scores its own, rank 0 judges."""
+"""Measures of a model on rows of many ranks: each scores its own rows, rank 0 evaluates the measures."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def check_labelled(loss: Any, data: Dataset, part: str) -> None:
 
 
 def name_of_targets(loss: Any) -> str:
-    """What a loss wants of each row, for messages."""
+    """What a loss needs for each row, for messages."""
     return {"regression": "a number", "multilabel": "a set of labels"}.get(facts_of(loss).task, "a label")
 
 
 def codes(targets: Targets, labels: Labels, part: str) -> NDArray[np.float64]:
     """Position of each row's label in `labels`; one more than the last for a label that is not there.
 
-    With two labels another one is refused: it is a mix-up of names (1 and 2 for -1 and 1), not a rare class.
+    With two labels another one is refused, as most likely a mistake (1 and 2 for -1 and 1).
     """
     y = targets.y
     if isinstance(y, LabelSets) or y.ndim != 1:
@@ -60,10 +60,10 @@ def _listed(labels: Labels) -> str:
 
 
 def prepared_targets(loss: Any, targets: Targets, labels: Labels, part: str) -> NDArray[np.float64]:
-    """What measures compare predictions with, a number or several per row; InputError for what does not fit.
+    """What measures compare predictions with, one or several numbers per row; InputError for unsuitable targets.
 
-    A loss may say so itself, `loss.measured(targets, labels, part)`; else these are the codes of labels, or the numbers
-    where the task has no labels.
+    A loss may define them by `loss.measured(targets, labels, part)`; otherwise they are the codes of labels, or the
+    numbers if the task has no labels.
     """
     if provides(loss, HasMeasured):
         return loss.measured(targets, labels, part)
@@ -100,7 +100,7 @@ def measure(
     scores, y, weights : of this rank's rows; `y` as of `prepared_targets`.
     classes : number of labels; 0 for tasks without.
     groups : of this rank's rows; None where they have none.
-    arrays : on rank 0, what the model has learned besides weights and intercept.
+    arrays : on rank 0, the learned arrays besides weights and intercept.
     labels : their names, for measures of chunks.
     """
     group = Alone() if group is None else group
@@ -132,14 +132,14 @@ def predictions(
     arrays: Mapping[str, NDArray[Any]],
     groups: NDArray[np.int64] | None,
 ) -> NDArray[Any]:
-    """What the loss makes of scores and of all else that it wants to know."""
+    """The predictions of the loss from scores and whatever else it needs."""
     more = {"groups": groups} if facts_of(loss).by_group else {}
     predicted: NDArray[Any] = loss.predict(scores, labels, **arrays, **more)
     return predicted
 
 
 def _gathered_groups(groups: NDArray[np.int64] | None, rows: int, group: Group) -> NDArray[np.int64] | None:
-    """Collective: the groups of all rows, on rank 0; None elsewhere, and where some rows have none."""
+    """Collective: the groups of all rows, on rank 0; None elsewhere, and if some rows have none."""
     if not all(group.broadcast(group.gather(groups is not None or rows == 0))):
         return None
     gathered = group.gather_array(np.zeros(0, np.int64) if groups is None else groups)

@@ -61,11 +61,11 @@ class Model:
     intercept : (scores,); zeros where none was learned.
     labels : the user's own labels in score order (of two, the second is positive), in the type that they had; empty for
         regression.
-    header : what the file says besides: loss and regularizer with parameters, objective, lower bound, status, ...
+    header : other contents of the file: loss and regularizer with parameters, objective, lower bound, status, ...
     row_scale : "none", or "unit_norm": rows are divided by their Euclidean norm first (rows of zeros stay).
-    solution : how it was found; None for a model read from a file.
-    arrays : what the loss has learned besides (cut points, transitions), float64; `header["arrays"]` names them.
-    layout : the names of the features and how the training files were read; None where nothing is known of that.
+    solution : of the run; None for a model read from a file.
+    arrays : other parameters that were learned (cut points, transitions), float64; `header["arrays"]` names them.
+    layout : the names of the features and how the training files were read; None if unknown.
     """
 
     weights: NDArray[np.float64]
@@ -90,7 +90,7 @@ class Model:
 
     @property
     def reader(self) -> TextReader | None:
-        """Where features are text, how files become rows; None where they have numbers."""
+        """How files become rows, if features are text; None for numbered features."""
         return None if self.layout is None else self.layout.text
 
     @property
@@ -106,7 +106,7 @@ class Model:
     def loss(self) -> Loss:
         """The loss that the model was trained with.
 
-        Raises InputError where the file names a class outside the registry: a model file makes nothing be imported.
+        Raises InputError if the file names a class outside the registry: loading a model imports nothing.
         """
         if self._loss is not None:
             loss: Loss = self._loss
@@ -125,13 +125,12 @@ class Model:
         Parameters
         ----------
         X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features). Sparse rows may have fewer features
-            than the model (the rest are 0), never more. Columns with names, where the model has names too, may stand
-            in any order.
+            than the model (the rest are 0), never more. Named columns may be in any order if the model has names too.
 
         Raises
         ------
         InputError
-            For columns that are missing or unknown, naming some, and for another number of them.
+            For missing or unknown columns, some of which are listed, and for a wrong number of columns.
         """
         matrix, names = (X.X, X.feature_names) if isinstance(X, Dataset) else named_matrix(X)
         matrix = aligned(check_matrix(matrix), names, self.feature_names, "X")
@@ -143,10 +142,10 @@ class Model:
         return scores_of(data, self.weights, self.intercept)
 
     def predict(self, X: Any, groups: Any = None) -> Any:
-        """Labels in the type that they had, or numbers for regression: what the loss makes of the scores; (rows,).
+        """Predictions of the loss from the scores: labels in the user's type, or numbers for regression; (rows,).
 
-        Sets of labels come as they came in the training: a list of sets, or a matrix of 0 and 1 (rows, labels), dense
-        or sparse.
+        Label sets have the same form as in training: a list of sets, or a matrix of 0 and 1 (rows, labels), dense or
+        sparse.
 
         Parameters
         ----------
@@ -170,13 +169,12 @@ class Model:
         return predicted if sets is None else in_form(predicted, self.labels, **sets)
 
     def read(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Dataset:
-        """The rows of a file as this model wants them: columns by their names, or numbered from 0 or 1 as in the
-        training; text by its templates and dictionary.
+        """The rows of a file as this model needs them: columns by name or number, text by templates and dictionary.
 
         Parameters
         ----------
         source : as of `bmrm.data.reading.read`, with the labels of the rows or without.
-        format : likewise; "auto" is the format of the training files, unless the name of the file says another.
+        format : likewise; "auto" is the format of the training files, unless the file name implies another.
         labelled : whether there must be labels.
 
         Raises
@@ -198,7 +196,7 @@ class Model:
         return raw.dataset(one_based=layout.one_based if raw.first is not None else None)
 
     def save(self, path: Path | str) -> None:
-        """Write `model.npz`: the whole file, or none where writing fails."""
+        """Write `model.npz` atomically."""
         with whole_file(Path(path)) as stream:
             self.write(stream)
 
@@ -255,7 +253,7 @@ def package_version() -> str:
 
 
 def named(section: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """(name, options) of a section that came through JSON, its lists tuples again."""
+    """(name, options) of a section from JSON, with lists converted back to tuples."""
     return section["name"], {key: _tuples(value) for key, value in section.items() if key != "name"}
 
 
@@ -270,12 +268,12 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
     Parameters
     ----------
     path : written by `Model.save` or a run.
-    loss : instead of the one that the file names; needed to predict where that one is not registered.
+    loss : replaces the loss that the file names; needed for predictions if that one is not registered.
 
     Raises
     ------
     InputError
-        For a file that is missing, is none of ours, is damaged, or holds pickled objects.
+        For a file that is missing, is not a model file, is damaged, or holds pickled objects.
     """
     members = _arrays(Path(path))
     weights, intercept, labels = members["weights"], members["intercept"], members["labels"]
@@ -383,7 +381,7 @@ def _header(path: Path | str, array: NDArray[Any]) -> dict[str, Any]:
 
 
 def _json(text: str) -> Any:
-    """JSON without what only Python takes for it: nan and infinities, by name or by overflow."""
+    """JSON without Python's extensions: nan and infinities, by name or by overflow, are refused."""
 
     def finite(number: str) -> float:
         value = float(number)

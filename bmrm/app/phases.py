@@ -1,4 +1,4 @@
-"""What a run spends its time with, so that the parts add up to what the user has waited."""
+"""Where a run spends its time, in parts that add up to the elapsed time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("earlier", "start", "load", "prepare", "compile", *SOLVING, "measure", 
 
 
 class Phases:
-    """A stopwatch of one phase at a time; seconds in which kernels are compiled belong to none of them.
+    """A stopwatch of one phase at a time; time spent compiling kernels is counted separately.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Phases:
 
     @contextmanager
     def __call__(self, name: Phase, detail: str = "") -> Iterator[None]:
-        """The block is of this phase; afterwards that of before goes on."""
+        """The block belongs to this phase; afterwards the previous phase continues."""
         before = self.name, self.detail
         self._switch(name, detail)
         try:
@@ -50,13 +50,13 @@ class Phases:
             self._switch(*before)
 
     def started(self) -> None:
-        """What follows is no longer the start of the program."""
+        """The start of the program is over."""
         self._switch("prepare", "")
 
     def solved(self, last: Iteration | None, before: Iteration | None = None) -> None:
-        """A solver has ended: the last line of its history says what its seconds went into.
+        """A solver has ended: the last line of its history splits its seconds into parts.
 
-        `before` is the last line of an earlier run, where the solver has gone on from there.
+        `before` is the last line of an earlier run that the solver has continued.
         """
         for line, sign in ((last, 1.0), (before, -1.0)):
             if line is not None and last is not None:
@@ -87,7 +87,7 @@ class Phases:
 
 
 def process_begin() -> float:
-    """When this process was started, on the clock of `time.perf_counter`; now where the system does not tell."""
+    """When this process was started, on the clock of `time.perf_counter`; now if the system does not provide it."""
     now = time.perf_counter()
     try:
         ticks = float(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
@@ -98,7 +98,7 @@ def process_begin() -> float:
 
 
 def in_words(seconds: Mapping[str, float]) -> str:
-    """The parts for the table: those that would not be shown as 0.00, the largest first."""
+    """The parts for the table, largest first, without those that would be shown as 0.00."""
     parts = sorted(((seconds[name], name) for name in NAMES if seconds.get(name, 0.0) >= 0.005), reverse=True)
     return f"{seconds['total']:.2f}" + (
         f" ({', '.join(f'{name} {part:.2f}' for part, name in parts)})" if parts else ""

@@ -81,7 +81,7 @@ def convergence(history: Sequence[Iteration], *, title: str, tolerance: float | 
 
 
 def _window(objective: Sequence[float], bound: Sequence[float]) -> tuple[float, float]:
-    """Limits that show the bound without the depths that the first, weak bounds reach."""
+    """Limits of the axis that leave out the first, very low bounds."""
     top, low = max(objective), min(objective)
     reach = max(top - low, abs(low), 1e-300)
     bottom = max(min(bound), low - 1.5 * reach)

@@ -1,4 +1,4 @@
-"""What a run shows while it lasts: its phase, with a clock that does not wait for iterations."""
+"""The progress display of a run: its phase, with a clock that is independent of iterations."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ WORDS = {
 
 
 class Progress:
-    """One line that lives on a terminal; plain lines every few seconds elsewhere; nothing when quiet.
+    """One line that is updated on a terminal; plain lines every few seconds elsewhere; nothing when quiet.
 
-    A callback for a solver, and a context manager around the run. A thread of its own looks at the clock.
+    A callback for a solver, and a context manager around the run. A thread updates the clock.
 
     Parameters
     ----------
-    console : where to.
-    quiet : say nothing.
-    phases : what the run is at.
+    console : the output.
+    quiet : no output.
+    phases : the phases of the run.
     """
 
     def __init__(self, console: Console, quiet: bool = False, phases: Phases | None = None) -> None:
@@ -79,7 +79,7 @@ class Progress:
             self._live.__exit__(kind, error, trace)
 
     def __call__(self, line: Iteration) -> None:
-        """Take note of an iteration."""
+        """Record an iteration."""
         if self._quiet:
             return
         with self._lock:
@@ -91,7 +91,7 @@ class Progress:
         return Text(self._words(), no_wrap=True, overflow="ellipsis")
 
     def _words(self) -> str:
-        """The phase now, with its clock."""
+        """The current phase, with its clock."""
         now, phases = time.perf_counter(), self._phases
         if COMPILING.now is not None:
             return self._compiling()
@@ -108,7 +108,7 @@ class Progress:
         return f"compiling kernels (once{kept}): {COMPILING.now}, {count}  {seconds:.1f} s"
 
     def _watch(self) -> None:
-        """Plain lines: a phase when it begins to last, then every few seconds."""
+        """Print plain lines: a phase that lasts for some time, then every few seconds."""
         while not self._end.wait(TICK):
             with self._lock:
                 if self._due():

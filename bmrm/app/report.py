@@ -1,4 +1,4 @@
-"""What a run says at its end: the table, summary.json and history.csv."""
+"""The report at the end of a run: the table, summary.json and history.csv."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def finite(value: float) -> float | None:
 
 
 def number(value: float | None, digits: int = 6) -> str:
-    """A number for a table; a dash where there is none."""
+    """A number for a table; a dash if there is none."""
     return "-" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
 
 
@@ -51,7 +51,7 @@ def history_csv(solution: Solution) -> str:
 
 
 def history_of(text: str) -> list[Iteration]:
-    """The lines of a history.csv, without the parts of their seconds; KeyError or ValueError where it is none."""
+    """The lines of a history.csv, without the parts of their seconds; KeyError or ValueError if it is invalid."""
 
     def number(text: str, absent: float) -> float:
         return float(text) if text else absent
@@ -101,7 +101,7 @@ def summarize(
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of the packages that a result can depend on."""
+    """Versions of Python and of the packages that can affect a result."""
     table = {"python": platform.python_version()}
     for name in ("bmrm", "numpy", "scipy", "numba", "scikit-learn", "highspy", "cvxopt", "mpi4py"):
         try:

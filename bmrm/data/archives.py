@@ -1,7 +1,7 @@
-"""NumPy archives from anywhere: plain arrays, or one sentence about what is wrong; nothing is unpickled.
+"""NumPy archives from untrusted sources: plain arrays, or one message about what is wrong; nothing is unpickled.
 
-NumPy's own reader believes what it reads: a header of a few bytes may ask for any amount of memory. Here an array may
-take no more than its member of the archive holds, and a member no more than `RATIO` times the file.
+NumPy's own reader trusts headers, so a few bytes may allocate any amount of memory. Here an array may take no more than
+its member of the archive holds, and a member no more than `RATIO` times the size of the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read_arrays(stream: IO[bytes], but: str | None = None, only: str = "") -> Ma
     Raises
     ------
     InputError
-        Saying what is wrong, without the name of the file.
+        With the reason, without the name of the file.
     """
     head = stream.read(6)
     if head == _MAGIC:
@@ -78,7 +78,7 @@ def _arrays(stream: IO[bytes], most: int, but: str | None, only: str) -> dict[st
 
 
 def _array(packed: IO[bytes], size: int, place: str) -> NDArray[Any]:
-    """The array of a member of `size` bytes; its header is looked at before memory is taken for it."""
+    """The array of a member of `size` bytes; its header is checked before memory is allocated."""
     version = np.lib.format.read_magic(packed)  # type: ignore[no-untyped-call]
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:

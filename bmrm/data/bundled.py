@@ -1,4 +1,4 @@
-"""The data sets that scikit-learn carries: `sklearn:NAME`."""
+"""The data sets that come with scikit-learn: `sklearn:NAME`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of features with their targets, validated once, at the edge."""
+"""Rows of features with their targets, validated once, on construction."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from bmrm.problem import Check, InputError, Targets, Vector, unchecked
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Examples: `X` of shape (rows, features) and what is known of each row.
+    """Examples: `X` of shape (rows, features), and targets, weights and group of each row.
 
     Attributes
     ----------
     X : `Csr` (with values or valueless), or a dense C-contiguous float32 or float64 array.
     targets : labels or numbers `y`, sample weights and groups, one of each per row.
-    layout : how the rows came about, names of the columns among it; None where nothing is known of that.
-    labelled : whether `targets.y` was given; where not, it is 0.
-    sources : the files that the rows are from, in their order, and how many are from each; empty where there are none.
+    layout : how the rows were read, including the names of columns; None if unknown.
+    labelled : whether `targets.y` was given; otherwise it is 0.
+    sources : the files that the rows are from, in order, with the number of rows of each; empty if there are none.
     """
 
     X: Matrix
@@ -62,7 +62,7 @@ class Dataset:
         return nnz_of(self.X)
 
     def source_of(self, row: int) -> str:
-        """Where a row is from, for messages: a file, or its number where there is none."""
+        """The origin of a row, for messages: its file, or its number if there is none."""
         for name, rows in self.sources:
             if row < rows:
                 return name
@@ -74,7 +74,7 @@ class Dataset:
         return replace(self, X=part_of(self.X, start, stop), targets=self.targets.part(start, stop), sources=())
 
     def select(self, rows: NDArray[np.integer[Any]], check: Check = unchecked) -> Dataset:
-        """A copy of the chosen rows, in the order given; `check` is called now and then."""
+        """A copy of the chosen rows, in the order given; `check` is called from time to time."""
         X, t = self.X, self.targets
         y = t.y.select(rows) if isinstance(t.y, LabelSets) else t.y[rows]
         weights = None if t.weights is None else t.weights[rows]
@@ -136,7 +136,7 @@ def named_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:
 
 
 def check_matrix(X: Any, names: Sequence[str] | None = None) -> Matrix:
-    """`X` as a `Csr` or a dense array of finite numbers; InputError names the first bad row and column."""
+    """`X` as a `Csr` or a dense array of finite numbers; InputError names the first invalid row and column."""
     if isinstance(X, Csr):
         return _finite_csr(X)
     if hasattr(X, "tocsr") and hasattr(X, "nnz"):

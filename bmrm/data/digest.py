@@ -1,4 +1,4 @@
-"""What rows are, in a few numbers: the same however they are shared out among ranks."""
+"""Digests of rows, independent of their distribution among ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEIGHT, GROUP, TARGET = 1 << 40, 1 << 41, 1 << 42
 
 
 def digests(data: Dataset) -> Words:
-    """A number per row, of features, targets, weight and group; independent of the other rows and of their order."""
+    """A number per row, from features, targets, weight and group; independent of the other rows and of their order."""
     X, targets = data.X, data.targets
     rows = np.zeros(data.rows, np.uint64)
     if isinstance(X, Csr):
@@ -37,7 +37,7 @@ def digests(data: Dataset) -> Words:
 
 
 def totals(rows: Words, first: int) -> tuple[int, int]:
-    """Two numbers below 2^64: of all rows whatever their order, and of their order too; rows count from `first`.
+    """Two numbers below 2^64: of the rows in any order, and of the rows in their order, numbered from `first`.
 
     Those of ranks add up, modulo 2^64.
     """

@@ -1,4 +1,4 @@
-"""Files as bytes: opened plain or compressed, written whole or not at all."""
+"""Files as bytes: plain or compressed ones are read, and files are written atomically."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 def compression(path: Path) -> str | None:
     """ "gzip", "bzip2" or "xz" by the first bytes of the file, None for a plain one; InputError if it cannot be read.
 
-    An empty file, and a file named like a compressed one that is none, are InputErrors too.
+    An empty file, or one whose name but not content is that of a compressed file, is an InputError too.
     """
     try:
         with _explained(path), open(path, "rb") as file:
@@ -53,7 +53,7 @@ def compression(path: Path) -> str | None:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The decompressed bytes of a file; whatever goes wrong in opening or reading is an InputError with its name."""
+    """The decompressed bytes of a file; any failure to open or read is an InputError with its name."""
     kind = compression(path)
     opener = next((entry[3] for entry in _COMPRESSIONS if entry[0] == kind), None)
     with _explained(path), open(path, "rb") as raw:
@@ -90,10 +90,10 @@ def _explained(path: Path) -> Iterator[None]:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A binary file that appears under its name complete, or not at all.
+    """A binary file that is written atomically: it appears complete, or not at all.
 
-    It is written under a temporary name in the same folder, flushed to the disk and renamed, which replaces an older
-    file of that name at one stroke. On any error the temporary file is removed and the older file stays.
+    It is written under a temporary name in the same folder, flushed to disk and renamed, which replaces an older file
+    of that name atomically. On any error the temporary file is removed and the older file stays.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def compressed_like_its_name(path: str | os.PathLike[str]) -> Iterator[IO[bytes]
 
 
 def bare_suffix(path: Path) -> str:
-    """The last suffix but that of a compression, in small letters: ".csv" for "a.CSV.gz"."""
+    """The last suffix but that of a compression, in lower case: ".csv" for "a.CSV.gz"."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     known = {entry[2] for entry in _COMPRESSIONS}
     while suffixes and suffixes[-1] in known:
@@ -165,7 +165,7 @@ def _reason(error: OSError) -> str:
 
 
 def flush_folder(folder: Path) -> None:
-    """Bring the rename to the disk, where the file system can."""
+    """Flush the rename to disk, if the file system supports it."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

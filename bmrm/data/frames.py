@@ -1,4 +1,4 @@
-"""Data frames as arrays: pandas, polars and what behaves like them, none of which is imported."""
+"""Data frames as arrays: pandas, polars and similar; none of them is imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_frame(X: Any) -> bool:
 def names_of(X: Any) -> tuple[str, ...] | None:
     """The names of the columns of a frame; None where they are numbers.
 
-    Raises InputError where some are text and others are not: their order could not be told by names.
+    Raises InputError if some are text and others are not, since they then cannot be matched by name.
     """
     names = tuple(X.columns)
     text = [isinstance(name, str) for name in names]
@@ -32,7 +32,7 @@ def names_of(X: Any) -> tuple[str, ...] | None:
 def values_of(X: Any, name: str = "X") -> Any:
     """The numbers of a frame, (rows, columns), or a scipy matrix where all its columns are sparse.
 
-    Missing values become nan. Raises InputError naming the first column that holds something else.
+    Missing values become nan. Raises InputError naming the first column with values that are not numbers.
     """
     sparse = getattr(X, "sparse", None)  # pandas has this where every column is sparse, and raises where not
     if sparse is not None and hasattr(sparse, "to_coo"):

@@ -1,7 +1,7 @@
-"""Labels of every type as the few that are worked with, and back: predictions have the type that the labels had.
+"""Conversion of labels of any type to the few that are used inside, and back, so that predictions have the user's type.
 
-What losses see is float64, or int64 where that could not hold all labels, or text; truth values count as 0 and 1, times
-as the integers that NumPy keeps of them.
+Losses see float64, or int64 if float64 cannot hold all labels, or text; truth values become 0 and 1, times the integers
+by which NumPy stores them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def stored(array: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], str]:
 
 
 def as_listed(values: Sequence[Any], array: NDArray[Any]) -> NDArray[Any]:
-    """The array of a list, unless NumPy has made text of its numbers, or rounded its integers."""
+    """The array of a list, unless NumPy converts its numbers to text or rounds its integers."""
     if array.dtype.kind == "U":
         changed = not all(isinstance(value, str) for value in values)
     else:
@@ -64,7 +64,7 @@ def as_listed(values: Sequence[Any], array: NDArray[Any]) -> NDArray[Any]:
 
 
 def type_of_numbers(numbers: NDArray[np.float64]) -> str:
-    """The type that labels read as numbers from text have: int64 where all are whole, else ""."""
+    """The type of labels that were read as numbers from text: int64 if all are whole, else ""."""
     whole = np.all(np.abs(numbers) <= EXACT) and np.all(numbers == np.rint(numbers))
     return "int64" if whole and numbers.size else ""
 
@@ -75,7 +75,7 @@ def is_whole(dtype: str) -> bool:
 
 
 def restored(labels: Sequence[Any], dtype: str) -> NDArray[Any]:
-    """The inverse of `stored`, for labels one by one; as they are where they cannot have that type."""
+    """The inverse of `stored` for single labels; those that cannot have that type are returned unchanged."""
     plain: NDArray[Any] = np.array(labels) if len(labels) else np.empty(0)
     if not dtype or plain.dtype.kind not in "fiub":
         return plain

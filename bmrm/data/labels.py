@@ -23,9 +23,9 @@ class LabelSets:
     ----------
     indptr : (rows + 1,) int64; `labels[indptr[i]:indptr[i + 1]]` are those of row `i`.
     labels : (at least indptr[-1],) float64, int64 or text, strictly rising within a row.
-    dtype : the type that the labels had, as of `bmrm.data.label_types`.
-    form : what they came in: sets, or a matrix with a column for each label.
-    known : all labels, also those that no row has, sorted; None for those of the rows.
+    dtype : the original type of the labels, see `bmrm.data.label_types`.
+    form : the form in which they were given: sets, or a matrix with a column for each label.
+    known : all labels, sorted, including those that no row has; None if these are the labels of the rows.
     """
 
     indptr: NDArray[np.int64]
@@ -114,7 +114,7 @@ class LabelSets:
         return replace(self, indptr=ends, labels=self.labels[np.repeat(self.indptr[rows], counts) + within])
 
     def classes(self) -> NDArray[Any]:
-        """The distinct labels of all rows, sorted; with those that no row has where they are known."""
+        """The distinct labels of all rows, sorted, including known ones that no row has."""
         return np.unique(self._held()) if self.known is None else self.known
 
     def counts(self, classes: NDArray[Any]) -> NDArray[np.int64]:
@@ -148,7 +148,7 @@ def joined(sets: Sequence[LabelSets]) -> LabelSets:
 
 
 def in_form(table: NDArray[np.bool_], labels: NDArray[Any], form: str, dtype: str) -> Any:
-    """Truth values, (rows, labels), in the form that sets of labels came in."""
+    """Truth values, (rows, labels), in the form in which the label sets were given."""
     if form == "matrix":
         return table.astype(dtype or np.float64)
     if form == "sparse":

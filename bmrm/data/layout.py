@@ -1,4 +1,4 @@
-"""What is known of the files that a model was trained from, so that others are read alike: columns by their names."""
+"""Description of the files that a model was trained from, so that others are read in the same way, columns by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = 40
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How the rows of some files came about; None where that is not known.
+    """How the rows of some files were read; None where that is unknown.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class Layout:
     features : the number of columns, labels apart.
     names : of these columns.
     labels : the names of the columns of labels; () where there are none.
-    places : their numbers from 0.
-    one_based : where features have numbers: whether they count from 1.
-    text : where features are text: the `TextReader`.
+    places : the positions of these columns, from 0.
+    one_based : for numbered features: whether they count from 1.
+    text : for features that are text: the `TextReader`.
     """
 
     format: Mapping[str, Any] | None = None
@@ -73,7 +73,7 @@ class Layout:
         )
 
     def of_format(self, name: str) -> Layout:
-        """What of this holds for files of that format."""
+        """The part that applies to files of that format."""
         if self.format is not None and self.format["name"] == name:
             return self
         return replace(self, format=None, labels=None, places=None)
@@ -84,11 +84,11 @@ DESCRIBED = ("format", "labels", "places")
 
 @dataclass(frozen=True)
 class Alike:
-    """A wish to read a file as others were read.
+    """A request to read a file as others were read.
 
     Attributes
     ----------
-    layout : theirs.
+    layout : that of the others.
     labelled : whether there must be labels.
     """
 
@@ -102,7 +102,7 @@ def aligned(X: Matrix, names: Sequence[str] | None, wanted: Sequence[str] | None
     Raises
     ------
     InputError
-        Where names are missing or unknown, naming some, or are not different and so tell no order.
+        If names are missing or unknown (some are listed), or are not distinct.
     """
     if names is None or wanted is None or tuple(names) == tuple(wanted):
         return X

@@ -74,7 +74,7 @@ class Csr:
         return replace(self, columns=columns)
 
     def select(self, rows: NDArray[np.integer[Any]], check: Check = unchecked) -> Csr:
-        """A copy of the chosen rows, in the order given; repetition is allowed. `check` is called now and then."""
+        """A copy of the chosen rows, in the order given; repetition is allowed. `check` is called from time to time."""
         starts = self.indptr[rows]
         lengths = self.indptr[np.asarray(rows) + 1] - starts
         indptr = np.zeros(lengths.shape[0] + 1, np.int64)
@@ -155,7 +155,7 @@ def part_of(matrix: Matrix, start: int, stop: int) -> Matrix:
 
 
 def rows_of(matrix: Matrix, rows: NDArray[np.integer[Any]], check: Check = unchecked) -> Matrix:
-    """A copy of the chosen rows, in the order given; `check` is called now and then."""
+    """A copy of the chosen rows, in the order given; `check` is called from time to time."""
     if isinstance(matrix, Csr):
         return matrix.select(rows, check)
     out = np.empty((len(rows), matrix.shape[1]), matrix.dtype)
@@ -165,7 +165,7 @@ def rows_of(matrix: Matrix, rows: NDArray[np.integer[Any]], check: Check = unche
 
 
 def pieces(rows: int, entries: int, check: Check) -> Iterator[slice]:
-    """Rows that are copied at a time, where they have so many entries in all; `check` is called between them."""
+    """Ranges of rows that are copied at a time, given the number of entries; `check` is called between them."""
     size = max(1, int(COPIED / max(1.0, entries / max(1, rows))))
     for first in range(0, rows, size):
         if first:

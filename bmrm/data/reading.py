@@ -1,4 +1,4 @@
-"""The one entry to all data: files in any format, bundled and generated sets, shared out among ranks.
+"""Reading of all data: files in any format, bundled and generated sets, divided among ranks.
 
 Reading has two steps, because the parts must agree on how many features there are and whether they count from 1:
 
@@ -9,16 +9,17 @@ Reading has two steps, because the parts must agree on how many features there a
 
 `read(source)` is both steps for one process.
 
-A source is a path, a glob, a list of these, `sklearn:NAME` or `synthetic:NAME?option=value`. Who reads what:
+A source is a path, a glob, a list of these, `sklearn:NAME` or `synthetic:NAME?option=value`. What each part reads:
 
 - several files (a list or a glob): whole files, a contiguous run of them for each part;
-- a single file: a share of its bytes where it is plain svmlight text, else all is read and a share of the rows kept;
+- a single file: a share of its bytes if it is plain svmlight text, else everything is read and a share of the rows is
+kept;
 - `{rank}` in a path stands for `part` (`{rank:03d}` for padding): that file, whole;
 - `sklearn:`, `synthetic:`: a share of the rows.
 
 Shares are contiguous and in the order of the parts, so a row's place in the whole is its place in the part plus the
-rows of the parts before (that is how `read_weights` is to be cut). A part may be left without rows; a file that is
-named and has none is an error, and so is a glob that matches nothing.
+rows of the parts before (which is how the result of `read_weights` is divided). A part may be left without rows; a file
+that is named and has none is an error, and so is a glob that matches nothing.
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ def scan(
     Parameters
     ----------
     source : path, glob, list of these, `sklearn:NAME` or `synthetic:NAME?option=value`.
-    format : "auto", the name of a format, `{"name": name, option: value}`, or an instance, `Svmlight(one_based=True)`.
-    part, parts : this share, from 0, and how many there are.
+    format : "auto", the name of a format, `{"name": name, option: value}`, or an instance such as
+        `Svmlight(one_based=True)`.
+    part, parts : the number of this share, from 0, and of all shares.
     alike : read as other files were read, the test data as the training data: in their format, unless the name or
         `format` says otherwise, labels in the columns of the same names, features in the order of their names.
 

@@ -1,4 +1,4 @@
-"""How files of text become rows of features, the same way for training and for a model later."""
+"""How text files become rows of features, in the same way for training and for prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bmrm.problem import InputError
 
 @dataclass(frozen=True, eq=False)
 class TextReader:
-    """A format whose features have names, and the columns that training has given them.
+    """A format with named features, and their columns in training.
 
     Attributes
     ----------
@@ -36,8 +36,7 @@ class TextReader:
         *,
         labelled: bool = False,
     ) -> Dataset:
-        """The rows of other files, in this format unless another is given; features that training has not met are
-        left out."""
+        """The rows of other files, in this format unless another is given, without features that are not known."""
         raw = scan(source, format=self.format if format is None else format)
         if labelled and not raw.data.labelled:
             raise InputError(f"{raw.origin}: no column of labels")
@@ -46,7 +45,7 @@ class TextReader:
         return raw.indexed(self.vocabulary).dataset()
 
     def header(self) -> dict[str, Any]:
-        """What a model file says of it, beside `arrays`; JSON-able."""
+        """Its description in a model file, besides `arrays`; for JSON."""
         return {"format": dict(self.format), "hash_bits": self.vocabulary.hash_bits}
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -25,7 +25,8 @@ class Vocabulary:
     Attributes
     ----------
     names : of the columns in their order; empty where names are hashed.
-    hash_bits : with hashing, names go to 2**hash_bits columns by the CRC-32 of their UTF-8 bytes, which may meet.
+    hash_bits : with hashing, names are mapped to 2**hash_bits columns by the CRC-32 of their UTF-8 bytes; collisions
+        are possible.
     """
 
     names: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ class Vocabulary:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray], hash_bits: int | None) -> Vocabulary:
-        """The inverse of `arrays`; InputError for arrays that no vocabulary has."""
+        """The inverse of `arrays`; InputError for invalid arrays."""
         names = unpacked(arrays["feature_bytes"], arrays["feature_ends"])
         return cls(names, hash_bits)
 
@@ -64,7 +65,7 @@ def packed(names: Sequence[str]) -> tuple[NDArray[np.uint8], Ids]:
 
 
 def unpacked(text: NDArray[Any], ends: NDArray[Any]) -> tuple[str, ...]:
-    """The inverse of `packed`; InputError for arrays that are none of its."""
+    """The inverse of `packed`; InputError for invalid arrays."""
     fits = text.dtype == np.uint8 and ends.dtype == np.int64 and text.ndim == ends.ndim == 1
     borders = [0, *ends.tolist()] if fits else [0]
     if not fits or borders[-1] != text.size or any(b < a for a, b in pairwise(borders)):
@@ -78,14 +79,15 @@ def unpacked(text: NDArray[Any], ends: NDArray[Any]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class NamedColumns:
-    """The names of a matrix's columns, before there is a vocabulary, and how one is to be made.
+    """The names of a matrix's columns, before there is a vocabulary, and how it is to be made.
 
     Attributes
     ----------
     names : of the columns, all different.
-    min_count : rows that must have a feature for it to get a column; 1 for all. Without effect on hashing.
+    min_count : number of rows that must have a feature for it to get a column; 1 for all. It has no effect with
+        hashing.
     hash_bits : as of `Vocabulary`.
-    format : `{name: ..., option: value}`, how to read other files alike; refers to no file.
+    format : `{name: ..., option: value}`, how to read other files in the same way; refers to no file.
     """
 
     names: tuple[str, ...]
@@ -114,7 +116,7 @@ def counts_of(X: Csr) -> list[int]:
 
 
 def renumbered(X: Csr, columns: Ids, size: int) -> Csr:
-    """The valueless matrix with column j moved to `columns[j]`, left out where that is -1; those that meet are one."""
+    """The valueless matrix with column j moved to `columns[j]`, left out if -1; equal columns are merged."""
     new = columns[X.indices[X.indptr[0] : X.indptr[-1]]]
     keys = np.repeat(np.arange(X.rows), np.diff(X.indptr)) * np.int64(size) + new
     keys = np.sort(keys[new >= 0])  # np.unique would hash, which is many times slower here

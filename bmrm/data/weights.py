@@ -1,4 +1,4 @@
-"""Files of sample weights: one number a line."""
+"""Files of sample weights: one number per line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bmrm.problem import InputError, Vector
 def read_weights(path: str | Path) -> Vector:
     """The weights of all rows, float64, each finite and >= 0, in the order of the rows.
 
-    Blank lines and what follows a '#' are skipped. The file may be packed by gzip, bzip2 or xz.
+    Blank lines and text after a '#' are skipped. The file may be compressed by gzip, bzip2 or xz.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Data sets to files, whole or not at all; what is read back is equal to the last bit."""
+"""Writing of data sets to files, atomically; reading them back gives the same bits."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ROWS_AT_A_TIME = 4096
 
 
 def write_svmlight(path: str | PathLike[str], data: Dataset, *, one_based: bool = True) -> None:
-    """Write `label [qid:group] index:value ...` lines, packed if the name ends in .gz, .bz2 or .xz.
+    """Write `label [qid:group] index:value ...` lines, compressed if the name ends in .gz, .bz2 or .xz.
 
-    Dense rows leave out zeros. Columns of zeros at the end leave no trace: tell the reader `features`; and indices
-    from 0 are recognised only where the first column is used: tell it `one_based=False`.
+    Zeros of dense rows are omitted. The file does not show trailing columns of zeros (give the reader `features`), nor
+    that indices count from 0 unless the first column is used (give it `one_based=False`).
 
     Raises
     ------

@@ -123,13 +123,13 @@ class Settings(BaseModel):
     seed: Annotated[Count, Field(ge=0, lt=2**32)] = Field(0, description="of everything that draws random numbers")
 
     def plain(self) -> dict[str, Any]:
-        """Plain JSON, as the ranks exchange it and `config.yaml` is written from it."""
+        """Plain JSON, which ranks exchange and from which `config.yaml` is written."""
         return self.model_dump(mode="json", by_alias=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class PlugIn:
-    """A section whose options come from a registry, and the options that any entry takes besides its own."""
+    """A section whose options come from a registry, and the options that all its entries have in addition."""
 
     registry: Registry[Any]
     default: str
@@ -171,7 +171,7 @@ def load_settings(path: Path | str, overrides: Sequence[str] = ()) -> Settings:
 
 
 def format_section(text: str) -> str | dict[str, Any]:
-    """What a command line says of a format, `csv` or `{name: csv, label: 0}`, as `data.format` has it."""
+    """A format given on a command line, `csv` or `{name: csv, label: 0}`, in the form of `data.format`."""
     document, problems = Document("--format", text), Problems()
     if document.value == AUTO:
         return AUTO
@@ -181,9 +181,9 @@ def format_section(text: str) -> str | dict[str, Any]:
 
 
 def named_plug_in(text: str) -> tuple[str, dict[str, Any]]:
-    """What a command line says of a loss or regularizer, `huber` or `{name: huber, delta: 2}`: its kind and section.
+    """A loss or regularizer given on a command line, `huber` or `{name: huber, delta: 2}`: its kind and section.
 
-    Options that are not given are at their defaults, those without one at their examples.
+    Missing options get their defaults, or their examples if there is no default.
     """
     document, problems = Document("NAME", text), Problems()
     value = {"name": document.value} if isinstance(document.value, str) else document.value
@@ -199,7 +199,7 @@ def named_plug_in(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _refuse(document: Document, problems: Problems) -> None:
-    """Raise one InputError for all problems, in the order of the file."""
+    """Raise one InputError for all errors, in the order of the file."""
     if problems:
         problems.sort(key=lambda problem: document.line(problem[0]))
         raise InputError("\n".join(f"{document.where(place)}: {text}" for place, text in problems))
@@ -234,7 +234,7 @@ def _settings(document: Document, default_directory: str) -> Settings:
 
 
 def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> dict[str, Any]:
-    """`{name, every option}` of the section at `place`; what is wrong goes into `problems`."""
+    """`{name, every option}` of the section at `place`; errors are added to `problems`."""
     section = ".".join(place)
     prefix = f"{section}." if section else ""
     if isinstance(value, str):
@@ -309,7 +309,7 @@ def _known(section: Place) -> Iterable[str]:
 
 
 def resolved_yaml(plain: Mapping[str, Any]) -> str:
-    """`config.yaml` as the run understood it; reading it again gives the same settings."""
+    """The resolved `config.yaml`; reading it again gives the same settings."""
     value = {section: content for section, content in plain.items()}
     data = dict(value["data"])
     for part in ("train", "validation", "test"):

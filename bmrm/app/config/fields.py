@@ -1,4 +1,4 @@
-"""One value against one type: what is taken, and what a message says was expected."""
+"""Checks of one value against one type, and messages about what was expected."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def option_types(cls: type) -> dict[str, Any]:
 
 
 def is_table(kind: Any) -> bool:
-    """Whether the type is that of rows of entries, for which a file may stand."""
+    """Whether the type is a matrix, for which a file may be given."""
     return "tuple[tuple" in str(kind)
 
 
 def checked(kind: Any, value: Any) -> Any:
-    """`value` as `kind`: numbers may stand in quotes, but true is no number; a path serves where a matrix is wanted.
+    """`value` as `kind`: numbers may be quoted, but true is not a number; a path may be given for a matrix.
 
-    Raises ValueError saying what was expected.
+    Raises ValueError with what was expected.
     """
     if is_table(kind) and isinstance(value, str):
         value = _table(value, str if "str" in str(kind) else float)
@@ -69,7 +69,7 @@ _WORDS = {
 
 
 def expected(detail: Mapping[str, Any]) -> str:
-    """What pydantic wanted, in our words."""
+    """What pydantic expected, in the words of our messages."""
     context = detail.get("ctx", {})
     if detail["type"] == "literal_error":
         return f"{context['expected']}{nearest(str(detail['input']), _choices(context['expected']))}"

@@ -1,4 +1,4 @@
-"""YAML text with line numbers, so that a message about a wrong field can say where it stands."""
+"""YAML text with line numbers, so that a message about a wrong field can name its line."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Place = tuple[str, ...]
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2 scalars, where PyYAML keeps to 1.1: 1e-4 is a number there, and `no` and `off` are text, not false."""
+    """YAML 1.2 scalars (PyYAML has 1.1): 1e-4 is a number, and `no` and `off` are text, not false."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """What the node stands for; text that its tag does not fit is an error of YAML, with its line."""
+        """The value of a node; text that does not fit its tag is a YAML error with its line."""
         try:
             return super().construct_object(node, deep)
         except (ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
@@ -44,7 +44,7 @@ LONGEST_NAME = 120
 
 
 def _cut(text: object) -> str:
-    """Text for a message, without its end where it is long."""
+    """Text for a message, truncated if it is long."""
     plain = str(text)
     return plain if len(plain) <= LONGEST_NAME else f"{plain[:LONGEST_NAME]}..."
 
@@ -60,7 +60,7 @@ class Document:
     Raises
     ------
     InputError
-        For text that is not YAML, or a field that stands there twice.
+        For text that is not YAML, or a field that is given twice.
     """
 
     def __init__(self, name: str, text: str) -> None:
@@ -116,7 +116,7 @@ class Document:
         self._overrides.add(place)
 
     def where(self, place: Place) -> str:
-        """'config.yaml, line 7' for a field, for the section around it where the field itself is not there."""
+        """'config.yaml, line 7' for a field, or for the section around it if the field is missing."""
         inside = next((given for given in self._overrides if given[: len(place)] == place), None)
         if inside is not None and place not in self._lines:
             return f"--set {_cut('.'.join(inside))}"
@@ -128,7 +128,7 @@ class Document:
         return self.name
 
     def line(self, place: Place) -> int:
-        """The line of a field, or of the section around it; 0 where neither stands in the file."""
+        """The line of a field, or of the section around it; 0 if neither is in the file."""
         found = (self._lines[place[:length]] for length in range(len(place), 0, -1) if place[:length] in self._lines)
         return next(found, 0)
 

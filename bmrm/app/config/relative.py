@@ -1,4 +1,4 @@
-"""A lambda that follows the data: `lambda: {scale: mean_norm_squared, over: m, times: 1}`.
+"""A lambda relative to the data: `lambda: {scale: mean_norm_squared, over: m, times: 1}`.
 
 The PROBE paper (Smith, Kim & Wilbur 2012) takes lambda = X / m, X the square of the mean Euclidean norm of the rows;
 Komarek's thesis (2004) penalises sums over rows, so that its rrlambda is `{scale: none, over: m, times: rrlambda}`
@@ -40,7 +40,7 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def checked_rule(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The rule with every option; ValueError says what was expected."""
+    """The rule with every option; ValueError with what was expected."""
     for key in raw:
         if key not in DEFAULTS:
             raise ValueError(f"a number, or {{scale, over, times}}, not {key!r}{nearest(str(key), DEFAULTS)}")
@@ -59,7 +59,7 @@ def _positive(value: Any) -> bool:
 
 
 def lambda_of(rule: Mapping[str, Any], data: Dataset, columns: Columns, group: Group) -> float:
-    """Collective: the lambda that a checked rule means for the rows of all ranks; weights of rows mean repetition."""
+    """Collective: the lambda of a checked rule for the rows of all ranks; sample weights count as repetition."""
     weights = np.ones(data.rows) if data.targets.weights is None else np.asarray(data.targets.weights, np.float64)
     total, rows = group.sum(np.array([weights @ row_norms(data.X, columns), weights.sum()]))
     if not rows > 0.0:

@@ -1,4 +1,4 @@
-"""Where a run begins: at zero, at a model, or where another run on the same problem has been."""
+"""The start of a run: zero, a model, or the checkpoint of another run on the same problem."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Beginning:
 
     Attributes
     ----------
-    start : with what.
-    finished : the summary of a run that has reached the tolerance already; nothing is left to do then.
-    words : a sentence for the user, or none.
+    start : the starting point.
+    finished : the summary of a run that has already reached the tolerance, so that nothing is left to do.
+    words : a message for the user, or none.
     """
 
     start: From = None
@@ -36,12 +36,12 @@ class Beginning:
 
 
 def beginning(settings: Mapping[str, Any], problem: Facts, resume: bool) -> Beginning:
-    """What config, command line and output folder say of where to begin.
+    """The start according to config, command line and output folder.
 
     Raises
     ------
     InputError
-        A file that cannot be read, or a checkpoint of another problem or other data: what differs is named.
+        A file that cannot be read, or a checkpoint of another problem or other data; the difference is named.
     """
     directory, path = Path(settings["output"]["directory"]), settings["start"]
     if settings["search"] is not None:
@@ -67,7 +67,7 @@ def start_of_file(path: Path, problem: Facts) -> Start | Model:
 
 
 def start_of_model(model: Model, problem: Facts, w: Vector) -> Start:
-    """To begin at w, the model's weights; its bound counts where it is of this problem."""
+    """Start at the model's weights; its bound is used if it is of this problem."""
     bound = model.header.get("lower_bound")
     known = difference(model.header.get("problem"), problem) is None and isinstance(bound, (int, float))
     return Start(w, float(bound) if known else -math.inf)  # type: ignore[arg-type]

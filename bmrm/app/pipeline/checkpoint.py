@@ -1,4 +1,4 @@
-"""The checkpoint of a run: a model file that also holds what another run needs to go on from there."""
+"""The checkpoint of a run: a model file that also holds the state from which another run can continue."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Checkpoint:
         np.savez(stream, **model.members(), **content)
 
     def start_on(self, problem: Facts, path: Path) -> Start:
-        """Where to go on with this problem; InputError where it is another one than that of the checkpoint.
+        """The start for this problem; InputError if the checkpoint is of another one.
 
-        Rows in another order cost what the solver knew of each.
+        If rows are in another order, the state of single rows is dropped.
         """
         why = difference(self.problem, problem)
         if why is not None:
@@ -65,12 +65,12 @@ class Checkpoint:
 
 
 def read_start(path: Path) -> Checkpoint | Model:
-    """A checkpoint, or a model where the file is one without a run to go on with; nothing in it is executed.
+    """A checkpoint, or a model if the file has no state of a run; nothing in it is executed.
 
     Raises
     ------
     InputError
-        For a file that is missing, is none of ours or is damaged.
+        For a file that is missing, is not one of these or is damaged.
     """
     model = load_model(path)
     try:
@@ -84,7 +84,7 @@ def read_start(path: Path) -> Checkpoint | Model:
 
 
 def problem_of_file(path: Path) -> Any:
-    """What a checkpoint says of its problem; None where it says nothing, or cannot be read."""
+    """The problem of a checkpoint; None if it is not stated or the file cannot be read."""
     try:
         with open(path, "rb") as stream:
             return json.loads(str(read_arrays(stream, only=HEADER)[HEADER]))["problem"]

@@ -1,4 +1,4 @@
-"""What a run minimises, as plain JSON: whether two runs have the same problem, and if not, what differs."""
+"""A description of the problem as plain JSON, to decide whether two runs have the same one and what differs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA = {"data": "training data", "validation": "validation data"}
 
 
 def of_settings(settings: Mapping[str, Any]) -> Facts:
-    """What the config says of the problem: what has an influence on the minimiser, not how it is found."""
+    """The settings that define the minimiser, without those of how it is found."""
     data = settings["data"]
     facts = {name: settings[name] for name in ("loss", "regularizer", "search")}
     facts |= {name: data[name] for name in ("bias", "scale", "positive_label")}
@@ -29,9 +29,9 @@ def of_settings(settings: Mapping[str, Any]) -> Facts:
 
 
 def of_rows(data: Dataset, group: Group) -> Facts:
-    """Collective: what the training rows of all ranks are; reads them once.
+    """Collective: digests of the training rows of all ranks; reads them once.
 
-    `content` depends neither on their order nor on how they are shared out, `order` on their order too.
+    `content` depends neither on the order nor on the distribution of the rows, `order` depends on the order.
     """
     counts = group.broadcast(group.gather(data.rows))
     mine = totals(digests(data), sum(counts[: group.rank]))
@@ -50,7 +50,7 @@ def _hex(number: int) -> str:
 
 
 def difference(there: Any, here: Facts) -> str | None:
-    """What differs between two problems in words, None where nothing does; missing data here count as equal."""
+    """The difference between two problems in words, None if there is none; missing data count as equal."""
     if not isinstance(there, Mapping):
         return "what it is of is not said there"
     names = [name for name in here if name not in DATA]

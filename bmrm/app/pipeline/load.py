@@ -1,4 +1,4 @@
-"""From the section `data` to datasets, on every rank its own rows; what ranks must agree on is agreed on here."""
+"""From the section `data` to datasets, each rank with its own rows; ranks agree here on labels, features and layout."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
 
 
 def agreed_layout(raw: Raw, group: Group) -> Layout:
-    """Collective: how the files of the first rank with rows are laid out; empty where nothing is known of that."""
+    """Collective: the layout of the files of the first rank with rows; empty if it is unknown."""
     mine = raw.layout if raw.data.rows else None
     said = None if mine is None else [mine.described(), mine.names]
     told = group.broadcast(next((one for one in group.gather(said) or [] if one is not None), None))
@@ -142,7 +142,7 @@ def _indexed(part: str, raw: Raw, reader: TextReader | None) -> Raw:
 
 
 def _own_groups(data: Dataset, group: Group) -> Dataset:
-    """Collective: sentences numbered through all ranks, so that no two have one number."""
+    """Collective: sentences numbered across all ranks, so that all numbers are different."""
     groups = data.targets.groups
     counts = group.broadcast(group.gather(0 if groups is None else int(groups.max(initial=-1)) + 1))
     if groups is None:
@@ -151,7 +151,7 @@ def _own_groups(data: Dataset, group: Group) -> Dataset:
 
 
 def compile_reader(format: Any) -> None:
-    """Read two lines: the first process of a node compiles the reader, the others find it done."""
+    """Read two lines: the first process of a node compiles the reader, the others load it."""
     if format != "auto" and format != "svmlight" and not (isinstance(format, Mapping) and format["name"] == "svmlight"):
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -176,7 +176,7 @@ def seeded(source: str, seed: int) -> str:
 
 
 def check_width(raw: Raw, extent: Vector) -> None:
-    """Columns that have no numbers must be as many on every rank."""
+    """The number of columns without numbers must be the same on every rank."""
     if raw.first is None and raw.data.rows and raw.data.features != int(extent[1]):
         raise InputError(f"{raw.origin}: {raw.data.features} features, the files of other ranks have {int(extent[1])}")
 
@@ -198,7 +198,7 @@ def weighted(data: Dataset, path: str, group: Group) -> Dataset:
 
 
 def positive_last(summary: Summary, positive: Any) -> Summary:
-    """The summary with `positive` as the second of its two labels; as it is where None."""
+    """The summary with `positive` as the second of its two labels; unchanged if None."""
     if positive is None:
         return summary
     if len(summary.labels) != 2:

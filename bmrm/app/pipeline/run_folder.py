@@ -1,9 +1,9 @@
-"""The output folder: what is written into it appears whole, and the files of a run replace those of another at once.
+"""The output folder: files are written atomically, and the files of a run replace those of another together.
 
-Files are made in a hidden folder `.unfinished-*` beside their places, which its maker holds a lock on. When a set is
-complete the folder is renamed to `.finished-*`: from then on the set counts. The old files are removed before the
-first of the new ones is moved, so that at no moment there are some of either. A process that is killed meanwhile loses
-its lock; the next one that opens the folder moves what is finished, and removes what is not.
+Files are written into a hidden folder `.unfinished-*` on which the process holds a lock. When a set is complete the
+folder is renamed to `.finished-*`; from then on the set is valid. The old files are removed before the first of the new
+ones is moved, so that there is never a mixture. A killed process loses its lock; the next one that opens the folder
+moves finished sets and removes unfinished ones.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Writer = Callable[[IO[bytes]], Any]
 
 
 def open_folder(directory: Path) -> None:
-    """Bring to an end what runs that were killed have left there; InputError where nothing can be written.
+    """Complete or remove what killed runs have left there; InputError if the folder is not writable.
 
-    A folder that does not exist is not made.
+    A folder that does not exist is not created.
     """
     nearest = directory
     try:
@@ -61,7 +61,7 @@ def open_folder(directory: Path) -> None:
 
 
 def write_file(directory: Path, name: str, write: Writer) -> None:
-    """One file, whole or not at all; OutputError where it cannot be written. Makes the folder where there is none."""
+    """Write one file atomically; OutputError if it cannot be written. Creates the folder if needed."""
     with _staging(directory) as staging:
         _written(staging / name, write, directory)
         os.replace(staging / name, directory / name)
@@ -69,14 +69,14 @@ def write_file(directory: Path, name: str, write: Writer) -> None:
 
 
 def write_set(directory: Path, needed: dict[str, Writer], more: dict[str, Writer]) -> list[str]:
-    """Replace all files of an older run by these; returns why those of `more` that could not be written are missing.
+    """Replace all files of an older run by these; returns the reasons for those of `more` that could not be written.
 
-    An empty model takes the place of an older one, too, but does not stay.
+    An empty model replaces an older one too, and is then removed.
 
     Raises
     ------
     OutputError
-        Where a file of `needed`, the model among them, cannot be written: older files then stay as they are.
+        If a file of `needed`, the model among them, cannot be written; older files are then unchanged.
     """
     complaints = []
     with _staging(directory) as staging:
@@ -100,7 +100,7 @@ def write_set(directory: Path, needed: dict[str, Writer], more: dict[str, Writer
 
 
 def _move(finished: Path, directory: Path) -> None:
-    """Put a complete set in the place of the older one; may be called again where it was broken off."""
+    """Move a complete set to the place of the older one; may be called again after an interruption."""
     if (finished / MODEL).exists():
         for name in RESULTS:
             (directory / name).unlink(missing_ok=True)
@@ -124,7 +124,7 @@ def _written(path: Path, write: Writer, directory: Path) -> None:
 
 @contextmanager
 def _staging(directory: Path) -> Iterator[Path]:
-    """A folder in which files can be made, which other processes leave alone; gone at the end."""
+    """A folder for new files that other processes do not touch; removed at the end."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         staging, lock = _made(directory)
@@ -151,7 +151,7 @@ def _made(directory: Path) -> tuple[Path, int | None]:
 
 
 def _locked(folder: Path) -> int | None:
-    """A handle whose lock is given back when it is closed, or the process ends; None where another one holds it."""
+    """A handle whose lock is released when it is closed or the process ends; None if another process holds it."""
     with suppress(OSError):  # gone, held, or a file system that knows no locks
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -163,5 +163,5 @@ def _locked(folder: Path) -> int | None:
 
 
 def present(directory: Path, names: Sequence[str] = RESULTS) -> list[str]:
-    """Those of the files that are there."""
+    """Those of the files that exist."""
     return [name for name in names if os.path.lexists(directory / name)]

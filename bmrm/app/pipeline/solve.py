@@ -1,4 +1,4 @@
-"""From rows and plug-ins to a model: the intercept, the scaling and the ranks around a solver."""
+"""From rows and plug-ins to a model: intercept, scaling and ranks are added around a solver."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def solve(
     problem : the same on every rank.
     watch : what surrounds the solver on rank 0.
     others : rows whose targets are checked before the work begins.
-    start : where the solver starts, in its own units (scaled features, a constant feature last) or as a model of any
-        problem with these features and labels; rank 0's counts.
-    facts : what the problem is, as of `bmrm.app.pipeline.fingerprint`, where the bound of a model may be of it.
+    start : starting point, in the solver's units (scaled features, a constant feature last) or as a model of any
+        problem with these features and labels; only that of rank 0 is used.
+    facts : description of the problem, see `bmrm.app.pipeline.fingerprint`, if the bound of a model may belong to it.
     """
     with together(group):
         sample.check_declared("loss", problem.loss)
@@ -163,7 +163,7 @@ def solve(
 
 
 def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
-    """Raise InputError where these rows have a label beside the two most frequent ones, and two classes are wanted."""
+    """Raise InputError if the loss has two classes and these rows have a label beside the two most frequent ones."""
     if facts_of(loss).task != "binary" or len(summary.labels) <= 2:
         return
     frequent = sorted(range(len(summary.labels)), key=lambda k: -summary.counts[k])
@@ -197,12 +197,12 @@ def _with_threshold(model: Model | None, data: Dataset, loss: Any, summary: Summ
 def solved(
     solver: Solver, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
 ) -> Solution:
-    """What the solver returns; a regularizer and a solver of the user's are looked at.
+    """The solver's result; a user's regularizer and solver are checked.
 
     Raises
     ------
     InputError
-        The regularizer breaks a law on a sample, or the solver returns no `Solution`, or one of another problem.
+        The regularizer violates a law on a sample, or the solver returns no `Solution`, or one of another problem.
     """
     sample.sample_regularizer(regularizer, risk.dim)
     name = type(solver).__name__
@@ -219,12 +219,12 @@ def solved(
 
 
 def weights_of(model: Model, problem: Problem, summary: Summary, columns: Columns, features: int, own: int) -> Vector:
-    """A model's weights in the units of the solver: the inverse of what makes models of solutions.
+    """A model's weights in the units of the solver: the inverse of `_model`.
 
     Raises
     ------
     InputError
-        Where the model has other features, labels or scores, naming what differs.
+        If the model has other features, labels or scores; the difference is named.
     """
     if model.dim != features:
         raise InputError(f"start: the model has {model.dim} features, the data have {features}")
@@ -254,7 +254,7 @@ def _own_parameters(loss: Any, labels: int) -> int:
 
 
 def _learned(risk: Risk, w: Vector) -> dict[str, NDArray[np.float64]]:
-    """What the loss has minimised out besides an intercept, such as cut points; {} for most losses."""
+    """Parameters other than the intercept that the loss minimises out, such as cut points; {} for most losses."""
     scored = ability(risk, Scored)
     if scored is None:
         return {}
@@ -290,7 +290,7 @@ def _labels(summary: Summary) -> NDArray[Any]:
 
 
 def warm_up_ranks(data: Dataset, problem: Problem, summary: Summary, columns: Columns) -> None:
-    """Call what every rank will call, on a few rows: the first process of a node compiles, the others find it done."""
+    """Call what every rank will call, on a few rows: the first process of a node compiles, the others load."""
     if data.rows == 0:
         return
     few = data.part(0, min(FEW, data.rows))

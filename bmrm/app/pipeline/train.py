@@ -1,4 +1,4 @@
-"""From settings to a solution to files: the one place that puts data, risk, regularizer and solver together.
+"""From settings to a solution to files: the only place that combines data, risk, regularizer and solver.
 
 Everything here is collective over a `Group`: every rank calls it, rank 0 solves and writes.
 """
@@ -34,12 +34,12 @@ from bmrm.solvers._core.interrupt import Interrupt
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run leaves on rank 0.
+    """The result of a run, on rank 0.
 
     Attributes
     ----------
     status, summary, directory : as named.
-    written : whether all results were; `complaints` say what was not, and why. A picture is no result.
+    written : whether all results were written; `complaints` lists what was not, and why. The picture is not a result.
     """
 
     status: Status
@@ -81,9 +81,9 @@ def train(
     settings : `Settings.plain()`, the same on every rank.
     group : the ranks.
     quiet : no progress and no table.
-    resume : go on from what an earlier run has left in the output folder.
+    resume : continue from the checkpoint of an earlier run in the output folder.
     fit : how the model is found; a search tries several.
-    phases : the clock of the run, where that began before.
+    phases : the clock of the run, if it has been started already.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def _train(
     phases: Phases,
     show: Callback,
 ) -> Ended | None:
-    """Collective: how the run has ended, on rank 0."""
+    """Collective: the outcome of the run, on rank 0."""
     phases.started()
     facts = fingerprint.of_settings(settings)
     with together(group):
@@ -159,7 +159,7 @@ def _train(
 
 
 def _display(group: Group, quiet: bool, phases: Phases) -> AbstractContextManager[Callback]:
-    """What shows on rank 0 how far the run is; a callback that does nothing elsewhere."""
+    """The progress display on rank 0; a callback that does nothing elsewhere."""
     if group.rank != 0:
         COMPILING.speaks = False
         return nullcontext(lambda line: None)
@@ -171,12 +171,12 @@ def _display(group: Group, quiet: bool, phases: Phases) -> AbstractContextManage
 
 
 def _seconds(start: From) -> float:
-    """Of the runs that this one goes on from."""
+    """Seconds of the runs that this one continues."""
     return start.history[-1].seconds if isinstance(start, Start) and start.history else 0.0
 
 
 def _finished(summary: Mapping[str, Any], settings: Mapping[str, Any], phases: Phases) -> Outcome:
-    """The outcome of a run that has ended before; its picture is drawn where the run was killed before it was."""
+    """The outcome of an earlier, finished run; its picture is drawn if the run was killed before that."""
     from bmrm.app.pipeline.run_folder import HISTORY, PICTURE, present
     from bmrm.app.pipeline.write import draw_run
 
@@ -197,7 +197,7 @@ def _title(settings: Mapping[str, Any], loss: str = "") -> str:
 
 
 def _look_into_folder(output: Mapping[str, Any], facts: fingerprint.Facts, group: Group, opening: bool = False) -> None:
-    """On rank 0: raise InputError where results could not be written, or would replace those of another problem."""
+    """On rank 0: raise InputError if results could not be written, or would replace those of another problem."""
     if group.rank != 0:
         return
     from bmrm.app.pipeline.run_folder import open_folder
@@ -284,7 +284,7 @@ def problem_of(settings: Mapping[str, Any]) -> Problem:
 def measure_parts(
     model: Model | None, loss: Any, parts: Mapping[str, Dataset], group: Group
 ) -> dict[str, dict[str, float | None]]:
-    """Collective: the loss's measures of every part; {} but on rank 0. Rows must be scaled as the model wants them."""
+    """Collective: the loss's measures of every part; {} except on rank 0. Rows must be scaled as for the model."""
     labels = group.broadcast(None if model is None else model.label_codes)
     weights = group.broadcast_array(None if model is None else model.weights)
     intercept = group.broadcast_array(None if model is None else model.intercept)

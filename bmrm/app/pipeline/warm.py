@@ -1,4 +1,4 @@
-"""Compile kernels before they are needed: small fits of every kind, shared out among processes."""
+"""Compile kernels before they are needed, by small fits of every kind, in parallel processes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ LONGEST = 10.0
 
 @dataclass(frozen=True)
 class Warmed:
-    """What was done: kernels compiled, seconds, processes, and for what."""
+    """Summary: kernels compiled, seconds, processes, and losses."""
 
     kernels: int
     seconds: float
@@ -76,13 +76,13 @@ def warm(
     """Compile what training needs: with a loss, or as a config says, alone and over ranks.
 
     With a loss: every solver, regularizer and intercept, for dense and sparse float64 data and sparse data without
-    values. As a config says: a training, of which nothing is kept.
+    values. With a config: a training, whose result is discarded.
 
     Parameters
     ----------
     losses : names as of a config, and paths of configs (`.yaml`); none for all losses that are registered.
-    processes : how many work at it; None for one per core.
-    say : told how far it is, every few seconds.
+    processes : number of processes; None for one per core.
+    say : called with the progress, every few seconds.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def _warm(name: str, part: str) -> int:
 
 
 def _as_config(path: str) -> None:
-    """Train for a while, into a folder that goes; then what the ranks would be asked."""
+    """Train for a while, into a temporary folder; then make the requests that ranks would get."""
     with TemporaryDirectory() as folder:
         settings = load_settings(path, [f"output.directory={folder}/out", f"solver.time_limit={LONGEST}"]).plain()
         train(settings, Alone(), quiet=True)
@@ -148,7 +148,7 @@ def _as_config(path: str) -> None:
 
 
 class _AsOfRanks:
-    """A risk that offers what it would over two ranks, so that `auto` chooses what it would choose there."""
+    """A risk with the abilities that it has over two ranks, so that `auto` makes the same choice."""
 
     def __init__(self, risk: LinearRisk) -> None:
         self.risk = risk
@@ -175,7 +175,7 @@ def _data(loss: Any) -> Iterator[Dataset]:
 
 
 def _ranks(loss: Any, data: Dataset) -> None:
-    """Reading, what identifies the data, and what the ranks of a job are asked."""
+    """Reading, digests of the data, and the requests to ranks."""
     compile_reader("auto")
     fingerprint.of_rows(data, Alone())
     for bias in (False, True):

@@ -1,4 +1,4 @@
-"""The files of a run: results and checkpoints, and whose results may be replaced."""
+"""The files of a run, results and checkpoints, and the rule for replacing older results."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ EARLY = Status.INTERRUPTED, Status.TIME_LIMIT, Status.ITERATION_LIMIT
 class Checkpoints:
     """A callback that saves the best point so far and the state of the solver every so many seconds.
 
-    A context manager around the solver: where that ends before its time the last state is saved, too. A checkpoint that
-    cannot be written is said once and does not stop the run.
+    A context manager around the solver: if that is interrupted, the last state is saved too. A checkpoint that cannot
+    be written is reported once and does not stop the run.
 
     Parameters
     ----------
-    directory, every : where, and the seconds between two savings; None for never.
+    directory, every : the folder, and the seconds between checkpoints; None for never.
     model_of : the model of a solution.
-    problem, seed : what is minimised, as of `bmrm.app.pipeline.fingerprint`; None where the run cannot be gone on from.
-    before : the history of the run that this one goes on from.
-    tolerance : the gap at which the run ends in its time.
+    problem, seed : what is minimised, as of `bmrm.app.pipeline.fingerprint`; None if the run cannot be resumed.
+    before : the history of the run that this one continues.
+    tolerance : the gap at which the run ends.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Checkpoints:
             raise KeyboardInterrupt(f"interrupted at once: {self._left()}") from error
 
     def __call__(self, line: Iteration) -> None:
-        """Save, if it is time."""
+        """Save if the interval has passed."""
         self._line = line
         self._history.append(replace(line, w=None, state=None))
         if self._every is not None and time.monotonic() - self._last >= self._every:
@@ -113,13 +113,13 @@ class Checkpoints:
         return lambda stream: checkpoint.write(stream, model)
 
     def _left(self) -> str:
-        """What is left of a solver that was not let end."""
+        """The solution of an interrupted solver."""
         path = self._directory / CHECKPOINT
         return f"{path} is of an earlier iteration; --resume goes on from it" if path.exists() else "nothing is written"
 
 
 def refuse_others(directory: Path, problem: Facts) -> None:
-    """InputError where the folder holds results of another problem than this, or files that no run has left."""
+    """InputError if the folder holds results of another problem, or files that are not from a run."""
     way_out = "choose another folder, or replace them with --overwrite (output.overwrite: true)"
     if present(directory, (CHECKPOINT,)):
         why = difference(problem_of_file(directory / CHECKPOINT), problem)
@@ -140,17 +140,17 @@ def refuse_others(directory: Path, problem: Facts) -> None:
 
 
 def write_run(directory: Path, model: Model, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
-    """Write model.npz, summary.json, history.csv and config.yaml in the place of those of an older run, all at once.
+    """Write model.npz, summary.json, history.csv and config.yaml, replacing those of an older run together.
 
-    Without a model where the run has ended with NOT_CONVEX, whose point is none to use.
+    There is no model if the run has ended with NOT_CONVEX, since its point is not usable.
 
-    Returns why history.csv or config.yaml could not be written.
+    Returns the reasons if history.csv or config.yaml could not be written.
 
     Raises
     ------
     OutputError
-        When model or summary cannot be written: older files in the folder then stay as they are, and the message says
-        where else the model is.
+        If model or summary cannot be written; older files in the folder are then unchanged, and the message names the
+        place where the model was saved.
     """
     from bmrm.app.config.config import resolved_yaml
     from bmrm.app.report import history_csv
@@ -189,12 +189,12 @@ def draw_run(
     title: str,
     history: Sequence[Iteration] | None = None,
 ) -> None:
-    """Add convergence.png to the files of a run; without its history that of history.csv is drawn.
+    """Add convergence.png to the files of a run, drawn from its history or from history.csv.
 
     Raises
     ------
     OutputError
-        When it cannot be drawn or written; a picture is not worth more than a sentence.
+        If it cannot be drawn or written; callers only report this.
     """
     gap = summary["relative_gap"]
     caption = f"{title}: {summary['status']}" + ("" if gap is None else f", relative gap {gap:.1e}")
@@ -215,7 +215,7 @@ def draw_run(
 
 
 def write_seconds(directory: Path, summary: Mapping[str, Any]) -> None:
-    """Write summary.json once more, with the seconds that writing and drawing took, if that can be done."""
+    """Rewrite summary.json with the seconds that writing and drawing took, if possible."""
     with suppress(OutputError):
         write_file(directory, SUMMARY, _json(summary))
 

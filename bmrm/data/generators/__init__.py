@@ -1,1 +1,1 @@
-"""Data made by a formula and a seed."""
+"""Data generated from a formula and a seed."""

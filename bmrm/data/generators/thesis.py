@@ -28,10 +28,11 @@ to 0.1, `coupling` to 0.45)."""
 class Thesis:
     """Rows of 0 and 1: attributes along a random tree, labels from a linear rule without noise.
 
-    The root is 1 with chance `sparsity` s. A node whose parent is 1 is 1 with chance min(s + 2c, 1), one whose parent
-    is 0 with chance max(s - 2c, 0), c the `coupling` (the thesis says "set to 0" in the second case, which contradicts
-    its examples: c = 0 makes attributes independent, s = c = 1/2 makes rows all 0 or all 1). Labels are 1 for the
-    `positives` rows of largest <b, x>, b uniform in [-1, 1], and 0 for the others: the classes can be separated.
+    The root is 1 with probability `sparsity` s. A node whose parent is 1 is 1 with probability min(s + 2c, 1), one
+    whose parent is 0 with probability max(s - 2c, 0), c the `coupling` (the thesis says "set to 0" in the second case,
+    which contradicts its examples: c = 0 makes attributes independent, s = c = 1/2 makes rows all 0 or all 1). Labels
+    are 1 for the `positives` rows of largest <b, x>, b uniform in [-1, 1], and 0 for the others: the classes can be
+    separated.
     """
 
     name: ClassVar[str] = "thesis"
@@ -89,6 +90,6 @@ def _columns(
 
 
 def _chosen(rng: np.random.Generator, rows: int, chance: float) -> NDArray[np.int64]:
-    """Rows, each with this chance; costs no more than there are chosen where they are few."""
+    """Rows, each with this probability; the cost is proportional to their number if they are few."""
     count = int(rng.binomial(rows, chance))
     return np.sort(rng.choice(rows, count, replace=False, shuffle=False))

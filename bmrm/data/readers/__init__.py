@@ -1,1 +1,1 @@
-"""Files of every format, read in shares of rows."""
+"""Readers, one file per format; each part reads a share of the rows."""

@@ -1,4 +1,4 @@
-"""Tokens in columns, a token a line and a blank line between sentences, as in the shared tasks of CoNLL."""
+"""Tokens in columns, one per line, with a blank line between sentences, as in the shared tasks of CoNLL."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEAD = 1 << 16
 @formats.register("conll")
 @dataclass(frozen=True)
 class Conll:
-    """Columns of text, a token a line, a blank line between sentences; features by templates."""
+    """Columns of text, one token per line, a blank line between sentences; features by templates."""
 
     templates: str = parameter(
         "chunking",
@@ -67,11 +67,11 @@ class Conll:
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Never: any text could be it."""
+        """Never: the content of such a file is not distinctive."""
         return False
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
-        """The share of the sentences; every part reads the whole file, which is little work beside the features."""
+        """The share of the sentences; every part reads the whole file, which is cheap compared with making features."""
         templates = parse(self._template_text())
         if self.separator is None:
             with open_bytes(path) as file:
@@ -89,7 +89,7 @@ class Conll:
         return Raw(data, str(path), names=named)
 
     def _described(self, inputs: int) -> dict[str, Any]:
-        """These options with the templates inside them and the number of columns, as a model keeps them."""
+        """These options including the templates and the number of columns, as a model stores them."""
         columns = inputs + 1 if self.label is not None else inputs
         return formats.describe(dataclasses.replace(self, templates=self._template_text(), columns=columns))
 
@@ -142,7 +142,7 @@ class Conll:
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns of a file, and where sentences start (with the number of tokens behind)."""
+    """The columns of a file, and the starts of sentences, followed by the number of tokens."""
 
     columns: list[Sequence[str]]
     starts: Ids

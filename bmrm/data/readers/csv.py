@@ -1,4 +1,4 @@
-"""Comma-separated numbers, a row a line, some columns of which may hold the labels."""
+"""Comma-separated numbers, one row per line; some columns may hold the labels."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Csv:
 
 
 class _Table:
-    """The fields of a file: numbers row by row, labels apart."""
+    """The fields of a file: numbers by row, labels separately."""
 
     def __init__(self, path: Path, options: Csv, text: Any, alike: Alike | None = None) -> None:
         self.path, self.options = path, options
@@ -115,14 +115,14 @@ class _Table:
         return Dataset(X.copy(), Targets(y, dtype=dtype), self._layout(), bool(self.label))
 
     def _layout(self) -> Layout:
-        """What reads other files alike."""
+        """The layout by which other files are read in the same way."""
         names, labels = (
             (tuple(self.names[k] for k in columns) if self.headed else None) for columns in (self.features, self.label)
         )
         return Layout(formats.describe(self.options), len(self.features), names, labels, tuple(self.label))
 
     def _labels_alike(self, alike: Alike, headed: bool) -> list[int] | None:
-        """The columns of labels by what is known of other files; None where their names and places tell nothing."""
+        """The columns of labels according to other files; None if names and positions do not determine them."""
         layout, there = alike.layout, set(self.names) if headed else set()
         if headed and layout.labels is not None:
             missing = [label for label in layout.labels if label not in there]

@@ -1,8 +1,8 @@
 """NumPy archives of arrays.
 
 Keys: `X` (rows, features), or `indptr` (rows + 1,), `indices`, `values` (absent: all 1) and `shape` (rows, features)
-of sparse rows; `y` (rows,) or (rows, outputs), numbers or text, or `label_indptr` and `labels` of label sets; and,
-where there are any, `weights` and `groups` (rows,), and `names` (features,) of the columns. Nothing is unpickled.
+of sparse rows; `y` (rows,) or (rows, outputs), numbers or text, or `label_indptr` and `labels` of label sets; and
+optionally `weights` and `groups` (rows,), and `names` (features,) of the columns. Nothing is unpickled.
 """
 
 from __future__ import annotations

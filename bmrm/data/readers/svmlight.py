@@ -2,8 +2,8 @@
 
 Blanks are space, tab, CR, VT and FF; lines end with LF. Indices rise strictly within a line and count from 0 or 1.
 Numbers are Python's (`float` for labels and values, `int` for indices and groups), to the same bits, but without nan,
-infinities and underscores. The same text is taken and refused as by scikit-learn's `load_svmlight_file(query_id=True)`
-but for these, and for files without a row. Groups are kept where every row has one.
+infinities and underscores. Except for these, and for files without a row, the same text is accepted and refused as by
+scikit-learn's `load_svmlight_file(query_id=True)`. Groups are kept if every row has one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Svmlight:
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Whether the first line that is no comment has `label index:value` or a number alone; errors may follow."""
+        """Whether the first line that is not a comment has `label index:value` or a single number."""
         for line in head.split(b"\n"):
             tokens = line.split(b"#", 1)[0].split(None, 6)
             if len(tokens) > 1:
@@ -88,7 +88,7 @@ def read_svmlight(
     dtype: DTypeLike = "float64",
     multilabel: bool = False,
 ) -> Dataset:
-    """Read a file, plain or packed by gzip, bzip2 or xz.
+    """Read a file, plain or compressed by gzip, bzip2 or xz.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _is_number(token: bytes) -> bool:
 
 
 def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
-    """Read whole lines from byte `start` of the unpacked text to `stop` (None: to the end)."""
+    """Read whole lines from byte `start` of the decompressed text to `stop` (None: to the end)."""
     from bmrm.kernels.text import svmlight as kernel
     from bmrm.kernels.text.decimal import POWERS
 
@@ -174,7 +174,7 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
 
 
 def _without_labels(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
-    """Rows that have no labels, every one of them."""
+    """Rows of a file in which no row has labels."""
     raw = _scan(path, replace(options, multilabel=True), start, stop)
     sets: Any = raw.data.targets.y
     ends = sets.indptr
@@ -187,7 +187,7 @@ def _without_labels(path: Path, options: Svmlight, start: int, stop: int | None)
 
 
 def _starts_with_label(path: Path) -> bool:
-    """Whether the first row begins with something else than `qid:` or `index:value`."""
+    """Whether the first row does not begin with `qid:` or `index:value`."""
     return b":" not in next((token for _, token in _first_tokens(path)), b"")
 
 
@@ -220,7 +220,7 @@ class _Columns:
 
     @property
     def room(self) -> tuple[int, int, int]:
-        """Rows, entries and labels that have a place."""
+        """Rows, entries and labels for which there is room."""
         return self.groups.shape[0], self.indices.shape[0], self.labels.shape[0]
 
     def arrays(self) -> _Arrays:
@@ -254,7 +254,7 @@ class _Columns:
         return whole, dtype
 
     def put(self, row: Row | None, first: int, state: NDArray[np.int64]) -> None:
-        """Add a line that the kernel has left to Python."""
+        """Add a line that the kernel has passed to Python."""
         from bmrm.kernels.text import svmlight as kernel
 
         if row is None:
@@ -276,7 +276,7 @@ class _Columns:
 
 
 def _blocks(file: IO[bytes], start: int, stop: int | None) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
-    """Blocks of whole lines: bytes, the length used, which ends with a newline, and the place in the file."""
+    """Blocks of whole lines: bytes, the length in use, which ends with a newline, and the position in the file."""
     if start:
         file.seek(start)
     left = math.inf if stop is None else stop - start
@@ -304,7 +304,7 @@ def _blocks(file: IO[bytes], start: int, stop: int | None) -> Iterator[tuple[NDA
 
 
 def _line_at(path: Path, place: int) -> int:
-    """The number, from 1, of the line that starts at byte `place` of the unpacked text; counted only for messages."""
+    """The number, from 1, of the line that starts at byte `place` of the decompressed text; only for messages."""
     lines = 1
     with open_bytes(path) as file:
         while place > 0 and (piece := file.read(min(place, BLOCK))):

@@ -1,1 +1,1 @@
-"""What readers of every format share: rows as read, shares of a file, the register of formats."""
+"""Shared parts of readers: rows as read, shares of a file, the registry of formats."""

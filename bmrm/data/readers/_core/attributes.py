@@ -1,4 +1,4 @@
-"""Attribute files of CRFsuite, which are not read: told apart from columns of tokens, which they look like."""
+"""Attribute files of CRFsuite are not supported; they are recognised because they resemble columns of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The register of file formats. A format is one file of this folder with a registered dataclass of its options."""
+"""The registry of file formats. A format is one file in `readers/` with a registered dataclass of its options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Format(Protocol):
         ...
 
     def scan(self, path: Path, part: int, parts: int, alike: Alike | None = None) -> Raw:
-        """The share `part` of `parts` of the rows of a file; `alike` where others like it have been read."""
+        """The share `part` of `parts` of the rows of a file; `alike` if it is to be read as others were."""
         ...
 
 
@@ -41,7 +41,7 @@ def by_suffix(path: Path) -> str | None:
 
 
 def recognised(path: Path) -> Format:
-    """A format with its default options, chosen by the suffix of the name, else by the content."""
+    """The format, with default options, chosen by the suffix of the name, else by the content."""
     named = by_suffix(path)
     if named is not None:
         return formats.make(named)

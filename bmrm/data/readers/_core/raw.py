@@ -1,4 +1,4 @@
-"""What a reader hands over before all ranks have agreed on the numbering and the number of the features."""
+"""What a reader returns before all ranks have agreed on the numbering and the number of features."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bmrm.problem.loss import common_type
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """Rows, and how their file numbers the columns.
+    """Rows, and the numbering of columns in their file.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class Raw:
 
     @property
     def layout(self) -> Layout | None:
-        """How the rows came about."""
+        """How the rows were read."""
         return self.data.layout
 
     def aligned(self, names: Sequence[str] | None) -> Raw:
-        """The columns in the order of these names; as they are where either side has none."""
+        """The columns in the order of these names; unchanged if either side has none."""
         X = aligned(self.data.X, self.data.feature_names, names, self.origin)
         if X is self.data.X or names is None or self.layout is None:
             return self
@@ -97,13 +97,13 @@ class Raw:
         return data.with_features(found if features is None else features)
 
     def own_vocabulary(self) -> Vocabulary:
-        """The vocabulary of named columns where this rank is alone."""
+        """The vocabulary of named columns, for a single process."""
         assert self.names is not None
         assert isinstance(self.data.X, Csr)
         return self.names.vocabulary([(self.names.names, counts_of(self.data.X))])
 
     def indexed(self, vocabulary: Vocabulary) -> Raw:
-        """The rows with named columns where the vocabulary wants them; those it does not know are left out."""
+        """The rows with named columns placed by the vocabulary; unknown ones are left out."""
         X = self.data.X
         assert isinstance(X, Csr)
         names = () if self.names is None else self.names.names
@@ -111,7 +111,7 @@ class Raw:
         return replace(self, data=replace(self.data, X=moved), names=None)
 
     def kept(self, start: int, stop: int) -> Raw:
-        """A copy of the rows [start, stop), so that the memory of the others can go; the extent stays."""
+        """A copy of the rows [start, stop), so that the others' memory can be freed; the extent is kept."""
         if (start, stop) == (0, self.data.rows):
             return self
         X, t = self.data.X, self.data.targets.part(start, stop)
@@ -133,7 +133,7 @@ def from_one(extent: Vector) -> bool:
 
 
 def nothing(origin: str) -> Raw:
-    """No rows: what a rank without a file has."""
+    """No rows, for a rank without a file."""
     X = Csr(np.zeros(1, np.int64), np.zeros(0, np.int32), None, 0)
     return Raw(Dataset(X, Targets(np.zeros(0))), origin, smallest=None)
 
@@ -159,7 +159,7 @@ def join(raws: Sequence[Raw], origin: str) -> Raw:
 
 
 def _join_named(raws: Sequence[Raw], origin: str) -> Raw:
-    """Columns by their names; the groups of a file are not those of another."""
+    """Columns matched by names; groups of different files are different."""
     table: dict[str, int] = {}
     pieces, before = [], 0
     for raw in raws:

@@ -1,7 +1,6 @@
-"""Who reads what: contiguous shares of files, rows and bytes, in the order of the parts.
+"""The parts of a source: contiguous shares of files, rows and bytes, in the order of the parts.
 
-Joined in the order of the parts, the shares are the whole. Rows of one group (`qid`) that follow one another are
-never parted.
+The shares, joined in the order of the parts, are the whole. Consecutive rows of one group (`qid`) are never split.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from bmrm.data.files import open_bytes
 
 
 def even_share(count: int, part: int, parts: int) -> tuple[int, int]:
-    """The share [start, stop) of `count` things, sizes differing by at most one."""
+    """The share [start, stop) of `count` items, sizes differing by at most one."""
     return count * part // parts, count * (part + 1) // parts
 
 
@@ -66,7 +65,7 @@ def byte_share(path: Path, part: int, parts: int) -> tuple[int, int]:
 
 
 def _group_of(line: bytes) -> bytes | None:
-    """The `qid:` token of a line of svmlight text, b"" where it has none, None for a line that is no row."""
+    """The `qid:` token of a line of svmlight text, b"" where it has none, None for a line that is not a row."""
     tokens = line.split(b"#", 1)[0].split(None, 2)
     if not tokens:
         return None

@@ -1,6 +1,6 @@
 """One line of svmlight text in plain Python: the definition of the format.
 
-The jitted scan reads the same from usual lines and leaves all others to `parse_line`.
+The compiled scan gives the same for common lines and passes all others to `parse_line`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 def parse_line(
     line: bytes, *, multilabel: bool = False, least: int = 0, limit: float = sys.float_info.max
 ) -> Row | None:
-    """Read one line; None where it holds no row.
+    """Read one line; None if it has no row.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def parse_line(
     Raises
     ------
     ValueError
-        Saying what is wrong and what was expected.
+        With what is wrong and what was expected.
     """
     tokens = line.split(b"#", 1)[0].split()
     if not tokens:
@@ -79,7 +79,7 @@ def parse_line(
 
 
 def _label(token: bytes) -> float:
-    """A number; an integer where only that is exact."""
+    """A number; an integer if float64 is not exact."""
     number = _number(token, "label", sys.float_info.max)
     if EXACT < abs(number) < 2.0**63 and token.lstrip(b"+-").isdigit():
         return int(token)

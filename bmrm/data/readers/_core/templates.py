@@ -1,7 +1,7 @@
 """Feature templates: from columns of text to named features of each token.
 
-A template is a line of text with macros; what is left when each macro is replaced by text of the sentence is the name
-of a feature, whose value is 1. Macros look at column `c` (from 0) of the token `r` places away, as in CRF++:
+A template is a line of text with macros. When each macro is replaced by text of the sentence, the result is the name of
+a feature, whose value is 1. A macro refers to column `c` (from 0) of the token at distance `r`, as in CRF++:
 
     %x[r,c]         the text itself
     %lower[r,c]     in small letters
@@ -10,13 +10,14 @@ of a feature, whose value is 1. Macros look at column `c` (from 0) of the token 
     %prefix[r,c,n]  the first n characters; no feature where there are fewer
     %suffix[r,c,n]  the last n characters, likewise
 
-So `w[-1]|w[0]=%x[-1,0]|%x[0,0]` conjoins two words. Names tell templates apart: `U01:%x[-1,0]` and `U02:%x[0,0]` are
-two kinds of features, without the `U01:` and `U02:` they would be one. Beyond the ends of a sentence stands `_B-1`,
-`_B-2`, ... and `_B+1`, ... (`boundary: mark`), or there is no feature (`boundary: drop`, as in CRFsuite's examples).
+So `w[-1]|w[0]=%x[-1,0]|%x[0,0]` is a bigram of words. The text around macros distinguishes templates: `U01:%x[-1,0]`
+and `U02:%x[0,0]` give different features, and without `U01:` and `U02:` they would coincide. Positions beyond the ends
+of a sentence read `_B-1`, `_B-2`, ... and `_B+1`, ... (`boundary: mark`), or give no feature (`boundary: drop`, as in
+CRFsuite's examples).
 
-Empty lines and lines that start with `#` are skipped. A line `B`, which asks CRF++ for transitions between labels, is
-accepted: they are always there. Other lines that start with `B` are refused: which features score transitions is not
-said template by template but by the loss, with `transitions: observed`.
+Empty lines and lines that start with `#` are skipped. A line `B`, by which CRF++ adds transitions between labels, is
+accepted and has no effect, since transitions are always part of the model. Other lines that start with `B` are refused:
+features of transitions are an option of the loss (`transitions: observed`), not of single templates.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ of tags; `tagging`: words in a window of two with bigrams, shapes, prefixes and 
 
 @dataclass(frozen=True)
 class Macro:
-    """A look at one column of one token."""
+    """A reference to one column of one token."""
 
     function: str
     row: int
@@ -91,7 +92,7 @@ _MACRO = re.compile(r"%(\w+)\[\s*([-+]?\d+)\s*,\s*(\d+)\s*(?:,\s*(\d+)\s*)?\]")
 
 
 def parse(text: str) -> tuple[Template, ...]:
-    """The templates of a text, a line each; InputError with the line that is none."""
+    """The templates of a text, one per line; InputError names an invalid line."""
     templates = []
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
@@ -172,7 +173,7 @@ class Sentences:
     ----------
     columns : one `Interned` per column, of equal lengths.
     starts : (sentences + 1,), where each sentence starts, and the number of tokens.
-    mark : whether places beyond a sentence have a name.
+    mark : whether positions beyond a sentence have a name.
     """
 
     def __init__(self, columns: Sequence[Interned], starts: Ids, mark: bool) -> None:
@@ -184,7 +185,7 @@ class Sentences:
         self._seen: dict[Macro, Interned] = {}
 
     def features(self, templates: Sequence[Template]) -> tuple[list[str], Ids]:
-        """The names of all features, and (tokens, templates) the place of each token's in them, -1 for none."""
+        """The names of all features, and (tokens, templates) the index of each token's feature, -1 for none."""
         names: dict[str, int] = {}
         places = np.empty((self.tokens, len(templates)), np.int64)
         for k, template in enumerate(templates):
