@@ -1,4 +1,4 @@
-"""Every Python block of the README runs, in the order in which it stands there."""
+"""Every Python block of the README runs by itself; the pages include the source files that they name."""
 
 import re
 import subprocess
@@ -37,3 +37,13 @@ def test_the_config_is_a_config(tmp_path):
     for text in blocks("yaml"):
         (tmp_path / "a.yaml").write_text(text)
         assert load_settings(tmp_path / "a.yaml").data.train == ("sklearn:breast_cancer",)
+
+
+def test_included_files_are_named_as_the_site_reads_them():
+    root = Path(__file__).resolve().parents[1]
+    lines = [line for page in (root / "docs").glob("*.md") for line in page.read_text().splitlines() if "--8" in line]
+    assert len(lines) >= 5
+    for line in lines:
+        found = re.fullmatch(r'--8<-- "(.+)"', line)
+        assert found, line
+        assert (root / found[1]).is_file()

@@ -113,7 +113,7 @@ class Checkpoints:
         return lambda stream: checkpoint.write(stream, model)
 
     def _left(self) -> str:
-        """The solution of an interrupted solver."""
+        """What there is to resume from after a failed save, for the message."""
         path = self._directory / CHECKPOINT
         return f"{path} is of an earlier iteration; --resume goes on from it" if path.exists() else "nothing is written"
 
