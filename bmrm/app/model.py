@@ -35,12 +35,12 @@ from bmrm.risk.scaling import SCALINGS
 FORMAT = 2
 """Version of the model file."""
 READ = (1, 2)
-"""Versions that are read; files of 1 know no names of features and no input format."""
+"""Versions that are read; files of version 1 have no names of features and no input format."""
 OWN = "loss_"
-"""Stands before the names of a loss's own arrays in the file."""
+"""Prefix of the names of a loss's own arrays in the file."""
 
 RUN = "run_"
-"""Stands before the names of what a checkpoint holds besides the model."""
+"""Prefix of the names of what a checkpoint holds besides the model."""
 NAMES = ("name_bytes", "name_ends")
 """The names of the features: their UTF-8 bytes, and where each ends."""
 
@@ -48,7 +48,7 @@ SET_TYPES = ("", *(np.dtype(code).name for code in np.typecodes["AllInteger"] + 
 """Types that labels in sets, or a matrix of them, can have."""
 
 ROW_SCALES = ("none", "unit_norm")
-"""What is done to a row before it meets the weights; scaling of features is folded into the weights."""
+"""Scaling of a row before it is multiplied by the weights; scaling of features is folded into the weights."""
 
 
 @dataclass(frozen=True, eq=False)

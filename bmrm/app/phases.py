@@ -33,7 +33,7 @@ class Phases:
         self._seconds: dict[str, float] = {}
         self._solving = [0.0, 0.0, 0.0]
         self.earlier = 0.0
-        """Seconds of the runs that this one goes on from."""
+        """Seconds of the runs that this one continues."""
         self.name: Phase = "start"
         self.detail = ""
         self.entered = self._begin

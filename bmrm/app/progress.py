@@ -18,7 +18,7 @@ from bmrm.problem import Iteration
 PLAIN_EVERY = 5.0
 """Seconds between two lines where the output is not a terminal."""
 FIRST_AFTER = 1.0
-"""Seconds after which a phase, or compiling, is told of there."""
+"""Seconds after which a phase, or compilation, is reported there."""
 TICK = 0.25
 
 WORDS = {

@@ -14,7 +14,7 @@ from bmrm.problem import Check, InputError, unchecked
 MOST_COLUMNS = 2**31
 """Column numbers are int32, counted from 0."""
 COPIED = 1 << 21
-"""Entries that are copied between two looks at the clock: new memory may cost many times what copying does."""
+"""Entries that are copied between two checks of the clock: fresh memory may be many times slower than copying."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,23 +81,23 @@ class LossBase:
     name: ClassVar[str] = ""
     task: ClassVar[str] = ""
     formula: ClassVar[str] = ""
-    """Per row unless it says otherwise; f score, y target."""
+    """Per row unless stated otherwise; f score, y target."""
     source: ClassVar[str] = ""
     decomposes: ClassVar[Literal["rows", "groups", "no"]] = "rows"
     smooth: ClassVar[bool] = False
     """Differentiable everywhere, with a gradient that is Lipschitz on bounded sets."""
     shift_invariant: ClassVar[bool] = False
-    """Whether adding a number to all scores of a row changes nothing."""
+    """Whether the loss is invariant to adding a number to all scores of a row."""
     metrics: ClassVar[tuple[str, ...]] = ()
-    """Names of the measures that users of this loss read, of `bmrm.metrics`."""
+    """Names of the measures to report for this loss, from `bmrm.metrics`."""
     scattered_groups: ClassVar[bool] = False
-    """Rows of equal group number are one group wherever they stand; where False, a group is a run of rows."""
+    """Rows with equal group numbers are one group wherever they are; if False, a group is a run of consecutive rows."""
     weighted: ClassVar[bool] = True
-    """A weight means so many copies of the row; where False, weights other than 1 are refused."""
+    """A weight acts as repetition of the row; if False, weights other than 1 are refused."""
     by_group: ClassVar[bool] = False
     """`predict` takes `groups=`: the predictions of a group's rows depend on one another."""
     needs_targets: ClassVar[bool] = True
-    """Whether rows must have labels or numbers; where False they are not looked at."""
+    """Whether rows must have labels or numbers; if False they are ignored."""
     no_free_intercept: ClassVar[str] = ""
     """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
     dual: ClassVar[Literal["", "crf", "margin"]] = ""
@@ -116,7 +116,7 @@ class RowLoss(LossBase):
     """A loss that is a sum over rows."""
 
     least: ClassVar[float] = 0.0
-    """The loss of a row never goes below this; -inf when unknown."""
+    """A lower bound of the loss of a row; -inf if unknown."""
     kernel: ClassVar[Callable[..., float] | None] = None
     along_kernel: ClassVar[Callable[..., None] | None] = None
     prox_row: ClassVar[Callable[..., tuple[float, float]] | None] = None
@@ -162,7 +162,7 @@ class OneScoreLoss(RowLoss):
 
     value_slope: ClassVar[Row | None] = None
     generated_kernel: ClassVar[Callable[..., float] | None] = None
-    """The `kernel` that follows from `value_slope`, for a `kernel` by hand that leaves some cases to it."""
+    """The `kernel` generated from `value_slope`, for a hand-written `kernel` that passes some cases to it."""
     shown_target: ClassVar[float] = 0.0
     """The target for which figures show the loss."""
 

@@ -24,4 +24,4 @@ class ChainCrf(ChainLoss):
     smooth = True
     prepared = LikelihoodChains
     dual = "crf"
-    """Its slopes are the marginals of labels and transitions, less the true ones: dual steps know their entropy."""
+    """Its slopes are the marginals of labels and transitions minus the true ones; dual steps use their entropy."""

@@ -19,7 +19,7 @@ from bmrm.problem import Vector
 RUN = 512
 """Rows whose factors 1 + e, each at most 2, are multiplied before one logarithm is taken."""
 FEW = 0.01
-"""Where the e of a run add up to less, the product would forget them: each gets its own log1p."""
+"""If the e of a block sum to less, the product would lose them to rounding: each gets its own log1p."""
 
 
 @jit

@@ -12,7 +12,7 @@ from bmrm.losses._core.cost_matrix import CostMatrixLoss
 from bmrm.losses._core.prepared import Array, Positions
 
 ALL = 1.0 - 1e-12
-"""Share of a step that is all of it but for rounding."""
+"""A share of the step above this is all of it, up to rounding."""
 
 
 @jit

@@ -21,7 +21,7 @@ from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
 
 SAMPLE = 4096
-"""Rows that tell roughly where the best cuts lie."""
+"""Rows of the sample that gives bounds for the best cuts."""
 EVERYWHERE = -np.inf, np.inf
 
 

@@ -21,9 +21,9 @@ from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
 TIGHTEST, LOOSEST = 1e-12, 1e-5
 SAFETY = 0.01
-"""Share of the accuracy that is asked of cvxopt: multipliers are put onto the simplices afterwards."""
+"""Share of the accuracy that is requested of cvxopt: multipliers are projected onto the simplices afterwards."""
 SCALES = (1.0, 1e2, 1e-2)
-"""Of the objective, one after another."""
+"""Scalings of the objective that are tried in turn."""
 
 
 class CvxoptMaster:

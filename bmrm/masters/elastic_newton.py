@@ -29,13 +29,13 @@ from bmrm.problem import MasterSolution, Planes, Vector
 
 EPS = float(np.finfo(np.float64).eps)
 ROUNDS = 200
-"""Newton steps at most."""
+"""Most Newton steps."""
 PATIENCE = 2
-"""Rounds without gain after which rounding is taken to rule."""
+"""Rounds without progress after which rounding is assumed to be the limit."""
 CHECK_EVERY, SHARE = 20, 0.01
-"""Rounds that must close such a share of the gap, for the rest not to be given up."""
+"""Number of rounds that must close this share of the gap; otherwise the solution ends."""
 REFINEMENTS = 6
-"""Corrections of w at most, once rounding of the multipliers rules."""
+"""Most corrections of w, once rounding of the multipliers is the limit."""
 
 
 @dataclass

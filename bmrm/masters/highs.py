@@ -23,7 +23,7 @@ from bmrm.masters._core.screening import ScreenedFeatures
 from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
 
 SPAN = 256.0
-"""The program is put in another unit when values of the model have changed by this factor."""
+"""The program is rescaled when values of the model have changed by this factor."""
 
 
 class HighsLP:

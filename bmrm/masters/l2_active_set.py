@@ -23,7 +23,7 @@ EPS = float(np.finfo(np.float64).eps)
 NOISE = 4.0 * EPS
 """Rounding of the Gram matrix, relative to its largest diagonal entry in use."""
 ROUNDS = 6
-"""Refinements at most, when the Gram matrix is too coarse for the accuracy asked."""
+"""Most refinements, if the Gram matrix is not accurate enough for the requested accuracy."""
 
 
 class SimplexQP:

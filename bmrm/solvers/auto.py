@@ -26,7 +26,7 @@ from bmrm.solvers._core.auto.portfolio import CHAINED, Chains
 from bmrm.solvers._core.monitor import IterativeSolver
 
 FASTEST = 2
-"""So many of the presumably fastest, with different ends, are tried before what fits any problem."""
+"""Number of solvers, by estimated time and with different ends, that are tried before one that fits any problem."""
 
 
 @register(

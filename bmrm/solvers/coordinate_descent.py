@@ -31,7 +31,7 @@ from bmrm.solvers._core.working_set import chosen
 from bmrm.solvers._core.working_set_newton import UNTRUE, Run
 
 GROWTH = 4
-"""Columns in a working set for each that is in use."""
+"""Size of a working set, in multiples of the columns in use."""
 
 
 @register(

@@ -48,22 +48,25 @@ from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 
 FIRST_LOOK, SPACING = 5, 2
-"""The first sweep after which the point is evaluated though the gap seems too large, and the factor to the next."""
+"""The first sweep after which the point is evaluated even if the estimated gap is too large, and the factor to the
+next."""
 NOTHING_GAINED = 8
-"""Evaluations in a row without progress before a run counts as stalled."""
+"""Consecutive evaluations without progress after which a run counts as stalled."""
 SURPRISE, LEAST_CAUTION, MOST_CAUTION = 1.6, 0.5, 4.0
-"""Gap over guess: beyond the first, rows set aside must be the reason; otherwise it counts, within limits.
+"""Gap over its estimate: above the first value shrunk rows must be the reason; below it corrects the estimate, within
+limits.
 """
 ALL, ONCE = 0.9, 1.5
-"""Share of open rows from which a guess is of all rows; visits over open rows below which none was visited twice."""
+"""Share of active rows from which an estimate covers all rows; visits over active rows below which none was visited
+twice."""
 LAG = 0.75
 """Lag of the gap estimate, in sweeps; measured on problems where the gap falls by 1.2 to 12 in a sweep."""
 SLOPES = "rows_slopes"
-"""In the state that a later run goes on from."""
+"""Its name in the saved state."""
 SCORES, BALANCE = "rows_scores", "balance"
-"""In it with a free intercept."""
+"""The same with a free intercept."""
 FINEST = 1e-15
-"""A guess of the gap below this, relative to the objective, is rounding."""
+"""An estimate of the gap below this, relative to the objective, is rounding."""
 
 
 @register(
@@ -179,12 +182,12 @@ class _Run:
         self.free = free
         """phi before the minimisation over several free constants, which takes longer than a sweep."""
         self.profiled = profiled
-        """With a free constant, for which planes are always computed anew."""
+        """The wrapper of a free constant, for which planes are always recomputed."""
         self.l1, self.l2 = regularizer.l1, regularizer.l2
         self.guess, self.caution = math.inf, 1.0
-        """What the gap seems to be now, and the last true one over what it seemed to be."""
+        """The estimated gap, and the last true gap over its estimate."""
         self.seen = math.inf
-        """The gap as rows saw it in the last sweep."""
+        """The sum of the rows' contributions in the last sweep."""
         self.next_look = FIRST_LOOK
         """In iterations of this run."""
         self.idle = 0

@@ -57,12 +57,12 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "cgdeveps": THESIS
     | {"cgeps": 0.0, "cgscale": "attributes", "cgdeveps": 5e-3, "cgbinit": True, "returns": "deviance"},
 }
-"""What an option is that the user leaves at null: `certified` for the gap, the others the thesis' two classifiers."""
+"""Values of options that are null: `certified` for the gap, the others for the thesis' two classifiers."""
 
 
 LONG_CG = {"preset": "cgeps", "cgeps": 1e-300, "lreps": 0.0}
 ROUGH = {"cgmax": 1, "holdout_size": 0.3}
-"""Settings under which some options matter."""
+"""Settings under which some options have an effect."""
 
 
 @register(

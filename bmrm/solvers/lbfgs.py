@@ -20,12 +20,12 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.points import FusedPoint, Place, Point, ScoredPoint
 
 LEFT, LESS = 0.9, 0.5
-"""Share of the slope that a step may leave: in general, and where further trials cost no pass."""
+"""Share of the slope that may remain after a step: in general, and if further trials cost no pass."""
 MANY = 16.0
-"""Entries for each weight from which mixed bounds cost little beside a pass."""
+"""Entries per weight from which combined bounds are cheap compared with a pass."""
 DENSE = 0.5
-"""Share of entries from which scores are not kept: a pass that gives value and gradient reads the data once only. Nor
-are they where they are more than the features: such a pass has them in the cache."""
+"""Density from which scores are not stored, since a pass for value and gradient reads the data only once. Scores are
+also not stored when rows exceed features: such a pass has the weights in the cache."""
 
 
 @register(
@@ -157,11 +157,12 @@ def _point(run: Monitor) -> tuple[Point, float]:
 FALL = 1e-4
 """The least mean slope up to a step, as a share of the first one."""
 ROUNDS = 60
-"""Trial steps at most; a bracket shrinks by half at least every second one."""
+"""Most trial steps; a bracket is halved at least every second one."""
 KINK = 1e-6
-"""The share of the fall so far that may still be had in a bracket across which the slope jumps: it is at a kink."""
+"""A bracket is at a kink if the slope jumps across it and at most this share of the decrease so far can still be
+gained."""
 FARTHEST, NEAREST = 10.0, 0.1
-"""How many times farther the next trial may be, and how near to an end of the bracket, as a share of it."""
+"""Largest factor to the next trial, and its smallest distance to an end of the bracket, as a share of it."""
 
 
 def enough(trial: Trial, here: float, slope: float, left: float) -> bool:
@@ -245,7 +246,7 @@ def _inside(low: Trial, high: Trial) -> float:
 
 
 FLAT = 1e-10
-"""A pair is forgotten at once whose curvature is less than this share of the largest that its lengths allow."""
+"""A pair is dropped if its curvature is less than this share of the largest that its lengths allow."""
 
 
 class InverseHessian:
@@ -271,7 +272,7 @@ class InverseHessian:
         self._order: list[int] = []
         """Rows in use, the oldest pair first."""
         self._rows = 0
-        """So many have been in use."""
+        """Number of rows that have been in use."""
 
     def __len__(self) -> int:
         return len(self._order)

@@ -32,13 +32,13 @@ from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 
 NEAREST = 1e-9
-"""The least share of the way to the model's minimiser at which a plane is looked for."""
+"""The smallest fraction of the line to the model's minimiser at which a plane is taken."""
 
 CUT_ACCURACY = 0.15
 """Where planes of a free intercept are mixed, they may lie this share of the gap below the risk."""
 
 STILL = 0.999
-"""The share of the gap that an iteration leaves when it has brought nothing."""
+"""An iteration that leaves more than this share of the gap counts as no progress."""
 
 SEARCH_ACCURACY = 0.01
 """The line search stops this share of the gap above the minimum along the line."""
@@ -52,7 +52,8 @@ class _Best:
     f: Scores
     objective: float
     b: Vector
-    """Free constants that are in the scores, where there are several; else none are free, or phi has their minimum."""
+    """The free constants as part of the scores, if there are several; otherwise none are free, or phi is minimised over
+    them."""
 
 
 @register(

@@ -107,13 +107,13 @@ class Newton(IterativeSolver):
 WIDEST = 8192
 """Features beyond which a dense Hessian takes more than half a gigabyte."""
 CG_ITERATIONS = 40.0
-"""What a step by cg is taken to need."""
+"""Assumed number of products of a step by cg."""
 FACTOR_SPEED = 20.0
 """Operations of a Cholesky factor in the time of one product of two entries of a sparse row."""
 HALF = 0.5
-"""Share of the derivative of J that may be left at the step 1."""
+"""Share of the derivative of J that may remain at step 1."""
 SKEWED = 1e-12
-"""A sum of slopes beyond which their plane proves nothing of a problem with a free intercept."""
+"""A sum of slopes above which their plane gives no bound for a problem with a free intercept."""
 
 
 class Run:

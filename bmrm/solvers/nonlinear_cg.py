@@ -52,10 +52,10 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "returns": "deviance",
     },
 }
-"""What an option is that the user leaves at null."""
+"""Values of options that are null."""
 
 SLOPE_WITH_SCORES, SLOPE_BY_PASSES = 0.01, 0.1
-"""Share of the slope that a line search leaves, where trial steps are free of passes and where each costs one."""
+"""Share of the slope that remains after a line search, if trial steps cost no pass, and if each costs one."""
 
 
 def _share(above: float, below: float) -> float:
@@ -96,7 +96,7 @@ UPDATES: Mapping[str, Callable[[Vector, Vector, Vector], float]] = {
 
 
 LOOSE = {"update": "polak_ribiere", "slope_relative": 0.9}
-"""Settings under which the deviance rises now and then, so that its rules matter."""
+"""Settings under which the deviance sometimes rises, so that its rules have an effect."""
 
 
 @register(
@@ -314,7 +314,7 @@ class _Run:
 
 
 ROUNDS = 100
-"""Trial steps at most; a bracket shrinks by half at least every second one."""
+"""Most trial steps; a bracket is halved at least every second one."""
 
 
 def secant_search(

@@ -45,7 +45,7 @@ class Sampler:
     """
 
     judges: ClassVar[bool] = False
-    """Whether steps must be judged, so that rows can be blamed."""
+    """Whether steps must be compared, to find the rows of bad steps."""
 
     def __init__(self, rows: int, size: int, seed: int, count: int, decay: float) -> None:
         self.rows, self.size, self.count, self.decay = rows, size, count, decay
@@ -158,14 +158,14 @@ VARIANTS: Mapping[str, type[Sampler]] = {
 LIMIT = 1e150
 """Weights beyond which squares overflow."""
 PATIENCE = 1000
-"""Evaluations without progress before a run counts as stalled: chance may bring some yet."""
+"""Evaluations without progress after which a run counts as stalled; it is large because steps are random."""
 
 
 STATE = ("last", "mean", "counts", "radius", "random")
-"""Names in the state that a later run goes on from."""
+"""Names in the saved state."""
 TWO_OUT = {"variant": "two_out", "sample": 5}
 CHANCE = {"variant": "probability", "sample": 5}
-"""Settings under which the options of the variants matter."""
+"""Settings under which the options of the variants have an effect."""
 
 
 @register(

@@ -32,9 +32,9 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 QUIET, LEAST, MOST = 10, 5, 15
 """Steps without a slope until a row becomes dormant, and steps that it stays dormant."""
 STATE = ("point", "before", "cycles")
-"""Names in the state that a later run goes on from."""
+"""Names in the saved state."""
 PATIENCE = 1000
-"""Steps without a new minimum before a run counts as stalled: many cycles may pass without one."""
+"""Steps without a new minimum after which a run counts as stalled; many cycles may pass without one."""
 
 
 @register(

@@ -29,10 +29,10 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 GROWTH, SHRINK = 2.0, 0.9
 """Factors of the curvature estimate: when a step was too long, and after every step."""
 PATIENCE = 500
-"""Iterations without progress before a run counts as stalled: under l1 the gradient goes on improving, and with it the
-bound, when J has long reached rounding."""
+"""Iterations without progress after which a run counts as stalled: under l1 the gradient, and with it the bound,
+improves long after J has reached rounding."""
 LARGEST = 1e30
-"""A curvature beyond which no step is worth taking."""
+"""A curvature above which steps are too short to make progress."""
 
 
 @register(

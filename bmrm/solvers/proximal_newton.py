@@ -141,18 +141,19 @@ Matrix = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
 SWEEPS = 60
-"""Of coordinate descent between two attempts at solving for the coordinates in use at once."""
+"""Sweeps of coordinate descent between two linear systems for the coordinates in use."""
 PRODUCTS = 1e8
-"""Entries of the matrix between two looks at the clock."""
+"""Entries of the matrix between two checks of the clock."""
 ROUNDS = 200
 TINY = 1e-14
-"""What is added to the diagonal of linear systems, relative to its largest entry."""
+"""Damping of the diagonal of linear systems, relative to its largest entry."""
 SOLUTIONS = 30
-"""Systems solved one after another, each with a coordinate less, before coordinate descent looks at all again."""
+"""Most consecutive systems, each with one coordinate less, before coordinate descent visits all coordinates again."""
 WORK = 1e10
-"""Operations in linear systems after which the model is left as it is: a step that lowers it is a step."""
+"""Operations in linear systems after which the model is not solved further, since any step that decreases it is
+valid."""
 RIDGE = 1e-12
-"""What is added to the diagonal, times its mean: columns may be empty, or flat where the loss is."""
+"""Damping of the diagonal, relative to its mean: columns may be empty, or have no curvature."""
 
 
 class GramModel:

@@ -113,32 +113,32 @@ class SemismoothNewton(IterativeSolver):
 
 
 STATE = ("point", "sigma", "rows_slopes")
-"""Names in the state that a later run goes on from."""
+"""Names in the saved state."""
 SHARE = 1.0
-"""A subproblem is solved when it lacks at most this share of what its multipliers lack."""
+"""A subproblem is solved when its error is at most this share of the error of the multipliers."""
 NEAR = 4.0
-"""The objective is looked at when what the subproblem lacks is at most so many times the gap seen last."""
+"""The objective is evaluated when the error of the subproblem is at most this multiple of the last gap."""
 WIDEST = 8192
 """Features beyond which the dense matrix takes more than half a gigabyte."""
 SHARP = 2.0
-"""First penalty after a start from n rows, times sqrt(dim / n): their scores are about as far from the right ones;
-reduced when the subsample was overfitted, that is when its minimum is below J there."""
+"""First penalty after a start from a sample of n rows, times sqrt(dim / n), about the error of their scores; reduced if
+the sample was overfitted, that is, if its minimum is below J there."""
 SKEWED = 1e-12
-"""A sum of slopes beyond which they prove nothing of a problem with a free intercept."""
+"""A sum of slopes above which they give no bound for a problem with a free intercept."""
 EASY = 3
-"""Newton steps up to which a subproblem was easy, so that the penalty may grow faster."""
+"""Number of Newton steps up to which a subproblem counts as easy, so that the penalty grows faster."""
 UNITS = 40
 """Trials for the unit of the penalty, each four times the last or a quarter of it."""
 STEEPEST = 1e14
-"""A penalty beyond which its products are all rounding."""
+"""A penalty above which its products are dominated by rounding."""
 VAIN = 0.9
-"""Share of what a subproblem lacks that a step in the rounding of its value may leave."""
+"""Share of the subproblem's error that may remain after a step whose decrease is below rounding."""
 WIDTHS = 1.0, 16.0
-"""Scores of rows that are followed between looks at all: so many 1/sigma from a kink, at first and at most."""
+"""Distance from a kink, in units of 1/sigma, of the rows in the smaller problem: at first and at most."""
 WORTH_IT = 0.3
-"""Share of the rows up to which it pays to follow them alone."""
+"""Largest share of the rows for which the smaller problem is used."""
 BETWEEN = 30
-"""Newton steps at most between looks at all rows."""
+"""Most Newton steps between evaluations of all rows."""
 
 
 class Run:
@@ -183,7 +183,7 @@ class Run:
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
         self.state: AugmentedLagrangian | None = None
-        """Where the run is."""
+        """The current state."""
 
     def go(self, fresh: bool) -> Solution:
         """The whole run."""

@@ -16,7 +16,7 @@ from bmrm.app.pipeline.run_folder import CHECKPOINT, MODEL, SUMMARY, present
 from bmrm.problem import InputError, Start, Vector
 
 From = Vector | Start | Model | None
-"""What a run may begin with; a model is of this problem or another one, its bound counts where it is of this one."""
+"""What a run may start from; the bound of a model is used only if it is of the same problem."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ FIELDS = ("iteration", "objective", "lower_bound", "passes", "seconds", "seconds
 COLUMNS = (*FIELDS, "seconds_network")
 """Of the history, one row for each line."""
 ROWS = "rows_"
-"""Arrays of the state that begin so have a row for each row of the data."""
+"""Prefix of arrays of the state that have one row per row of the data."""
 
 
 @dataclass(frozen=True, eq=False)

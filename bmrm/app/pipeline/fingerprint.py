@@ -14,9 +14,9 @@ from bmrm.mpi.group import Group
 
 Facts = dict[str, Any]
 BITS, WORD = 32, 1 << 64
-"""Digests are summed over ranks as floats, so in pieces of so many bits."""
+"""Digests are summed over ranks as floats, so they are split into pieces of this many bits."""
 DATA = {"data": "training data", "validation": "validation data"}
-"""Facts that are of rows, and what these are called in messages."""
+"""Facts about rows, and their names in messages."""
 
 
 def of_settings(settings: Mapping[str, Any]) -> Facts:

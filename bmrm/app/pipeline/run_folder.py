@@ -21,7 +21,7 @@ from bmrm.data.files import flush_folder, whole_file
 from bmrm.problem import InputError, OutputError
 
 CHECKPOINT = "checkpoint.npz"
-"""The state of a run that has not ended; gone when it has."""
+"""The state of a run that has not ended; removed when it has."""
 MODEL, SUMMARY, HISTORY, CONFIG, PICTURE = RESULTS = (
     "model.npz",
     "summary.json",
@@ -29,7 +29,7 @@ MODEL, SUMMARY, HISTORY, CONFIG, PICTURE = RESULTS = (
     "config.yaml",
     "convergence.png",
 )
-"""The files of a run. The model is moved first: where it still lies in `.finished-*`, nothing else has been moved."""
+"""The files of a run. The model is moved first: if it is still in `.finished-*`, nothing else has been moved."""
 UNFINISHED, FINISHED = ".unfinished-", ".finished-"
 
 Writer = Callable[[IO[bytes]], Any]

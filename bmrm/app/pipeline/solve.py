@@ -56,7 +56,7 @@ Table = NDArray[np.float64]
 """Weights (features,) or (features, scores per row)."""
 ModelOf = Callable[[Solution], Model]
 Watch = Callable[[ModelOf], AbstractContextManager["Callback | None"]]
-"""Given a way to make models of solutions, what surrounds the solver and gives it its callback."""
+"""From a function that makes models of solutions, a context manager around the solver that provides its callback."""
 FEW = 100
 """Rows on which kernels are called for the first time."""
 
@@ -73,7 +73,7 @@ class Problem:
     positive_label: float | str | None = None
     threads: int | None = None
     relative: Mapping[str, Any] | None = None
-    """Where lambda follows the data: the checked rule of `bmrm.app.config.relative`."""
+    """For a lambda relative to the data: the checked rule of `bmrm.app.config.relative`."""
 
 
 def unwatched(model_of: ModelOf) -> AbstractContextManager[Callback | None]:

@@ -50,11 +50,11 @@ from bmrm.solvers import SOLVERS
 
 ROWS, FEATURES = 200, 12
 FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}
-"""Enough for every part of a solver to have its turn."""
+"""Iterations that reach every part of a solver."""
 RANKS, WHOLE = "what ranks answer", "all of it"
-"""The part of the work for a loss that is no solver's, and that for a config."""
+"""The jobs of a loss without a solver, and of a config."""
 OVER_RANKS = (Scored, RowSubsets, Blocks, DualBlocks, ModifiedLoss, Fingerprint, Rounding, ProblemSize)
-"""What the risk of a loss offers there."""
+"""The abilities of the risk of a loss over ranks."""
 CONFIGS = (".yaml", ".yml")
 LONGEST = 10.0
 """Seconds that a solver may take on a config."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 EARLY = Status.INTERRUPTED, Status.TIME_LIMIT, Status.ITERATION_LIMIT
-"""A run that ends so may be gone on with: its checkpoint stays."""
+"""Statuses after which a run may be resumed, so that its checkpoint is kept."""
 
 
 class Checkpoints:

@@ -7,7 +7,7 @@ from pathlib import Path
 from bmrm.problem import InputError
 
 LINES = 20
-"""Lines that are looked at."""
+"""Number of lines that are examined."""
 
 
 def refuse_attributes(head: bytes, path: Path) -> None:

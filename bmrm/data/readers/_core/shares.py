@@ -19,7 +19,7 @@ def even_share(count: int, part: int, parts: int) -> tuple[int, int]:
 
 
 SORTING = 0.1
-"""What a step of sorting a row costs, over what its share of a pass over the data costs."""
+"""Cost of a sorting step per row, relative to the row's share of a pass over the data."""
 
 
 def row_share(rows: int, part: int, parts: int, groups: NDArray[np.int64] | None = None) -> tuple[int, int]:
