@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot
+from bmrm.numerics.line_search import total
 from bmrm.problem import (
     Callback,
     HasCurvature,
@@ -33,7 +34,6 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.line_search import total
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
 

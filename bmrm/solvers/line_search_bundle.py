@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmrm.numerics.line_search import NEAR_ZERO, minimize_along, total
 from bmrm.problem import (
     Callback,
     IncompatibleError,
@@ -27,7 +28,6 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.cuts import Cuts, FreeCuts
 from bmrm.solvers._core.joint_planes import Joint
-from bmrm.solvers._core.line_search import NEAR_ZERO, minimize_along, total
 from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 

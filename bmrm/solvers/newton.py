@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from bmrm.numerics.line_search import step_length, total
 from bmrm.problem import (
     Callback,
     HasCurvature,
@@ -23,8 +24,6 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.curved_search import step_length
-from bmrm.solvers._core.line_search import total
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.models import CgModel, Step, model_for
 from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks

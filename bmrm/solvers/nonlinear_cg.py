@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from bmrm.kernels.products.vectors import norm
+from bmrm.numerics.bracket import Trial
+from bmrm.numerics.line_search import LARGEST_STEP, Along, total
 from bmrm.problem import (
     Callback,
     IncompatibleError,
@@ -25,7 +27,6 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.line_search import LARGEST_STEP, Along, Trial, total
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.truncated_cg import relative_change
 from bmrm.solvers._core.points import Point, ScoredPoint

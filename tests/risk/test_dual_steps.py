@@ -8,11 +8,11 @@ from bmrm.data import matrix
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr, part_of
 from bmrm.losses import LOSSES
+from bmrm.numerics.roots import secant_root
 from bmrm.problem import DualBlocks, Scored, ability, interruptible
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.dual import stored as dual_stored
-from bmrm.risk.dual.balance import zero_of
 from bmrm.risk.dual.stored import stored_rows
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
@@ -195,10 +195,10 @@ def test_losses_without_row_functions_and_of_several_scores_have_no_dual_steps()
 
 
 def test_zeros_of_rising_functions():
-    assert zero_of(lambda t: t - 3.5) == pytest.approx(3.5, rel=1e-14)
-    assert zero_of(lambda t: np.clip(1e-3 * t + 7.0, -2.0, 2.0) - 1.0) == pytest.approx(-6000.0, rel=1e-9)
-    assert zero_of(lambda t: np.tanh(t) + 2.0) is None
-    assert zero_of(lambda t: 0.0 * t) == 0.0
+    assert secant_root(lambda t: t - 3.5) == pytest.approx(3.5, rel=1e-14)
+    assert secant_root(lambda t: np.clip(1e-3 * t + 7.0, -2.0, 2.0) - 1.0) == pytest.approx(-6000.0, rel=1e-9)
+    assert secant_root(lambda t: np.tanh(t) + 2.0) is None
+    assert secant_root(lambda t: 0.0 * t) == 0.0
 
 
 class Enough(BaseException):

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses.cost_sensitive_hinge import CostSensitiveHinge
+from bmrm.numerics.line_search import minimize_along, total
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers._core.line_search import minimize_along, total
 
 
 def algorithm_2(lam, w, s, b, a, c):

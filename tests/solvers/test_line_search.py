@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmrm.solvers._core.line_search import minimize_along
+from bmrm.numerics.line_search import minimize_along
 
 
 def hinge_line(seed: int, quadratic: float):

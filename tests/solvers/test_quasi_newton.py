@@ -6,13 +6,14 @@ import scipy.sparse
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
+from bmrm.numerics.bracket import Trial
+from bmrm.numerics.line_search import enough, wolfe_search
 from bmrm.problem import Status
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.certificate import plane_bound
-from bmrm.solvers._core.line_search import Trial
-from bmrm.solvers.lbfgs import InverseHessian, enough, wolfe_search
+from bmrm.solvers.lbfgs import InverseHessian
 from tests import problems
 
 

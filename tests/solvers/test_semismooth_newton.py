@@ -10,6 +10,9 @@ from sklearn.svm import SVC
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
+from bmrm.numerics.bracket import Trial
+from bmrm.numerics.line_search import step_length
+from bmrm.numerics.roots import newton_root
 from bmrm.problem import IncompatibleError, Profiled, RowParts, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
@@ -18,8 +21,6 @@ from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.augmented_lagrangian import AugmentedLagrangian, Model
-from bmrm.solvers._core.centring import Trial, centre
-from bmrm.solvers._core.curved_search import step_length
 from bmrm.solvers._core.newton.rows import rank_of, step_by_rows, vectors_of
 from bmrm.solvers._core.newton.system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton
@@ -220,20 +221,20 @@ def test_few_rows_in_many_dimensions(loss):
     assert solution.objective == pytest.approx(other.objective, rel=1e-7)
 
 
-def test_centre_finds_the_zero_or_the_jump():
+def test_newton_root_finds_the_zero_or_the_jump():
     def smooth(b):
-        return Trial(b, np.tanh(b - 3.0), b, lambda: 1.0 - np.tanh(b - 3.0) ** 2)
+        return Trial(b, np.nan, np.tanh(b - 3.0))
 
-    one, other, _ = centre(smooth, -40.0)
-    assert one.b == pytest.approx(3.0, abs=1e-12)
-    assert other.b == pytest.approx(3.0, abs=1e-12)
+    one, other, _ = newton_root(smooth, smooth(-40.0), lambda trial: 1.0 - trial.derivative**2)
+    assert one.t == pytest.approx(3.0, abs=1e-12)
+    assert other.t == pytest.approx(3.0, abs=1e-12)
 
     def jump(b):
-        return Trial(b, -0.25 if b < 1.0 else 0.75, b, lambda: 0.0)
+        return Trial(b, np.nan, -0.25 if b < 1.0 else 0.75)
 
-    one, other, share = centre(jump, 0.0)
-    assert one.b < 1.0 <= other.b
-    assert share * one.rest + (1.0 - share) * other.rest == 0.0
+    one, other, share = newton_root(jump, jump(0.0), lambda trial: 0.0)
+    assert one.t < 1.0 <= other.t
+    assert share * one.derivative + (1.0 - share) * other.derivative == 0.0
 
 
 @pytest.mark.parametrize("first", [1e-6, 1.0, 1e4])

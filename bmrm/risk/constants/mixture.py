@@ -12,6 +12,7 @@ so both slopes AND offsets are mixed; the slope at one minimiser b, whose sum ne
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,20 +43,47 @@ class Mixture:
     slopes: tuple[Scores | None, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Point:
+    """phi at `b`, (scores per row,), its slope there, and the sums of that over rows."""
+
+    b: Vector
+    value: float
+    slope: Scores
+    sums: Vector
+
+    @property
+    def finite(self) -> bool:
+        """Whether a cut can be made here."""
+        return math.isfinite(self.value) and bool(np.all(np.isfinite(self.sums)))
+
+    @property
+    def size(self) -> float:
+        """The largest sum."""
+        return float(np.max(np.abs(self.sums)))
+
+
+def point_at(phi: ScoreFunction, f: Scores, b: Vector) -> Point:
+    """What phi is at f + b."""
+    with np.errstate(over="ignore", invalid="ignore"):  # a point that overflows is not used
+        value, slope = phi.value_and_slope(f + phi.constant(b))
+        return Point(b, value, slope, phi.total(slope))
+
+
 def overflow(best: Vector) -> Mixture:
     """What is known of scores for which phi is +inf in floating point, whatever the constant."""
     return Mixture((), (), math.inf, best, math.inf)
 
 
-def mixture_of(
-    points: list[Vector], values: Vector, sums: Vector, shares: Vector, best: Vector, least: float
-) -> Mixture:
-    """The mixture of the points with a positive share; `sums` is (points, scores per row)."""
-    used = np.flatnonzero(shares > 0.0)
-    middle = shares[used] @ np.array(points)[used]
+def mixture_of(points: Sequence[Point], shares: Vector) -> Mixture:
+    """The mixture of the points with a positive share, the best of them all beside it."""
+    best = min(points, key=lambda point: point.value)
+    used = [k for k, share in enumerate(shares.tolist()) if share > 0.0]
+    middle = shares[used] @ np.array([points[k].b for k in used])
     # Around the middle, since far from it the products would cancel.
-    value = float(sum(shares[k] * (values[k] + sums[k] @ (middle - points[k])) for k in used))
-    return Mixture(tuple(points[k] for k in used), tuple(float(shares[k]) for k in used), value, best, least)
+    value = float(sum(shares[k] * (points[k].value + points[k].sums @ (middle - points[k].b)) for k in used))
+    constants, slopes = tuple(points[k].b for k in used), tuple(points[k].slope for k in used)
+    return Mixture(constants, tuple(float(shares[k]) for k in used), value, best.b, best.value, slopes)
 
 
 def vanishes(phi: ScoreFunction, slope: Scores, sums: Vector, rounding: float, least: float | Vector = 0.0) -> bool:

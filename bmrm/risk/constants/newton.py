@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import ScoreFunction, Scores, Vector
-from bmrm.risk.constants.mixture import EPS, vanishes
+from bmrm.risk.constants.mixture import EPS, Point, point_at, vanishes
 
 Array = NDArray[np.float64]
 STEPS = 100
@@ -31,33 +31,6 @@ class Memory:
     """The second derivative of an earlier search, which need not be that of this one."""
 
     curvature: Array | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """phi at `b`, its slope there, and the sums of that over rows."""
-
-    b: Vector
-    value: float
-    slope: Scores
-    sums: Vector
-
-    @property
-    def finite(self) -> bool:
-        """Whether a cut can be made here."""
-        return math.isfinite(self.value) and bool(np.all(np.isfinite(self.sums)))
-
-    @property
-    def size(self) -> float:
-        """The largest sum."""
-        return float(np.max(np.abs(self.sums)))
-
-
-def point_at(phi: ScoreFunction, f: Scores, b: Vector) -> Point:
-    """What phi is at f + b."""
-    with np.errstate(over="ignore", invalid="ignore"):  # a point that overflows is not used
-        value, slope = phi.value_and_slope(f + phi.constant(b))
-        return Point(b, value, slope, phi.total(slope))
 
 
 def newton(

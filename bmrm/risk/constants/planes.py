@@ -19,8 +19,7 @@ from bmrm.problem import (
     Vector,
     rounding_of_slopes,
 )
-from bmrm.risk.constants.mixture import EPS, UNBOUNDED, Mixture
-from bmrm.risk.constants.newton import Point, point_at
+from bmrm.risk.constants.mixture import EPS, UNBOUNDED, Mixture, Point, point_at
 
 ACCURACY = 1e-12
 """Relative distance of the mixture to the minimum at which the search stops."""

@@ -5,13 +5,13 @@ docs/decisions/free-intercept.md says why.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from bmrm.problem import Check, ScoreFunction, Scores, Vector
-from bmrm.risk.constants.mixture import EPS, Mixture, mixture_of, overflow
-from bmrm.risk.constants.newton import Array, Memory, Point, newton, point_at, step_to_zero
+from bmrm.risk.constants.mixture import EPS, Mixture, Point, mixture_of, overflow, point_at
+from bmrm.risk.constants.newton import Array, Memory, newton, step_to_zero
 from bmrm.risk.constants.planes import ACCURACY, Remembered, minimum_by_planes
 
 LARGEST = 32.0
@@ -58,8 +58,7 @@ def minimum_over_constants(
         least = past.least(phi, f + phi.constant(here.b))
         here, settled = newton(phi, f, here, memory, rounding, least)
         if settled:
-            alone = mixture_of([here.b], np.array([here.value]), here.sums[None, :], np.ones(1), here.b, here.value)
-            return replace(alone, slopes=(here.slope,))
+            return mixture_of([here], np.ones(1))
         if memory.curvature is not None:
             corrected = _corrected(phi, f, here, memory.curvature, rounding, least)
             if corrected is not None:
@@ -87,11 +86,9 @@ def _corrected(
         return None
     shares = np.array([1.0 - share, share])
     left = np.abs(shares @ np.array([here.sums, other.sums]))
-    values = np.array([here.value, other.value])
-    best = here if here.value <= other.value else other
-    found = mixture_of([here.b, other.b], values, np.array([here.sums, other.sums]), shares, best.b, best.value)
-    if np.any(left > rounding * phi.magnitude(here.slope) + least) or best.value - found.value > ACCURACY * abs(
-        best.value
+    found = mixture_of([here, other], shares)
+    if np.any(left > rounding * phi.magnitude(here.slope) + least) or found.least - found.value > ACCURACY * abs(
+        found.least
     ):
         return None
-    return replace(found, slopes=(here.slope, other.slope))
+    return found

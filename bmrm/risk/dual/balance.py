@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.numerics.roots import secant_root
 from bmrm.problem import Vector
 
 Totals = Callable[[Vector], Vector]
 """From constants that are added to the scores of all rows to the sums of their slopes, (scores per row,)."""
 Matrix = NDArray[np.float64]
-TRIES, FARTHEST = 100, 1e15
-"""Steps at most to find the constant at which slopes sum to 0, and the largest that is looked for."""
+TRIES = 100
+"""Steps of Newton's method at most."""
 BALANCED = 1e-13
 """Share of the mass of the rows that may be left of a sum with several scores: rounding."""
 NEARBY, RIDGE = 1e-7, 1e-12
@@ -45,7 +45,7 @@ class Balance:
         when all constants do by the same amount, so that the last of them stays 0.
         """
         if self._scores == 1:
-            constant = zero_of(totals)
+            constant = secant_root(totals)
             return None if constant is None else np.array([constant])
         here = np.zeros(self._scores)
         sums = totals(here)
@@ -64,7 +64,7 @@ class Balance:
                 continue
             self._matrix = None
             if fresh:
-                length = zero_of(lambda t, at=here, along=step: totals(at + t[0] * along) @ along, first=0.5)  # type: ignore[misc]
+                length = secant_root(lambda t, at=here, along=step: totals(at + t[0] * along) @ along, first=0.5)  # type: ignore[misc]
                 if not length:
                     break
                 here = here + length * step
@@ -83,52 +83,3 @@ class Balance:
         ridge = RIDGE * max(float(np.trace(self._matrix)), self._most)
         part = np.linalg.lstsq(self._matrix + ridge * np.eye(self._scores - 1), -sums[:-1], rcond=None)[0]
         return np.append(part, 0.0)
-
-
-def zero_of(totals: Callable[[Vector], Any], first: float = 1e-6) -> float | None:
-    """Where the rising function `totals` is 0 (to rounding); None where it keeps its sign as far as one can see.
-
-    Parameters
-    ----------
-    totals : of a vector of one number.
-    first : the first distance that is tried.
-    """
-    here = _number(totals, 0.0)
-    if here == 0.0:
-        return 0.0
-    outward = -np.copysign(1.0, here)
-    near, value, reach = 0.0, here, first
-    while True:
-        far = outward * reach
-        beyond = _number(totals, far)
-        if beyond * here <= 0.0:
-            break
-        near, value, reach = far, beyond, 8.0 * reach
-        if reach > FARTHEST:
-            return None
-    return _between(totals, near, value, far, beyond)
-
-
-def _between(totals: Callable[[Vector], Any], a: float, at_a: float, b: float, at_b: float) -> float:
-    """The zero between two points of opposite sign: secants, the older end halved (Illinois), safeguarded by halves."""
-    best = min((abs(at_a), a), (abs(at_b), b))
-    for step in range(TRIES):
-        if at_a == at_b or abs(b - a) <= 1e-16 * (abs(a) + abs(b)):
-            break
-        middle = 0.5 * (a + b) if step % 8 == 7 else b - at_b * (b - a) / (at_b - at_a)
-        value = _number(totals, middle)
-        best = min(best, (abs(value), middle))
-        if value == 0.0:
-            break
-        if value * at_b < 0.0:
-            a, at_a = b, at_b
-        else:
-            at_a *= 0.5
-        if middle == b:
-            break
-        b, at_b = middle, value
-    return best[1]
-
-
-def _number(totals: Callable[[Vector], Any], constant: float) -> float:
-    return float(np.ravel(totals(np.array([constant])))[0])

@@ -12,6 +12,7 @@ from bmrm.data.matrix import Csr
 from bmrm.kernels.masters.soft_descent import violations
 from bmrm.kernels.products import columns as kernels
 from bmrm.kernels.products.vectors import dot
+from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.products.blocks import products_of
 
@@ -302,26 +303,20 @@ class RootedColumns:
         Ends when no residual is beyond `goal`, or when their squares, preconditioned, sum to `enough`.
         """
         x: Vector = np.zeros(used.size)
-        residual, inverse = right, 1.0 / (self._diagonal[used] + l2)
-        z = inverse * residual
-        direction, size = z, float(residual @ z)
+        inverse = 1.0 / (self._diagonal[used] + l2)
+        cg = ConjugateGradients(right, lambda residual: inverse * residual)
         count = 0
         while count < CG_STEPS:
             self._check()
             count += 1
+            direction = cg.direction
             ahead, offset = self._apply(used, shifts, direction)
-            product = self._pull(used, shifts, ahead + offset * self._roots) + l2 * direction
-            curvature = float(direction @ product)
-            if not curvature > 0.0:
+            t = cg.advance(self._pull(used, shifts, ahead + offset * self._roots) + l2 * direction)
+            if t is None:
                 break
-            t = size / curvature
             x = x + t * direction
-            residual = residual - t * product
-            z = inverse * residual
-            before, size = size, float(residual @ z)
-            if float(np.abs(residual).max()) <= goal or size <= enough:
+            if float(np.abs(cg.residual).max()) <= goal or cg.size <= enough:
                 break
-            direction = z + (size / before) * direction
         return x, count
 
     def _apply(self, used: Places, shifts: Vector, steps: Vector) -> tuple[Vector, float]:

@@ -7,10 +7,10 @@ from typing import cast
 
 import numpy as np
 
+from bmrm.numerics.bracket import Trial
+from bmrm.numerics.line_search import Along, step_length
+from bmrm.numerics.roots import newton_root
 from bmrm.problem import LinearMap, MoreauEnvelope, RowPart, RowParts, ScoreFunction, Scores, Vector
-from bmrm.solvers._core.centring import Trial, centre
-from bmrm.solvers._core.curved_search import step_length
-from bmrm.solvers._core.line_search import Along
 from bmrm.solvers._core.newton.rows import rank_of, step_by_rows
 from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step
 
@@ -233,20 +233,23 @@ class AugmentedLagrangian:
     # -- the free intercept ----------------------------------------------------------------------
 
     def _centre(self) -> None:
-        z, first = self.z, self.b
-        known = self._trial(first, self.envelope)
-        one, other, share = centre(lambda b: self._trial(b, None if b != first else known.kept), first)
-        self.b, self.rest, self.envelope = one.b, one.rest, one.kept
-        if share < 1.0:
-            self.b, self.rest = share * one.b + (1.0 - share) * other.b, 0.0
-            self.envelope = _mixed(one.kept, other.kept, share)
-        self.z = self.model.shifted(z, self.b - first)
+        first, phi = self.b, self.model.phi
 
-    def _trial(self, b: float, known: MoreauEnvelope | None) -> Trial[MoreauEnvelope]:
-        phi = self.model.phi
-        found = phi.moreau(self.model.shifted(self.z, b - self.b), self.sigma) if known is None else known
-        rest = float(phi.total(found.slope)[0]) + self.model.intercept_residual
-        return Trial(b, rest, found, lambda: float(phi.total(found.curvature)[0]))
+        def trial(b: float) -> Trial:
+            return self._trial(b, phi.moreau(self.model.shifted(self.z, b - first), self.sigma))
+
+        one, other, share = newton_root(
+            trial, self._trial(first, self.envelope), lambda at: float(phi.total(at.kept.curvature)[0])
+        )
+        self.b, self.rest, self.envelope = one.t, one.derivative, one.kept
+        if share < 1.0:
+            self.b, self.rest = share * one.t + (1.0 - share) * other.t, 0.0
+            self.envelope = _mixed(one.kept, other.kept, share)
+        self.z = self.model.shifted(self.z, self.b - first)
+
+    def _trial(self, b: float, envelope: MoreauEnvelope) -> Trial:
+        rest = float(self.model.phi.total(envelope.slope)[0]) + self.model.intercept_residual
+        return Trial(b, envelope.value, rest, envelope)
 
     # -- rows near a kink ------------------------------------------------------------------------
 

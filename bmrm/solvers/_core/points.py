@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot
+from bmrm.numerics.line_search import Along
 from bmrm.problem import Scored, Scores, Vector
-from bmrm.solvers._core.line_search import Along
 from bmrm.solvers._core.monitor import Monitor
 
 REFRESH = 20

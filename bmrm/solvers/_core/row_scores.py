@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmrm.numerics.bracket import ROUNDING, Rule, Trial, meeting, narrowed, shares
+from bmrm.numerics.line_search import Along
 from bmrm.problem import (
     Elastic,
     IncompatibleError,
@@ -18,12 +20,8 @@ from bmrm.problem import (
     Scores,
     provides,
 )
-from bmrm.solvers._core.best import ROUNDING
-from bmrm.solvers._core.line_search import Along
 from bmrm.solvers._core.metered import MeteredRisk
 
-ROUNDS = 200
-"""Steps at most to the best constant: far more than bisection to the last bit needs."""
 WIDER = 10.0
 """The factor by which steps to a bracket grow at most, the first from the way to the last minimum."""
 SHORTER = 0.01
@@ -92,17 +90,24 @@ class RowScores:
         value, slope = self.phi.value_and_slope(f)
         if not self.free or not math.isfinite(value):
             return Settled(f, value, slope, value - self.phi.product(slope, f))
-        here = _Constant(0.0, value, slope, self._total(slope))
-        low, high = self._bracket(f, here)
+        rule = _Constants(self._bend, self._reach)
+        first = Trial(0.0, value, self._total(slope), slope)
+        low, high = narrowed(lambda points: [self._trial(f, b) for b in points], [first], rule)
+        low, high = low or high or first, high or low or first
         best = low if low.value <= high.value else high
-        self._reach = max(1.0, abs(best.b))
-        at = f if best.b == 0.0 else f + self.ones * best.b
-        if (low is high and not low.flat) or not math.isfinite(high.sum - low.sum):  # no bracket was found
-            return Settled(at, best.value, best.slope, -math.inf)
-        share = 1.0 if low is high else high.sum / (high.sum - low.sum)
-        mixed = low.slope if low is high else low.slope * share + high.slope * (1.0 - share)
-        height = share * (low.value - low.b * low.sum) + (1.0 - share) * (high.value - high.b * high.sum)
+        self._bend, self._reach = rule.bend, max(1.0, abs(best.t))
+        at = f if best.t == 0.0 else f + self.ones * best.t
+        if (low is high and not low.flat) or not math.isfinite(high.derivative - low.derivative):  # without a bracket
+            return Settled(at, best.value, best.kept, -math.inf)
+        share = shares(low, high)[0]
+        other = 1.0 - share
+        mixed = low.kept if low is high else low.kept * share + high.kept * other
+        height = share * (low.value - low.t * low.derivative) + other * (high.value - high.t * high.derivative)
         return Settled(at, best.value, mixed, min(height, best.value) - self.phi.product(mixed, at))
+
+    def _trial(self, f: Scores, b: float) -> Trial:
+        value, slope = self.phi.value_and_slope(f + self.ones * b)
+        return Trial(b, value, self._total(slope), slope)
 
     def curvature(self, f: Scores, damping: float) -> Scores:
         """The second derivatives at `f`, every row's raised by `damping` times their mean.
@@ -122,80 +127,69 @@ class RowScores:
     def _total(self, slope: Scores) -> float:
         return float(self.phi.total(slope)[0])
 
-    def _bracket(self, f: Scores, here: _Constant) -> tuple[_Constant, _Constant]:
-        """Constants around the best one whose tangents meet at its value up to rounding."""
-        low, high, last = None, None, None
-        slow, outward, width = 0, 0, math.inf
-        for _ in range(ROUNDS):
-            low, high = (here, high) if here.sum <= 0.0 else (low, here)
-            if here.flat:
-                return here, here
-            if low is not None and high is not None:
-                if _loss(low, high) <= ROUNDING * min(abs(low.value), abs(high.value)):
-                    return low, high
-                slow, width = (slow + 1 if high.b - low.b > 0.5 * width else 0), high.b - low.b
-                b = _between(low, high, slow)
-                if b is None:
-                    return low, high
-            else:
-                b, outward = self._farther(here, last, outward), outward + 1
-            last = here
-            value, slope = self.phi.value_and_slope(f + self.ones * b)
-            here = _Constant(b, value, slope, self._total(slope))
-        return (low or high or here), (high or low or here)
 
-    def _farther(self, here: _Constant, last: _Constant | None, steps: int) -> float:
-        """Where the slope should have changed its sign, a little beyond Newton's step, after so many steps."""
+class _Constants(Rule):
+    """The constant added to all scores with the least loss: tangents there meet at its value up to rounding.
+
+    Parameters
+    ----------
+    bend, reach : a second derivative and the way to the minimum, of an earlier search.
+    """
+
+    rounds = 200
+
+    def __init__(self, bend: float, reach: float) -> None:
+        self.bend, self._reach = bend, reach
+        self._last: Trial | None = None
+        self._slow, self._outward, self._width = 0, 0, math.inf
+
+    def settled(self, trial: Trial) -> bool:
+        return trial.flat
+
+    def following(self, low: Trial | None, high: Trial | None, here: Trial) -> list[float]:
+        if low is None or high is None:
+            b, self._outward = self._farther(here), self._outward + 1
+            self._last = here
+            return [b]
+        if _loss(low, high) <= ROUNDING * min(abs(low.value), abs(high.value)):
+            return []
+        self._slow = self._slow + 1 if high.t - low.t > 0.5 * self._width else 0
+        self._width = high.t - low.t
+        return self._inside(low, high)
+
+    def _farther(self, here: Trial) -> float:
+        """Where the slope should have changed its sign, a little beyond Newton's step."""
+        last = self._last
         if last is not None:
-            self._bend = (here.sum - last.sum) / (here.b - last.b)
-        elif self._bend <= 0.0:
-            self._bend = abs(here.sum)
-        newton = 1.01 * abs(here.sum) / max(self._bend, 1e-300)
+            self.bend = (here.derivative - last.derivative) / (here.t - last.t)
+        elif self.bend <= 0.0:
+            self.bend = abs(here.derivative)
+        newton = 1.01 * abs(here.derivative) / max(self.bend, 1e-300)
         # A secant may be all rounding; where slopes fall like the exponential, it sees only the steep end.
-        before = self._reach if last is None else abs(here.b - last.b)
-        shortest = (TINY if last is None else min(SHORTER * WIDER ** (steps - 1), WIDER)) * before
-        step = max(min(max(newton, shortest), WIDER * before), math.ulp(here.b))
-        return here.b - math.copysign(step, here.sum)
+        before = self._reach if last is None else abs(here.t - last.t)
+        shortest = (TINY if last is None else min(SHORTER * WIDER ** (self._outward - 1), WIDER)) * before
+        step = max(min(max(newton, shortest), WIDER * before), math.ulp(here.t))
+        return here.t - math.copysign(step, here.derivative)
+
+    def _inside(self, low: Trial, high: Trial) -> list[float]:
+        """The secant of the slopes is right for a parabola, the meeting of the tangents for one kink."""
+        width, falls, rises = high.t - low.t, -low.derivative, high.derivative
+        steep = max(falls, rises) > 1e3 * min(falls, rises)
+        if not (steep and width > 1e-3 * (abs(low.t) + abs(high.t))) and self._slow % 4 < 3:
+            b = low.t + (falls * width / (rises + falls) if self._slow % 4 < 2 else meeting(low, high))
+            if low.t < b < high.t:
+                return [b]
+        b = low.t + 0.5 * width
+        return [b] if low.t < b < high.t else []
 
 
-@dataclass(frozen=True)
-class _Constant:
-    """A constant added to all scores, and the loss there; `sum` is the derivative in it."""
-
-    b: float
-    value: float
-    slope: Scores
-    sum: float
-
-    @property
-    def flat(self) -> bool:
-        """Whether the derivative is 0, up to the rounding of a sum over rows."""
-        return abs(self.sum) * max(1.0, abs(self.b)) <= ROUNDING * abs(self.value)
-
-
-def _loss(low: _Constant, high: _Constant) -> float:
+def _loss(low: Trial, high: Trial) -> float:
     """How far the better end is above where the tangents meet, rounding of the difference included."""
-    width, falls, rises = high.b - low.b, -low.sum, high.sum
+    width, falls, rises = high.t - low.t, -low.derivative, high.derivative
     better, other, here, there = (low, high, falls, rises) if low.value < high.value else (high, low, rises, falls)
     below = there * width - (other.value - better.value)
     rounding = 0.25 * ROUNDING * (there * width + abs(other.value) + abs(better.value))
     return here / (here + there) * (max(below, 0.0) + rounding)
-
-
-def _between(low: _Constant, high: _Constant, slow: int) -> float | None:
-    """The next constant to try, `slow` rounds after the bracket was last halved; None where none is left.
-
-    The secant of the slopes is right for a parabola, the crossing of the tangents for one kink.
-    """
-    width = high.b - low.b
-    steep = max(-low.sum, high.sum) > 1e3 * min(-low.sum, high.sum)
-    if not (steep and width > 1e-3 * (abs(low.b) + abs(high.b))) and slow % 4 < 3:
-        share = -low.sum * width if slow % 4 < 2 else high.sum * width - (high.value - low.value)
-        b = low.b + share / (high.sum - low.sum)
-        if low.b < b < high.b:
-            return b
-    b = low.b + 0.5 * width
-    return b if low.b < b < high.b else None
 
 
 def lambdas(solver: str, regularizer: Regularizer) -> tuple[float, float]:

@@ -11,11 +11,11 @@ import numpy as np
 
 from bmrm.kernels.products.lines import absolute_line
 from bmrm.kernels.products.vectors import dot
+from bmrm.numerics.line_search import Along, minimize_along, total
 from bmrm.problem import Scores, Solution, Vector
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.gap_safe import SafeZeros
-from bmrm.solvers._core.line_search import Along, minimize_along, total
 from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.row_scores import RowScores, Settled
 from bmrm.solvers._core.working_set import Columns, violation

@@ -8,6 +8,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import Elastic, HasCurvature, Regularizer, Scored, Scores, Vector, provides
 from bmrm.solvers._core.newton.preconditioners import Blocks, Preconditioner, by_diagonal
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
@@ -112,15 +113,13 @@ class CgModel:
         goal, dim = self.objective, point.w.size
         map, phi, omega = goal.map, goal.phi, cast(HasCurvature, goal.regularizer)
         gradient = np.append(point.gradient, point.rest) if goal.free else point.gradient
-        inverse = self._preconditioner(point)
         step = Step(np.zeros(dim), 0.0, 0.0 * point.f, 0.0 * point.full)
-        r = -gradient
-        z = inverse(r)
-        d, rz = z, float(r @ z)
+        cg = ConjugateGradients(-gradient, self._preconditioner(point))
         goal_norm = self._allowed(float(np.linalg.norm(gradient)))
         self.iterations.append(0)
         # Products of tiny residuals underflow to 0: no direction is left then.
-        while rz > 0.0 and self.iterations[-1] < LONGEST and float(np.linalg.norm(r)) > goal_norm:
+        while cg.size > 0.0 and self.iterations[-1] < LONGEST and float(np.linalg.norm(cg.residual)) > goal_norm:
+            d = cg.direction
             dw, db = d[:dim], float(d[-1]) if goal.free else 0.0
             fd = map.matvec(dw)
             full = goal.shifted(fd, db)
@@ -128,17 +127,13 @@ class CgModel:
             Hd = map.rmatvec(product) + omega.hessian_product(point.w, dw)
             if goal.free:
                 Hd = np.append(Hd, phi.total(product)[0])
-            curvature = float(d @ Hd)
-            if not (curvature > 0.0 and math.isfinite(curvature)):
+            t = cg.advance(Hd)
+            if t is None:
                 break
-            t = rz / curvature
             step = Step(step.w + t * dw, step.b + t * db, step.f + t * fd, step.full + t * full)
-            r = r - t * Hd
-            z = inverse(r)
-            fresh = float(r @ z)
-            d, rz = z + (fresh / rz) * d, fresh
             self.iterations[-1] += 1
         if self.iterations[-1] == 0:  # no curvature
+            r = cg.residual
             f = map.matvec(r[:dim])
             shift = float(r[-1]) if goal.free else 0.0
             return Step(r[:dim], shift, f, goal.shifted(f, shift)) if np.all(np.isfinite(r)) else None

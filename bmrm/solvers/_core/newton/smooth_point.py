@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmrm.numerics.bracket import Trial
+from bmrm.numerics.roots import newton_root
 from bmrm.problem import LinearMap, Regularizer, ScoreFunction, Scores, Vector
-from bmrm.solvers._core.centring import Trial, centre
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ class Objective:
     def at(self, w: Vector, f: Scores, b: float = 0.0) -> SmoothPoint:
         """The point w with scores f, b moved to its minimum; half a pass."""
         if self.free:
-            one, other, share = centre(lambda b: self._trial(f, b), b)
+            one, other, share = newton_root(lambda b: self._trial(f, b), self._trial(f, b), self._rate)
             found = one if share >= 0.5 else other
-            b, rest, (full, value, slope) = found.b, found.rest, found.kept
+            b, rest, value, (full, slope) = found.t, found.derivative, found.value, found.kept
         else:
             full, rest = f, 0.0
             value, slope = self.phi.value_and_slope(f)
@@ -81,8 +82,10 @@ class Objective:
             w, b, f, full, value, offset, risk_gradient, rest, gradient, value + self.regularizer.value(w)
         )
 
-    def _trial(self, f: Scores, b: float) -> Trial[tuple[Scores, float, Scores]]:
+    def _trial(self, f: Scores, b: float) -> Trial:
         full = self.shifted(f, b)
         value, slope = self.phi.value_and_slope(full)
-        rest = float(self.phi.total(slope)[0])
-        return Trial(b, rest, (full, value, slope), lambda: float(self.phi.total(self.phi.hessian_diagonal(full))[0]))
+        return Trial(b, value, float(self.phi.total(slope)[0]), (full, slope))
+
+    def _rate(self, trial: Trial) -> float:
+        return float(self.phi.total(self.phi.hessian_diagonal(trial.kept[0]))[0])

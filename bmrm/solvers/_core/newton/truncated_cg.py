@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot, norm
+from bmrm.kernels.products.vectors import norm
+from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import LinearMap, Scores, Vector
 
 Product = Callable[[Vector, Scores], Vector]
@@ -83,10 +84,8 @@ class TruncatedCG:
         """
         stops = self.stops
         follows = stops.deviance_change > 0.0 or math.isfinite(stops.decay)
-        unit = unit_of(residual)  # of r and d
-        r = residual if unit == 1.0 else residual / unit
-        z = self._preconditioned(r)
-        d, rz = z, dot(r, z)
+        unit = unit_of(residual)  # of residuals and directions
+        cg = ConjugateGradients(residual if unit == 1.0 else residual / unit, self._preconditioned)
         now = self.deviance(f) if follows else math.nan
         before, least_deviance = math.inf, now
         best: tuple[Vector, Scores | None] = (x, f if follows else None)
@@ -99,31 +98,25 @@ class TruncatedCG:
                 break
             if stops.deviance_change > 0.0 and relative_change(before, now) < stops.deviance_change:
                 break
+            d = cg.direction
             fd = self.map.matvec(d)
-            Ad = self.product(d, fd)
-            curvature = dot(d, Ad)
-            if not 0.0 < curvature < math.inf:  # rounding, or nothing left to gain; or beyond all numbers
+            alpha = cg.advance(self.product(d, fd))
+            if alpha is None:  # rounding, or nothing left to gain
                 break
-            alpha = rz / curvature
             x = x + (alpha * unit) * d
-            r = r - alpha * Ad
             if follows:
                 f = f + (alpha * unit) * fd
                 before, now = now, self.deviance(f)
             if stops.deviance_change > 0.0:
                 watched.take(now)
             else:
-                watched.take(norm(r))
+                watched.take(norm(cg.residual))
             last = (x, f if follows else None)
             if follows and not now <= stops.decay * least_deviance:
                 self.iterations += 1
                 return best
             if now < least_deviance:
                 best, least_deviance = last, now
-            z = self._preconditioned(r)
-            fresh = dot(r, z)
-            d = z + (fresh / rz if rz > 0.0 else 0.0) * d
-            rz = fresh
         return best if stops.deviance_change > 0.0 else last
 
     def _preconditioned(self, r: Vector) -> Vector:
