@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmrm.checks.functions import Array
 from bmrm.checks.report import Violation
-from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.problem import Master
 
 Infima = tuple[float, ...]
 BOX = 1e3
@@ -27,7 +27,7 @@ def closes(regularizer: Any, dim: int, infima: Infima) -> Iterator[Violation]:
     best = minimum(regularizer, A, b, block, infima)
     if best is None:
         return
-    _, master = _filled(regularizer, A, b, block, infima)
+    master = _filled(regularizer, A, b, block, infima)
     size = max(abs(best), 0.1)
     for accuracy in (1e-2, 1e-9):
         solution = master.solve(accuracy)
@@ -46,17 +46,15 @@ def same_when_hot(regularizer: Any, dim: int) -> Iterator[Violation]:
     """Planes removed and added one by one lead to what the planes that are left do; and more planes, a higher bound."""
     rng = np.random.default_rng(8)
     A, b, block, infima = rng.normal(size=(30, dim)), rng.normal(size=30), np.arange(30) % 2, (0.0, -2.0)
-    planes, hot = _filled(regularizer, A[:20], b[:20], block[:20], infima)
+    hot = _filled(regularizer, A[:20], b[:20], block[:20], infima)
     hot.solve(1e-9)
-    gone = planes.ids[3:9]
-    hot.remove(gone)
-    planes.drop(gone)
+    hot.remove(hot.planes.ids[3:9].tolist())
     bounds = []
     for row, offset, k in zip(A[20:], b[20:], block[20:]):
-        hot.add(planes.add(row, float(offset), int(k)))
+        hot.add(row, float(offset), int(k))
         bounds.append(hot.solve(1e-9).lower_bound)
     kept = np.r_[0:3, 9:30]
-    cold = _filled(regularizer, A[kept], b[kept], block[kept], infima)[1].solve(1e-9).lower_bound
+    cold = _filled(regularizer, A[kept], b[kept], block[kept], infima).solve(1e-9).lower_bound
     if abs(bounds[-1] - cold) > 1e-7 * max(abs(cold), 1e-2):
         text = f"after planes went and came the bound is {bounds[-1]:.10g}, from the same planes at once {cold:.10g}"
         yield Violation("master", "", abs(bounds[-1] - cold), text, (A, b))
@@ -117,9 +115,8 @@ def _model(A: Array, b: Array, block: NDArray[np.int64], infima: Infima, w: Arra
     return float(sum(max([infimum, *(A @ w + b)[block == k]]) for k, infimum in enumerate(infima)))
 
 
-def _filled(regularizer: Any, A: Array, b: Array, block: NDArray[np.int64], infima: Infima) -> tuple[MemoryPlanes, Any]:
-    planes = MemoryPlanes(A.shape[1], infima)
-    master = regularizer.master(planes, len(infima))
+def _filled(regularizer: Any, A: Array, b: Array, block: NDArray[np.int64], infima: Infima) -> Master:
+    master: Master = regularizer.master(A.shape[1], infima)
     for row, offset, k in zip(A, b, block):
-        master.add(planes.add(row, float(offset), int(k)))
-    return planes, master
+        master.add(row, float(offset), int(k))
+    return master

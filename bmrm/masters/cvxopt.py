@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.infima import Infima
-from bmrm.masters._core.plane_index import PlaneIndex
-from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
+from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.problem import BmrmError, MasterSolution, Vector
 
 TIGHTEST, LOOSEST = 1e-12, 1e-5
 SAFETY = 0.01
@@ -29,30 +29,26 @@ SCALES = (1.0, 1e2, 1e-2)
 class CvxoptMaster:
     """What the masters share: the planes, and one block of multipliers per term of the model."""
 
-    def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
-        if blocks != len(planes.infima):
-            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
+    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
         self._lam = lam
-        self._blocks = blocks
-        self._plane_index = PlaneIndex(planes)
+        self._blocks = len(infima)
+        self.planes = MemoryPlanes(dim, infima)
 
-    def add(self, plane: int) -> None:
-        """Take plane `plane`."""
-        self._plane_index.add(plane)
+    def add(self, a: Vector, b: float, block: int = 0) -> int:
+        """As of `Master`."""
+        return self.planes.add(a, b, block)
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes."""
-        self._plane_index.discard(planes)
+        self.planes.close(planes)
 
     def _rows(self) -> NDArray[np.float64]:
         """A', one row per plane."""
-        planes = self._plane_index.planes
-        rows = [planes.plane(id)[0] for id in self._plane_index.ids]
-        return np.array(rows) if rows else np.zeros((0, planes.dim))
+        return self.planes.saved("").slopes
 
     def _sums(self, infima: NDArray[np.int64]) -> NDArray[np.float64]:
         """The matrix that sums multipliers of planes, then of the infima of some blocks, per block."""
-        block = np.concatenate([self._plane_index.block, infima])
+        block = np.concatenate([self.planes.blocks, infima])
         sums: NDArray[np.float64] = np.equal.outer(np.arange(self._blocks), block).astype(np.float64)
         return sums
 
@@ -62,10 +58,10 @@ class CvxoptQP(CvxoptMaster):
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
-        plane_index, planes, lam = self._plane_index, self._plane_index.planes, self._lam
+        planes, lam = self.planes, self._lam
         infima = np.flatnonzero(np.isfinite(planes.infima))
-        n, count = len(plane_index), len(plane_index) + len(infima)
-        b = np.concatenate([plane_index.b, np.array(planes.infima)[infima]])
+        n, count = len(planes), len(planes) + len(infima)
+        b = np.concatenate([planes.offsets, np.array(planes.infima)[infima]])
         sums = self._sums(infima)
         present = sums.any(axis=1)
         if count == 0:
@@ -92,39 +88,40 @@ class CvxoptQP(CvxoptMaster):
         )
         alpha = np.maximum(np.array(found["x"]).ravel(), 0.0) * most
         alpha /= (sums @ alpha) @ sums
-        w = planes.combine(plane_index.spread(alpha[:n])) / -lam
+        w = planes.combine(alpha[:n]) / -lam
         bound = float(np.dot(alpha, b)) - 0.5 * lam * float(np.dot(w, w)) if present.all() else -math.inf
-        return MasterSolution(w, plane_index.multipliers(alpha[:n]), bound)
+        return MasterSolution(w, planes.multipliers(alpha[:n]), bound)
 
 
 class CvxoptLP(CvxoptMaster):
     """The master of L1 (see `HighsLP`, whose parameters and results these are)."""
 
-    def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
-        super().__init__(planes, lam, blocks)
-        self._flat = flatter(lam, planes.infima, 1e-7)
-        self._infima = Infima(planes.infima)
+    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
+        super().__init__(dim, infima, lam)
+        self._flat = flatter(lam, infima, 1e-7)
+        self._infima = Infima(self.planes.infima)
         self._judged = 0
         self._last: tuple[Vector, Vector] | None = None
 
-    def add(self, plane: int) -> None:
-        """Take plane `plane`."""
-        a, b, block = self._plane_index.add(plane)
+    def add(self, a: Vector, b: float, block: int = 0) -> int:
+        """As of `Master`."""
+        id = super().add(a, b, block)
         self._infima.begin(a, b, block)
+        return id
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes."""
-        gone = self._plane_index.discard(planes)
+        gone = self.planes.close(planes)
         self._judged -= int((gone < self._judged).sum())
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
-        plane_index, K, n = self._plane_index, self._blocks, len(self._plane_index)
+        planes, K, n = self.planes, self._blocks, len(self.planes)
         if self._last is not None:
-            self._infima.deepen(plane_index, self._last[0], self._judged, self._last[1])
+            self._infima.deepen(planes, self._last[0], self._judged, self._last[1])
         self._judged = n
-        b = np.concatenate([plane_index.b, self._infima.values])
-        slopes = np.zeros((plane_index.planes.dim, n + K))
+        b = np.concatenate([planes.offsets, self._infima.values])
+        slopes = np.zeros((planes.dim, n + K))
         slopes[:, :n] = self._rows().T / self._flat
         # features that no multipliers can bring to lambda have weight 0
         screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * K > 1.0)
@@ -142,11 +139,11 @@ class CvxoptLP(CvxoptMaster):
             matrix(np.ones(K)),
         )
         x, z = np.array(found["x"]).ravel(), np.array(found["z"]).ravel()
-        w = np.zeros(plane_index.planes.dim)
+        w = np.zeros(planes.dim)
         w[screened] = (z[len(screened) : 2 * len(screened)] - z[: len(screened)]) * (unit / self._flat)
-        alpha, rest = onto_simplices(x[:n], x[n:], plane_index, K)
+        alpha, rest = onto_simplices(x[:n], x[n:], planes, K)
         self._last = (w, rest)
-        return MasterSolution(w, plane_index.multipliers(alpha), l1_bound(alpha, rest, plane_index, self._lam))
+        return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, self._lam))
 
 
 def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
@@ -188,18 +185,18 @@ class CvxoptElastic(CvxoptMaster):
     |A alpha| <= l1 + u and alpha on the simplices.
     """
 
-    def __init__(self, planes: Planes, l1: float, l2: float, blocks: int = 1) -> None:
-        super().__init__(planes, l1, blocks)
+    def __init__(self, dim: int, infima: Sequence[float], l1: float, l2: float) -> None:
+        super().__init__(dim, infima, l1)
         self._l1, self._l2 = l1, l2
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
-        plane_index, planes, l1, l2 = self._plane_index, self._plane_index.planes, self._l1, self._l2
+        planes, l1, l2 = self.planes, self._l1, self._l2
         infima = np.flatnonzero(np.isfinite(planes.infima))
-        n, count = len(plane_index), len(plane_index) + len(infima)
+        n, count = len(planes), len(planes) + len(infima)
         if count == 0:
             return MasterSolution(np.zeros(planes.dim), {}, -math.inf)
-        b = np.concatenate([plane_index.b, np.array(planes.infima)[infima]])
+        b = np.concatenate([planes.offsets, np.array(planes.infima)[infima]])
         sums = self._sums(infima)
         present = sums.any(axis=1)
         slopes = self._rows().T
@@ -229,6 +226,6 @@ class CvxoptElastic(CvxoptMaster):
         z = np.array(found["z"]).ravel()
         w = np.zeros(planes.dim)
         w[screened] = (z[p : 2 * p] - z[:p]) * (unit / l1)
-        excess = np.maximum(np.abs(planes.combine(plane_index.spread(alpha[:n]))) - l1, 0.0)
+        excess = np.maximum(np.abs(planes.combine(alpha[:n])) - l1, 0.0)
         bound = float(np.dot(alpha, b)) - 0.5 * float(np.dot(excess, excess)) / l2 if present.all() else -math.inf
-        return MasterSolution(w, plane_index.multipliers(alpha[:n]), bound)
+        return MasterSolution(w, planes.multipliers(alpha[:n]), bound)

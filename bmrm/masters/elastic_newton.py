@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from bmrm.kernels.masters.elastic import change_gram, longest_rise, weights_of
 from bmrm.kernels.masters.simplex_qp import refresh
 from bmrm.kernels.products.planes import combine, products
-from bmrm.masters._core.plane_index import PlaneIndex
+from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters._core.screening import ScreenedRows
 from bmrm.masters._core.simplex_program import SimplexProgram, tops
-from bmrm.problem import MasterSolution, Planes, Vector
+from bmrm.problem import MasterSolution, Vector
 
 EPS = float(np.finfo(np.float64).eps)
 ROUNDS = 200
@@ -58,34 +58,32 @@ class ElasticQP:
 
     Parameters
     ----------
-    planes : the store of the planes; rows are read with `plane`.
+    dim, infima : as of `HasMaster`.
     l1, l2 : > 0.
-    blocks : number of terms of the model, that of `planes.infima`.
     """
 
-    def __init__(self, planes: Planes, l1: float, l2: float, blocks: int = 1) -> None:
-        if blocks != len(planes.infima):
-            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
+    def __init__(self, dim: int, infima: Sequence[float], l1: float, l2: float) -> None:
         self._l1, self._l2 = l1, l2
-        self._plane_index = PlaneIndex(planes)
-        self._program = SimplexProgram(planes.infima)
-        self._rows = ScreenedRows(self._plane_index, blocks, l1, self._program.first)
+        self.planes = MemoryPlanes(dim, infima)
+        self._program = SimplexProgram(self.planes.infima)
+        self._rows = ScreenedRows(self.planes, len(infima), l1, self._program.first)
         self._used: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self._drift = 0
 
-    def add(self, plane: int) -> None:
-        """Take plane `plane`: one product with all planes, over the features of non-zero weight."""
-        a, b, block = self._plane_index.add(plane)
+    def add(self, a: Vector, b: float, block: int = 0) -> int:
+        """As of `Master`: one product with all planes, over the features of non-zero weight."""
+        id = self.planes.add(a, b, block)
         self._rows.add(a, block)
         matrix, j = self._rows.matrix, self._program.n
         self._used = np.concatenate([self._used, np.zeros(matrix.shape[1] - len(self._used), dtype=np.bool_)])
         row = np.empty(j + 1)
         products(matrix[: j + 1], matrix[j] * self._used, row)
         self._program.add(row[self._program.first :], b, block)
+        return id
 
     def remove(self, planes: Sequence[int]) -> None:
         """Remove planes; their multipliers go to the rest of their block."""
-        places = [self._plane_index.remove(plane) for plane in planes]
+        places = self.planes.drop(planes)
         for place, last in places:
             self._rows.move(place, last)
         self._program.remove(places)
@@ -113,7 +111,7 @@ class ElasticQP:
             risen = point.lower - last.lower > 8.0 * EPS * abs(point.lower)
             since = 0 if risen or point.upper < best.upper else since + 1
             best = min(best, point, key=lambda one: one.upper)
-        multipliers = self._plane_index.multipliers(self._program.planes)
+        multipliers = self.planes.multipliers(self._program.planes)
         lower = point.lower if covered else -math.inf
         if covered and best.upper - lower > accuracy * abs(lower):
             best = self._refine(best, point, accuracy)

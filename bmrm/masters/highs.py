@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.infima import Infima
-from bmrm.masters._core.plane_index import PlaneIndex
+from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters._core.screening import ScreenedFeatures
-from bmrm.problem import BmrmError, MasterSolution, Planes, Vector
+from bmrm.problem import BmrmError, MasterSolution, Vector
 
 SPAN = 256.0
 """The program is rescaled when values of the model have changed by this factor."""
@@ -34,35 +34,33 @@ class HighsLP:
 
     Parameters
     ----------
-    planes : the store of the planes; rows are read with `plane`.
+    dim, infima : as of `HasMaster`.
     lam : lambda > 0.
-    blocks : number of terms of the model, that of `planes.infima`.
     """
 
-    def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
-        if blocks != len(planes.infima):
-            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
+    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
         self._lam = lam
-        self._flat = flatter(lam, planes.infima, 1e-9)
-        self._blocks = blocks
-        self._plane_index = PlaneIndex(planes)
-        self._infima = Infima(planes.infima)
-        self._screened = ScreenedFeatures(planes.dim, blocks, self._flat)
+        self._flat = flatter(lam, infima, 1e-9)
+        self._blocks = len(infima)
+        self.planes = MemoryPlanes(dim, infima)
+        self._infima = Infima(self.planes.infima)
+        self._screened = ScreenedFeatures(dim, self._blocks, self._flat)
         self._last: tuple[Vector, Vector] | None = None
         self._rows = 0
         self._unit = 0.0
         self._program: Any = None
 
-    def add(self, plane: int) -> None:
-        """Take plane `plane`; its row joins the program at the next `solve`."""
-        a, b, block = self._plane_index.add(plane)
+    def add(self, a: Vector, b: float, block: int = 0) -> int:
+        """As of `Master`; the row joins the program at the next `solve`."""
+        id = self.planes.add(a, b, block)
         self._screened.hear(a, block)
         if self._infima.begin(a, b, block):
             self._program = None
+        return id
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes."""
-        gone = self._plane_index.discard(planes)
+        gone = self.planes.close(planes)
         rows = gone[gone < self._rows]
         if self._program is not None and len(rows):
             self._program.deleteRows(len(rows), rows.astype(np.int32))
@@ -78,7 +76,7 @@ class HighsLP:
         ------
         BmrmError : HiGHS fails, three times.
         """
-        if self._last is not None and self._infima.deepen(self._plane_index, self._last[0], self._rows, self._last[1]):
+        if self._last is not None and self._infima.deepen(self.planes, self._last[0], self._rows, self._last[1]):
             self._program = None
         unit = self._scale()
         if self._program is None or not unit / SPAN <= self._unit <= unit * SPAN:
@@ -88,21 +86,19 @@ class HighsLP:
         solution = self._program.getSolution()
         x = np.array(solution.col_value)
         alpha = -np.array(solution.row_dual, dtype=np.float64)
-        block = self._plane_index.block
+        block = self.planes.blocks
         rest: Vector = 1.0 - np.bincount(block, weights=alpha, minlength=self._blocks).astype(np.float64)
-        alpha, rest = onto_simplices(alpha, rest, self._plane_index, self._blocks)
-        w = np.zeros(self._plane_index.planes.dim)
+        alpha, rest = onto_simplices(alpha, rest, self.planes, self._blocks)
+        w = np.zeros(self.planes.dim)
         pairs = x[self._blocks :].reshape(-1, 2)
         w[self._screened.columns] = (pairs[:, 0] - pairs[:, 1]) * (self._unit / self._flat)
         self._last = (w, rest)
-        return MasterSolution(
-            w, self._plane_index.multipliers(alpha), l1_bound(alpha, rest, self._plane_index, self._lam)
-        )
+        return MasterSolution(w, self.planes.multipliers(alpha), l1_bound(alpha, rest, self.planes, self._lam))
 
     def _scale(self) -> float:
         """The size of the model's value at w = 0."""
         top = self._infima.values.copy()
-        np.maximum.at(top, self._plane_index.block, self._plane_index.b)
+        np.maximum.at(top, self.planes.blocks, self.planes.offsets)
         depth = (top - self._infima.values).max(initial=0.0)
         return float(max(np.abs(top).max(), depth)) or 1.0
 
@@ -134,16 +130,16 @@ class HighsLP:
         new = self._screened.fresh()
         if len(new):
             self._add_columns(new)
-        for place in range(self._rows, len(self._plane_index)):
+        for place in range(self._rows, len(self.planes)):
             self._add_row(place)
-        self._rows = len(self._plane_index)
+        self._rows = len(self.planes)
 
     def _add_columns(self, features: NDArray[np.int64]) -> None:
         """u_i and v_i for each of `features`, with their entries in the existing rows."""
-        planes, n, m = self._plane_index.planes, self._rows, len(features)
+        n, m = self._rows, len(features)
         entries = np.empty((m, 2, n))
-        for place, id in enumerate(self._plane_index.ids[:n]):
-            entries[:, 0, place] = planes.plane(id)[0][features]
+        for place in range(n):
+            entries[:, 0, place] = self.planes.row(place)[features]
         entries[:, 0] /= self._flat
         entries[:, 1] = -entries[:, 0]
         flat = entries.reshape(2 * m, n)
@@ -154,15 +150,14 @@ class HighsLP:
 
     def _add_row(self, place: int) -> None:
         """<a, u - v> / lambda - xi_k <= -b, in units of the program."""
-        a, b, block = self._plane_index.planes.plane(self._plane_index.ids[place])
-        values = a[self._screened.columns] / self._flat
+        values = self.planes.row(place)[self._screened.columns] / self._flat
         used = np.flatnonzero(values)
         index = np.empty(2 * len(used) + 1, dtype=np.int32)
         entry = np.empty(len(index))
-        index[0], entry[0] = block, -1.0
+        index[0], entry[0] = self.planes.blocks[place], -1.0
         index[1::2], index[2::2] = self._blocks + 2 * used, self._blocks + 2 * used + 1
         entry[1::2], entry[2::2] = values[used], -values[used]
-        self._program.addRow(-math.inf, -b / self._unit, len(index), index, entry)
+        self._program.addRow(-math.inf, -float(self.planes.offsets[place]) / self._unit, len(index), index, entry)
 
     def _run(self, tolerance: float) -> None:
         """The dual simplex from the last basis; if that fails, from no basis, and finally in a new program."""

@@ -20,9 +20,9 @@ from bmrm.kernels.masters.lp_basis import Basis, Program
 from bmrm.kernels.masters.simplex_lp import DONE, NEEDS_ROOM, solve_simplex_lp
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.infima import Infima
-from bmrm.masters._core.plane_index import PlaneIndex
+from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters._core.screening import ScreenedRows
-from bmrm.problem import MasterSolution, Planes, Vector
+from bmrm.problem import MasterSolution, Vector
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -36,20 +36,17 @@ class SimplexLP:
 
     Parameters
     ----------
-    planes : the store of the planes; rows are read with `plane`.
+    dim, infima : as of `HasMaster`.
     lam : lambda > 0.
-    blocks : number of terms of the model, that of `planes.infima`.
     """
 
-    def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
-        if blocks != len(planes.infima):
-            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
+    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
         self._lam = lam
-        self._flat = flatter(lam, planes.infima, 1e-12)
-        self._blocks = blocks
-        self._plane_index = PlaneIndex(planes)
-        self._infima = Infima(planes.infima)
-        self._rows = ScreenedRows(self._plane_index, blocks, self._flat, blocks, self._flat)
+        self._flat = flatter(lam, infima, 1e-12)
+        self._blocks = blocks = len(infima)
+        self.planes = MemoryPlanes(dim, infima)
+        self._infima = Infima(self.planes.infima)
+        self._rows = ScreenedRows(self.planes, blocks, self._flat, blocks, self._flat)
         self._last: tuple[Vector, Vector] | None = None
         self._judged = 0
         self._s = self._age = 0
@@ -59,16 +56,17 @@ class SimplexLP:
         self._make_room(16 + blocks)
         self._begin()
 
-    def add(self, plane: int) -> None:
-        """Take plane `plane`; it may enter the basis at the next `solve`."""
-        a, b, block = self._plane_index.add(plane)
+    def add(self, a: Vector, b: float, block: int = 0) -> int:
+        """As of `Master`; the plane may enter the basis at the next `solve`."""
+        id = self.planes.add(a, b, block)
         self._infima.begin(a, b, block)
         self._rows.add(a, block)
+        return id
 
     def remove(self, planes: Sequence[int]) -> None:
         """Remove planes; if one of them is in the basis, the next solution starts from the lower-bound planes."""
-        K, count = self._blocks, len(self._plane_index)
-        gone = self._plane_index.discard(planes)
+        K, count = self._blocks, len(self.planes)
+        gone = self.planes.close(planes)
         self._rows.close(gone)
         self._judged -= int((gone < self._judged).sum())
         basic = self._P[: K + self._s]
@@ -85,24 +83,24 @@ class SimplexLP:
         Where an infimum is -inf and the planes alone leave the model unbounded, w is the minimiser with a provisional
         infimum, and the bound is -inf.
         """
-        plane_index, K = self._plane_index, self._blocks
+        planes, K = self.planes, self._blocks
         if self._last is not None:
-            self._infima.deepen(plane_index, self._last[0], self._judged, self._last[1])
-        self._judged = len(plane_index)
+            self._infima.deepen(planes, self._last[0], self._judged, self._last[1])
+        self._judged = len(planes)
         weights = self._run(max(accuracy, 4.0 * EPS))
-        everything = np.zeros(K + len(plane_index))
+        everything = np.zeros(K + len(planes))
         everything[self._P[: K + self._s]] = self._alpha[: K + self._s]
-        alpha, rest = onto_simplices(everything[K:], everything[:K], plane_index, K)
+        alpha, rest = onto_simplices(everything[K:], everything[:K], planes, K)
         w = self._rows.spread(weights / self._flat)
         self._last = (w, rest)
-        return MasterSolution(w, plane_index.multipliers(alpha), l1_bound(alpha, rest, plane_index, self._lam))
+        return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, self._lam))
 
     def _run(self, accuracy: float) -> Vector:
         """The weights times lambda, by the kernel; once more from the lower-bound planes when it is stuck."""
-        plane_index, K, rows = self._plane_index, self._blocks, self._rows.matrix
-        n, p = K + len(plane_index), rows.shape[1]
-        b = np.concatenate([self._infima.values, plane_index.b])
-        block = np.concatenate([np.arange(K), plane_index.block])
+        planes, K, rows = self.planes, self._blocks, self._rows.matrix
+        n, p = K + len(planes), rows.shape[1]
+        b = np.concatenate([self._infima.values, planes.offsets])
+        block = np.concatenate([np.arange(K), planes.blocks])
         program, weights = Program(rows, self._rows.sizes(), b, block, K, n), np.zeros(p)
         again = True
         while True:

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot, plain
-from bmrm.masters._core.plane_index import PlaneIndex
+from bmrm.kernels.products.vectors import dot
+from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters._core.simplex_program import SimplexProgram, tops
-from bmrm.problem import MasterSolution, Planes, Vector
+from bmrm.problem import MasterSolution, Vector
 
 EPS = float(np.finfo(np.float64).eps)
 NOISE = 4.0 * EPS
@@ -36,27 +36,24 @@ class SimplexQP:
 
     Parameters
     ----------
-    planes : the store of the planes; only `products`, `combine`, `plane`, `ids` and `infima` are used.
+    dim, infima : as of `HasMaster`.
     lam : lambda > 0.
-    blocks : number of terms of the model, that of `planes.infima`.
     """
 
-    def __init__(self, planes: Planes, lam: float, blocks: int = 1) -> None:
-        if blocks != len(planes.infima):
-            raise ValueError(f"{blocks} blocks but {len(planes.infima)} infima")
-        self._planes = planes
+    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
+        self.planes = MemoryPlanes(dim, infima)
         self._lam = lam
-        self._plane_index = PlaneIndex(planes)
-        self._program = SimplexProgram(planes.infima)
+        self._program = SimplexProgram(self.planes.infima)
 
-    def add(self, plane: int) -> None:
-        """Take plane `plane`: one product with all planes."""
-        a, b, block = self._plane_index.add(plane)
-        self._program.add(plain(self._plane_index.pick(self._planes.products(a))), b, block)
+    def add(self, a: Vector, b: float, block: int = 0) -> int:
+        """As of `Master`: one product with all planes."""
+        id = self.planes.add(a, b, block)
+        self._program.add(self.planes.products(a), b, block)
+        return id
 
     def remove(self, planes: Sequence[int]) -> None:
         """Remove planes; their multipliers go to the rest of their block."""
-        self._program.remove([self._plane_index.remove(plane) for plane in planes])
+        self._program.remove(self.planes.drop(planes))
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.
@@ -89,7 +86,7 @@ class SimplexQP:
                 break
             moved = np.zeros(len(c))
             self._program.run(c, v, True, moved, accuracy, 0.0)
-            w = w - self._planes.combine(self._plane_index.spread(moved[self._program.first :])) / self._lam
+            w = w - self.planes.combine(moved[self._program.first :]) / self._lam
             trial, _ = self._evaluate()
             if trial.lower_bound >= best.lower_bound:
                 best = MasterSolution(best.w, trial.multipliers, trial.lower_bound)
@@ -99,14 +96,14 @@ class SimplexQP:
         """The regularized model at w; sets v to lambda times the plane values there."""
         first = self._program.first
         v[:first] = c[:first]
-        v[first:] = c[first:] + self._lam * self._plane_index.pick(self._planes.products(w))
+        v[first:] = c[first:] + self._lam * self.planes.products(w)
         return 0.5 * self._lam * dot(w, w) + float(tops(v, self._program).sum()) / self._lam
 
     def _evaluate(self) -> tuple[MasterSolution, float]:
         """w and the bound, after the multipliers were made feasible; and the largest ||a_j||^2 in use."""
         covered, linear, largest = self._program.conclude()
         alpha = self._program.planes
-        w = self._planes.combine(self._plane_index.spread(alpha))
+        w = self.planes.combine(alpha)
         w /= -self._lam
         bound = linear - 0.5 * self._lam * dot(w, w) if covered else -math.inf
-        return MasterSolution(w, self._plane_index.multipliers(alpha), bound), largest
+        return MasterSolution(w, self.planes.multipliers(alpha), bound), largest

@@ -34,7 +34,9 @@ class Regularizer(Protocol):
 class HasMaster(Protocol):
     """A regularizer that can serve the bundle method."""
 
-    def master(self, planes: Planes, blocks: int = 1) -> Master: ...
+    def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
+        """A master without planes, for w of length `dim` and a term of the risk, or more, each with its infimum."""
+        ...
 
 
 @runtime_checkable
@@ -81,7 +83,7 @@ class Elastic(Protocol):
 
 
 class Planes(Protocol):
-    """Where cutting planes R_k(w) >= <a_j, w> + b_j live.
+    """The cutting planes R_k(w) >= <a_j, w> + b_j of a master, which nobody else keeps, in its order.
 
     The lower-bound planes (a = 0, b = infima[k]) are not stored: masters know them from `infima`.
     """
@@ -90,34 +92,41 @@ class Planes(Protocol):
     infima: tuple[float, ...]
     """Per block, a number that R_k never goes below; -inf when unknown."""
 
-    def add(self, a: Vector, b: float, block: int = 0) -> int:
-        """Keep a copy of the plane; returns its id, never used before."""
+    def __len__(self) -> int: ...
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """What the master has called them; never the same id twice."""
         ...
 
-    def products(self, a: Vector) -> Vector:
-        """<a_j, a> for all planes, in the order of `ids`: a Gram row."""
+    @property
+    def offsets(self) -> Vector:
+        """b_j."""
         ...
 
-    def combine(self, alpha: Vector) -> Vector:
-        """sum_j alpha_j a_j, in the order of `ids`."""
-        ...
-
-    def drop(self, ids: Sequence[int]) -> None: ...
-
-    def fold(self, ids: Sequence[int], alpha: Vector) -> int:
-        """Replace planes of one block by their average with weights `alpha`, still a lower bound; returns its id."""
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """The term of the risk that each belongs to."""
         ...
 
     def plane(self, id: int) -> tuple[Vector, float, int]:
         """(a, b, block); the array must not be changed."""
         ...
 
-    @property
-    def ids(self) -> tuple[int, ...]: ...
+    def products(self, a: Vector) -> Vector:
+        """<a_j, a> for all planes: a Gram row."""
+        ...
 
-    @property
-    def offsets(self) -> Vector:
-        """b_j in the order of `ids`."""
+    def combine(self, alpha: Vector) -> Vector:
+        """sum_j alpha_j a_j."""
+        ...
+
+    def average(self, ids: Sequence[int], alpha: Vector) -> tuple[Vector, float, int]:
+        """Planes of one block with weights `alpha` as one plane (a, b, block), still a lower bound."""
+        ...
+
+    def saved(self, fingerprint: str) -> SavedPlanes:
+        """A copy of all."""
         ...
 
 
@@ -157,12 +166,14 @@ class SavedPlanes:
 class Master(Protocol):
     """min over w of Omega(w) + sum over blocks of max_j (<a_j, w> + b_j), kept hot between calls."""
 
-    def add(self, plane: int) -> None:
-        """Take plane `plane` of `planes` into the model."""
+    planes: Planes
+
+    def add(self, a: Vector, b: float, block: int = 0) -> int:
+        """Take a copy of a plane into the model; returns its id."""
         ...
 
     def remove(self, planes: Sequence[int]) -> None:
-        """Forget planes; call before they are dropped from `planes`."""
+        """Forget planes."""
         ...
 
     def solve(self, accuracy: float) -> MasterSolution:

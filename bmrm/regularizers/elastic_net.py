@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from bmrm.problem import Master, Planes, Vector
+from bmrm.problem import Master, Vector
 from bmrm.registry import parameter
 from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l1_line, l2_line, load, soft_threshold
@@ -93,6 +94,6 @@ class ElasticNet(ScaledBy):
         """argmin over w of step * Omega(w) + 1/2 ||w - v||^2: soft thresholding, then shrinking."""
         return soft_threshold(v, step * self.l1) / (1.0 + step * self.l2)
 
-    def master(self, planes: Planes, blocks: int = 1) -> Master:
-        """The master problem over `planes`, whose rows this process must be able to read."""
-        return load(ENGINES[self.engine])(planes, self.l1, self.l2, blocks)
+    def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
+        """As of `HasMaster`."""
+        return load(ENGINES[self.engine])(dim, infima, self.l1, self.l2)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from bmrm.problem import Master, Planes, Vector
+from bmrm.problem import Master, Vector
 from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l1_line, load, soft_threshold
 
@@ -76,6 +77,6 @@ class L1(ScaledBy):
         """argmin over w of step * Omega(w) + 1/2 ||w - v||^2: soft thresholding."""
         return soft_threshold(v, step * self.lam)
 
-    def master(self, planes: Planes, blocks: int = 1) -> Master:
-        """The master problem over `planes`, whose rows this process must be able to read."""
-        return load(ENGINES[self.engine])(planes, self.lam, blocks)
+    def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
+        """As of `HasMaster`."""
+        return load(ENGINES[self.engine])(dim, infima, self.lam)

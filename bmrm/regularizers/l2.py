@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from bmrm.problem import Master, Planes, Vector
+from bmrm.problem import Master, Vector
 from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l2_line, load
 
@@ -74,6 +75,6 @@ class L2(ScaledBy):
         """argmin over w of step * Omega(w) + 1/2 ||w - v||^2."""
         return v / (1.0 + step * self.lam)
 
-    def master(self, planes: Planes, blocks: int = 1) -> Master:
-        """The master problem over `planes`, which this process must hold or be able to multiply."""
-        return load(ENGINES[self.engine])(planes, self.lam, blocks)
+    def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
+        """As of `HasMaster`."""
+        return load(ENGINES[self.engine])(dim, infima, self.lam)

@@ -92,12 +92,12 @@ def _solve(program, *data):
 class Player:
     """A master, its planes, and the same planes as a `Model`, through a random sequence of additions and removals."""
 
-    def __init__(self, rng, regularizer, planes, dim, scale=1.0):
+    def __init__(self, rng, regularizer, dim, infima, scale=1.0):
         self.rng, self.dim, self.scale = rng, dim, scale
-        self.planes = planes
-        self.blocks = len(planes.infima)
+        self.blocks = len(infima)
         self.lam = regularizer.lam
-        self.master = regularizer.master(planes, self.blocks)
+        self.master = regularizer.master(dim, infima)
+        self.planes = self.master.planes
         self.known = []
 
     def add(self, block=None):
@@ -113,14 +113,11 @@ class Player:
             if kind == 2:
                 a, b = a * (1 + 1e-9 * rng.normal(size=self.dim)), b + 1e-9 * rng.normal()
         block = int(rng.integers(self.blocks)) if block is None else block
-        id = self.planes.add(self.scale * a, self.scale * b, block)
-        self.master.add(id)
-        self.known.append(id)
+        self.known.append(self.master.add(self.scale * a, self.scale * b, block))
 
     def remove(self, count):
         gone = [int(id) for id in self.rng.choice(self.known, size=min(count, len(self.known)), replace=False)]
         self.master.remove(gone)
-        self.planes.drop(gone)
         self.known = [id for id in self.known if id not in gone]
 
     @property

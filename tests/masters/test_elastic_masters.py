@@ -3,7 +3,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters.elastic_newton import ElasticQP
 from bmrm.masters.highs import HighsLP
 from bmrm.masters.l2_active_set import SimplexQP
@@ -47,7 +46,7 @@ def test_any_sequence_of_planes_is_solved(seed, dim, infima, exponent, scale, ra
     rng = np.random.default_rng(seed)
     # lambda grows with the scale of the planes, so that both terms matter
     regularizer = ElasticNet(scale * 10.0**exponent, ratio)
-    player = Player(rng, regularizer, MemoryPlanes(dim, tuple(scale * f for f in infima)), dim, scale)
+    player = Player(rng, regularizer, dim, tuple(scale * f for f in infima), scale)
     for _ in range(20):
         if player.known and rng.random() < 0.2:
             player.remove(int(rng.integers(1, 6)))
@@ -75,7 +74,7 @@ def test_engines_agree_with_the_constrained_program(seed, infima, ratio):
     dim = int(rng.integers(1, 8))
     for engine in ("active_set", "cvxopt"):
         regularizer = ElasticNet(0.1, ratio, engine)
-        player = Player(np.random.default_rng(seed), regularizer, MemoryPlanes(dim, infima), dim)
+        player = Player(np.random.default_rng(seed), regularizer, dim, infima)
         for k in range(len(infima)):
             player.add(k)
         for _ in range(int(rng.integers(0, 12))):
@@ -93,21 +92,20 @@ def test_engines_agree_with_the_constrained_program(seed, infima, ratio):
         assert best - solution.lower_bound <= 1e-7 * size
 
 
-def random_planes(rng, master, planes, count, size=1.0):
+def random_planes(rng, master, count, size=1.0):
     for _ in range(count):
-        master.add(planes.add(size * rng.normal(size=planes.dim), rng.normal()))
+        master.add(size * rng.normal(size=master.planes.dim), rng.normal())
 
 
 def test_hundreds_of_planes_of_thousands_of_features():
     rng = np.random.default_rng(1)
     for ratio in (0.1, 0.9):
         regularizer = ElasticNet(0.02, ratio)
-        planes = MemoryPlanes(3000)
-        master = regularizer.master(planes)
+        master = regularizer.master(3000)
         A = 0.3 * rng.normal(size=(300, 3000))
         b = 1.0 + rng.normal(size=300)
         for row, offset in zip(A, b):
-            master.add(planes.add(row, offset))
+            master.add(row, offset)
         solution = master.solve(1e-10)
         model = Model(A, b, np.zeros(300, dtype=int), (0.0,), 0.0)
         value = regularizer.value(solution.w) + model.risk(solution.w)
@@ -121,17 +119,16 @@ def test_hot_and_cold_agree_and_hot_is_hot(monkeypatch):
     monkeypatch.setattr(ElasticQP, "_newton", lambda self, *rest: (steps.append(self), newton(self, *rest))[1])
     rng = np.random.default_rng(5)
     for ratio in (0.2, 0.9, 0.99):
-        planes = MemoryPlanes(30)
-        hot = ElasticQP(planes, 1e-2 * ratio, 1e-2 * (1.0 - ratio))
+        hot = ElasticQP(30, (0.0,), 1e-2 * ratio, 1e-2 * (1.0 - ratio))
         for _ in range(80):
-            random_planes(rng, hot, planes, 1)
+            random_planes(rng, hot, 1)
             steps.clear()
             warm = hot.solve(1e-12)
             assert len(steps) <= 60
         before = len(steps)
-        cold = ElasticQP(planes, 1e-2 * ratio, 1e-2 * (1.0 - ratio))
-        for id in planes.ids:
-            cold.add(id)
+        cold = ElasticQP(30, (0.0,), 1e-2 * ratio, 1e-2 * (1.0 - ratio))
+        for id in hot.planes.ids:
+            cold.add(*hot.planes.plane(id))
         fresh = cold.solve(1e-12)
         assert before < len(steps) - before
         assert warm.lower_bound == pytest.approx(fresh.lower_bound, rel=1e-10)
@@ -141,17 +138,16 @@ def test_hot_and_cold_agree_and_hot_is_hot(monkeypatch):
 def test_between_the_masters_of_l1_and_l2():
     """With nearly all of one term the solution is that of its own master."""
     rng = np.random.default_rng(6)
-    planes = MemoryPlanes(20)
     masters = [
-        ElasticQP(planes, 1e-12, 0.3),
-        SimplexQP(planes, 0.3),
-        ElasticQP(planes, 0.3, 1e-6),
-        HighsLP(planes, 0.3),
+        ElasticQP(20, (0.0,), 1e-12, 0.3),
+        SimplexQP(20, (0.0,), 0.3),
+        ElasticQP(20, (0.0,), 0.3, 1e-6),
+        HighsLP(20, (0.0,), 0.3),
     ]
     for _ in range(60):
-        id = planes.add(rng.normal(size=20), rng.normal())
+        plane = rng.normal(size=20), rng.normal()
         for master in masters:
-            master.add(id)
+            master.add(*plane)
     one, two, three, four = (master.solve(1e-9) for master in masters)
     np.testing.assert_allclose(one.w, two.w, rtol=1e-6, atol=1e-9)
     assert one.lower_bound == pytest.approx(two.lower_bound, rel=1e-9)
@@ -163,15 +159,13 @@ def test_between_the_masters_of_l1_and_l2():
 def test_coarse_accuracy_stops_early_and_stays_valid():
     """Tangent planes of 1/2 ||w - 1||^2."""
     rng = np.random.default_rng(7)
-    planes = MemoryPlanes(5)
     points = rng.normal(size=(300, 5))
     A, b = points - 1.0, 0.5 * (5.0 - (points**2).sum(axis=1)) + 5.0
     regularizer = ElasticNet(1e-3, 0.5)
-    coarse, fine = regularizer.master(planes), regularizer.master(planes)
+    coarse, fine = regularizer.master(5), regularizer.master(5)
     for row, offset in zip(A, b):
-        id = planes.add(row, offset)
-        coarse.add(id)
-        fine.add(id)
+        coarse.add(row, offset)
+        fine.add(row, offset)
     rough, exact = coarse.solve(0.1), fine.solve(1e-12)
     value = Model(A, b, np.zeros(300, dtype=int), (0.0,), 0.0).risk(rough.w) + regularizer.value(rough.w)
     assert rough.lower_bound < exact.lower_bound < value
@@ -182,13 +176,12 @@ def test_flat_features_have_no_columns():
     """A feature in which no plane is steeper than l1 has weight 0 and costs nothing, until one is."""
     rng = np.random.default_rng(4)
     dim = 5000
-    planes = MemoryPlanes(dim)
-    master = ElasticQP(planes, 1.0, 0.1)
+    master = ElasticQP(dim, (0.0,), 1.0, 0.1)
     A = np.zeros((40, dim))
     for j in range(40):
         A[j] = rng.uniform(-1, 1, size=dim)
         A[j, rng.integers(0, 50, size=3)] = rng.normal(scale=5, size=3)
-        master.add(planes.add(A[j], 1.0 + j))
+        master.add(A[j], 1.0 + j)
         solution = master.solve(1e-12)
         assert master._rows.matrix.shape[1] <= 2 * 50
         assert set(np.flatnonzero(solution.w)) <= set(range(50))
@@ -197,36 +190,14 @@ def test_flat_features_have_no_columns():
         assert 0.0 <= value - solution.lower_bound + 1e-14 * value <= 1e-11 * value
 
 
-def test_planes_of_other_masters_are_none_of_ours():
-    """One store serves several masters, each with its own planes in its own order."""
-    rng = np.random.default_rng(11)
-    planes = MemoryPlanes(4)
-    ids = [planes.add(rng.normal(size=4), rng.normal()) for _ in range(9)]
-    regularizer = ElasticNet(0.1, 0.3)
-    master = regularizer.master(planes)
-    mine = [ids[k] for k in (6, 2, 8, 3)]
-    for id in mine:
-        master.add(id)
-    rows = [planes.plane(id) for id in mine]
-    model = Model(np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.zeros(4, dtype=int), (0.0,), 0.1)
-    solution = master.solve(0.0)
-    assert set(solution.multipliers) <= set(mine)
-    assert regularizer.value(solution.w) + model.risk(solution.w) - solution.lower_bound <= 1e-12
-    planes.drop([ids[0], ids[7]])
-    again = master.solve(0.0)
-    np.testing.assert_allclose(again.w, solution.w, rtol=1e-12)
-    with pytest.raises(ValueError, match="already"):
-        master.add(mine[0])
-
-
 def test_without_planes_the_infimum_rules():
     for engine in ("active_set", "cvxopt"):
         regularizer = ElasticNet(1.0, engine=engine)
-        solution = regularizer.master(MemoryPlanes(3, (0.25, 0.5)), 2).solve(0.0)
+        solution = regularizer.master(3, (0.25, 0.5)).solve(0.0)
         np.testing.assert_array_equal(solution.w, np.zeros(3))
         assert solution.lower_bound == pytest.approx(0.75, rel=1e-15)
         assert solution.multipliers == {}
-        nothing = regularizer.master(MemoryPlanes(3, (-np.inf,))).solve(0.0)
+        nothing = regularizer.master(3, (-np.inf,)).solve(0.0)
         assert nothing.lower_bound == -np.inf
         np.testing.assert_array_equal(nothing.w, np.zeros(3))
 
@@ -236,17 +207,10 @@ def test_extreme_numbers_end_and_bound():
     rng = np.random.default_rng(13)
     for lam in (1e-300, 1e-12, 1e12):
         for scale in (1e-100, 1e-8, 1e8, 1e100):
-            planes = MemoryPlanes(5)
-            master = ElasticNet(lam).master(planes)
+            master = ElasticNet(lam).master(5)
             for _ in range(20):
-                random_planes(rng, master, planes, 1, scale)
+                random_planes(rng, master, 1, scale)
                 solution = master.solve(0.0)
                 assert not np.isnan(solution.lower_bound)
                 # w = 0 is a point of the model
-                assert solution.lower_bound <= max(0.0, planes.offsets.max()) * (1 + 1e-12)
-
-
-def test_blocks_must_match_infima():
-    for engine in ("active_set", "cvxopt"):
-        with pytest.raises(ValueError, match="2 blocks but 1 infima"):
-            ElasticNet(1.0, engine=engine).master(MemoryPlanes(1), 2)
+                assert solution.lower_bound <= max(0.0, master.planes.offsets.max()) * (1 + 1e-12)

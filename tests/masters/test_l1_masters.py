@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmrm.masters import l1_simplex
-from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters.highs import HighsLP
 from bmrm.masters.l1_simplex import SimplexLP
 from bmrm.regularizers.l1 import ENGINES, L1
@@ -39,7 +38,7 @@ def test_any_sequence_of_planes_is_solved(seed, engine, infima, exponent, scale)
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(1, 10))
     regularizer = L1(scale * 10.0**exponent, engine)
-    player = Player(rng, regularizer, MemoryPlanes(dim, tuple(scale * f for f in infima)), dim, scale)
+    player = Player(rng, regularizer, dim, tuple(scale * f for f in infima), scale)
     for _ in range(8):
         if player.known and rng.random() < 0.3:
             player.remove(int(rng.integers(1, 6)))
@@ -70,7 +69,7 @@ def test_engines_agree_with_the_constrained_program(seed, infima):
     for engine in ENGINES:
         rng = np.random.default_rng(seed)
         dim, count, gone = (int(x) for x in rng.integers(1, [7, 20, 5]))
-        player = Player(rng, L1(0.3, engine), MemoryPlanes(dim, tuple(infima)), dim)
+        player = Player(rng, L1(0.3, engine), dim, tuple(infima))
         for k in range(len(infima)):
             player.add(k)
         for _ in range(count):
@@ -102,8 +101,7 @@ def test_cutting_planes_without_a_floor_find_the_minimum(engine):
     """R(w) = max_i |w_i - p_i| - 5 has no known infimum; lam ||w||_1 + R is bounded, its first models are not."""
     p = np.array([3.0, -2.0, 0.5])
     lam = 0.1
-    planes = MemoryPlanes(3, (-np.inf,))
-    master = L1(lam, engine).master(planes)
+    master = L1(lam, engine).master(3, (-np.inf,))
     w, best, bound = np.zeros(3), np.inf, -np.inf
     for _ in range(60):
         i = int(np.argmax(np.abs(w - p)))
@@ -111,7 +109,7 @@ def test_cutting_planes_without_a_floor_find_the_minimum(engine):
         best = min(best, lam * np.abs(w).sum() + value)
         a = np.zeros(3)
         a[i] = np.sign(w[i] - p[i])
-        master.add(planes.add(a, value - a @ w))
+        master.add(a, value - a @ w)
         solution = master.solve(1e-9)
         w, bound = solution.w, max(bound, solution.lower_bound)
         assert bound <= best + 1e-12
@@ -125,13 +123,12 @@ def test_cutting_planes_without_a_floor_find_the_minimum(engine):
 @pytest.mark.parametrize("engine", list(ENGINES))
 def test_deep_minima_are_reached_through_makeshift_infima(engine):
     """R(w) = max(-1000, -w_0 + 1 ...) falls far below its value at 0."""
-    planes = MemoryPlanes(1, (-np.inf,))
-    master = L1(0.5, engine).master(planes)
+    master = L1(0.5, engine).master(1, (-np.inf,))
     w, best, bound = np.zeros(1), np.inf, -np.inf
     for _ in range(60):
         value, a = max((-w[0], np.array([-1.0])), (w[0] - 2000.0, np.array([1.0])), key=lambda pair: pair[0])
         best = min(best, 0.5 * abs(w[0]) + value)
-        master.add(planes.add(a, value - a @ w))
+        master.add(a, value - a @ w)
         solution = master.solve(1e-9)
         w, bound = solution.w, max(bound, solution.lower_bound)
         if best - bound <= 1e-6 * abs(best):
@@ -157,13 +154,12 @@ def steps_of(monkeypatch):
 def test_our_simplex_method_is_hot_and_stops_early(monkeypatch):
     steps = steps_of(monkeypatch)
     rng = np.random.default_rng(2)
-    planes = MemoryPlanes(40)
-    hot, coarse = SimplexLP(planes, 0.05), SimplexLP(planes, 0.05)
+    hot, coarse = SimplexLP(40, (0.0,), 0.05), SimplexLP(40, (0.0,), 0.05)
     early, exact = 0, 0
     for _ in range(60):
-        id = planes.add(0.3 * rng.normal(size=40), rng.normal())
-        hot.add(id)
-        coarse.add(id)
+        plane = 0.3 * rng.normal(size=40), rng.normal()
+        hot.add(*plane)
+        coarse.add(*plane)
         steps.clear()
         warm = hot.solve(0.0)
         exact += sum(steps)
@@ -173,9 +169,9 @@ def test_our_simplex_method_is_hot_and_stops_early(monkeypatch):
         early += sum(steps)
         assert rough.lower_bound <= warm.lower_bound * (1 + 1e-12)
         assert rough.lower_bound >= 0.9 * warm.lower_bound
-    cold = SimplexLP(planes, 0.05)
-    for id in planes.ids:
-        cold.add(id)
+    cold = SimplexLP(40, (0.0,), 0.05)
+    for id in hot.planes.ids:
+        cold.add(*hot.planes.plane(id))
     steps.clear()
     fresh = cold.solve(0.0)
     assert warm.lower_bound == pytest.approx(fresh.lower_bound, rel=1e-12)
@@ -186,32 +182,30 @@ def test_our_simplex_method_is_hot_and_stops_early(monkeypatch):
 
 def test_our_simplex_method_starts_anew_when_a_basic_plane_leaves():
     rng = np.random.default_rng(3)
-    planes = MemoryPlanes(8)
-    master = SimplexLP(planes, 0.1)
+    master = SimplexLP(8, (0.0,), 0.1)
     for _ in range(30):
-        master.add(planes.add(rng.normal(size=8), rng.normal()))
+        master.add(rng.normal(size=8), rng.normal())
     used = sorted(master.solve(0.0).multipliers)
     assert len(used) >= 2
     master.remove(used[:2])
-    planes.drop(used[:2])
-    cold = SimplexLP(planes, 0.1)
-    for id in planes.ids:
-        cold.add(id)
+    cold = SimplexLP(8, (0.0,), 0.1)
+    for id in master.planes.ids:
+        cold.add(*master.planes.plane(id))
     assert master.solve(0.0).lower_bound == pytest.approx(cold.solve(0.0).lower_bound, rel=1e-12)
 
 
 def test_hundreds_of_planes_with_a_basis_of_hundreds():
     """Many steps, the inverse made anew on the way, and still the same as HiGHS."""
     rng = np.random.default_rng(7)
-    planes = MemoryPlanes(150, (0.0, -1.0))
-    ours, theirs = SimplexLP(planes, 0.05, 2), HighsLP(planes, 0.05, 2)
+    ours, theirs = SimplexLP(150, (0.0, -1.0), 0.05), HighsLP(150, (0.0, -1.0), 0.05)
     for k in range(500):
-        id = planes.add(rng.normal(size=150), 5.0 + rng.normal(), k % 2)
-        ours.add(id)
-        theirs.add(id)
+        plane = rng.normal(size=150), 5.0 + rng.normal(), k % 2
+        ours.add(*plane)
+        theirs.add(*plane)
     found = ours.solve(0.0)
     assert (found.w != 0.0).sum() > 100
     assert found.lower_bound == pytest.approx(theirs.solve(0.0).lower_bound, rel=1e-8)
+    planes = ours.planes
     A = np.array([planes.plane(id)[0] for id in planes.ids])
     model = Model(A, planes.offsets, np.arange(500) % 2, planes.infima, 0.05)
     assert 0.0 <= model.l1(found.w) - found.lower_bound + 1e-13 <= 1e-10 * found.lower_bound
@@ -223,15 +217,14 @@ def test_small_lambda_costs_no_more_than_its_rounding(lam):
     rng = np.random.default_rng(9)
     H = np.diag(np.logspace(0, -6, 30))
     target = 3.0 * rng.normal(size=30)
-    planes = MemoryPlanes(30)
-    master = SimplexLP(planes, lam)
+    master = SimplexLP(30, (0.0,), lam)
     A, b = [], []
     for _ in range(150):
         w = target + rng.normal(size=30)
         slope = H @ (w - target)
         A.append(slope)
         b.append(0.5 * (w - target) @ slope + 1.0 - slope @ w)
-        master.add(planes.add(slope, b[-1]))
+        master.add(slope, b[-1])
         solution = master.solve(0.0)
     model = Model(np.array(A), np.array(b), np.zeros(150, dtype=int), (0.0,), lam)
     value = model.l1(solution.w)
@@ -242,29 +235,27 @@ def test_extreme_numbers_end_and_bound():
     rng = np.random.default_rng(13)
     for lam in (1e-150, 1e-12, 1e12):
         for scale in (1e-100, 1e-8, 1e8, 1e100):
-            planes = MemoryPlanes(5)
-            master = SimplexLP(planes, lam)
+            master = SimplexLP(5, (0.0,), lam)
             for _ in range(20):
-                master.add(planes.add(scale * rng.normal(size=5), rng.normal()))
+                master.add(scale * rng.normal(size=5), rng.normal())
                 solution = master.solve(0.0)
                 assert np.isfinite(solution.w).all()
                 assert not np.isnan(solution.lower_bound)
                 # w = 0 is a point of the model
-                assert solution.lower_bound <= max(0.0, planes.offsets.max()) * (1 + 1e-12)
+                assert solution.lower_bound <= max(0.0, master.planes.offsets.max()) * (1 + 1e-12)
 
 
 def test_hot_and_cold_agree_and_hot_is_hot():
     rng = np.random.default_rng(2)
-    planes = MemoryPlanes(40)
-    hot = HighsLP(planes, 0.05)
+    hot = HighsLP(40, (0.0,), 0.05)
     counts = []
     for _ in range(60):
-        hot.add(planes.add(0.3 * rng.normal(size=40), rng.normal()))
+        hot.add(0.3 * rng.normal(size=40), rng.normal())
         warm = hot.solve(0.0)
         counts.append(hot._program.getInfo().simplex_iteration_count)
-    cold = HighsLP(planes, 0.05)
-    for id in planes.ids:
-        cold.add(id)
+    cold = HighsLP(40, (0.0,), 0.05)
+    for id in hot.planes.ids:
+        cold.add(*hot.planes.plane(id))
     fresh = cold.solve(0.0)
     assert warm.lower_bound == pytest.approx(fresh.lower_bound, rel=1e-9)
     assert counts[-1] < cold._program.getInfo().simplex_iteration_count
@@ -274,14 +265,13 @@ def test_flat_features_have_no_columns():
     """A feature in which no plane is steeper than lambda has weight 0 and costs nothing, until one is."""
     rng = np.random.default_rng(4)
     dim = 5000
-    planes = MemoryPlanes(dim)
-    master = HighsLP(planes, 1.0)
+    master = HighsLP(dim, (0.0,), 1.0)
     A = np.zeros((12, dim))
     for j in range(12):
         A[j] = rng.uniform(-1, 1, size=dim)
         steep = rng.integers(0, 50, size=3)
         A[j, steep] = rng.normal(scale=5, size=3)
-        master.add(planes.add(A[j], 1.0 + j))
+        master.add(A[j], 1.0 + j)
         solution = master.solve(0.0)
         assert master._program.getNumCol() <= 1 + 2 * 3 * (j + 1)
         used = np.flatnonzero(solution.w)
@@ -292,21 +282,14 @@ def test_flat_features_have_no_columns():
 
 def test_without_planes_the_infimum_rules():
     for engine in ENGINES:
-        solution = L1(1.0, engine).master(MemoryPlanes(3, (0.25, 0.5)), 2).solve(0.0)
+        solution = L1(1.0, engine).master(3, (0.25, 0.5)).solve(0.0)
         np.testing.assert_allclose(solution.w, np.zeros(3), atol=1e-9)
         assert solution.lower_bound == pytest.approx(0.75, rel=1e-12)
-        assert L1(1.0, engine).master(MemoryPlanes(3, (-np.inf,))).solve(0.0).lower_bound == -np.inf
+        assert L1(1.0, engine).master(3, (-np.inf,)).solve(0.0).lower_bound == -np.inf
 
 
 def test_highs_is_silent(capfd):
-    planes = MemoryPlanes(2)
-    master = HighsLP(planes, 0.1)
-    master.add(planes.add(np.ones(2), 1.0))
+    master = HighsLP(2, (0.0,), 0.1)
+    master.add(np.ones(2), 1.0)
     master.solve(0.0)
     assert capfd.readouterr() == ("", "")
-
-
-def test_blocks_must_match_infima():
-    for engine in ENGINES:
-        with pytest.raises(ValueError, match="2 blocks but 1 infima"):
-            L1(1.0, engine).master(MemoryPlanes(1), 2)

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses.least_squares import LeastSquares
-from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
@@ -60,7 +59,7 @@ def check(player, solution, tolerance):
 def test_any_sequence_of_planes_is_solved_to_the_last_digits(seed, dim, infima, exponent, scale):
     rng = np.random.default_rng(seed)
     # lambda grows with the scale of the planes, so that both terms matter
-    player = Player(rng, L2(scale * 10.0**exponent), MemoryPlanes(dim, tuple(scale * f for f in infima)), dim, scale)
+    player = Player(rng, L2(scale * 10.0**exponent), dim, tuple(scale * f for f in infima), scale)
     for _ in range(25):
         if player.known and rng.random() < 0.2:
             player.remove(int(rng.integers(1, 6)))
@@ -77,7 +76,7 @@ def test_engines_agree_with_the_constrained_program(seed, infima):
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(1, 8))
     for engine in ("active_set", "cvxopt"):
-        player = Player(np.random.default_rng(seed), L2(0.1, engine), MemoryPlanes(dim, infima), dim)
+        player = Player(np.random.default_rng(seed), L2(0.1, engine), dim, infima)
         for k in range(len(infima)):
             player.add(k)
         for _ in range(int(rng.integers(0, 12))):
@@ -99,12 +98,11 @@ def test_gap_of_1e12_on_ill_conditioned_planes():
     rng = np.random.default_rng(3)
     centre = rng.normal(size=20)
     for lam in (1.0, 1e-2, 1e-4, 1e-6):
-        planes = MemoryPlanes(20)
-        master = SimplexQP(planes, lam)
+        master = SimplexQP(20, (0.0,), lam)
         A = np.sqrt(lam) * (centre + np.logspace(0, -8, 80)[:, None] * rng.normal(size=(80, 20)))
         b = 1.0 + np.logspace(0, -8, 80) * rng.normal(size=80)
         for row, offset in zip(A, b):
-            master.add(planes.add(row, offset))
+            master.add(row, offset)
         solution = master.solve(0.0)
         value = Model(A, b, np.zeros(80, dtype=int), (0.0,), lam).l2(solution.w)
         assert -1e-14 * value <= value - solution.lower_bound <= 1e-12 * value
@@ -112,14 +110,13 @@ def test_gap_of_1e12_on_ill_conditioned_planes():
 
 def test_hot_and_cold_agree():
     rng = np.random.default_rng(5)
-    planes = MemoryPlanes(30)
-    hot = SimplexQP(planes, 1e-3)
+    hot = SimplexQP(30, (0.0,), 1e-3)
     for _ in range(80):
-        hot.add(planes.add(rng.normal(size=30), rng.normal()))
+        hot.add(rng.normal(size=30), rng.normal())
         warm = hot.solve(0.0)
-    cold = SimplexQP(planes, 1e-3)
-    for id in planes.ids:
-        cold.add(id)
+    cold = SimplexQP(30, (0.0,), 1e-3)
+    for id in hot.planes.ids:
+        cold.add(*hot.planes.plane(id))
     fresh = cold.solve(0.0)
     np.testing.assert_allclose(warm.w, fresh.w, rtol=1e-9, atol=1e-9)
     assert warm.lower_bound == pytest.approx(fresh.lower_bound, rel=1e-12)
@@ -128,49 +125,25 @@ def test_hot_and_cold_agree():
 def test_coarse_accuracy_stops_early_and_stays_valid():
     """Tangent planes of 1/2 ||w - 1||^2."""
     rng = np.random.default_rng(7)
-    planes = MemoryPlanes(5)
     points = rng.normal(size=(300, 5))
     A, b = points - 1.0, 0.5 * (5.0 - (points**2).sum(axis=1)) + 5.0
-    coarse, fine = SimplexQP(planes, 1e-3), SimplexQP(planes, 1e-3)
+    coarse, fine = SimplexQP(5, (0.0,), 1e-3), SimplexQP(5, (0.0,), 1e-3)
     for row, offset in zip(A, b):
-        id = planes.add(row, offset)
-        coarse.add(id)
-        fine.add(id)
+        coarse.add(row, offset)
+        fine.add(row, offset)
     rough, exact = coarse.solve(0.1), fine.solve(0.0)
     value = Model(A, b, np.zeros(300, dtype=int), (0.0,), 1e-3).l2(rough.w)
     assert rough.lower_bound < exact.lower_bound < value
     assert value - rough.lower_bound <= 0.1 * rough.lower_bound
 
 
-def test_planes_of_other_masters_are_none_of_ours():
-    """One store serves several masters, each with its own planes in its own order."""
-    rng = np.random.default_rng(11)
-    planes = MemoryPlanes(4)
-    ids = [planes.add(rng.normal(size=4), rng.normal()) for _ in range(9)]
-    master = SimplexQP(planes, 0.1)
-    mine = [ids[k] for k in (6, 2, 8, 3)]
-    for id in mine:
-        master.add(id)
-    rows = [planes.plane(id) for id in mine]
-    model = Model(np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.zeros(4, dtype=int), (0.0,), 0.1)
-    solution = master.solve(0.0)
-    assert set(solution.multipliers) <= set(mine)
-    assert model.l2(solution.w) - solution.lower_bound <= 1e-12
-    planes.drop([ids[0], ids[7]])
-    again = master.solve(0.0)
-    np.testing.assert_allclose(again.w, solution.w, rtol=1e-12)
-    with pytest.raises(ValueError, match="already"):
-        master.add(mine[0])
-
-
 def test_without_planes_the_infimum_rules():
     for engine in ("active_set", "cvxopt"):
-        planes = MemoryPlanes(3, (0.25, 0.5))
-        solution = L2(1.0, engine).master(planes, 2).solve(0.0)
+        solution = L2(1.0, engine).master(3, (0.25, 0.5)).solve(0.0)
         np.testing.assert_array_equal(solution.w, np.zeros(3))
         assert solution.lower_bound == pytest.approx(0.75, rel=1e-15)
         assert solution.multipliers == {}
-        nothing = L2(1.0, engine).master(MemoryPlanes(3, (-np.inf,))).solve(0.0)
+        nothing = L2(1.0, engine).master(3, (-np.inf,)).solve(0.0)
         assert nothing.lower_bound == -np.inf
         np.testing.assert_array_equal(nothing.w, np.zeros(3))
 
@@ -180,19 +153,13 @@ def test_extreme_numbers_end_and_bound():
     rng = np.random.default_rng(13)
     for lam in (1e-300, 1e-12, 1e12):
         for scale in (1e-100, 1e-8, 1e8, 1e100):
-            planes = MemoryPlanes(5)
-            master = SimplexQP(planes, lam)
+            master = SimplexQP(5, (0.0,), lam)
             for _ in range(20):
-                master.add(planes.add(scale * rng.normal(size=5), rng.normal()))
+                master.add(scale * rng.normal(size=5), rng.normal())
                 solution = master.solve(0.0)
                 assert not np.isnan(solution.lower_bound)
                 # w = 0 is a point of the model
-                assert solution.lower_bound <= max(0.0, planes.offsets.max()) * (1 + 1e-12)
-
-
-def test_blocks_must_match_infima():
-    with pytest.raises(ValueError, match="2 blocks but 1 infima"):
-        SimplexQP(MemoryPlanes(1), 1.0, 2)
+                assert solution.lower_bound <= max(0.0, master.planes.offsets.max()) * (1 + 1e-12)
 
 
 def test_cvxopt_tells_planes_apart_that_differ_in_size():

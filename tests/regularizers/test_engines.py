@@ -5,7 +5,6 @@ import sys
 import numpy as np
 import pytest
 
-from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters.cvxopt import CvxoptElastic, CvxoptLP, CvxoptQP
 from bmrm.masters.elastic_newton import ElasticQP
 from bmrm.masters.highs import HighsLP
@@ -31,7 +30,7 @@ from bmrm.regularizers.l2 import L2
     ],
 )
 def test_the_engine_named_is_the_one_used(regularizer, master):
-    assert type(regularizer.master(MemoryPlanes(2))) is master
+    assert type(regularizer.master(2)) is master
 
 
 @pytest.mark.parametrize(

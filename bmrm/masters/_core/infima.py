@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.masters._core.plane_index import PlaneIndex
+from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.problem import Vector
 
 
@@ -36,11 +36,11 @@ class Infima:
         self.values[block] = b - ((abs(b) + float(np.abs(a).max())) or 1.0)
         return True
 
-    def deepen(self, plane_index: PlaneIndex, w: Vector, first: int, rest: Vector) -> bool:
+    def deepen(self, planes: MemoryPlanes, w: Vector, first: int, rest: Vector) -> bool:
         """Judge the last w by the planes that came since (from `first` on); returns whether an infimum has changed."""
         changed = False
-        for place in range(first, len(plane_index)):
-            a, b, k = plane_index.planes.plane(plane_index.ids[place])
+        for place in range(first, len(planes)):
+            a, b, k = planes.row(place), float(planes.offsets[place]), int(planes.blocks[place])
             depth = self._start[k] - self.values[k]
             if self.makeshift[k] and rest[k] > 0.0 and float(a @ w) + b < self._start[k] - 0.5 * depth:
                 self.values[k] -= depth

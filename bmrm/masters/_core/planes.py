@@ -22,9 +22,9 @@ BLOCK_ROWS = 512
 class MemoryPlanes:
     """Planes `R_k(w) >= <a_j, w> + b_j` as dense float64 rows (the protocol `Planes`).
 
-    Rows lie side by side in matrices of fixed size, so that growing copies nothing: memory is planes x dim x 8 bytes,
-    plus at most one matrix of 8 MB (or one row, where that is longer). A dropped row is overwritten by the last one; so
-    `ids` may change its order at `drop`, never otherwise.
+    The one store of a master, in its own order. Rows lie side by side in matrices of fixed size, so that growing copies
+    nothing: memory is planes x dim x 8 bytes, plus at most one matrix of 8 MB (or one row, where that is longer). There
+    are two ways to forget: `drop` puts the last plane in the place of one, `close` keeps the order of the others.
 
     Parameters
     ----------
@@ -39,24 +39,29 @@ class MemoryPlanes:
         self.infima = tuple(float(infimum) for infimum in infima)
         self._rows = max(1, min(BLOCK_ROWS, BLOCK_BYTES // (8 * self.dim)))
         self._parts: list[NDArray[np.float64]] = []
-        self._ids: tuple[int, ...] = ()
         self._slot: dict[int, int] = {}
-        self._block: list[int] = []
+        self._ids = np.empty(64, np.int64)
         self._b = np.empty(64)
+        self._block = np.empty(64, np.int64)
         self._next = 0
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._slot)
 
     @property
-    def ids(self) -> tuple[int, ...]:
-        """The planes at hand; the order of `products`, `combine` and `offsets`."""
-        return self._ids
+    def ids(self) -> NDArray[np.int64]:
+        """The planes at hand, in the order of all that follows; a view, as those two, valid until the next change."""
+        return self._ids[: len(self)]
 
     @property
     def offsets(self) -> Vector:
-        """b_j in the order of `ids`; a view, valid until the next `add` or `drop`."""
-        return self._b[: len(self._ids)]
+        """b_j."""
+        return self._b[: len(self)]
+
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """The term of the risk that each plane belongs to."""
+        return self._block[: len(self)]
 
     @property
     def nbytes(self) -> int:
@@ -75,90 +80,104 @@ class MemoryPlanes:
             raise ValueError(f"block must be in [0, {len(self.infima)}), got {block}")
         if not (math.isfinite(b) and bool(np.isfinite(a).all())):
             raise ValueError("a plane must be finite")
-        slot = len(self._ids)
+        slot, id = len(self), self._next
         part, row = divmod(slot, self._rows)
         if part == len(self._parts):
             self._parts.append(np.empty((self._rows, self.dim)))
         self._parts[part][row] = a
         if slot == len(self._b):
-            self._b = np.concatenate([self._b, np.empty(slot)])
-        self._b[slot] = b
-        self._block.append(int(block))
-        id = self._next
-        self._next += 1
+            self._ids, self._b, self._block = (np.concatenate([old, old]) for old in (self._ids, self._b, self._block))
+        self._ids[slot], self._b[slot], self._block[slot] = id, b, block
         self._slot[id] = slot
-        self._ids = (*self._ids, id)
+        self._next += 1
         return id
 
+    def row(self, place: int) -> Vector:
+        """The slope at this place; a view that must not be changed, valid until planes are forgotten."""
+        part, row = divmod(place, self._rows)
+        found: Vector = self._parts[part][row]
+        return found
+
     def plane(self, id: int) -> tuple[Vector, float, int]:
-        """(a, b, block) of plane `id`; the array is a view that must not be changed, valid until the next `drop`."""
+        """(a, b, block) of plane `id`; a is as of `row`."""
         slot = self._slot[id]
-        return self._row(slot), float(self._b[slot]), self._block[slot]
+        return self.row(slot), float(self._b[slot]), int(self._block[slot])
 
     def products(self, a: Vector) -> Vector:
-        """<a_j, a> for all planes, in the order of `ids`: a Gram row."""
+        """<a_j, a> for all planes: a Gram row."""
         a = plain(a)
-        result = np.empty(len(self._ids))
+        result = np.empty(len(self))
         for start, part in self._used():
             products(part, a, result[start : start + len(part)])
         return result
 
     def combine(self, alpha: Vector) -> Vector:
-        """sum_j alpha_j a_j, in the order of `ids`."""
+        """sum_j alpha_j a_j."""
         alpha = plain(alpha)
         total = np.zeros(self.dim)
         for start, part in self._used():
             combine(alpha[start : start + len(part)], part, total)
         return total
 
-    def drop(self, ids: Sequence[int]) -> None:
-        """Forget planes; their memory is used again, and given back where a whole matrix falls empty."""
-        order = list(self._ids)
-        for id in ids:
-            slot = self._slot.pop(id)
-            last = len(order) - 1
-            if slot != last:
-                self._row(slot)[:] = self._row(last)
-                self._b[slot] = self._b[last]
-                self._block[slot] = self._block[last]
-                order[slot] = order[last]
-                self._slot[order[slot]] = slot
-            order.pop()
-            self._block.pop()
-        self._ids = tuple(order)
-        del self._parts[-(-len(order) // self._rows) + 1 :]
+    def multipliers(self, alpha: Vector) -> dict[int, float]:
+        """Plane id -> alpha where it is positive."""
+        positive = np.flatnonzero(alpha > 0.0)
+        return dict(zip(self.ids[positive].tolist(), alpha[positive].tolist(), strict=True))
 
-    def fold(self, ids: Sequence[int], alpha: Vector) -> int:
-        """Replace planes of one block by their average with weights `alpha` >= 0, not all 0; returns its id.
+    def average(self, ids: Sequence[int], alpha: Vector) -> tuple[Vector, float, int]:
+        """Planes of one block, with weights `alpha` >= 0, not all 0, as one plane (a, b, block).
 
-        An average of lower bounds is a lower bound; it is all that a minimiser needs to know of the planes folded.
+        An average of lower bounds is a lower bound; it is all that a minimiser needs to know of these planes.
         """
         slots = [self._slot[id] for id in ids]
-        if len({self._block[slot] for slot in slots}) != 1:
-            raise ValueError("planes of several blocks cannot be folded into one")
+        if len(set(self._block[slots].tolist())) != 1:
+            raise ValueError("planes of several blocks cannot be averaged")
         weights = np.asarray(alpha, dtype=np.float64) / np.sum(alpha)
         a = np.zeros(self.dim)
         for weight, slot in zip(weights, slots, strict=True):
-            a += weight * self._row(slot)
-        folded = self.add(a, float(weights @ self._b[slots]), self._block[slots[0]])
-        self.drop(ids)
-        return folded
+            a += weight * self.row(slot)
+        return a, float(weights @ self._b[slots]), int(self._block[slots[0]])
+
+    def drop(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Forget planes one after another; of each its place, and that of the last plane, which then stands there."""
+        moves = []
+        for id in ids:
+            place = self._slot.pop(id)
+            last = len(self)
+            if place != last:
+                self._move(last, place)
+            moves.append((place, last))
+        self._give_back()
+        return moves
+
+    def close(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """Forget planes; the others keep their order. The places where they stood, ascending."""
+        places = np.sort([self._slot.pop(id) for id in ids]).astype(np.int64)
+        kept = np.delete(np.arange(len(self) + places.size), places)
+        for place, old in enumerate(kept.tolist()):
+            if place != old:
+                self._move(old, place)
+        self._give_back()
+        return places
+
+    def _move(self, old: int, new: int) -> None:
+        self.row(new)[:] = self.row(old)
+        for array in (self._ids, self._b, self._block):
+            array[new] = array[old]
+        self._slot[int(self._ids[new])] = new
+
+    def _give_back(self) -> None:
+        """The memory of matrices that have fallen empty, but for one."""
+        del self._parts[-(-len(self) // self._rows) + 1 :]
 
     def saved(self, fingerprint: str) -> SavedPlanes:
         """A copy of all planes."""
-        slopes = np.empty((len(self._ids), self.dim))
+        slopes = np.empty((len(self), self.dim))
         for start, part in self._used():
             slopes[start : start + len(part)] = part
-        blocks = np.array(self._block, dtype=np.int64)
-        return SavedPlanes(slopes, self.offsets.copy(), blocks, self.infima, fingerprint)
-
-    def _row(self, slot: int) -> NDArray[np.float64]:
-        part, row = divmod(slot, self._rows)
-        found: Vector = self._parts[part][row]
-        return found
+        return SavedPlanes(slopes, self.offsets.copy(), self.blocks.copy(), self.infima, fingerprint)
 
     def _used(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """The matrices, cut to the rows in use, and the number of rows before each."""
-        count = len(self._ids)
-        for number, start in enumerate(range(0, count, self._rows)):
-            yield start, self._parts[number][: count - start]
+        for number, start in enumerate(range(0, len(self), self._rows)):
+            yield start, self._parts[number][: len(self) - start]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.masters._core.plane_index import PlaneIndex
+from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.problem import Vector
 
 
@@ -63,7 +63,7 @@ class ScreenedRows:
 
     Parameters
     ----------
-    plane_index : of the master; `add` is called after the plane has joined it, `move` and `close` after it has left.
+    planes : of the master; `add` is called after one has joined them, `move` and `close` after it has left.
     blocks : of the planes.
     l1 : the slope of Omega at 0.
     first : number of rows of zeros.
@@ -74,9 +74,9 @@ class ScreenedRows:
     matrix : (capacity, width); the rows and columns that are not in use are 0.
     """
 
-    def __init__(self, plane_index: PlaneIndex, blocks: int, l1: float, first: int, unit: float = 1.0) -> None:
-        self._plane_index = plane_index
-        self._screened = ScreenedFeatures(plane_index.planes.dim, blocks, l1)
+    def __init__(self, planes: MemoryPlanes, blocks: int, l1: float, first: int, unit: float = 1.0) -> None:
+        self._planes = planes
+        self._screened = ScreenedFeatures(planes.dim, blocks, l1)
         self._first = first
         self._unit = unit
         self.matrix = np.zeros((16 + first, 0))
@@ -87,8 +87,8 @@ class ScreenedRows:
         return self._screened.columns
 
     def add(self, a: Vector, block: int) -> None:
-        """The last plane of the plane_index, and the columns that it lets pass."""
-        n = len(self._plane_index) - 1
+        """The last plane, and the columns that it lets pass."""
+        n = len(self._planes) - 1
         self._screened.hear(a, block)
         self._widen(n, self._screened.fresh())
         if self._first + n == len(self.matrix):
@@ -107,21 +107,21 @@ class ScreenedRows:
 
     def close(self, gone: Sequence[int] | NDArray[np.int64]) -> None:
         """Planes have left these places, and the others have closed ranks."""
-        used = self.matrix[self._first : self._first + len(self._plane_index) + len(gone)]
-        used[: len(self._plane_index)] = np.delete(used, gone, axis=0)
+        used = self.matrix[self._first : self._first + len(self._planes) + len(gone)]
+        used[: len(self._planes)] = np.delete(used, gone, axis=0)
 
     def spread(self, values: Vector) -> Vector:
         """Values of the columns as a vector of all features."""
-        everything = np.zeros(self._plane_index.planes.dim)
+        everything = np.zeros(self._planes.dim)
         everything[self.columns] = values[: len(self.columns)]
         return everything
 
     def _widen(self, n: int, fresh: NDArray[np.int64]) -> None:
-        p, planes = len(self.columns), self._plane_index.planes
+        p, planes = len(self.columns), self._planes
         if p > self.matrix.shape[1]:
             wide = np.zeros((len(self.matrix), min(p + p // 4 + 16, planes.dim)))
             wide[:, : self.matrix.shape[1]] = self.matrix
             self.matrix = wide
         if len(fresh):
-            for place, id in enumerate(self._plane_index.ids[:n]):
-                self.matrix[self._first + place, p - len(fresh) : p] = planes.plane(id)[0][fresh] / self._unit
+            for place in range(n):
+                self.matrix[self._first + place, p - len(fresh) : p] = planes.row(place)[fresh] / self._unit

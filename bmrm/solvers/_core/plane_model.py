@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot_and_sizes
-from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.problem import (
     Fingerprint,
     HasMaster,
@@ -121,8 +120,8 @@ class PlaneModel:
             raise InputError(
                 f"max_planes is {max_planes}, expected at least 4 for each of the {len(infima)} cuts a pass"
             )
-        self.planes = MemoryPlanes(dim, tuple(infima))
-        self.master = regularizer.master(self.planes, len(infima))
+        self.master = regularizer.master(dim, tuple(infima))
+        self.planes = self.master.planes
         self.idle_limit = idle_limit
         self.max_planes = max_planes
         self._solved = 0
@@ -180,32 +179,31 @@ class PlaneModel:
     def highest(self, w: Vector) -> tuple[float, Vector | None]:
         """The model at `w`, and where the plane was taken that is highest there, if that is known."""
         planes = self.planes
-        heights, blocks = planes.products(w) + planes.offsets, np.array([planes.plane(id)[2] for id in planes.ids])
+        heights, blocks = planes.products(w) + planes.offsets, planes.blocks
         value, where = 0.0, None
         for block, infimum in enumerate(planes.infima):
             mine = np.flatnonzero(blocks == block)
             top = int(mine[np.argmax(heights[mine])]) if mine.size else -1
             if top >= 0 and heights[top] > infimum:
-                value, where = value + float(heights[top]), self._points.get(planes.ids[top], where)
+                value, where = value + float(heights[top]), self._points.get(int(planes.ids[top]), where)
             else:
                 value += infimum
         return value, where
 
     def saved(self, fingerprint: str) -> SavedPlanes:
         """All planes, for another run."""
-        sizes = np.array([self._sizes[plane] for plane in self.planes.ids]).reshape(-1, 2)
+        sizes = np.array([self._sizes[plane] for plane in self.planes.ids.tolist()]).reshape(-1, 2)
         return replace(self.planes.saved(fingerprint), sizes=sizes[:, 0], norms=sizes[:, 1])
 
     def state(self) -> State:
         """The planes that matter, as arrays."""
         saved = self.saved("")
-        used = np.array([self._last_used[plane] == self._solved for plane in self.planes.ids], bool)
+        used = np.array([self._last_used[plane] == self._solved for plane in self.planes.ids.tolist()], bool)
         arrays = {"slopes": saved.slopes, "offsets": saved.offsets, "sizes": saved.sizes, "norms": saved.norms}
         return {name: array[used] for name, array in arrays.items() if array is not None}
 
     def _take(self, a: Vector, b: float, block: int, size: float, norm: float) -> int:
-        plane = self.planes.add(a, b, block)
-        self.master.add(plane)
+        plane = self.master.add(a, b, block)
         self._last_used[plane] = self._solved
         self._sizes[plane] = size, norm
         return plane
@@ -213,7 +211,6 @@ class PlaneModel:
     def _drop(self, gone: Sequence[int]) -> None:
         if gone:
             self.master.remove(gone)
-            self.planes.drop(gone)
         for plane in gone:
             self._forget(plane)
 
@@ -241,9 +238,9 @@ class PlaneModel:
             if len(members) < 2:
                 continue
             alpha = np.array([self._multipliers[plane] for plane in members])
+            average = self.planes.average(members, alpha)
             self.master.remove(members)
-            folded = self.planes.fold(members, alpha)
-            self.master.add(folded)
+            folded = self.master.add(*average)
             sizes = np.array([self._sizes[plane] for plane in members])
             self._sizes[folded] = tuple((alpha @ sizes / alpha.sum()).tolist()) if alpha.sum() > 0.0 else sizes.max(0)
             for plane in members:
