@@ -141,7 +141,7 @@ class ElasticQP:
         program, rows = self._program, self._rows.matrix[: self._program.n]
         _, linear, _ = program.conclude()
         pull = np.zeros(rows.shape[1])
-        combine(program.alpha[: program.n], rows, pull)
+        combine(program.qp.alpha[: program.n], rows, pull)
         w = np.empty_like(pull)
         absolute, square = weights_of(pull, self._l1, self._l2, w)
         return self._at(pull, w, absolute, square, linear - 0.5 * self._l2 * square)
@@ -151,7 +151,7 @@ class ElasticQP:
         program = self._program
         values = np.empty(program.n)
         products(self._rows.matrix[: program.n], w, values)
-        values += program.b[: program.n]
+        values += program.qp.b[: program.n]
         top = tops(values, program)
         upper = self._l1 * absolute + 0.5 * self._l2 * square + float(top[np.isfinite(top)].sum())
         return _Point(pull, w, values, upper, lower)
@@ -163,11 +163,11 @@ class ElasticQP:
         """
         program, n, l2 = self._program, self._program.n, self._l2
         self._follow(np.abs(point.pull) > self._l1)
-        before = program.alpha[:n].copy()
+        before = program.qp.alpha[:n].copy()
         v = l2 * point.values
         # c = v + G alpha, and a constant with which the program's objective is the dual, both times l2
         c = np.empty(n)
-        refresh(program.G, np.zeros(n), n, before, c)
+        refresh(program.qp.G, np.zeros(n), n, before, c)
         c = v - c
         blocks = float(before.sum())
         c += (2.0 * l2 * point.lower - float(before @ (c + v))) / blocks
@@ -175,9 +175,9 @@ class ElasticQP:
         program.run(c, v, True, moved, 0.1 * accuracy, 0.0)
         step = np.zeros_like(point.pull)
         combine(moved, self._rows.matrix[:n], step)
-        t = longest_rise(point.pull, step, self._l1, l2 * float(moved @ program.b[:n]))
+        t = longest_rise(point.pull, step, self._l1, l2 * float(moved @ program.qp.b[:n]))
         if t < 1.0:
-            program.alpha[:n] = (1.0 - t) * before + t * program.alpha[:n]
+            program.qp.alpha[:n] = (1.0 - t) * before + t * program.qp.alpha[:n]
         return step, min(t, 1.0)
 
     def _follow(self, used: NDArray[np.bool_]) -> None:
@@ -189,9 +189,9 @@ class ElasticQP:
         self._drift += len(changed)
         if self._drift > 100 + 4 * count or len(changed) > count:
             changed = np.flatnonzero(used)
-            program.G[: program.n, : program.n] = 0.0
+            program.qp.G[: program.n, : program.n] = 0.0
             self._drift = 0
         sign = np.where(used[changed], 1.0, -1.0)
-        change_gram(self._rows.matrix, program.first, program.n, changed, sign, program.G)
+        change_gram(self._rows.matrix, program.first, program.n, changed, sign, program.qp.G)
         self._used = used
         program.changed()

@@ -11,7 +11,6 @@ as the gap is small enough. See `kernels/masters/simplex_lp.py` for the method.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.infima import Infima
 from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters._core.screening import ScreenedRows
+from bmrm.masters._core.simplex_program import enlarged
 from bmrm.problem import MasterSolution, Vector
 
 EPS = float(np.finfo(np.float64).eps)
@@ -134,13 +134,6 @@ class SimplexLP:
         self._P, self._S = enlarged(self._P, room), enlarged(self._S, room)
         self._sign, self._alpha = enlarged(self._sign, room), enlarged(self._alpha, room)
         self._X = enlarged(self._X, room, room)
-
-
-def enlarged(array: Any, *shape: int) -> Any:
-    """A larger array with `array` as its leading part."""
-    new = np.zeros(shape, dtype=array.dtype)
-    new[tuple(map(slice, array.shape))] = array
-    return new
 
 
 def inverse(places: NDArray[np.int64], n: int) -> NDArray[np.int64]:

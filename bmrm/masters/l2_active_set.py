@@ -63,7 +63,7 @@ class SimplexQP:
         """
         n = self._program.n
         accuracy = max(accuracy, 4.0 * EPS)
-        c = self._lam * self._program.b[:n]
+        c = self._lam * self._program.qp.b[:n]
         v = np.empty(n)
         objective = self._program.run(c, v, False, np.zeros(n), accuracy, NOISE)
         solution, largest = self._evaluate()

@@ -5,8 +5,9 @@ from bmrm.kernels.masters import simplex_variables as kernel
 
 def test_conclude_projects_onto_the_simplices():
     alpha = np.array([0.5, -1e-18, 1.5, 0.0, 0.0, 7.0])
-    b, diagonal = np.arange(6.0), np.array([1.0, 9.0, 2.0, 3.0, 9.0, 0.5])
-    present, linear, largest = kernel.conclude(alpha, b, diagonal, np.array([0, 0, 0, 1, 1, 3]), 5, 6)
+    diagonal, block = np.array([1.0, 9.0, 2.0, 3.0, 9.0, 0.5]), np.array([0, 0, 0, 1, 1, 3])
+    qp = kernel.QuadraticProgram(np.empty((6, 6)), diagonal, np.arange(6.0), block, alpha, np.full(6, -1))
+    present, linear, largest = kernel.conclude(qp, 5, 6)
     np.testing.assert_allclose(alpha, [0.25, 0.0, 0.75, 1.0, 0.0, 1.0])
     assert (present, linear, largest) == (3, 0.75 * 2 + 3 + 5, 3.0)
 
@@ -20,8 +21,9 @@ def test_enlarge_borders_the_gram_matrix():
     full, diagonal, offsets, alpha = np.full((8, 8), np.nan), np.empty(8), np.empty(8), np.empty(8)
     full[:2, :2], diagonal[:2], alpha[:2], offsets[:2] = 0.0, 0.0, 1.0, b[:2]
     blocks, where = np.r_[block[:2], np.full(6, -7)], np.full(8, 5)
+    qp = kernel.QuadraticProgram(full, diagonal, offsets, blocks, alpha, where)
     for j in range(2, 6):
-        kernel.enlarge(full, diagonal, offsets, blocks, where, alpha, j, G[j, 2 : j + 1].copy(), b[j], block[j])
+        kernel.enlarge(qp, j, G[j, 2 : j + 1].copy(), b[j], block[j])
     expected = G[:6, :6].copy()
     expected[:2] = expected[:, :2] = 0.0
     np.testing.assert_array_equal(full[:6, :6], expected)

@@ -56,6 +56,31 @@ class Basis(NamedTuple):
     columns: Floats
 
 
+class Exchange(NamedTuple):
+    """Who changes places in a step, -1 where nobody does.
+
+    Plane `enters`, or the feature at place `leaves` of S leaves its bound; the plane at place `out` of P goes, or
+    feature `hit` reaches a bound.
+    """
+
+    enters: int
+    leaves: int
+    out: int
+    hit: int
+
+
+class PivotRow(NamedTuple):
+    """The row of the variable that leaves the basis, as far as it is known.
+
+    A feature that reaches its bound has the entry column[j] in plane j, and u (q,) is X times those of the planes in P;
+    a plane has the column 0, and u is its own of X. `slope` is the rate at which the variable moves.
+    """
+
+    u: Floats
+    column: Floats
+    slope: float
+
+
 @fast_jit
 def times_columns(columns: Floats, n: int, s: int, x: Floats, out: Floats) -> None:
     """out[j] = <columns[j, :s], x[:s]>, four planes at a time."""
@@ -209,26 +234,12 @@ def put_feature(basis: Basis, i: int, feature: int, sign: float, column: Floats,
 
 
 @fast_jit
-def pivot(
-    program: Program,
-    basis: Basis,
-    s: int,
-    enters: int,
-    leaves: int,
-    out: int,
-    hit: int,
-    fall: Floats,
-    u: Floats,
-    column: Floats,
-    drift: float,
-    theta: float,
-) -> int:
-    """The new basis: plane `enters` or feature `leaves` has come in, plane `out` or feature `hit` has gone; new s.
-
-    `u` is X times `column`, the feature that hit its bound, which moved at the rate `drift`.
-    """
+def pivot(program: Program, basis: Basis, s: int, exchange: Exchange, fall: Floats, row: PivotRow, theta: float) -> int:
+    """The new basis after the exchange, with the step `theta` for the plane that enters; the new s."""
     n, q, X = program.n, program.K + s, basis.X
-    side = 1.0 if drift > 0.0 else -1.0
+    enters, leaves, out, hit = exchange
+    u, column, slope = row
+    side = 1.0 if slope > 0.0 else -1.0
     if out >= 0:
         basis.wherep[basis.P[out]] = -1
     if leaves >= 0:
@@ -252,7 +263,7 @@ def pivot(
         replace_row(X, q, fall, out)
         put_plane(basis, out, enters, theta)
         return s
-    border(X, q, fall, u, drift)
+    border(X, q, fall, u, slope)
     put_plane(basis, q, enters, theta)
     put_feature(basis, s, hit, side, column, n)
     return s + 1

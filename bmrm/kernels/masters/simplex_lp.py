@@ -23,7 +23,18 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
 from bmrm.kernels.masters.dense_inverse import times
-from bmrm.kernels.masters.lp_basis import Basis, Program, pivot, ratio_test, renew, stand, times_columns, way
+from bmrm.kernels.masters.lp_basis import (
+    Basis,
+    Exchange,
+    PivotRow,
+    Program,
+    pivot,
+    ratio_test,
+    renew,
+    stand,
+    times_columns,
+    way,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,6 +60,14 @@ class Gains(NamedTuple):
     weight: Floats
     wrong: Floats
     weightf: Floats
+
+
+class Direction(NamedTuple):
+    """Where a step leads: alpha_P - theta fall (room,), and r + theta drift (p,)."""
+
+    fall: Floats
+    r: Floats
+    drift: Floats
 
 
 @fast_jit
@@ -121,23 +140,14 @@ def choose(program: Program, basis: Basis, s: int, gains: Gains, least: float, s
 
 
 @fast_jit
-def reprice(
-    program: Program,
-    basis: Basis,
-    s: int,
-    u: Floats,
-    column: Floats,
-    slope: float,
-    price: float,
-    scale: float,
-    gains: Gains,
-) -> None:
+def reprice(program: Program, basis: Basis, s: int, row: PivotRow, price: float, scale: float, gains: Gains) -> None:
     """Gains and Devex weights after a step of which the variable that left the basis is known by its row.
 
     It changes at the rate column[j] - <(1 at its block, row j in S), u> per unit of plane j and -sign u per unit of a
     feature of S; `slope` is that rate for the variable that enters, `price` its gain by `slope`, `scale` its weight.
     """
     K = program.K
+    u, column, slope = row
     rate = np.empty(program.n)
     times_columns(basis.columns, program.n, s, u[K:], rate)
     for j in range(program.n):
@@ -156,21 +166,14 @@ def reprice(
 
 @fast_jit
 def advance(
-    program: Program,
-    basis: Basis,
-    s: int,
-    enters: int,
-    leaves: int,
-    fall: Floats,
-    r: Floats,
-    drift: Floats,
-    gains: Gains,
+    program: Program, basis: Basis, s: int, enters: int, leaves: int, direction: Direction, gains: Gains
 ) -> tuple[int, float, int]:
     """One step: the way, how far, prices and the basis after it.
 
     Returns (DONE, NEEDS_ROOM or STUCK where there is no end to the way; what the objective has gained; the new s).
     """
     K, n = program.K, program.n
+    fall, r, drift = direction
     q = K + s
     way(program, basis, s, enters, leaves, fall, drift)
     theta, out, hit = ratio_test(
@@ -208,8 +211,8 @@ def advance(
         slope = -fall[out]
         for k in range(q):
             u[k] = basis.X[k, out]
-    cost = gain / slope
-    reprice(program, basis, s, u, column, slope, cost, scale, gains)
+    row, cost = PivotRow(u, column, slope), gain / slope
+    reprice(program, basis, s, row, cost, scale, gains)
     rest = max(scale / (slope * slope), 1.0)
     if hit >= 0:
         gains.wrong[hit] = -abs(cost)
@@ -219,7 +222,7 @@ def advance(
         gains.weight[basis.P[out]] = rest
     if leaves < 0:
         gains.above[enters] = 0.0
-    s = pivot(program, basis, s, enters, leaves, out, hit, fall, u, column, slope, theta)
+    s = pivot(program, basis, s, Exchange(enters, leaves, out, hit), fall, row, theta)
     return DONE, theta * gain, s
 
 
@@ -243,7 +246,7 @@ def solve_simplex_lp(
         singular or infeasible, or the limit is reached.
     """
     n, p, room = program.n, w.size, basis.P.size
-    fall, r, drift = np.empty(room), np.empty(p), np.empty(p)
+    direction = Direction(np.empty(room), np.empty(p), np.empty(p))
     gains = Gains(np.empty(n), np.ones(n), np.zeros(p), np.ones(p))
     for j in range(n):
         for i in range(s):
@@ -260,7 +263,7 @@ def solve_simplex_lp(
             age = 0
             state = 2
         if state == 2:
-            error, outside = stand(program, basis, s, r)
+            error, outside = stand(program, basis, s, direction.r)
             if age > 0 and max(error, outside) > WRONG:
                 age = AGE
                 continue
@@ -275,7 +278,7 @@ def solve_simplex_lp(
             objective, least = price(program, basis, s, w, gains)
             state = 1
             continue
-        code, gain, s = advance(program, basis, s, enters, leaves, fall, r, drift, gains)
+        code, gain, s = advance(program, basis, s, enters, leaves, direction, gains)
         if code == NEEDS_ROOM:
             return NEEDS_ROOM, s, age, gap, steps
         if code == STUCK:

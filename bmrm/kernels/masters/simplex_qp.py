@@ -10,11 +10,14 @@ inexact, but the step along it is exact and feasible, and the objective never fa
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
-from bmrm.kernels.masters.support_factor import append, delete, lower_solve, rebuild, small_solve, upper_solve
+from bmrm.kernels.masters.simplex_variables import QuadraticProgram
+from bmrm.kernels.masters.support_factor import Factor, append, delete, lower_solve, rebuild, small_solve, upper_solve
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,20 +31,23 @@ at a lesser pace the limit of changes comes first."""
 DONE, NEEDS_ROOM = 0, 1
 
 
+class StopRule(NamedTuple):
+    """When a solution is good enough, or has cost enough.
+
+    The duality gap may be `accuracy` of the objective, or `noise` times the largest ||a_j||^2 of the support; the
+    support may change `limit` times.
+    """
+
+    accuracy: float
+    noise: float
+    limit: int
+
+
 @fast_jit
-def direction(
-    alpha: Floats,
-    v: Floats,
-    block: Ints,
-    blocks: int,
-    support: Ints,
-    L: Floats,
-    U: Floats,
-    s: int,
-    level: Floats,
-    d: Floats,
-) -> float:
+def direction(qp: QuadraticProgram, factor: Factor, s: int, v: Floats, level: Floats, d: Floats) -> float:
     """Newton's direction d on the support and the slope along it; `level` is the mean plane value per block."""
+    alpha, block, blocks = qp.alpha, qp.block, level.size
+    support, L, U = factor
     for p in range(s):
         d[p] = v[support[p]] - level[block[support[p]]]
     lower_solve(L, s, d)
@@ -110,12 +116,11 @@ def refresh(G: Floats, c: Floats, n: int, alpha: Floats, v: Floats) -> None:
 
 
 @fast_jit
-def duality_gap(
-    alpha: Floats, v: Floats, block: Ints, blocks: int, support: Ints, s: int, n: int, top: Floats
-) -> float:
+def duality_gap(qp: QuadraticProgram, support: Ints, s: int, v: Floats, top: Floats) -> float:
     """The gap sum_k max v - alpha'v, times lambda."""
+    alpha, block = qp.alpha, qp.block
     top[:] = -np.inf
-    for i in range(n):
+    for i in range(v.size):
         if v[i] > top[block[i]]:
             top[block[i]] = v[i]
     gap = 0.0
@@ -126,21 +131,13 @@ def duality_gap(
 
 @fast_jit
 def survey(
-    alpha: Floats,
-    c: Floats,
-    v: Floats,
-    diagonal: Floats,
-    block: Ints,
-    blocks: int,
-    support: Ints,
-    s: int,
-    level: Floats,
-    top: Floats,
+    qp: QuadraticProgram, support: Ints, s: int, c: Floats, v: Floats, level: Floats, top: Floats
 ) -> tuple[float, float, float]:
     """The objective, the gap that the support alone shows, and the largest diagonal entry of the support.
 
     `level` gets the mean plane value per block, `top` the largest of the support.
     """
+    alpha, block, blocks = qp.alpha, qp.block, level.size
     mass = np.zeros(blocks)
     level[:] = 0.0
     top[:] = -np.inf
@@ -153,7 +150,7 @@ def survey(
         mass[k] += alpha[j]
         top[k] = max(top[k], v[j])
         objective += 0.5 * alpha[j] * (c[j] + v[j])
-        largest = max(largest, diagonal[j])
+        largest = max(largest, qp.diagonal[j])
     inside = 0.0
     for p in range(s):
         inside += alpha[support[p]] * (top[block[support[p]]] - v[support[p]])
@@ -165,46 +162,26 @@ def survey(
 
 @fast_jit
 def solve_simplex_qp(
-    G: Floats,
-    diagonal: Floats,
-    c: Floats,
-    block: Ints,
-    blocks: int,
-    n: int,
-    alpha: Floats,
-    support: Ints,
-    where: Ints,
-    L: Floats,
-    U: Floats,
-    shift: float,
-    s: int,
-    v: Floats,
-    given: bool,
-    moved: Floats,
-    accuracy: float,
-    noise: float,
-    limit: int,
+    qp: QuadraticProgram, factor: Factor, s: int, shift: float, c: Floats, v: Floats, moved: Floats, stop: StopRule
 ) -> tuple[int, int, float, float, float, int]:
-    """Improve a feasible alpha until the duality gap is within `accuracy` of the objective, or rounding rules.
+    """Improve a feasible alpha until the duality gap is small enough, or rounding rules.
 
     Parameters
     ----------
-    G, diagonal, c, block : (N, N), (N,), (N,), (N,) with N >= n variables; `blocks` the number of blocks.
-    alpha : (N,), feasible on entry; changed.
-    support, where : the first `s` of `support` are in the factor; `where` is its inverse, -1 outside. Changed.
-    L, U : (room, room), (blocks, room); changed.
+    qp : of n variables; its alpha, feasible on entry, and `where` change.
+    factor : the first `s` of the support are in it; changed.
     shift : what was added to G within blocks when the factor was made.
-    v : (n,), c - G alpha on exit, and on entry where `given`; it may differ by rounding of G, so that a caller who
+    c : (n,), as in the objective.
+    v : (n,), c - G alpha on entry (see `refresh`) and on exit; it may differ by rounding of G, so that a caller who
         knows better values gets the correction that they ask for.
     moved : (n,), zero on entry; what was added to alpha, to more digits than alpha itself can show.
-    noise : a gap of this times the largest ||a_j||^2 of the support is small enough.
-    limit : changes of the support at most.
 
     Returns
     -------
-    (code, s, shift, gap, objective, changes) : DONE, or NEEDS_ROOM where L must grow before going on.
+    (code, s, shift, gap, objective, changes) : DONE, or NEEDS_ROOM where `factor` must grow before going on.
     """
-    room = L.shape[0]
+    G, block, alpha, where, support = qp.G, qp.block, qp.alpha, qp.where, factor.support
+    n, room, blocks = v.size, len(factor.L), len(factor.U)
     d = np.empty(room)
     cosine = np.empty(room)
     sine = np.empty(room)
@@ -212,14 +189,12 @@ def solve_simplex_qp(
     top = np.empty(blocks)
     q = np.empty(n)
     banned = np.zeros(n, np.bool_)
-    if not given:
-        refresh(G, c, n, alpha, v)
     for j in range(n):
         if alpha[j] > 0.0 and where[j] < 0:
             if s == room:
                 return NEEDS_ROOM, s, shift, np.inf, 0.0, 0
-            shift = rebuild(G, block, blocks, support, where, L, U, s, shift, j)
-            append(G, block, blocks, support, where, L, U, s, shift, j)
+            shift = rebuild(qp, factor, s, shift, j)
+            append(qp, factor, s, shift, j)
             s += 1
     changes = 0
     idle = 0
@@ -228,12 +203,12 @@ def solve_simplex_qp(
     since = -1
     mark = 0.0
     while True:
-        objective, inside, largest = survey(alpha, c, v, diagonal, block, blocks, support, s, level, top)
-        goal = max(accuracy * abs(objective), noise * largest)
-        given_up = changes >= limit or idle > STALLED
+        objective, inside, largest = survey(qp, support, s, c, v, level, top)
+        goal = max(stop.accuracy * abs(objective), stop.noise * largest)
+        given_up = changes >= stop.limit or idle > STALLED
         slope = 0.0
         if inside > (0.0 if tight else 0.5 * goal) and repeats < 3 and not given_up:
-            slope = direction(alpha, v, block, blocks, support, L, U, s, level, d)
+            slope = direction(qp, factor, s, v, level, d)
         if slope > 0.0:
             longest = np.inf
             leaver = -1
@@ -271,7 +246,7 @@ def solve_simplex_qp(
                 if t == 0.0:
                     banned[j] = True
                     tight = True
-                delete(blocks, support, where, L, U, s, leaver, cosine, sine)
+                delete(where, factor, s, leaver, cosine, sine)
                 s -= 1
                 changes += 1
                 repeats = 0
@@ -279,7 +254,7 @@ def solve_simplex_qp(
                 repeats += 1
             continue
         # optimal on the support, as far as rounding lets see: the most violated plane enters
-        gap = duality_gap(alpha, v, block, blocks, support, s, n, top)
+        gap = duality_gap(qp, support, s, v, top)
         if gap <= goal or given_up:
             return DONE, s, shift, gap, objective, changes
         if since < 0 or changes - since > STALLED + n:
@@ -300,8 +275,8 @@ def solve_simplex_qp(
             return DONE, s, shift, gap, objective, changes
         if s == room:
             return NEEDS_ROOM, s, shift, gap, objective, changes
-        shift = rebuild(G, block, blocks, support, where, L, U, s, shift, enters)
-        append(G, block, blocks, support, where, L, U, s, shift, enters)
+        shift = rebuild(qp, factor, s, shift, enters)
+        append(qp, factor, s, shift, enters)
         s += 1
         changes += 1
         idle += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,20 +13,25 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+class QuadraticProgram(NamedTuple):
+    """The variables, with room for N of them: G (N, N), all else (N,).
+
+    `diagonal` is that of G, `b` the offset and `block` the block of each variable, `alpha` the multipliers, `where` the
+    place of each variable in the support, -1 outside.
+    """
+
+    G: Floats
+    diagonal: Floats
+    b: Floats
+    block: Ints
+    alpha: Floats
+    where: Ints
+
+
 @fast_jit
-def enlarge(
-    G: Floats,
-    diagonal: Floats,
-    b: Floats,
-    block: Ints,
-    where: Ints,
-    alpha: Floats,
-    j: int,
-    row: Floats,
-    offset: float,
-    number: int,
-) -> None:
+def enlarge(qp: QuadraticProgram, j: int, row: Floats, offset: float, number: int) -> None:
     """Variable j = n comes, of block `number`; `row` ends with its product with itself, and is 0 before it begins."""
+    G, diagonal, b, block, alpha, where = qp
     start = j + 1 - row.size
     taken = False
     for i in range(j):
@@ -43,11 +50,12 @@ def enlarge(
 
 
 @fast_jit
-def conclude(alpha: Floats, b: Floats, diagonal: Floats, block: Ints, blocks: int, n: int) -> tuple[int, float, float]:
+def conclude(qp: QuadraticProgram, blocks: int, n: int) -> tuple[int, float, float]:
     """Make alpha >= 0 with sum 1 in every block that has a variable.
 
     Returns the number of such blocks, b'alpha, and the largest diagonal entry in use.
     """
+    alpha, block = qp.alpha, qp.block
     total = np.zeros(blocks)
     first = np.full(blocks, -1)
     for j in range(n):
@@ -66,7 +74,7 @@ def conclude(alpha: Floats, b: Floats, diagonal: Floats, block: Ints, blocks: in
     largest = 0.0
     for j in range(n):
         alpha[j] /= total[block[j]]
-        linear += alpha[j] * b[j]
+        linear += alpha[j] * qp.b[j]
         if alpha[j] > 0.0:
-            largest = max(largest, diagonal[j])
+            largest = max(largest, qp.diagonal[j])
     return present, linear, largest

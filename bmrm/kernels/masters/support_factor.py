@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.masters.simplex_variables import QuadraticProgram
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 RIDGE = 1e-14
 """Added to the diagonal, as a share of it."""
+
+
+class Factor(NamedTuple):
+    """The support (room,), of which the first s entries count, and what is known of its part of the Hessian H.
+
+    `L` (room, room) is the Cholesky factor of H, `U` (blocks, room) is (L^-1 E)' with E the indicator of blocks.
+    """
+
+    support: Ints
+    L: Floats
+    U: Floats
 
 
 @fast_jit
@@ -37,10 +51,10 @@ def upper_solve(L: Floats, s: int, y: Floats) -> None:
 
 
 @fast_jit
-def append(
-    G: Floats, block: Ints, blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, shift: float, j: int
-) -> None:
-    """Variable j joins the support as number s; L is the factor, U' = L^-1 E with E the indicator of blocks."""
+def append(qp: QuadraticProgram, factor: Factor, s: int, shift: float, j: int) -> None:
+    """Variable j joins the support as number s; `shift` is added to G within blocks."""
+    G, block = qp.G, qp.block
+    support, L, U = factor
     row = L[s]
     for p in range(s):
         row[p] = G[j, support[p]]
@@ -53,36 +67,34 @@ def append(
         pivot -= row[p] * row[p]
     pivot = np.sqrt(max(pivot, RIDGE * diagonal))
     row[s] = pivot
-    for k in range(blocks):
+    for k in range(len(U)):
         u = U[k]
         total = 0.0
         for p in range(s):
             total += row[p] * u[p]
         u[s] = ((1.0 if block[j] == k else 0.0) - total) / pivot
     support[s] = j
-    where[j] = s
+    qp.where[j] = s
 
 
 @fast_jit
-def rebuild(
-    G: Floats, block: Ints, blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, shift: float, j: int
-) -> float:
+def rebuild(qp: QuadraticProgram, factor: Factor, s: int, shift: float, j: int) -> float:
     """The shift that suits the support with j; the factor is made anew when it is another."""
+    G, support = qp.G, factor.support
     largest: float = G[j, j]
     for p in range(s):
         largest = max(largest, G[support[p], support[p]])
     if largest <= 0.0 or 1e-6 * largest <= shift <= 1e3 * largest:
         return shift
     for p in range(s):
-        append(G, block, blocks, support, where, L, U, p, largest, support[p])
+        append(qp, factor, p, largest, support[p])
     return largest
 
 
 @fast_jit
-def delete(
-    blocks: int, support: Ints, where: Ints, L: Floats, U: Floats, s: int, p: int, cosine: Floats, sine: Floats
-) -> None:
-    """Number p of s leaves the support; plane rotations make the factor triangular again."""
+def delete(where: Ints, factor: Factor, s: int, p: int, cosine: Floats, sine: Floats) -> None:
+    """Number p of s leaves the support; plane rotations, for which there is room, make the factor triangular again."""
+    support, L, U = factor
     where[support[p]] = -1
     for r in range(p, s - 1):
         old = L[r + 1]
@@ -99,7 +111,7 @@ def delete(
         cosine[r] = carry / radius
         sine[r] = last / radius
         new[r] = radius
-        for k in range(blocks):
+        for k in range(len(U)):
             upper, lower = U[k, r], U[k, r + 1]
             U[k, r] = cosine[r] * upper + sine[r] * lower
             U[k, r + 1] = cosine[r] * lower - sine[r] * upper
