@@ -26,7 +26,7 @@ def gathered(X, chosen, ones=False):
     fill = starts[:-1].copy()
     kernel.gather_entries(rows.indptr.astype(np.int64), indices, given, place, fill, out_rows, values)
     np.testing.assert_array_equal(fill, starts[1:])
-    return starts, out_rows, values
+    return kernel.Columns(starts, out_rows, values)
 
 
 @pytest.mark.parametrize("chosen", [[], [0, 1, 2, 3, 4, 5, 6, 7, 8], [1, 4, 8]])
@@ -43,11 +43,11 @@ def test_columns_are_gathered_as_scipy_has_them(chosen):
 
 
 def weighed(X, chosen, roots, scale, extra=0):
-    starts, rows, values = gathered(X, np.arange(X.shape[1]))
-    count = len(chosen) + extra
-    new = np.empty(count + 1, np.int64), np.empty(rows.size + 1, np.uint32), np.empty(rows.size + 1)
+    given = gathered(X, np.arange(X.shape[1]))
+    count, rows = len(chosen) + extra, given.rows
+    new = kernel.Columns(np.empty(count + 1, np.int64), np.empty(rows.size + 1, np.uint32), np.empty(rows.size + 1))
     sums, squares = np.zeros(count), np.zeros(count)
-    kernel.weigh_entries(starts, rows, values, np.array(chosen), roots, scale, *new, sums, squares)
+    kernel.weigh_entries(given, np.array(chosen), roots, scale, new, sums, squares)
     return new, sums, squares
 
 
@@ -78,22 +78,21 @@ def test_products_with_columns():
     X = table()
     random = np.random.default_rng(2)
     roots = random.random(50)
-    (starts, rows, values), _, _ = weighed(X, np.arange(9), roots, np.ones(9))
+    sparse, _, _ = weighed(X, np.arange(9), roots, np.ones(9))
     V = np.ascontiguousarray((X * roots[:, None]).T)
     chosen, steps, r = np.array([1, 2, 7]), np.array([0.5, 0.0, -2.0]), random.normal(size=50)
-    none = np.zeros(1, np.int64), np.zeros(1, np.uint32)
-    for apply, pull, arrays in (
-        (kernel.apply_sparse, kernel.pull_sparse, (starts, rows, values)),
-        (kernel.apply_dense, kernel.pull_dense, (*none, V)),
+    dense = kernel.Columns(np.zeros(1, np.int64), np.zeros(1, np.uint32), V)
+    for apply, pull, columns in (
+        (kernel.apply_sparse, kernel.pull_sparse, sparse),
+        (kernel.apply_dense, kernel.pull_dense, dense),
     ):
         out, products = r.copy(), np.empty(3)
-        apply(*arrays, chosen, steps, out)
+        apply(columns, chosen, steps, out)
         np.testing.assert_allclose(out, r + steps @ V[chosen], rtol=1e-12, atol=1e-14)
-        pull(*arrays, chosen, r, products)
+        pull(columns, chosen, r, products)
         np.testing.assert_allclose(products, V[chosen] @ r, rtol=1e-12, atol=1e-14)
-    starts, rows, values = gathered(X, np.arange(9))
     out = r.copy()
-    kernel.combine_entries(starts, rows, values, chosen, steps, out)
+    kernel.combine_entries(gathered(X, np.arange(9)), chosen, steps, out)
     np.testing.assert_allclose(out, r + X[:, chosen] @ steps, rtol=1e-12, atol=1e-14)
 
 
@@ -103,18 +102,18 @@ def test_a_sweep_is_exact_in_every_coordinate(dense, free):
     X = table(60, 7, seed=3)
     random = np.random.default_rng(4)
     roots, shifts = random.random(60), random.normal(size=7) * (not free)
-    (starts, rows, values), sums, _ = weighed(X, np.arange(7), roots, np.ones(7))
+    columns, sums, _ = weighed(X, np.arange(7), roots, np.ones(7))
     A = X * roots[:, None] - np.outer(roots, shifts)
     if free:
         A -= np.outer(roots, roots @ A / (roots @ roots))
     diagonal = (A**2).sum(axis=0)
     gradient, w, l1, l2 = random.normal(size=7), random.normal(size=7) * (random.random(7) < 0.5), 0.3, 0.1
     table_ = np.ascontiguousarray((X * roots[:, None]).T)
-    arrays = (np.zeros(1, np.int64), np.zeros(1, np.uint32), table_) if dense else (starts, rows, values)
+    columns = kernel.Columns(np.zeros(1, np.int64), np.zeros(1, np.uint32), table_) if dense else columns
     descend = kernel.descend_dense if dense else kernel.descend_sparse
     x, r, state, order = w.copy(), np.zeros(60), np.array([0.0, 0.0, 0.0, 0.0, 7.0, np.inf]), np.arange(7)
-    fixed = (sums, diagonal, shifts, float(roots @ roots), gradient, l1, l2, free)
-    worst, visited, ended = descend(*arrays, *fixed, 0.0, 0.0, 1, x, r, state, order)
+    model = kernel.Model(sums, diagonal, shifts, float(roots @ roots), gradient, l1, l2, free)
+    worst, visited, ended = descend(columns, model, kernel.StopRule(0.0, 0.0, 1), x, r, state, order)
     assert not ended
 
     def objective(x):
@@ -134,7 +133,7 @@ def test_a_sweep_is_exact_in_every_coordinate(dense, free):
     assert state[1] == pytest.approx(roots @ r)
     assert 0.0 < state[2] <= objective(w) - objective(x) + 1e-12
     while not ended:  # a few sweeps at a time, as if it were at once
-        worst, _, ended = descend(*arrays, *fixed, 1e-10, 0.0, 3, x, r, state, order)
+        worst, _, ended = descend(columns, model, kernel.StopRule(1e-10, 0.0, 3), x, r, state, order)
         assert state[5] == worst
     z = gradient + A.T @ (A @ (x - w)) + l2 * x
     distance = np.where(x != 0.0, np.abs(z + l1 * np.sign(x)), np.maximum(np.abs(z) - l1, 0.0))

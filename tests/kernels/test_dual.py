@@ -7,7 +7,8 @@ from scipy.sparse import csr_array
 from bmrm.kernels.dual import order as dual_order
 from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sweep as dual_sweep
-from bmrm.kernels.dual.sweep import CURVE, SCORE, SHIFT, SLOPE, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.dual.rows import Rows
+from bmrm.kernels.dual.sweep import CURVE, SCORE, SHIFT, SLOPE, TARGET, WEIGHT, WIDTH, Dual, Steps
 from bmrm.kernels.jit import specialised
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.squared_hinge import SquaredHinge
@@ -32,7 +33,7 @@ def as_arguments(way, X):
     S = csr_array(X)
     indices = S.indices.astype(np.int32).view(np.uint32)
     positions = S.indptr.astype(np.int64)
-    return (positions, indices) if way == "valueless" else (positions, indices, S.data)
+    return (positions, indices) if way == "valueless" else Rows(positions, indices, S.data)
 
 
 def soft(v, threshold):
@@ -81,11 +82,12 @@ def test_a_sweep_is_its_formulas(way, dtype, threshold, loss):
     state[:, SCORE] = state[:, TARGET]
     v, scalars = random.normal(size=COLUMNS), random.normal(size=3)
     order = random.permutation(ROWS).astype(np.uint32)
-    more = (threshold, 0.02, 2.0, 1.0, 0.7, 0.1, loss.smooth)
+    steps = Steps(threshold, 0.02, 2.0, 1.0, 0.7, 0.1)
     twin_state, twin_v, twin_scalars = state.copy(), v.copy(), scalars.copy()
-    gap, drift = naive_sweep(loss, X.astype(float), order, twin_state, twin_v, twin_scalars, *more)
+    gap, drift = naive_sweep(loss, X.astype(float), order, twin_state, twin_v, twin_scalars, *steps, loss.smooth)
     sums, kept, flat = np.zeros(2), np.empty(ROWS, np.uint32), state.reshape(-1).copy()
-    count = sweep(order, kept, np.inf, True, sums, as_arguments(way, X), flat, v, scalars, *more, ())
+    dual = Dual(flat, v, scalars, steps, loss.smooth, ())
+    count = sweep(order, kept, np.inf, True, sums, as_arguments(way, X), dual)
     assert count == ROWS
     np.testing.assert_array_equal(kept, order)
     np.testing.assert_allclose(flat.reshape(ROWS, WIDTH), twin_state, rtol=1e-12, atol=1e-13)
@@ -114,10 +116,10 @@ def test_only_rows_far_from_their_kink_are_set_aside():
     state[:, SLOPE] = -state[:, TARGET]
     for margin, left in ((0.9, 0), (1.1, ROWS)):
         kept = np.empty(ROWS, np.uint32)
-        more = (0.0, 0.1, 1.0, 0.0, 0.0, 0.0, False, ())
+        steps = Steps(0.0, 0.1, 1.0, 0.0, 0.0, 0.0)
         order = np.arange(ROWS, dtype=np.uint32)
-        state_here = state.reshape(-1).copy()
-        count = sweep(order, kept, margin, True, np.zeros(2), (X,), state_here, np.zeros(2), np.zeros(3), *more)
+        dual = Dual(state.reshape(-1).copy(), np.zeros(2), np.zeros(3), steps, False, ())
+        count = sweep(order, kept, margin, True, np.zeros(2), (X,), dual)
         assert count == left
 
 
@@ -189,7 +191,8 @@ def test_copies_of_rows(dtype):
     indptr, indices, norms = np.zeros(ROWS + 1, np.int64), np.empty(X.nnz, np.uint32), np.empty(ROWS)
     scale = np.linspace(0.5, 2.0, COLUMNS)
     values = np.empty(X.nnz)
-    dual_order.copy_rows(positions, old, X.data, scale, order, indptr, indices, values, norms)
+    copy = Rows(indptr, indices, values)
+    dual_order.copy_rows(Rows(positions, old, X.data), scale, order, copy, norms)
     expected = X.toarray()[order] * scale
     np.testing.assert_allclose(csr_array((values, indices, indptr), shape=X.shape).toarray(), expected, rtol=1e-6)
     np.testing.assert_allclose(norms, (expected**2).sum(axis=1), rtol=1e-6)

@@ -8,6 +8,7 @@ import pytest
 from bmrm.kernels.dual import chains as dual_chains
 from bmrm.kernels.dual import sentences as dual_sentences
 from bmrm.kernels.dual import vertices
+from bmrm.kernels.dual.sentences import Sentences, Steps, Weights
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.sequences.margins import worst_labeling
 from bmrm.risk.dual import chains as risk_dual_chains
@@ -53,7 +54,7 @@ def test_scores_and_distances_of_labelings(observed):
         assert found == pytest.approx(product(less(of_a, of_b), less(of_a, of_b)), abs=1e-12)
         f, trans = X @ w[0], w[1].copy()
         slope, trans_slope = np.zeros_like(f), np.zeros_like(trans)
-        vertices.move(X @ X.T, observed, a, b, 0.3, 0.7, f, trans, slope, trans_slope)
+        vertices.move(vertices.Moving(X @ X.T, observed, 0.7, f, trans, slope, trans_slope), a, b, 0.3)
         moved = tuple(part - 0.7 * 0.3 * change for part, change in zip(w, less(of_a, of_b), strict=True))
         np.testing.assert_allclose(f, X @ moved[0], atol=1e-12)
         np.testing.assert_allclose(trans, moved[1], atol=1e-12)
@@ -89,7 +90,8 @@ def test_two_labelings_are_mixed_by_one_exact_step():
         after = tuple(part - 0.5 * share * d for part, d in zip(w, along, strict=True))
         f, trans, slope, trans_slope = X @ w[0], w[1].copy(), np.zeros((TOKENS, LABELS)), np.zeros((LABELS, LABELS))
         room = np.empty(TOKENS, np.int64)
-        vertices.mix(values, mixture, errors, paths, X @ X.T, False, 0.5, 0.0, 1, f, trans, slope, trans_slope, room)
+        sentence = vertices.Moving(X @ X.T, False, 0.5, f, trans, slope, trans_slope)
+        vertices.mix(vertices.Mixture(paths, mixture, errors, values), sentence, 0.0, 1, room)
         np.testing.assert_allclose(mixture, expected, atol=1e-12)
         np.testing.assert_allclose(f, X @ after[0], atol=1e-12)
         np.testing.assert_allclose(trans, after[1], atol=1e-12)
@@ -109,7 +111,7 @@ def mean_of(X, mixture, observed):
     return tuple(sum(part) for part in zip(*parts, strict=True))
 
 
-def small_problem():
+def small_problem(observed):
     """Rows (also with a constant feature 1), labels, and what kernels call `sentences`."""
     random = np.random.default_rng(3)
     starts = np.concatenate(([0], np.cumsum(LENGTHS)))
@@ -120,14 +122,14 @@ def small_problem():
     grams = specialised(dual_sentences.grams, span=span, column=column, entry=entry)
     grams((X,), starts, gram_at, 1.0, np.zeros(FEATURES), products)
     wide = np.column_stack((X, np.ones(len(X))))
-    return X, wide, (starts, y, np.array([1.0, 2.0, 0.5]), products, gram_at), random
+    return X, wide, Sentences(starts, y, np.array([1.0, 2.0, 0.5]), products, gram_at, observed), random
 
 
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("threshold", [0.0, 0.05])
 def test_visits_are_their_formulas(threshold, observed):
-    X, wide, sentences, random = small_problem()
-    starts, y, weights, products, gram_at = sentences
+    X, wide, sentences, random = small_problem(observed)
+    starts, y, weights, products, gram_at, _ = sentences
     visit = specialised(dual_chains.visit, worst_labeling=worst_labeling, **access_of("dense", threshold > 0.0))
     for s in range(3):
         mine = wide[starts[s] : starts[s + 1]]
@@ -135,13 +137,20 @@ def test_visits_are_their_formulas(threshold, observed):
     kept = risk_dual_chains._true_labelings(y, starts)
     width = LABELS + (LABELS**2 if observed else 0)
     v, tail, gaps = random.normal(size=(FEATURES + 1, width)), random.normal(size=(LABELS, LABELS)), np.zeros(3)
-    room = (np.empty((5, width)), np.empty((5, width)), *np.empty((2, LABELS, LABELS)), np.empty(99), np.empty(width))
+    numbers = (
+        np.empty((5, width)),
+        np.empty((5, width)),
+        *np.empty((2, LABELS, LABELS)),
+        np.empty(99),
+        np.empty(width),
+    )
+    room, moving = dual_chains.Room(*numbers), Weights(v[:-1], tail, v[-1])
     every = {n: list(itertools.product(range(LABELS), repeat=n)) for n in (3, 4, 5)}
     for s in (0, 1, 2, 0, 2, 1):
         mine, truth = wide[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]
         steps, curve = len(truth), 0.4 * weights[s]
         before, mixture = (v.copy(), tail.copy()), mixture_of(kept, s, steps)
-        visit(np.array([s]), gaps, (X,), sentences, kept, v[:-1], tail, v[-1], threshold, 0.4, 1.0, observed, room)
+        visit(np.array([s]), gaps, (X,), sentences, kept, moving, Steps(threshold, 0.4, 1.0), room)
         at = tuple(np.sign(part) * np.maximum(np.abs(part) - threshold, 0.0) for part in before)
 
         def violation(path, at=at, mine=mine, truth=truth):

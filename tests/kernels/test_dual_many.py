@@ -5,8 +5,8 @@ import pytest
 
 from bmrm.kernels.dual import many as dual_many
 from bmrm.kernels.dual import rows as dual_rows
-from bmrm.kernels.dual.many import SEEN, SPARE, VALUE
-from bmrm.kernels.dual.sweep import CURVE, SHIFT, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.dual.many import SEEN, SPARE, VALUE, Dual
+from bmrm.kernels.dual.sweep import CURVE, SHIFT, TARGET, WEIGHT, WIDTH, Shrinking, Steps
 from bmrm.kernels.jit import specialised
 from bmrm.losses.multiclass_hinge import MulticlassHinge
 from bmrm.losses.softmax import Softmax
@@ -69,17 +69,14 @@ def test_a_sweep_is_its_formulas(way, dtype, classes, threshold, loss):
     order = random.permutation(ROWS).astype(np.uint32)
     held = random.normal(size=(ROWS, classes))
     naive = [array.copy() for array in (state, slopes, held, v, vectors)]
-    steps = (threshold, 0.2, 2.0, 1.0, 0.7, 0.05)
+    steps = Steps(threshold, 0.2, 2.0, 1.0, 0.7, 0.05)
     expected = np.zeros(2)
     for i in order:
         row = (naive[0][i], naive[1][i], naive[2][i], naive[3], naive[4])
         expected += naive_visit(loss, X[i].astype(float), *row, *steps, looked=i % classes)
     sums, kept, room = np.empty(2), np.empty(ROWS, np.uint32), np.empty((SPARE + 2, classes))
-    flat = state.reshape(-1)
-    arguments = arguments_of(loss, classes)
-    count = sweep(
-        order, kept, np.inf, True, sums, as_arguments(way, X), flat, slopes, v, vectors, *steps, held, room, arguments
-    )
+    dual = Dual(state.reshape(-1), slopes, v, vectors, steps, held, room, arguments_of(loss, classes))
+    count = sweep(order, kept, np.inf, True, sums, as_arguments(way, X), dual)
     assert count == ROWS
     for ours, theirs in zip((state, slopes, held, v, vectors, sums), (*naive, expected), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-10)
@@ -125,12 +122,10 @@ def test_rows_that_will_not_move_are_set_aside():
     visit = kernels_of("dense", False, loss.prox_scores_row, loss.value_scores_row)
     kept, order, margin = np.empty(ROWS, np.uint32), np.empty(ROWS, np.uint32), np.array([0.25])
     slopes, vectors, room = np.zeros((ROWS, classes)), np.zeros((3, classes)), np.empty((SPARE + 2, classes))
-    everything, random, steps = (
-        np.arange(ROWS, dtype=np.uint32),
-        np.array([1], np.uint64),
-        (0.0, 1.0, 1.0, 0.0, 0.0, 0.0),
-    )
-    shared = (state.reshape(-1), slopes, v, vectors, *steps, np.empty((0, classes)), room, arguments_of(loss, classes))
-    count, visits = visit.rounds((X,), everything, order, kept, 1.0, True, random, 4.0, np.empty(2), margin, *shared)
+    everything, random = np.arange(ROWS, dtype=np.uint32), np.array([1], np.uint64)
+    steps, none = Steps(0.0, 1.0, 1.0, 0.0, 0.0, 0.0), np.empty((0, classes))
+    dual = Dual(state.reshape(-1), slopes, v, vectors, steps, none, room, arguments_of(loss, classes))
+    shrinking = Shrinking(order, kept, margin, random)
+    count, visits = visit.rounds((X,), everything, shrinking, 1.0, True, np.empty(2), dual)
     assert visits == ROWS
     np.testing.assert_array_equal(np.sort(kept[:count]), np.flatnonzero(0.5 * (ahead - 1.0) <= 0.25))

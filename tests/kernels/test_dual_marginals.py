@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bmrm.kernels.dual import marginals as dual_marginals
+from bmrm.kernels.dual.sentences import Steps, Weights
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.sequences import marginals as chain_marginals
 from bmrm.risk.dual.sentences import access_of
@@ -60,14 +61,16 @@ def test_marginals_are_sums_over_labelings(observed, spread, steps, labels):
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("threshold", [0.0, 0.05])
 def test_visits_are_their_formulas(threshold, observed):
-    X, wide, sentences, random = small_problem()
+    X, wide, sentences, random = small_problem(observed)
     (starts, y, weights, *_), width = sentences, width_of(observed)
     at = np.concatenate(([0], np.cumsum(LENGTHS * width + LABELS**2)))
     marginals = np.zeros(at[-1])
     dual_marginals.take_truth(y, starts, LABELS, observed, at, marginals)
-    kept = (at, np.zeros(at[-1]), marginals, np.zeros(3), np.ones(3), np.zeros(3, np.bool_))
+    begun = np.zeros(3, np.bool_)
+    kept = dual_marginals.Potentials(at, np.zeros(at[-1]), marginals, np.zeros(3), np.ones(3), begun)
     v, tail, gaps = random.normal(size=(FEATURES + 1, width)), random.normal(size=(LABELS, LABELS)), np.zeros(3)
-    room = (np.empty((7, 5 * width + LABELS**2)), np.empty(width), tables_of(5))
+    room = dual_marginals.Room(np.empty((7, 5 * width + LABELS**2)), np.empty(width), tables_of(5))
+    moving = Weights(v[:-1], tail, v[-1])
     visit = specialised(dual_marginals.visit, **access_of("dense", threshold > 0.0))
 
     def now(s):
@@ -75,8 +78,8 @@ def test_visits_are_their_formulas(threshold, observed):
 
     for s in (0, 1, 2, 0, 2, 1, 0, 1, 2):
         mine, curve = wide[starts[s] : starts[s + 1]], 0.4 * weights[s]
-        before, entropy, of_v = now(s), kept[3][s], (v.copy(), tail.copy())
-        visit(np.array([s]), gaps, (X,), sentences, kept, v[:-1], tail, v[-1], threshold, 0.4, 1.0, observed, room)
+        before, entropy, of_v = now(s), kept.entropies[s], (v.copy(), tail.copy())
+        visit(np.array([s]), gaps, (X,), sentences, kept, moving, Steps(threshold, 0.4, 1.0), room)
         at_v, at_tail = (np.sign(part) * np.maximum(np.abs(part) - threshold, 0.0) for part in of_v)
         f = mine @ at_v
         whole, *_ = by_labelings(f, at_tail, observed)
@@ -86,17 +89,17 @@ def test_visits_are_their_formulas(threshold, observed):
         change = mine.T @ (after[0] - before[0]), after[1] - before[1]
         np.testing.assert_allclose(v, of_v[0] - curve * change[0], atol=1e-10)
         np.testing.assert_allclose(tail, of_v[1] - curve * change[1], atol=1e-10)
-        potentials = dual_marginals.parts(kept[1][at[s] : at[s + 1]], LENGTHS[s], LABELS)
+        potentials = dual_marginals.parts(kept.potentials[at[s] : at[s + 1]], LENGTHS[s], LABELS)
         under, *expected = by_labelings(*potentials, observed)
         for found, share in zip(after, expected, strict=True):
             np.testing.assert_allclose(found, share, atol=1e-10)
         inside = sum(np.sum(a * b) for a, b in zip(potentials, after, strict=True))
-        assert kept[3][s] == pytest.approx(under - inside, abs=1e-10)
-        gain = kept[3][s] + np.sum(after[0] * f) + np.sum(after[1] * at_tail) - value
+        assert kept.entropies[s] == pytest.approx(under - inside, abs=1e-10)
+        gain = kept.entropies[s] + np.sum(after[0] * f) + np.sum(after[1] * at_tail) - value
         gain -= 0.5 * curve * product(change, change)
         assert gain > 0.0
     slope, between = np.zeros((starts[-1], width)), np.zeros((LABELS, LABELS))
-    dual_marginals.slopes_of(sentences, kept, observed, slope, between)
+    dual_marginals.slopes_of(sentences, kept, slope, between)
     for s in range(3):
         true = joint(np.eye(LENGTHS[s]), y[starts[s] : starts[s + 1]], observed)
         expected = weights[s] * (now(s)[0] - true[0])

@@ -132,6 +132,7 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
     least = int(bool(options.one_based))
     first = int(options.one_based is not False)  # most files count from 1: these are then right without a copy
     limit = _LIMITS[options.dtype]
+    rules = kernel.Rules(options.multilabel, least, first, limit)
     columns = _Columns(dtype)
     state = np.zeros(kernel.STATES, np.int64)
     state[kernel.SMALLEST], state[kernel.LARGEST] = MOST_INDEX + 1, -1
@@ -144,9 +145,7 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
                 columns.reserve(int(lines * whole), int(colons * whole), int(labels * whole))
             columns.reserve(state[kernel.ROWS] + lines, state[kernel.ENTRIES] + colons, state[kernel.LABELS] + labels)
             state[kernel.PLACE] = 0
-            while not kernel.scan(
-                text, length, options.multilabel, least, first, limit, POWERS, *columns.arrays(), state
-            ):
+            while not kernel.scan(text, length, rules, POWERS, kernel.Outputs(*columns.arrays()), state):
                 place = int(state[kernel.PLACE])
                 end = int(np.flatnonzero(text[place:length] == 10)[0]) + place
                 try:

@@ -6,18 +6,31 @@ one). Lacoste-Julien, Jaggi, Schmidt & Pletscher, "Block-coordinate Frank-Wolfe 
 the labelings in use are kept, and share moves between pairs of them, too (their conclusion; Osokin et al., "Minding
 the gaps for block Frank-Wolfe optimization of structured SVMs", ICML 2016): the steps in between need no features but
 the products of the sentence's own rows.
-
-`sentences` are starts, y, weights, grams and where each begins; `state` are the counts of labelings, where the room of
-each sentence begins, and that of its paths, then shares, errors and paths.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.dual.sweep import ROUNDING
-from bmrm.kernels.dual.vertices import add_labeling, drop_idle, is_among, labeling_score, mix, move, values_of
+from bmrm.kernels.dual.vertices import (
+    Mixture,
+    Moving,
+    add_labeling,
+    drop_idle,
+    is_among,
+    labeling_score,
+    mix,
+    move,
+    values_of,
+)
 from bmrm.kernels.jit import jit
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 ORACLES, STEPS = 2, 30
 """Labelings that a visit looks for at most, and moves of share at most after each: measured."""
@@ -25,9 +38,41 @@ LEFT, LEFT_BY_MIXING = 0.1, 0.3
 """Share of its gap with which a visit is content, and of the gap then known with which moves of share are."""
 
 
-def visit(  # type: ignore[no-untyped-def]
-    order, gaps, matrix, sentences, state, v, tail, bias, threshold, step, has_bias, observed, room
-):
+class Mixtures(NamedTuple):
+    """The labelings that each sentence has in use, with room for more.
+
+    Attributes
+    ----------
+    counts : (sentences,), how many.
+    room_at, path_at : (sentences + 1,), where the shares and errors of each begin, and its paths.
+    shares, errors : one after the other; those in use come first in the room of a sentence.
+    paths : likewise, a label per token.
+    """
+
+    counts: Ints
+    room_at: Ints
+    path_at: Ints
+    shares: Floats
+    errors: Floats
+    paths: NDArray[np.uint16]
+
+
+class Room(NamedTuple):
+    """What visits overwrite.
+
+    `scores` and `slopes` of the longest sentence, `trans` and `trans_slope` (K, K), `values` of the most labelings, a
+    `line` of scores.
+    """
+
+    scores: Floats
+    slopes: Floats
+    trans: Floats
+    trans_slope: Floats
+    values: Floats
+    line: Floats
+
+
+def visit(order, gaps, matrix, sentences, state, weights, step_rule, room):  # type: ignore[no-untyped-def]
     """Visit the sentences of `order` once.
 
     It calls `worst_labeling` of a loss, `read_scores` and `move_weights` of `dual_sentences`.
@@ -35,27 +80,26 @@ def visit(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     gaps : (sentences,), filled for those visited: what each contributed to the duality gap before its turn.
-    v, tail, bias : weights of the features (columns, scores per row), of transitions, of a constant; moved in place.
-    threshold : of `weigh`.
-    step : weights move by -step * (change of slope) * x.
-    has_bias : 1.0 where a constant feature 1 follows the others, else 0.0.
-    room : scores and slopes of the longest sentence, of transitions, values of the most labelings, a row of scores.
+    sentences, weights, step_rule : `Sentences`, `Weights`, which are moved in place, and `Steps` of `dual_sentences`.
+    state : `Mixtures`.
     """
-    starts, y, weights, grams, gram_at = sentences
+    starts, y, masses, grams, gram_at, observed = sentences
     counts, room_at, path_at, mixtures, errors, paths = state
     all_scores, all_slopes, trans, trans_slope, all_values, line = room
+    threshold, step, has_bias = step_rule
     longest = all_scores.shape[0]
     alone, path, where = np.zeros(2, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
     for s in order:
-        first, steps, n, curve = starts[s], starts[s + 1] - starts[s], counts[s], step * weights[s]
+        first, steps, n, curve = starts[s], starts[s + 1] - starts[s], counts[s], step * masses[s]
         f, slope, found, truth = all_scores[:steps], all_slopes[:steps], path[:steps], y[first : starts[s + 1]]
         gram = grams[gram_at[s] : gram_at[s + 1]].reshape(steps, steps)
         mixture, wrong = mixtures[room_at[s] : room_at[s + 1]], errors[room_at[s] : room_at[s + 1]]
         own = paths[path_at[s] : path_at[s + 1]].reshape(mixture.size, steps)
         values = all_values[: mixture.size]
-        read_scores(matrix, first, v, tail, bias, threshold, f, trans)  # type: ignore[name-defined]  # noqa: F821
+        read_scores(matrix, first, weights, threshold, f, trans)  # type: ignore[name-defined]  # noqa: F821
         values_of(f, trans, observed, own, wrong, values[:n])
         alone[1] = steps
+        sentence = Moving(gram, observed, curve, f, trans, slope, trans_slope)
         goal, moved = 0.0, False
         for turn in range(ORACLES):
             worst_labeling(f, trans, observed, truth, alone, found)  # type: ignore[name-defined]  # noqa: F821
@@ -64,7 +108,7 @@ def visit(  # type: ignore[no-untyped-def]
                 mean += mixture[c] * values[c]
             top = labeling_score(f, trans, observed, found) + differ
             if turn == 0:
-                gaps[s] = weights[s] * max(top - mean, 0.0)
+                gaps[s] = masses[s] * max(top - mean, 0.0)
                 goal = max(LEFT * (top - mean), ROUNDING * steps * (1.0 + abs(top)))
             if top - mean <= goal:
                 break
@@ -79,35 +123,20 @@ def visit(  # type: ignore[no-untyped-def]
                     n += 1
                 else:  # the least of them gives way
                     place = np.argmin(mixture)
-                    move(gram, observed, found, own[place], mixture[place], curve, f, trans, slope, trans_slope)
+                    move(sentence, found, own[place], mixture[place])
                 own[place] = found
                 wrong[place] = differ
                 values_of(f, trans, observed, own, wrong, values[:n])
             content = LEFT_BY_MIXING * (top - mean)
-            mix(
-                values[:n],
-                mixture[:n],
-                wrong,
-                own,
-                gram,
-                observed,
-                curve,
-                content,
-                STEPS,
-                f,
-                trans,
-                slope,
-                trans_slope,
-                where,
-            )
+            mix(Mixture(own, mixture[:n], wrong, values[:n]), sentence, content, STEPS, where)
         if moved:
-            move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, v, tail, bias)  # type: ignore[name-defined]  # noqa: F821
+            move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, weights)  # type: ignore[name-defined]  # noqa: F821
             counts[s] = drop_idle(own, mixture, wrong, n)
 
 
-def take_worst(f, trans, observed, sentences, state):  # type: ignore[no-untyped-def]
+def take_worst(f, trans, sentences, state):  # type: ignore[no-untyped-def]
     """Let each sentence have the labeling alone that violates its margin most. It calls `worst_labeling`."""
-    starts, y = sentences[0], sentences[1]
+    starts, y, observed = sentences.starts, sentences.y, sentences.observed
     counts, room_at, path_at, mixtures, errors, paths = state
     path = np.empty(y.size, np.int64)
     worst_labeling(f, trans, observed, y, starts, path)  # type: ignore[name-defined]  # noqa: F821
@@ -124,7 +153,7 @@ def take_slopes(slopes, sentences, state):  # type: ignore[no-untyped-def]
     `slopes` are (tokens, labels). Shares of labels alone do not tell which occur together: the largest of all tokens
     are taken to, as much as all have of them, then the next.
     """
-    starts, y, weights = sentences[0], sentences[1], sentences[2]
+    starts, y, weights = sentences.starts, sentences.y, sentences.weights
     counts, room_at, path_at, mixtures, errors, paths = state
     for s in range(counts.size):
         first, steps, most = starts[s], starts[s + 1] - starts[s], room_at[s + 1] - room_at[s]
@@ -165,7 +194,7 @@ def count_errors(path, truth):  # type: ignore[no-untyped-def]
 @jit
 def offset(sentences, state):  # type: ignore[no-untyped-def]
     """The weighted sum of the errors of the mixtures: minus that of the conjugates."""
-    weights, total = sentences[2], 0.0
+    weights, total = sentences.weights, 0.0
     counts, room_at, _, mixtures, errors, _ = state
     for s in range(counts.size):
         for c in range(room_at[s], room_at[s] + counts[s]):
@@ -174,10 +203,11 @@ def offset(sentences, state):  # type: ignore[no-untyped-def]
 
 
 @jit
-def slopes_of(sentences, state, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
+def slopes_of(sentences, state, slope, trans_slope):  # type: ignore[no-untyped-def]
     """Shares made to sum to 1, then their slopes added to `slope` and `trans_slope`."""
-    starts, y, weights = sentences[0], sentences[1], sentences[2]
+    starts, y, weights = sentences.starts, sentences.y, sentences.weights
     counts, room_at, path_at, mixtures, _, paths = state
+    observed = sentences.observed
     for s in range(counts.size):
         here, steps = slope[starts[s] : starts[s + 1]], starts[s + 1] - starts[s]
         mixture = mixtures[room_at[s] : room_at[s] + counts[s]]

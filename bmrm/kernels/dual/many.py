@@ -10,9 +10,24 @@ A row is read through three functions: `span(matrix, i)`, the positions of its e
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any, NamedTuple
 
-from bmrm.kernels.dual.sweep import CURVE, DRIFT, GAP, ROUNDING, ROW_AHEAD, SHIFT, STATE_AHEAD, TARGET, WEIGHT, WIDTH
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.dual.sweep import (
+    CURVE,
+    DRIFT,
+    GAP,
+    ROUNDING,
+    ROW_AHEAD,
+    SHIFT,
+    STATE_AHEAD,
+    TARGET,
+    WEIGHT,
+    WIDTH,
+    Steps,
+)
 from bmrm.kernels.jit import jit
 from bmrm.kernels.products.prefetch import prefetch
 
@@ -120,33 +135,31 @@ def spread(matrix, i, change, v):  # type: ignore[no-untyped-def]
                 v[column(matrix, p), k] += entry(matrix, i, p) * by
 
 
-def sweep(  # type: ignore[no-untyped-def]
-    order,
-    kept,
-    margin,
-    measure,
-    sums,
-    matrix,
-    state,
-    slopes,
-    v,
-    vectors,
-    threshold,
-    step,
-    shares,
-    has_bias,
-    moves,
-    extra,
-    held,
-    room,
-    arguments,
-):
+class Dual(NamedTuple):
+    """As in `dual_sweep`, with slopes (rows, K), v (columns, K), and vectors (3, K) for scalars.
+
+    `held` (rows, K) are the scores g of every row, or (0, K) where they are not wanted; `room` (SPARE + 2, K) is
+    overwritten.
+    """
+
+    state: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    v: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+    steps: Steps
+    held: NDArray[np.float64]
+    room: NDArray[np.float64]
+    arguments: tuple[Any, ...]
+
+
+def sweep(order, kept, margin, measure, sums, matrix, dual):  # type: ignore[no-untyped-def]
     """Visit the rows of `order` once; returns how many of them stand in `kept`, those that may still move.
 
-    Parameters are those of `dual_sweep.sweep`, with `vectors` (3, K) for its `scalars`, `held` (rows, K) for the scores
-    g of every row, or (0, K) where they are not wanted, and `room` (SPARE + 2, K). It calls `prox_scores_row` and
-    `value_scores_row` of a loss, `gather_row` and `spread_row`, and `weigh` and `fetch` of `dual_rows`.
+    Parameters are those of `dual_sweep.sweep`. It calls `prox_scores_row` and `value_scores_row` of a loss,
+    `gather_row` and `spread_row`, and `weigh` and `fetch` of `dual_rows`.
     """
+    state, slopes, v, vectors, steps, held, room, arguments = dual
+    threshold, step, shares, has_bias, moves, extra = steps
     constant, bias, total = vectors[CONSTANT], vectors[BIAS], vectors[TOTAL]
     z, scores, away, change, spare = room[Z], room[SCORES], room[MOVES], room[CHANGE], room[SPARE:]
     width, gap, drift, count, last, holds = z.size, 0.0, 0.0, 0, order.size - 1, held.shape[0] > 0

@@ -9,20 +9,23 @@ the rows with the change of marginals): the exponentiated gradient of Collins, G
 sentence's rows but for their products once before and once after.
 
 Numbers of a sentence stand in one flat array each: of its tokens, then of the transitions, which for marginals are
-summed over its tokens. `sentences` are starts, y, weights, grams and where each begins; `state` are where the numbers
-of each begin, potentials, marginals, and per sentence entropies, lengths of steps and whether it has begun (before, its
-marginals are the true labeling).
+summed over its tokens.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.dual.sweep import ROUNDING
 from bmrm.kernels.dual.vertices import add_labeling
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.products.vectors import inner
 from bmrm.kernels.sequences.marginals import labeling_marginals, log_partition, times
+
+Floats = NDArray[np.float64]
 
 TRIALS = 12
 """Steps tried in a visit at most."""
@@ -37,50 +40,101 @@ DOUBTS, SMALLER = 12, 0.7
 """
 
 
-def visit(  # type: ignore[no-untyped-def]
-    order, gaps, matrix, sentences, state, v, tail, bias, threshold, step, has_bias, observed, room
-):
+class Potentials(NamedTuple):
+    """Those of all sentences, one after the other, and what follows from them.
+
+    Attributes
+    ----------
+    at : (sentences + 1,), where the numbers of each begin, and the last end.
+    potentials, marginals : of tokens and transitions.
+    entropies, lengths : (sentences,), of the marginals, and of the next step.
+    begun : (sentences,); before it has begun, the marginals of a sentence are the true labeling.
+    """
+
+    at: NDArray[np.int64]
+    potentials: Floats
+    marginals: Floats
+    entropies: Floats
+    lengths: Floats
+    begun: NDArray[np.bool_]
+
+
+class Room(NamedTuple):
+    """What visits overwrite.
+
+    `numbers` are seven rows for those of the longest sentence, `line` a row of scores, `tables` what
+    `labeling_marginals` wants.
+    """
+
+    numbers: Floats
+    line: Floats
+    tables: tuple[Floats, ...]
+
+
+class Point(NamedTuple):
+    """Potentials of one sentence, the marginals there, and what the potentials lack."""
+
+    potentials: Floats
+    marginals: Floats
+    left: Floats
+
+
+class Local(NamedTuple):
+    """The dual of one sentence: scores and marginals before the visit, products of its rows, by how much scores fall.
+
+    `change` is room for a change of marginals.
+    """
+
+    scores: Floats
+    old: Floats
+    gram: Floats
+    curve: float
+    observed: bool
+    change: Floats
+
+
+def visit(order, gaps, matrix, sentences, state, weights, step_rule, room):  # type: ignore[no-untyped-def]
     """Visit the sentences of `order` once. It calls `read_scores` and `move_weights` of `dual_sentences`.
 
-    Parameters are those of `dual_chains.visit`, but for
-    room : seven arrays of the numbers of the longest sentence, a row of scores, what `labeling_marginals` wants.
+    Parameters are those of `dual_chains.visit`, but for `state`, which is `Potentials`, and the `Room`.
     """
-    starts, y, weights, grams, gram_at = sentences
+    starts, y, masses, grams, gram_at, observed = sentences
     at, all_potentials, all_marginals, entropies, lengths, begun = state
     numbers, line, tables = room
-    labels, extra = tail.shape[0], 1.0
+    threshold, step, has_bias = step_rule
+    labels, extra = weights.tail.shape[0], 1.0
     for s in order:
-        first, steps, size, curve = starts[s], starts[s + 1] - starts[s], at[s + 1] - at[s], step * weights[s]
+        first, steps, size, curve = starts[s], starts[s + 1] - starts[s], at[s + 1] - at[s], step * masses[s]
         gram = grams[gram_at[s] : gram_at[s + 1]].reshape(steps, steps)
         potentials, old = all_potentials[at[s] : at[s + 1]], all_marginals[at[s] : at[s + 1]]
         scores, now, left = numbers[0, :size], numbers[1, :size], numbers[2, :size]
-        spare = (numbers[3, :size], numbers[4, :size], numbers[5, :size])
+        point, spare = Point(potentials, now, left), Point(numbers[3, :size], numbers[4, :size], numbers[5, :size])
         f, trans = parts(scores, steps, labels)
-        read_scores(matrix, first, v, tail, bias, threshold, f, trans)  # type: ignore[name-defined]  # noqa: F821
+        read_scores(matrix, first, weights, threshold, f, trans)  # type: ignore[name-defined]  # noqa: F821
         log_normalizer = log_partition(f, trans, observed, tables)
         entropy, length = entropies[s], lengths[s]
         value = entropy + inner(scores, old)
-        gaps[s] = weights[s] * max(log_normalizer - value, 0.0)
+        gaps[s] = masses[s] * max(log_normalizer - value, 0.0)
         least = ROUNDING * steps * (1.0 + abs(log_normalizer))
         noise = 64.0 * least
         if not log_normalizer - value > least:
             continue
-        problem = (scores, old, gram, curve, observed, numbers[6, :size])
+        local = Local(scores, old, gram, curve, observed, numbers[6, :size])
         if begun[s]:
             copy(old, now)
             subtract(scores, potentials, left)
         else:
             truth = y[first : starts[s + 1]]
-            extra, entropy, value = begin(potentials, now, left, problem, truth, value, noise, extra, tables)
+            extra, entropy, value = begin(point, local, truth, value, noise, extra, tables)
             begun[s] = np.isfinite(value)
             if not begun[s]:
                 continue
             length = FIRST_LENGTH
-        entropies[s], lengths[s] = ascend(potentials, now, left, problem, entropy, value, length, noise, spare, tables)
-        subtract(now, old, spare[0])
+        entropies[s], lengths[s] = ascend(point, local, entropy, value, length, noise, spare, tables)
+        subtract(now, old, spare.potentials)
         copy(now, old)
-        slope, trans_slope = parts(spare[0], steps, labels)
-        move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, v, tail, bias)  # type: ignore[name-defined]  # noqa: F821
+        slope, trans_slope = parts(spare.potentials, steps, labels)
+        move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, weights)  # type: ignore[name-defined]  # noqa: F821
 
 
 @jit
@@ -105,19 +159,18 @@ def subtract(a, b, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def begin(potentials, now, left, problem, truth, value, noise, extra, tables):  # type: ignore[no-untyped-def]
+def begin(point, local, truth, value, noise, extra, tables):  # type: ignore[no-untyped-def]
     """The scores with `extra` for each true label as potentials, doubled until the dual is no lower than `value`.
 
-    Fills what `ascend` takes; returns the next sentence's `extra`, entropy and value, -inf where none was found.
+    Fills the point; returns the next sentence's `extra`, entropy and value, -inf where none was found.
     """
-    scores = problem[0]
     labels = tables[0].shape[0]
     for _ in range(DOUBTS):
-        copy(scores, potentials)
-        own, _ = parts(potentials, truth.size, labels)
+        copy(local.scores, point.potentials)
+        own, _ = parts(point.potentials, truth.size, labels)
         for t in range(truth.size):
             own[t, truth[t]] += extra
-        entropy, found = evaluate(potentials, problem, now, left, tables)
+        entropy, found = evaluate(point, local, tables)
         if found >= value - noise:
             return SMALLER * extra, entropy, found
         extra = 1.0 + 2.0 * extra
@@ -125,22 +178,18 @@ def begin(potentials, now, left, problem, truth, value, noise, extra, tables):  
 
 
 @jit
-def ascend(potentials, now, left, problem, entropy, value, length, noise, spare, tables):  # type: ignore[no-untyped-def]
-    """Steps along `left`, what the potentials lack, until little of the slope is left; potentials and `now` move.
+def ascend(point, local, entropy, value, length, noise, spare, tables):  # type: ignore[no-untyped-def]
+    """Steps along what the potentials lack until little of the slope is left; the point moves.
 
     A length is taken back where the dual falls, by the secant of the slopes; returns entropy and the next length.
-
-    Parameters
-    ----------
-    now, left : marginals at the potentials, and what those lack, there.
-    problem : scores, marginals before the visit, products of the rows, curve, observed, room for a change of marginals.
-    value : the part of the dual that the sentence moves.
+    `value` is the part of the dual that the sentence moves, `spare` room for another point.
     """
+    potentials, now, left = point
     trial, found, later = spare
     for _ in range(TRIALS):
         for i in range(trial.size):
             trial[i] = potentials[i] + length * left[i]
-        next_entropy, reached = evaluate(trial, problem, found, later, tables)
+        next_entropy, reached = evaluate(spare, local, tables)
         slope, end = slopes(found, now, left, later)
         zero = length * slope / max(slope - end, 1e-300)
         if not reached >= value - noise:
@@ -160,9 +209,10 @@ def ascend(potentials, now, left, problem, entropy, value, length, noise, spare,
 
 
 @jit
-def evaluate(potentials, problem, marginals, left, tables):  # type: ignore[no-untyped-def]
-    """Fill the marginals at some potentials, and what these lack; returns the entropy, and the part of the dual."""
-    scores, old, gram, curve, observed, change = problem
+def evaluate(point, local, tables):  # type: ignore[no-untyped-def]
+    """Fill the marginals at the potentials, and what these lack; returns the entropy, and the part of the dual."""
+    potentials, marginals, left = point
+    scores, old, gram, curve, observed, change = local
     steps, labels = gram.shape[0], tables[0].shape[0]
     pieces = parts(marginals, steps, labels)
     log_normalizer = labeling_marginals(*parts(potentials, steps, labels), observed, *pieces, tables)
@@ -200,9 +250,9 @@ def slopes(found, now, left, later):  # type: ignore[no-untyped-def]
 
 
 @jit
-def take_scores(f, trans, observed, sentences, state, tables):  # type: ignore[no-untyped-def]
+def take_scores(f, trans, sentences, state, tables):  # type: ignore[no-untyped-def]
     """Let each sentence have the marginals at the scores `f`, those of transitions `trans`."""
-    starts = sentences[0]
+    starts, observed = sentences.starts, sentences.observed
     at, potentials, marginals, entropies, _, begun = state
     for s in range(begun.size):
         steps, own = starts[s + 1] - starts[s], potentials[at[s] : at[s + 1]]
@@ -224,10 +274,10 @@ def take_truth(y, starts, labels, observed, at, marginals):  # type: ignore[no-u
 
 
 @jit
-def slopes_of(sentences, state, observed, slope, trans_slope):  # type: ignore[no-untyped-def]
+def slopes_of(sentences, state, slope, trans_slope):  # type: ignore[no-untyped-def]
     """The weights of sentences times (marginals less the true labeling), added to `slope` and `trans_slope`."""
-    starts, y, weights = sentences[0], sentences[1], sentences[2]
-    at, marginals, labels = state[0], state[2], trans_slope.shape[0]
+    starts, y, weights = sentences.starts, sentences.y, sentences.weights
+    at, marginals, labels, observed = state.at, state.marginals, trans_slope.shape[0], sentences.observed
     for s in range(at.size - 1):
         here, pairs = parts(marginals[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
         mine, truth = slope[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]

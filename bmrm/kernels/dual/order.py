@@ -52,11 +52,13 @@ def shuffle_blocks(rows, out, random):  # type: ignore[no-untyped-def]
 
 
 @fast_jit
-def copy_rows(indptr, indices, values, scale, order, new_indptr, new_indices, new_values, norms):  # type: ignore[no-untyped-def]
+def copy_rows(matrix, scale, order, copy, norms):  # type: ignore[no-untyped-def]
     """The rows of `order` one after the other, columns times `scale` (of size 0 for 1), and their squared norms.
 
-    The first goes where new_indptr[0] says.
+    `matrix` and `copy` are `Rows`; the first row goes where copy.indptr[0] says.
     """
+    indptr, indices, values = matrix
+    new_indptr, new_indices, new_values = copy
     at, last, scaled = U(new_indptr[0]), order.size - 1, scale.size > 0
     for r in range(order.size):
         new_indptr[r] = at

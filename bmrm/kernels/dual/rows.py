@@ -1,13 +1,16 @@
 """One row of the data at a time, as dual coordinate ascent needs it: its product with the weights, and its addition.
 
 A row's products come as a pair of functions: `gather` returns <row i, w>, `spread` adds a multiple of row i to v. With
-an l1 norm the weights are w = soft(v, threshold), computed where they are used. `matrix` is (indptr, indices, values),
-(indptr, indices) where every stored value is 1, or (X,) for dense rows. Indices are uint32, see `products.csr`.
+an l1 norm the weights are w = soft(v, threshold), computed where they are used. `matrix` is `Rows`, (indptr, indices)
+where every stored value is 1, or (X,) for dense rows.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.products.prefetch import prefetch
@@ -18,6 +21,14 @@ LINE = U(16)
 HALF_LINE = U(8)
 FAR = U(256)
 """Entries of a row that are asked for beforehand."""
+
+
+class Rows(NamedTuple):
+    """Sparse rows: `indptr` (rows + 1,), `indices` and `values` (entries,). Indices are uint32, see `products.csr`."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.uint32]
+    values: NDArray[Any]
 
 
 @jit

@@ -1,20 +1,67 @@
 """What dual ascents a sentence at a time share, however they keep its slope: templates for `specialised`.
 
-The weights of features are (columns, scores per row), those of transitions (K, K); rows are read as in `dual_many`.
+Rows are read as in `dual_many`.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 U = np.uint64
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
-def read_scores(matrix, first, v, tail, bias, threshold, f, trans):  # type: ignore[no-untyped-def]
+class Sentences(NamedTuple):
+    """What is given of the sentences.
+
+    Attributes
+    ----------
+    starts : (sentences + 1,), where the tokens of each begin, and the last end.
+    y : (tokens,), true labels.
+    weights : (sentences,).
+    grams : the products of the rows of each sentence, (tokens, tokens), one after the other.
+    gram_at : (sentences + 1,), where they begin, and the last end.
+    observed : whether transitions have features of rows.
+    """
+
+    starts: Ints
+    y: Ints
+    weights: Floats
+    grams: Floats
+    gram_at: Ints
+    observed: bool
+
+
+class Weights(NamedTuple):
+    """Those of the features (columns, scores per row), of transitions (K, K), of a constant (scores per row,)."""
+
+    v: Floats
+    tail: Floats
+    bias: Floats
+
+
+class Steps(NamedTuple):
+    """How the weights move with the slopes.
+
+    `threshold` is of `weigh`; weights move by -step * (change of slope) * x; `has_bias` is 1.0 where a constant feature
+    1 follows the others, else 0.0.
+    """
+
+    threshold: float
+    step: float
+    has_bias: float
+
+
+def read_scores(matrix, first, weights, threshold, f, trans):  # type: ignore[no-untyped-def]
     """Fill `f` with the scores of the rows from `first` on, and `trans` with those of transitions.
 
     It calls `gather_row` of `dual_many`, and `weigh` of `dual_rows`; `threshold` is of `weigh`.
     """
+    v, tail, bias = weights
     for t in range(f.shape[0]):
         gather_row(matrix, U(first + t), v, threshold, f[t])  # type: ignore[name-defined]  # noqa: F821
         for k in range(f.shape[1]):
@@ -24,12 +71,12 @@ def read_scores(matrix, first, v, tail, bias, threshold, f, trans):  # type: ign
             trans[i, j] = weigh(tail[i, j], threshold)  # type: ignore[name-defined]  # noqa: F821
 
 
-def move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, v, tail, bias):  # type: ignore[no-untyped-def]
+def move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, weights):  # type: ignore[no-untyped-def]
     """Move the weights by -curve times what the slopes of a sentence have changed by, its rows from `first` on.
 
-    It calls `spread_row` of `dual_many`; `has_bias` is 1.0 where a constant feature 1 follows the others, else 0.0;
-    `line`, a row of scores, is overwritten.
+    It calls `spread_row` of `dual_many`; `has_bias` is of `Steps`; `line`, a row of scores, is overwritten.
     """
+    v, tail, bias = weights
     for t in range(slope.shape[0]):
         for k in range(line.size):
             line[k] = -curve * slope[t, k]

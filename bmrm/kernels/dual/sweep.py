@@ -9,7 +9,10 @@ The numbers of a row stand together, a cache line of `WIDTH` in the flat array `
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.dual.order import shuffle_blocks
 from bmrm.kernels.products.prefetch import prefetch
@@ -35,53 +38,79 @@ GAP, DRIFT = range(2)
 CONSTANT, BIAS, TOTAL = range(3)
 """What `sweep` moves besides v, in `scalars`: what is added to all scores, the weight of a constant feature, and the
 sum of all steps, by which v has still to be shifted."""
+CAUTION = 4.0
+"""A row is shrunk where its slope would stay if its score moved by so many root mean squares of a sweep's change."""
 
 
-def rounds(  # type: ignore[no-untyped-def]
-    matrix, rows, order, kept, limit, known, random, caution, sums, margin, *others
-):
+class Shrinking(NamedTuple):
+    """Room for the order of a sweep and for the rows that may still move, (rows,) each, and what outlasts a sweep.
+
+    `margin` (1,) is that of `sweep`, `random` (1,) the state of the random numbers.
+    """
+
+    order: NDArray[np.uint32]
+    kept: NDArray[np.uint32]
+    margin: NDArray[np.float64]
+    random: NDArray[np.uint64]
+
+
+class Steps(NamedTuple):
+    """How the weights move with the slopes, the same for all rows.
+
+    Attributes
+    ----------
+    threshold : of `weigh`.
+    step : v moves by -step * (change of u) * x.
+    shares : by how much `state` understates the curvature: the number of ranks that move at once.
+    has_bias : 1.0 where a constant feature 1 follows the others, else 0.0.
+    moves : by how much `CONSTANT` moves with a step of 1, a row's SHIFT apart.
+    extra : what a row's curvature has besides CURVE.
+    """
+
+    threshold: float
+    step: float
+    shares: float
+    has_bias: float
+    moves: float
+    extra: float
+
+
+class Dual(NamedTuple):
+    """The dual's state and the weights, which are moved in place.
+
+    `state` (rows * WIDTH,), `v` (columns,), `scalars` (3,); `smooth` tells whether losses are parabolas as far as GAP
+    is concerned, which saves their values, and `arguments` are of the loss.
+    """
+
+    state: NDArray[np.float64]
+    v: NDArray[np.float64]
+    scalars: NDArray[np.float64]
+    steps: Steps
+    smooth: bool
+    arguments: tuple[Any, ...]
+
+
+def rounds(matrix, rows, shrinking, limit, known, sums, dual):  # type: ignore[no-untyped-def]
     """Sweeps over the `rows` that may still move until `limit` visits; returns how many are left in `kept`, and visits.
 
-    After each the margin becomes `caution` times the root mean square by which the scores have drifted. It calls
-    `visit`, a compiled `sweep`, which takes `others` last.
-
-    Parameters
-    ----------
-    order, kept : room for as many as there are rows.
-    known : whether rows have scores g; without them there is one sweep.
+    After each the margin becomes `CAUTION` times the root mean square by which the scores have drifted. It calls
+    `visit`, a compiled `sweep`. `known` tells whether rows have scores g; without them there is one sweep.
     """
+    order, kept, margin, random = shrinking
     visited, count = 0, rows.size
     kept[:count] = rows
     while count and visited < limit:
         shuffle_blocks(kept[:count], order, random)
         visited += count
-        left = visit(order[:count], kept, margin[0], known, sums, matrix, *others)  # type: ignore[name-defined]  # noqa: F821
+        left = visit(order[:count], kept, margin[0], known, sums, matrix, dual)  # type: ignore[name-defined]  # noqa: F821
         if not known:
             return left, visited
-        margin[0] = caution * np.sqrt(sums[DRIFT] / count)
+        margin[0] = CAUTION * np.sqrt(sums[DRIFT] / count)
         count = left
     return count, visited
 
 
-def sweep(  # type: ignore[no-untyped-def]
-    order,
-    kept,
-    margin,
-    measure,
-    sums,
-    matrix,
-    state,
-    v,
-    scalars,
-    threshold,
-    step,
-    shares,
-    has_bias,
-    moves,
-    extra,
-    smooth,
-    arguments,
-):
+def sweep(order, kept, margin, measure, sums, matrix, dual):  # type: ignore[no-untyped-def]
     """Visit the rows of `order` once; returns how many of them stand in `kept`, those that may still move.
 
     It calls `prox_row(z, step, y, *arguments)`, `value_row(f, y, *arguments)`, and `gather`, `spread`, `fetch` and
@@ -93,14 +122,9 @@ def sweep(  # type: ignore[no-untyped-def]
     measure : whether GAP is wanted; not in a first sweep, in which rows have no g.
     sums : filled. GAP: the sum of s loss(score) - (u score + s loss(g) - u g), each as the row was found: what it
         contributed to the duality gap before its turn. DRIFT: the sum of (score - g)^2.
-    v, scalars : the weights, moved in place.
-    step : v moves by -step * (change of u) * x.
-    shares : by how much `state` understates the curvature: the number of ranks that move at once.
-    has_bias : 1.0 where a constant feature 1 follows the others, else 0.0.
-    moves : by how much `CONSTANT` moves with a step of 1, a row's SHIFT apart.
-    extra : what a row's curvature has besides CURVE.
-    smooth : whether losses are parabolas as far as GAP is concerned, which saves their values.
     """
+    state, v, scalars, steps, smooth, arguments = dual
+    threshold, step, shares, has_bias, moves, extra = steps
     constant, bias, total = scalars[CONSTANT], scalars[BIAS], scalars[TOTAL]
     gap, drift, count, last = 0.0, 0.0, 0, order.size - 1
     for position in range(order.size):

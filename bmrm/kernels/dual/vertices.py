@@ -5,16 +5,52 @@ the labeling's own, and the scores of the sentence itself move by -`curve` times
 sum of gram[t, u], the products of the rows of features, over the tokens u of label k; for transitions how often each
 occurs. The entries of observed transitions, K + i K + j, do as labels do.
 
-`paths` are (labelings, tokens), `mixture` their shares, `errors` their wrong labels, `values` their errors plus score.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import inlined, jit
 
 U = np.uint64
+Floats = NDArray[np.float64]
+
+
+class Moving(NamedTuple):
+    """A sentence of which shares move.
+
+    Attributes
+    ----------
+    gram : (tokens, tokens), the products of its rows.
+    observed : whether transitions have features of rows.
+    curve : by how much its own scores fall.
+    f, trans : scores of labels and transitions, kept up to date.
+    slope, trans_slope : of the same shapes; what moves is added.
+    """
+
+    gram: Floats
+    observed: bool
+    curve: float
+    f: Floats
+    trans: Floats
+    slope: Floats
+    trans_slope: Floats
+
+
+class Mixture(NamedTuple):
+    """Labelings of one sentence: `paths` (n, tokens), and (n,) their `shares`, `errors` (wrong labels), and `values`.
+
+    Values are errors plus score.
+    """
+
+    paths: NDArray[np.uint16]
+    shares: Floats
+    errors: Floats
+    values: Floats
 
 
 @inlined
@@ -85,8 +121,9 @@ def add_labeling(observed, path, amount, slope, trans_slope):  # type: ignore[no
 
 
 @jit
-def move(gram, observed, a, b, amount, curve, f, trans, slope, trans_slope):  # type: ignore[no-untyped-def]
-    """Give `amount` of the share of `b` to `a`: scores and transitions move, and the slopes."""
+def move(sentence, a, b, amount):  # type: ignore[no-untyped-def]
+    """Give `amount` of the share of the labeling `b` to `a`: scores and transitions move, and the slopes."""
+    gram, observed, curve, f, trans, slope, trans_slope = sentence
     labels, by = trans.shape[0], curve * amount
     for t in range(a.size):
         i, j = int(a[t]), int(b[t])
@@ -113,30 +150,30 @@ def _move_entry(gram, t, i, j, amount, by, f, slope):  # type: ignore[no-untyped
 
 
 @jit
-def mix(  # type: ignore[no-untyped-def]
-    values, mixture, errors, paths, gram, observed, curve, goal, most, f, trans, slope, trans_slope, where
-):
+def mix(mixture, sentence, goal, most, where):  # type: ignore[no-untyped-def]
     """Move share from the worst labeling in use to the best until no mixture gains above `goal`, or `most` times.
 
-    As much of it as is best (a pairwise step of Frank and Wolfe). All but errors, paths and gram change.
+    As much of it as is best (a pairwise step of Frank and Wolfe). `where` is room for a number per token.
     """
+    paths, shares, errors, values = mixture
+    gram, observed, curve, f, trans, _, _ = sentence
     n, labels = values.size, trans.shape[0]
     for _ in range(most):
         best, worst, mean = 0, -1, 0.0
         for c in range(n):
-            mean += mixture[c] * values[c]
+            mean += shares[c] * values[c]
             if values[c] > values[best]:
                 best = c
-            if mixture[c] > 0.0 and (worst < 0 or values[c] < values[worst]):
+            if shares[c] > 0.0 and (worst < 0 or values[c] < values[worst]):
                 worst = c
         rise = values[best] - values[worst]
         if values[best] - mean <= goal or rise <= 0.0:
             break
         curvature = curve * squared_distance(gram, observed, paths[best], paths[worst], labels, where)
-        step = mixture[worst] if curvature * mixture[worst] <= rise else rise / curvature
-        mixture[worst] = mixture[worst] - step if step < mixture[worst] else 0.0
-        mixture[best] += step
-        move(gram, observed, paths[best], paths[worst], step, curve, f, trans, slope, trans_slope)
+        step = shares[worst] if curvature * shares[worst] <= rise else rise / curvature
+        shares[worst] = shares[worst] - step if step < shares[worst] else 0.0
+        shares[best] += step
+        move(sentence, paths[best], paths[worst], step)
         values_of(f, trans, observed, paths, errors, values)
 
 

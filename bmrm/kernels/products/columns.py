@@ -1,17 +1,67 @@
 """Chosen columns of row-wise data, and coordinate descent on them.
 
-The columns are kept as the entries `rows[starts[q]:starts[q + 1]]` and `values` of column q, or dense as the rows of a
-matrix. For a second-order model they are multiplied with the square roots of the curvatures, so that the model is that
+For a second-order model they are multiplied with the square roots of the curvatures, so that the model is that
 of least squares: its residual r is all that a step changes.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit, jit, specialised
 
 U = np.uint64
+Floats = NDArray[np.float64]
+
+
+class Columns(NamedTuple):
+    """Column q has the entries `values[starts[q]:starts[q + 1]]`, in those rows; no values where all are 1.
+
+    Dense columns are the rows of `values`, a matrix; the others are not looked at.
+    """
+
+    starts: NDArray[np.int64]
+    rows: NDArray[np.uint32]
+    values: NDArray[Any]
+
+
+class Model(NamedTuple):
+    """What `descend` minimises, but for the columns.
+
+    Attributes
+    ----------
+    sums : of root times value, per column.
+    diagonal : squared norms of the columns of A, > 0.
+    shifts : of the columns.
+    root_sum : sum of the squared roots.
+    gradient : per column.
+    l1, l2 : of the regularizer.
+    free : whether a multiple of the roots is minimised over.
+    """
+
+    sums: Floats
+    diagonal: Floats
+    shifts: Floats
+    root_sum: float
+    gradient: Floats
+    l1: float
+    l2: float
+    free: bool
+
+
+class StopRule(NamedTuple):
+    """When `descend` has done enough.
+
+    When no coordinate was farther than `goal` from what its subdifferential allows; when a sweep has lowered the
+    objective by no more than the part `share` of what all have; after `most` sweeps.
+    """
+
+    goal: float
+    share: float
+    most: int
 
 
 @jit
@@ -40,11 +90,14 @@ def gather_entries(indptr, indices, values, position, fill, rows, out):  # type:
 
 
 @jit
-def weigh_entries(starts, rows, values, chosen, roots, scale, new_starts, new_rows, new_values, sums, squares):  # type: ignore[no-untyped-def]
+def weigh_entries(columns, chosen, roots, scale, weighed, sums, squares):  # type: ignore[no-untyped-def]
     """The `chosen` columns, entries multiplied with the root of their row and the scale of their column.
 
-    Entries of rows of root 0 are left out. `sums` are those of root times new value, `squares` of squared new values.
+    They are stored in `weighed`, without the entries of rows of root 0. `sums` are those of root times new value,
+    `squares` of squared new values.
     """
+    starts, rows, values = columns
+    new_starts, new_rows, new_values = weighed
     ones = values.size == 0
     count = U(0)
     for k in range(chosen.size):
@@ -81,8 +134,9 @@ def weigh_dense(X, chosen, roots, scale, out, sums, squares):  # type: ignore[no
 
 
 @jit
-def combine_entries(starts, rows, values, chosen, steps, out):  # type: ignore[no-untyped-def]
+def combine_entries(columns, chosen, steps, out):  # type: ignore[no-untyped-def]
     """out += the sum over k of steps[k] times column chosen[k]."""
+    starts, rows, values = columns
     ones = values.size == 0
     for k in range(chosen.size):
         step = steps[k]
@@ -93,8 +147,9 @@ def combine_entries(starts, rows, values, chosen, steps, out):  # type: ignore[n
 
 
 @jit
-def sparse_dot(starts, rows, values, k, r):  # type: ignore[no-untyped-def]
+def sparse_dot(columns, k, r):  # type: ignore[no-untyped-def]
     """<column k, r>."""
+    starts, rows, values = columns
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     p, end = U(starts[k]), U(starts[k + 1])
     while p + U(4) <= end:
@@ -110,8 +165,9 @@ def sparse_dot(starts, rows, values, k, r):  # type: ignore[no-untyped-def]
 
 
 @jit
-def sparse_add(starts, rows, values, k, step, r):  # type: ignore[no-untyped-def]
+def sparse_add(columns, k, step, r):  # type: ignore[no-untyped-def]
     """R += step times column k."""
+    starts, rows, values = columns
     p, end = U(starts[k]), U(starts[k + 1])
     while p + U(2) <= end:
         i, j = rows[p], rows[p + U(1)]
@@ -123,17 +179,18 @@ def sparse_add(starts, rows, values, k, step, r):  # type: ignore[no-untyped-def
 
 
 @fast_jit
-def dense_dot(starts, rows, values, k, r):  # type: ignore[no-untyped-def]
+def dense_dot(columns, k, r):  # type: ignore[no-untyped-def]
     """<row k of values, r>."""
-    total = 0.0
+    values, total = columns.values, 0.0
     for i in range(r.size):
         total += values[k, i] * r[i]
     return total
 
 
 @fast_jit
-def dense_add(starts, rows, values, k, step, r):  # type: ignore[no-untyped-def]
+def dense_add(columns, k, step, r):  # type: ignore[no-untyped-def]
     """R += step times row k of values."""
+    values = columns.values
     for i in range(r.size):
         r[i] += step * values[k, i]
 
@@ -142,26 +199,7 @@ column_dot, column_add = sparse_dot, sparse_add
 """What the templates below call; `specialised` puts the dense ones in their place."""
 
 
-def descend(  # type: ignore[no-untyped-def]
-    starts,
-    rows,
-    values,
-    sums,
-    diagonal,
-    shifts,
-    root_sum,
-    gradient,
-    l1,
-    l2,
-    free,
-    goal,
-    share,
-    most,
-    w,
-    r,
-    state,
-    order,
-):
+def descend(columns, model, stop, w, r, state, order):  # type: ignore[no-untyped-def]
     """Minimise <gradient, d> + 1/2 <A d, A d> + l1 ||w + d||_1 + l2/2 ||w + d||^2 over d, coordinate by coordinate.
 
     A holds the columns, each less its shift times the roots; with `free` instead a multiple of the roots is added to
@@ -170,13 +208,7 @@ def descend(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    starts, rows, values : the columns.
-    sums : of root times value, per column.
-    diagonal : squared norms of the columns of A, > 0.
-    root_sum : sum of the squared roots.
-    goal : stop when no coordinate was farther than this from what its subdifferential allows.
-    share : stop when a sweep has lowered the objective by no more than this part of what all have.
-    most : sweeps at most.
+    columns, model, stop : `Columns`, `Model`, `StopRule`.
     w : w + d, kept up to date.
     r : the columns times d, without the shifts, kept up to date.
     state : kept up to date: the multiple of the roots that is to be added to r; the sum of root times r; how much the
@@ -188,15 +220,16 @@ def descend(  # type: ignore[no-untyped-def]
     -------
     The distance last met, the number of coordinates visited, and whether `goal` or `share` has ended it.
     """
+    sums, diagonal, shifts, root_sum, gradient, l1, l2, free = model
     count, open_ = gradient.size, int(state[4])
     offset, level, total, fallen = state[0], state[1], state[2], state[3]
     visited, worst, before, ended = 0, 0.0, state[5], False
-    for _ in range(most):
+    for _ in range(stop.most):
         worst, kept, fallen = 0.0, 0, 0.0
         for at in range(open_):
             k = order[at]
             old = w[k]
-            slope = gradient[k] + column_dot(starts, rows, values, k, r) + offset * sums[k]
+            slope = gradient[k] + column_dot(columns, k, r) + offset * sums[k]
             if not free:
                 slope -= shifts[k] * (level + offset * root_sum)
             if old == 0.0 and abs(slope) < l1 - before:
@@ -213,7 +246,7 @@ def descend(  # type: ignore[no-untyped-def]
             worst = max(worst, (diagonal[k] + l2) * abs(step))
             fallen += 0.5 * (diagonal[k] + l2) * step * step
             w[k] = new
-            column_add(starts, rows, values, k, step, r)
+            column_add(columns, k, step, r)
             level += step * sums[k]
             if free:
                 offset = -level / root_sum
@@ -223,12 +256,12 @@ def descend(  # type: ignore[no-untyped-def]
         total += fallen
         all_open = open_ == count
         open_, before = kept, worst
-        if worst <= goal:
+        if worst <= stop.goal:
             if all_open:
                 ended = True
                 break
             open_ = count
-        elif fallen <= share * total:
+        elif fallen <= stop.share * total:
             ended = True
             break
     state[0], state[1], state[2], state[3], state[4], state[5] = offset, level, total, fallen, open_, before
@@ -239,17 +272,17 @@ descend_sparse = specialised(descend, jit, column_dot=sparse_dot, column_add=spa
 descend_dense = specialised(descend, jit, column_dot=dense_dot, column_add=dense_add)
 
 
-def apply(starts, rows, values, chosen, steps, out):  # type: ignore[no-untyped-def]
+def apply(columns, chosen, steps, out):  # type: ignore[no-untyped-def]
     """out += the sum over k of steps[k] times column chosen[k]."""
     for k in range(chosen.size):
         if steps[k] != 0.0:
-            column_add(starts, rows, values, chosen[k], steps[k], out)
+            column_add(columns, chosen[k], steps[k], out)
 
 
-def pull(starts, rows, values, chosen, r, out):  # type: ignore[no-untyped-def]
+def pull(columns, chosen, r, out):  # type: ignore[no-untyped-def]
     """out[k] = <column chosen[k], r>."""
     for k in range(chosen.size):
-        out[k] = column_dot(starts, rows, values, chosen[k], r)
+        out[k] = column_dot(columns, chosen[k], r)
 
 
 apply_sparse = specialised(apply, jit, column_add=sparse_add)

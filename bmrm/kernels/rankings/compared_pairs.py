@@ -55,17 +55,18 @@ def _above_lower(f, masses, first, behind, limits, slope):  # type: ignore[no-un
         # Four rows at a time; at the end the last one again, with weight 0.
         j, k, l = min(i + 1, last), min(i + 2, last), min(i + 3, last)
         w_j, w_k, w_l = masses[j] * (j > i), masses[k] * (k > j), masses[l] * (l > k)
-        a, b, c, d = _four_rows(
-            limits[:first], masses[:first], f[i], f[j], f[k], f[l], masses[i], w_j, w_k, w_l, slope[:first]
-        )
+        scores, weights = (f[i], f[j], f[k], f[l]), (masses[i], w_j, w_k, w_l)
+        a, b, c, d = _four_rows(limits[:first], masses[:first], scores, weights, slope[:first])
         count += masses[i] * a + w_j * b + w_k * c + w_l * d
         slope[i], slope[j], slope[k], slope[l] = -a, -b, -c, -d
     return count
 
 
 @fast_jit
-def _four_rows(limits, masses, a, b, c, d, w_a, w_b, w_c, w_d, slope):  # type: ignore[no-untyped-def]
+def _four_rows(limits, masses, scores, weights, slope):  # type: ignore[no-untyped-def]
     """Add the weights of those of four scores that are below a limit to its slope; return the weight of the limits."""
+    a, b, c, d = scores
+    w_a, w_b, w_c, w_d = weights
     under_a = under_b = under_c = under_d = 0.0
     for j in range(limits.size):
         limit, mass = limits[j], masses[j]

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import jit
+
+
+class Lists(NamedTuple):
+    """Rows of one gain each: list l is the rows lists[l] to lists[l + 1].
+
+    Query q is the lists queries[q] to queries[q + 1], gains falling; `gains` has one per list.
+    """
+
+    lists: NDArray[np.int64]
+    queries: NDArray[np.int64]
+    gains: NDArray[np.float64]
 
 
 @jit
@@ -87,21 +101,18 @@ def slopes_of_ranks(scores, starts, gains, discounts, weights, own_order, refere
 
 
 @jit
-def worst_interleavings(  # type: ignore[no-untyped-def]
-    scores, lists, queries, gains, discounts, weights, shares, reference, chosen, slope
-):
+def worst_interleavings(scores, grades, discounts, weights, shares, reference, chosen, slope):  # type: ignore[no-untyped-def]
     """Fill `slope` for the chosen queries, return the sum of their losses.
 
     Parameters
     ----------
     scores : rows in the order of the lists, falling within each.
-    lists : list l is the rows lists[l] to lists[l + 1].
-    queries : query q is the lists queries[q] to queries[q + 1], gains falling.
-    gains : per list.
+    grades : the lists.
     discounts, weights : by rank.
     shares : per query, s: its weights are s (n - 1 - 2 r) / 2 instead, n rows, r from 0; 0: those by rank.
     reference : (rows,) the mean weights of a best ranking; not used where the share is above 0.
     """
+    lists, queries, gains = grades
     total, longest = 0.0, 0
     for q in range(queries.size - 1):
         longest = max(longest, lists[queries[q + 1]] - lists[queries[q]])

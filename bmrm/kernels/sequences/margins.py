@@ -1,24 +1,44 @@
 """Margins of chains: the labeling that violates its margin most, for margins and slacks rescaled by errors.
 
-Conventions as in `chain_marginals`; `scaled` is False for errors + score, True for errors (1 + score), where the score
-is that of a labeling less that of the true one, `y`.
+Conventions as in `chain_marginals`.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import jit
 from bmrm.kernels.sequences.marginals import step_score
 from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 
 
-@jit
-def chain_margins(f, trans, observed, scaled, y, starts, weights, slope, trans_slope):  # type: ignore[no-untyped-def]
-    """The sum over sentences of weight times the largest violation; adds to `slope` and `trans_slope`.
+class Margins(NamedTuple):
+    """What is given of the sentences.
 
-    `weights` is empty where all are 1.
+    Attributes
+    ----------
+    observed : whether transitions have scores of their own for each token.
+    scaled : False for errors + score, True for errors (1 + score), with the score of a labeling less that of the true
+        one.
+    y : (tokens,), true labels.
+    starts : (sentences + 1,), where the tokens of each begin, and the last end.
+    weights : (sentences,), empty where all are 1.
     """
+
+    observed: bool
+    scaled: bool
+    y: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+@jit
+def chain_margins(f, trans, sentences, slope, trans_slope):  # type: ignore[no-untyped-def]
+    """The sum over sentences of weight times the largest violation; adds to `slope` and `trans_slope`."""
+    observed, scaled, y, starts, weights = sentences
     path = np.empty(y.size, np.int64)
     worst_labels(f, trans, observed, scaled, y, starts, path)
     total = 0.0
@@ -35,8 +55,9 @@ def chain_margins(f, trans, observed, scaled, y, starts, weights, slope, trans_s
 
 
 @jit
-def chain_margins_along(f, trans, step, step_trans, observed, scaled, y, starts, weights, ts, values, derivatives):  # type: ignore[no-untyped-def]
+def chain_margins_along(f, trans, step, step_trans, sentences, ts, values, derivatives):  # type: ignore[no-untyped-def]
     """Fill the sums of `chain_margins` at f + t step, trans + t step_trans, and their derivatives, for t of `ts`."""
+    observed, scaled, y, starts, weights = sentences
     longest = _longest(starts)
     here, path = np.empty((longest, f.shape[1])), np.empty(longest, np.int64)
     alone = np.zeros(2, np.int64)

@@ -6,9 +6,10 @@ stops in front of it, and the caller reads that line by `bmrm.data.readers.svmli
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import inlined, jit
 from bmrm.kernels.text.decimal import number, short_number
@@ -46,41 +47,53 @@ def _ends(byte: Any) -> Any:
     return byte <= _HASH and (_blank(byte) or byte in (_NEWLINE, _HASH))
 
 
+class Rules(NamedTuple):
+    """What a line may have.
+
+    Attributes
+    ----------
+    multilabel : whether a row has any number of labels, joined by commas.
+    least : the smallest index allowed.
+    first : subtracted from every index.
+    limit : the largest absolute value allowed.
+    """
+
+    multilabel: bool
+    least: int
+    first: int
+    limit: float
+
+
+class Outputs(NamedTuple):
+    """Rows, long enough for all marks of the text.
+
+    `indptr[r]` and `label_ends[r]` count the entries and labels of rows 0 to r - 1; `groups` has a number per row.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[Any]
+    label_ends: NDArray[np.int64]
+    labels: NDArray[np.float64]
+    groups: NDArray[np.int64]
+
+
 @jit
-def scan(
-    text: Any,
-    stop: Any,
-    multilabel: Any,
-    least: Any,
-    first: Any,
-    limit: Any,
-    powers: Any,
-    indptr: Any,
-    indices: Any,
-    values: Any,
-    label_ends: Any,
-    labels: Any,
-    groups: Any,
-    state: Any,
-) -> bool:
+def scan(text: Any, stop: Any, rules: Rules, powers: Any, outputs: Outputs, state: Any) -> bool:
     """Read whole lines from text[state[PLACE]:stop] until the end or an unusual line.
 
     Parameters
     ----------
     text : uint8; text[stop - 1] is a newline.
-    multilabel : whether a row has any number of labels, joined by commas.
-    least : the smallest index allowed.
-    first : subtracted from every index.
-    limit : the largest absolute value allowed.
     powers : the table of `bmrm.kernels.text.decimal`.
-    indptr, indices, values, label_ends, labels, groups : outputs, long enough for all marks of the text. `indptr[r]`
-        and `label_ends[r]` count the entries and labels of rows 0 to r - 1.
     state : (STATES,) int64, in and out.
 
     Returns
     -------
     bool : False where it stopped at a line for the caller, which starts at state[PLACE].
     """
+    multilabel, least, first, limit = rules
+    indptr, indices, values, label_ends, labels, groups = outputs
     bits = np.empty(1, np.uint64)
     cell = bits.view(np.float64)
     at, row, entry, label = state[PLACE], state[ROWS], state[ENTRIES], state[LABELS]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.sequences.curvature import chain_curvatures
 from bmrm.kernels.sequences.likelihood import chain_likelihoods, chain_likelihoods_observed
-from bmrm.kernels.sequences.margins import chain_margins, chain_margins_along
+from bmrm.kernels.sequences.margins import Margins, chain_margins, chain_margins_along
 from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 from bmrm.losses._core import domain
 from bmrm.losses._core.prepared import NO_WEIGHTS, Array, Curve, Positions
@@ -95,28 +95,22 @@ class MarginChains(PreparedChains):
     scaled = False
 
     def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
-        total: float = chain_margins(
-            f,
-            transitions,
-            self.observed,
-            self.scaled,
-            self.y,
-            self.starts,
-            self._kernel_weights,
-            slope,
-            transitions_slope,
-        )
+        total: float = chain_margins(f, transitions, self._sentences, slope, transitions_slope)
         return total
+
+    @property
+    def _sentences(self) -> Margins:
+        return Margins(self.observed, self.scaled, self.y, self.starts, self._kernel_weights)
 
     def along(self, f: Array, step: Array) -> Curve:
         """The function t -> (sum at f + t step, its derivative in t), for a vector of t; no slope is formed."""
         at, towards = self._split(plain(f)), self._split(plain(step))
-        facts = (self.observed, self.scaled, self.y, self.starts, self._kernel_weights)
+        sentences = self._sentences
 
         def curve(ts: Vector) -> tuple[Vector, Vector]:
             ts = np.array(ts, np.float64)
             values, derivatives = np.empty_like(ts), np.empty_like(ts)
-            chain_margins_along(*at, *towards, *facts, ts, values, derivatives)
+            chain_margins_along(*at, *towards, sentences, ts, values, derivatives)
             return values, derivatives
 
         return curve

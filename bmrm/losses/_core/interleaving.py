@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from bmrm.kernels.products.vectors import plain
-from bmrm.kernels.rankings.interleave import slopes_of_ranks, worst_interleavings
+from bmrm.kernels.rankings.interleave import Lists, slopes_of_ranks, worst_interleavings
 from bmrm.kernels.rankings.sorting import ascending_within
 from bmrm.losses._core.grouping import Grouping, Rows
 from bmrm.losses._core.prepared import Array
@@ -79,19 +79,9 @@ class PreparedInterleaving(PreparedRanking):
         order, scores = ascending_within(-f[self.rows], self.lists)
         scores = -scores
         slope = np.zeros(f.size)
+        grades, ranks = Lists(self.lists, self.queries, self.list_gains), (self.discounts, self.weights)
         total = float(
-            worst_interleavings(
-                scores,
-                self.lists,
-                self.queries,
-                self.list_gains,
-                self.discounts,
-                self.weights,
-                self.shares,
-                self.own_reference,
-                self.by_states,
-                slope,
-            )
+            worst_interleavings(scores, grades, *ranks, self.shares, self.own_reference, self.by_states, slope)
         )
         for query in self.by_assignment:
             total += self._assigned(int(query), scores, slope)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bmrm.kernels.dual import many as dual_many
 from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sweep as dual_sweep
-from bmrm.kernels.dual.many import SPARE, VALUE
-from bmrm.kernels.dual.sweep import CURVE, WEIGHT, WIDTH
+from bmrm.kernels.dual.many import SPARE, VALUE, Dual
+from bmrm.kernels.dual.sweep import CURVE, WEIGHT, WIDTH, Steps
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
@@ -129,24 +129,12 @@ class ManyScoreRows(ShuffledRows):
             vectors[dual_many.CONSTANT] -= shift @ features
             moves += float(shift @ shift)
         sums, known = np.zeros(2), self._known
-        others = (
-            self._state,
-            self._slopes,
-            features,
-            vectors,
-            self.threshold,
-            step,
-            float(self.shares),
-            float(bias),
-            moves,
-            step * penalty,
-            self._held,
-            self._room,
-            self._arguments,
-        )
+        steps = Steps(self.threshold, step, float(self.shares), float(bias), moves, step * penalty)
+        held, room = self._held, self._room
+        dual = Dual(self._state, self._slopes, features, vectors, steps, held, room, self._arguments)
         try:
-            count, visited = self._rounds(self._kernels, sums, others, self._slopes.shape[1], check)
-            self._open, self._known = self._kept[:count], True
+            count, visited = self._rounds(self._kernels, sums, dual, self._slopes.shape[1], check)
+            self._open, self._known = self._shrinking.kept[:count], True
         finally:
             if shift is not None:
                 features -= shift[:, None] * vectors[dual_many.TOTAL]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.dual import marginals as dual_marginals
+from bmrm.kernels.dual.marginals import Potentials, Room
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, unchecked
@@ -31,6 +32,9 @@ class MarginalRows(SentenceRows):
     Memory: that of `SentenceRows`, and 16 bytes for each score of a token and, for each sentence, each transition.
     """
 
+    _state: Potentials
+    _room: Room
+
     def __init__(
         self,
         map: DataMap,
@@ -48,7 +52,7 @@ class MarginalRows(SentenceRows):
         width, labels = prepared.scores_per_row, self._labels
         self._state = _true_marginals(prepared, self._lengths)
         tables = (*np.empty((2, labels, labels)), *np.empty((2, self._longest, labels)))
-        self._room = (np.empty((7, self._longest * width + labels**2)), np.empty(width), tables)
+        self._room = Room(np.empty((7, self._longest * width + labels**2)), np.empty(width), tables)
 
     def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
         """As of `AscentRows`; `start` is looked at without `near` only. `RowAscents` refuses an intercept.
@@ -59,8 +63,7 @@ class MarginalRows(SentenceRows):
             self._take(*self._split(plain(near)))
         elif start is not None:
             slopes, trans = self._split(self.mass * plain(start))
-            _, y, weights = self._sentences[:3]
-            each = np.repeat(weights, self._lengths)
+            y, each = self._sentences.y, np.repeat(self._sentences.weights, self._lengths)
             marginals = slopes[:, : self._labels] / np.where(each > 0.0, each, 1.0)[:, None]
             marginals[np.arange(y.size), y] += 1.0
             f = np.zeros(slopes.shape)
@@ -68,21 +71,21 @@ class MarginalRows(SentenceRows):
             self._take(f, np.zeros_like(trans))
 
     def _take(self, f: Array, trans: Array) -> None:
-        dual_marginals.take_scores(f, trans, self._observed, self._sentences, self._state, self._room[2])
+        dual_marginals.take_scores(f, trans, self._sentences, self._state, self._room.tables)
 
     def offset(self) -> float:
         """As of `AscentRows`."""
-        entropies = self._state[3]
-        return float(self._sentences[2] @ entropies)
+        return float(self._sentences.weights @ self._state.entropies)
 
     def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
-        dual_marginals.slopes_of(self._sentences, self._state, self._observed, slope, trans_slope)
+        dual_marginals.slopes_of(self._sentences, self._state, slope, trans_slope)
 
 
-def _true_marginals(prepared: Any, lengths: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-    """What `bmrm.kernels.dual.marginals` calls `state`: the true labeling for each sentence, nothing begun."""
+def _true_marginals(prepared: Any, lengths: NDArray[np.int64]) -> Potentials:
+    """The true labeling for each sentence, nothing begun."""
     labels, sentences = prepared.labels, lengths.size
     at = ends(lengths * prepared.scores_per_row + labels * labels)
     marginals = np.zeros(at[-1])
     dual_marginals.take_truth(prepared.y, prepared.starts, labels, prepared.observed, at, marginals)
-    return at, np.zeros(at[-1]), marginals, np.zeros(sentences), np.ones(sentences), np.zeros(sentences, np.bool_)
+    begun = np.zeros(sentences, np.bool_)
+    return Potentials(at, np.zeros(at[-1]), marginals, np.zeros(sentences), np.ones(sentences), begun)

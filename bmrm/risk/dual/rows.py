@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sweep as dual_sweep
-from bmrm.kernels.dual.sweep import SCORE, SLOPE, WEIGHT, WIDTH
+from bmrm.kernels.dual.sweep import SCORE, SLOPE, WEIGHT, WIDTH, Dual, Steps
 from bmrm.kernels.jit import fast_jit, jit, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
@@ -187,22 +187,11 @@ class OneScoreRows(ShuffledRows):
             scalars[dual_sweep.CONSTANT] -= float(shift @ features)
             moves += float(shift @ shift)
         sums, known = np.zeros(2), self._known
-        others = (
-            self._state,
-            features,
-            scalars,
-            self.threshold,
-            step,
-            float(self.shares),
-            float(bias),
-            moves,
-            step * penalty,
-            self._smooth,
-            self._arguments,
-        )
+        steps = Steps(self.threshold, step, float(self.shares), float(bias), moves, step * penalty)
+        dual = Dual(self._state, features, scalars, steps, self._smooth, self._arguments)
         try:
-            count, visited = self._rounds(self._kernels, sums, others, 1, check)
-            self._open, self._known = self._kept[:count], True
+            count, visited = self._rounds(self._kernels, sums, dual, 1, check)
+            self._open, self._known = self._shrinking.kept[:count], True
         finally:
             if shift is not None:
                 features -= scalars[dual_sweep.TOTAL] * shift

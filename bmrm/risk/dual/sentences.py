@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from bmrm.kernels.dual import many as dual_many
 from bmrm.kernels.dual import order as dual_order
 from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sentences as dual_sentences
+from bmrm.kernels.dual.sentences import Sentences, Steps, Weights
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
@@ -91,9 +92,8 @@ class SentenceRows(ABC):
     ) -> None:
         self.map, self.mass = map, mass
         self._layout, self._labels = Layout(prepared.scores_per_row, prepared.extra_dim), int(prepared.labels)
-        self._threshold, self._step = l1 / l2, shares / (mass * l2)
+        self._steps = Steps(l1 / l2, shares / (mass * l2), float(map.bias))
         self._random = np.array([seed], np.uint64)
-        self._observed = bool(prepared.observed)
         stored = stored_rows(map, np.arange(map.rows, dtype=np.uint32), keep_sparse=False, check=check)
         self._way, self._matrix = stored.way, stored.matrix
         starts = prepared.starts
@@ -106,14 +106,14 @@ class SentenceRows(ABC):
             check()
             some = slice(first, first + SENTENCES + 1)
             grams(self._matrix, starts[some], gram_at[some], float(map.bias), row, products)
-        self._sentences = (starts, prepared.y, weights, products, gram_at)
+        self._sentences = Sentences(starts, prepared.y, weights, products, gram_at, bool(prepared.observed))
         self._lengths, self._present = lengths, np.flatnonzero(weights > 0.0)
         self._longest = int(lengths.max(initial=1))
         self._gaps, self._hopes = np.zeros(lengths.size), np.full(lengths.size, np.inf)
 
-    _state: tuple[NDArray[Any], ...]
+    _state: NamedTuple
     """What is known of each sentence."""
-    _room: tuple[Any, ...]
+    _room: NamedTuple
     """What visits overwrite."""
     _visit: Callable[..., None]
     """The compiled `visit`."""
@@ -137,23 +137,10 @@ class SentenceRows(ABC):
         hopes = self._hopes[self._present]
         order = self._present[hopes >= WORTH * (hopes.mean() if hopes.size else 0.0)]
         dual_order.shuffle(order, self._random)
+        given, weights = (self._gaps, self._matrix, self._sentences), Weights(rows[: self.map.features], tail, bias)
         for first in range(0, order.size, SENTENCES):
             check()
-            self._visit(
-                order[first : first + SENTENCES],
-                self._gaps,
-                self._matrix,
-                self._sentences,
-                self._state,
-                rows[: self.map.features],
-                tail,
-                bias,
-                self._threshold,
-                self._step,
-                float(self.map.bias),
-                self._observed,
-                self._room,
-            )
+            self._visit(order[first : first + SENTENCES], *given, self._state, weights, self._steps, self._room)
         gap = float(self._gaps.sum())
         self._hopes = GROWTH * self._hopes + UNSEEN * gap / max(1, self._present.size)
         self._hopes[order] = self._gaps[order]
@@ -174,9 +161,9 @@ class SentenceRows(ABC):
 
     def squares(self) -> tuple[float, float]:
         """As of `AscentRows`; the rows of sentences of weight 0 count, too."""
-        starts, _, _, products, gram_at = self._sentences
+        products, gram_at = self._sentences.grams, self._sentences.gram_at
         diagonals = [products[at : at + n * n : n + 1] for at, n in zip(gram_at, self._lengths, strict=False)]
-        return float(sum(diagonal.sum() for diagonal in diagonals)), float(starts[-1])
+        return float(sum(diagonal.sum() for diagonal in diagonals)), float(self._sentences.starts[-1])
 
     def scores(self) -> Array:
         """As of `AscentRows`: zeros; there is no free intercept."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, nnz_of, pieces
 from bmrm.kernels.dual import order as dual_order
-from bmrm.kernels.dual.sweep import CURVE, DRIFT, SHIFT, TARGET, WEIGHT, WIDTH
+from bmrm.kernels.dual.rows import Rows
+from bmrm.kernels.dual.sweep import CAUTION, CURVE, DRIFT, SHIFT, TARGET, WEIGHT, WIDTH, Shrinking
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.linear_map import DataMap
@@ -19,8 +20,6 @@ from bmrm.risk.products.blocks import products_of
 
 Array = NDArray[np.float64]
 NOTHING = np.empty(0)
-CAUTION = 4.0
-"""A row is shrunk where its slope would stay if its score moved by so many root mean squares of a sweep's change."""
 ROUND, SHARED_ROUND = 1.0 / 8.0, 1.0
 """Sweeps over the open rows are repeated until so large a share of all rows has been visited; with several ranks until
 the second."""
@@ -76,9 +75,9 @@ class ShuffledRows:
         self.map, self.mass, self.shares = map, mass, shares
         self.threshold, self.scale = l1 / l2, 1.0 / (mass * l2)
         rows = map.rows
-        self._random = np.array([seed], np.uint64)
+        random = np.array([seed], np.uint64)
         self._places = np.arange(rows, dtype=np.uint32)
-        dual_order.shuffle(self._places, self._random)
+        dual_order.shuffle(self._places, random)
         stored = stored_rows(map, self._places, keep_sparse=l1 == 0.0, check=check)
         self._way, self._matrix, self._shift = stored.way, stored.matrix, stored.shift
         self._arguments = prepared.arguments
@@ -90,49 +89,48 @@ class ShuffledRows:
         table[:, SHIFT] = stored.along
         present = np.arange(rows, dtype=np.uint32)
         self._present = present if prepared.weights is None else present[table[:, WEIGHT] > 0.0]
-        self._open, self._order, self._kept = self._present, np.empty_like(present), np.empty_like(present)
-        self._margin = np.full(1, np.inf)
+        self._open = self._present
+        self._shrinking = Shrinking(np.empty_like(present), np.empty_like(present), np.full(1, np.inf), random)
         self._known = False
         """Whether every row has a score at which its slope is one."""
 
     def _rounds(
-        self, kernels: SweepKernels, sums: Array, others: tuple[Any, ...], width: int, check: Check
+        self, kernels: SweepKernels, sums: Array, dual: NamedTuple, width: int, check: Check
     ) -> tuple[int, int]:
-        """`kernels.rounds` on the open rows, with looks at the clock; what is left in `_kept`, and the visits.
+        """`kernels.rounds` on the open rows, with looks at the clock; how many are left open, and the visits.
 
-        Others are the last arguments of `kernels.visit`, `width` the scores of a row. A check that raises leaves slopes
-        and weights that belong together, but not which rows are open.
+        `width` are the scores of a row. A check that raises leaves slopes and weights that belong together, but not
+        which rows are open.
         """
         rows, known = self._open, self._known
+        order, kept, margin, random = self._shrinking
         limit = (ROUND if self.shares == 1 else SHARED_ROUND) * self._present.size
         each = PER_ROW + nnz_of(self.map.X) / max(1, self.map.rows)
         size = max(1, int(ENTRIES / (each * width * (PER_PAIR if width > 1 else 1.0))))
         check()
         if rows.size <= size:
-            arrays = (self._matrix, rows, self._order, self._kept, limit, known, self._random, CAUTION, sums)
-            return kernels.rounds(*arrays, self._margin, *others)
+            return kernels.rounds(self._matrix, rows, self._shrinking, limit, known, sums, dual)
         visited, count = 0, rows.size
-        self._kept[:count] = rows
+        kept[:count] = rows
         while count and visited < limit:
-            dual_order.shuffle_blocks(self._kept[:count], self._order, self._random)
+            dual_order.shuffle_blocks(kept[:count], order, random)
             visited, left, parts = visited + count, 0, np.zeros(2)
             for first in range(0, count, size):
                 check()
-                some = self._order[first : min(first + size, count)]
-                free = self._kept[left:]
-                left += kernels.visit(some, free, self._margin[0], known, sums, self._matrix, *others)
+                some = order[first : min(first + size, count)]
+                left += kernels.visit(some, kept[left:], margin[0], known, sums, self._matrix, dual)
                 parts += sums
             sums[:] = parts
             if not known:
                 return left, visited
-            self._margin[0] = CAUTION * np.sqrt(sums[DRIFT] / count)
+            margin[0] = CAUTION * np.sqrt(sums[DRIFT] / count)
             count = left
         return count, visited
 
     def unshrink(self) -> None:
         """As of `AscentRows`."""
         self._open = self._present
-        self._margin[0] = np.inf
+        self._shrinking.margin[0] = np.inf
 
     def squares(self) -> tuple[float, float]:
         """As of `AscentRows`."""
@@ -195,7 +193,7 @@ def _dense(
 
 def _sparse(
     X: Csr, scale: Vector | None, order: NDArray[np.uint32], norms: Array, check: Check
-) -> tuple[str, tuple[Any, ...]]:
+) -> tuple[str, tuple[NDArray[Any], ...]]:
     indptr, indices = np.empty(X.rows + 1, np.int64), np.empty(X.nnz, np.uint32)
     old = X.indices.view(np.uint32)
     indptr[0] = 0
@@ -207,9 +205,11 @@ def _sparse(
     source = np.ascontiguousarray(np.broadcast_to(1.0, old.shape) if X.values is None else X.values)
     values = np.empty(X.nnz, source.dtype if scale is None else np.float64)
     factors = NOTHING if scale is None else plain(scale)
+    stored = Rows(X.indptr, old, source)
     for rows, ends in parts:
-        dual_order.copy_rows(X.indptr, old, source, factors, order[rows], indptr[ends], indices, values, norms[rows])
-    return "csr", (indptr, indices, values)
+        copy = Rows(indptr[ends], indices, values)
+        dual_order.copy_rows(stored, factors, order[rows], copy, norms[rows])
+    return "csr", Rows(indptr, indices, values)
 
 
 def aligned(size: int) -> Array:

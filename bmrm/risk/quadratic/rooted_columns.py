@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bmrm.data.matrix import Csr
 from bmrm.kernels.masters.soft_descent import violations
 from bmrm.kernels.products import columns as kernels
+from bmrm.kernels.products.columns import Columns, Model, StopRule
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import Check, Vector, unchecked
@@ -66,7 +67,7 @@ class Rooted(Protocol):
     """Of the data that is in these columns."""
 
     def descend(self, *arguments: Any) -> tuple[float, int, bool]:
-        """The kernel `descend`, after its first three arguments."""
+        """The kernel `descend`, after its first argument."""
         ...
 
     def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
@@ -98,30 +99,31 @@ class RootedEntries:
         self.sums, self.squares = np.zeros(count), np.zeros(count)
         starts, places = copies.starts, copies.places
         entries = int((starts[places + 1] - starts[places]).sum())
-        self._arrays = np.empty(count + 1, np.int64), np.empty(entries + 1, np.uint32), np.empty(entries + 1, ENTRY)
-        given = (starts, copies.rows, copies.values, places, roots, scale)
-        kernels.weigh_entries(*given, *self._arrays, self.sums, self.squares)
+        rows, values = np.empty(entries + 1, np.uint32), np.empty(entries + 1, ENTRY)
+        self._columns = Columns(np.empty(count + 1, np.int64), rows, values)
+        given = Columns(starts, copies.rows, copies.values)
+        kernels.weigh_entries(given, places, roots, scale, self._columns, self.sums, self.squares)
         self.size, self.share = float(entries), entries / max(1, copies.X.nnz)
 
     def descend(self, *arguments: Any) -> tuple[float, int, bool]:
         """As of `Rooted`."""
-        return kernels.descend_sparse(*self._arrays, *arguments)  # type: ignore[no-any-return]
+        return kernels.descend_sparse(self._columns, *arguments)  # type: ignore[no-any-return]
 
     def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
         """As of `Rooted`."""
-        kernels.apply_sparse(*self._arrays, chosen, steps, out)
+        kernels.apply_sparse(self._columns, chosen, steps, out)
 
     def pull(self, chosen: Places, r: Vector) -> Vector:
         """As of `Rooted`."""
         out = np.empty(chosen.size)
-        kernels.pull_sparse(*self._arrays, chosen, r, out)
+        kernels.pull_sparse(self._columns, chosen, r, out)
         return out
 
     def scores(self, steps: Vector) -> Vector:
         """As of `Rooted`."""
         out, copies = np.zeros(self.roots.size), self._copies
         steps = steps[: self._scale.size] * self._scale
-        kernels.combine_entries(copies.starts, copies.rows, copies.values, copies.places, steps, out)
+        kernels.combine_entries(Columns(copies.starts, copies.rows, copies.values), copies.places, steps, out)
         return out
 
 
@@ -134,21 +136,21 @@ class RootedDense:
         self.sums, self.squares = np.zeros(count), np.zeros(count)
         table = np.zeros((count, roots.size), ENTRY)
         kernels.weigh_dense(self._X, self._places, roots, scale, table, self.sums, self.squares)
-        self._arrays = NO_STARTS, NO_ROWS, table
+        self._columns = Columns(NO_STARTS, NO_ROWS, table)
         self.size, self.share = float(table.size), self._places.size / max(1, self._X.shape[1])
 
     def descend(self, *arguments: Any) -> tuple[float, int, bool]:
         """As of `Rooted`."""
-        return kernels.descend_dense(*self._arrays, *arguments)  # type: ignore[no-any-return]
+        return kernels.descend_dense(self._columns, *arguments)  # type: ignore[no-any-return]
 
     def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
         """As of `Rooted`."""
-        kernels.apply_dense(*self._arrays, chosen, steps, out)
+        kernels.apply_dense(self._columns, chosen, steps, out)
 
     def pull(self, chosen: Places, r: Vector) -> Vector:
         """As of `Rooted`."""
         out = np.empty(chosen.size)
-        kernels.pull_dense(*self._arrays, chosen, r, out)
+        kernels.pull_dense(self._columns, chosen, r, out)
         return out
 
     def scores(self, steps: Vector) -> Vector:
@@ -200,22 +202,11 @@ class RootedColumns:
         x: Vector = w.copy()
         r, state = np.zeros(self._roots.size), self._state
         state[:] = 0.0
-        arrays = (
-            self._entries.sums,
-            self._diagonal,
-            self._shifts,
-            self._root_sum,
-            gradient,
-            l1,
-            l2,
-            self._free,
-            goal,
-            share,
-        )
+        model = Model(self._entries.sums, self._diagonal, self._shifts, self._root_sum, gradient, l1, l2, self._free)
         left = most
         while True:
             now = min(SWEEPS, left)
-            worst, visited = self._descend(arrays, now, x, r)
+            worst, visited = self._descend(model, StopRule(goal, share, now), x, r)
             self.passes += 0.5 * self._entries.share * visited / max(1, w.size)
             left -= now
             if worst <= goal or state[3] <= share * state[2] or left <= 0:
@@ -230,15 +221,15 @@ class RootedColumns:
         self._steps, self._last = x - w, (gradient, x, r, l1, l2)
         return x, float(worst)
 
-    def _descend(self, arrays: tuple[Any, ...], most: int, x: Vector, r: Vector) -> tuple[float, int]:
+    def _descend(self, model: Model, stop: StopRule, x: Vector, r: Vector) -> tuple[float, int]:
         """The kernel, so many sweeps at a time as take some tenths of a second."""
-        state, order, visited = self._state, np.arange(x.size), 0
+        state, order, visited, most = self._state, np.arange(x.size), 0, stop.most
         state[4], state[5] = x.size, math.inf
         step = max(1, int(PRODUCTS / max(1.0, self._entries.size)))
         while True:
             self._check()
             now = min(step, most)
-            worst, more, ended = self._entries.descend(*arrays, now, x, r, state, order)
+            worst, more, ended = self._entries.descend(model, stop._replace(most=now), x, r, state, order)
             visited, most = visited + more, most - now
             if ended or most <= 0:
                 return worst, visited
