@@ -75,6 +75,11 @@ class Compiling:
 COMPILING = Compiling()
 
 
+def working_clock() -> float:
+    """`time.perf_counter` without what was spent on compiling."""
+    return time.perf_counter() - COMPILING.seconds
+
+
 def name_of(kernel: Any) -> str:
     """The file and function of a compiled function, without the digest of those that are specialised."""
     function = getattr(kernel, "py_func", kernel)

@@ -21,7 +21,6 @@ from bmrm.problem.abilities import (
     Magnitudes,
     ModifiedLoss,
     ProblemSize,
-    Profiled,
     QuadraticModel,
     Rounding,
     RowPart,
@@ -29,7 +28,6 @@ from bmrm.problem.abilities import (
     RowSample,
     RowScores,
     RowSubsets,
-    Settled,
     Traffic,
 )
 from bmrm.problem.basics import (
@@ -43,6 +41,7 @@ from bmrm.problem.basics import (
     provides,
     shown,
 )
+from bmrm.problem.counted import metered, metered_risk
 from bmrm.problem.facts import Facts, Hessian, LossFacts, facts_of
 from bmrm.problem.loss import (
     HasCurvature,
@@ -57,6 +56,18 @@ from bmrm.problem.loss import (
     Targets,
     completed,
 )
+from bmrm.problem.meter import (
+    UNMETERED,
+    Check,
+    Meter,
+    Metered,
+    charged,
+    gram_passes,
+    half_pass,
+    timed,
+    timed_curve,
+    unchecked,
+)
 from bmrm.problem.regularizer import (
     Elastic,
     HasConjugate,
@@ -70,21 +81,20 @@ from bmrm.problem.regularizer import (
     StronglyConvex,
 )
 from bmrm.problem.risk import (
-    Check,
-    Interruptible,
+    Intercept,
     LinearMap,
     MoreauEnvelope,
     Risk,
     Scored,
     ScoreFunction,
+    Settled,
     ability,
-    interruptible,
     rounding_of_slopes,
-    unchecked,
 )
 from bmrm.problem.solution import Callback, Iteration, Solution, Solver, Start, State, Status, relative_gap
 
 __all__ = [
+    "UNMETERED",
     "ActiveSet",
     "Blocks",
     "BmrmError",
@@ -110,7 +120,7 @@ __all__ = [
     "Hessian",
     "IncompatibleError",
     "InputError",
-    "Interruptible",
+    "Intercept",
     "Iteration",
     "LinearMap",
     "Loss",
@@ -118,13 +128,14 @@ __all__ = [
     "Magnitudes",
     "Master",
     "MasterSolution",
+    "Meter",
+    "Metered",
     "ModifiedLoss",
     "MoreauEnvelope",
     "OutputError",
     "Planes",
     "PreparedLoss",
     "ProblemSize",
-    "Profiled",
     "QuadraticModel",
     "Regularizer",
     "Risk",
@@ -150,13 +161,19 @@ __all__ = [
     "Traffic",
     "Vector",
     "ability",
+    "charged",
     "completed",
     "facts_of",
-    "interruptible",
+    "gram_passes",
+    "half_pass",
     "lacking",
+    "metered",
+    "metered_risk",
     "provides",
     "relative_gap",
     "rounding_of_slopes",
     "shown",
+    "timed",
+    "timed_curve",
     "unchecked",
 ]

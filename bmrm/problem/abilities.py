@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -186,48 +185,6 @@ class Traffic(Protocol):
     def seconds(self) -> float: ...
 
 
-@dataclass(frozen=True)
-class Profiled:
-    """The ability R(w) = min over b of phi(A w + b), b added to the scores of every row (a free intercept).
-
-    `map` and `phi` are those before the minimisation over b; a solver may treat b as one more coordinate that the
-    regularizer does not touch.
-    """
-
-    map: LinearMap
-    phi: ScoreFunction
-    settled: Settled = field(default_factory=lambda: Settled())
-
-
-ROUNDING = 1e-12
-"""By which two evaluations of J at one point may differ, relative."""
-
-
-class Settled:
-    """Constants b that a solver has found for weights, where it has not minimised over b to the last digit.
-
-    What is kept: the pair of least objective, and the last one.
-    """
-
-    def __init__(self) -> None:
-        self._pairs: list[tuple[float, Vector, Vector]] = []
-
-    def note(self, w: Vector, b: Vector, objective: float) -> None:
-        """Take J(w, b) = objective into account; it replaces what was said of this w before, but for a better b."""
-        if any(pair[1] is w and pair[0] < objective and not np.array_equal(pair[2], b) for pair in self._pairs):
-            return
-        others = [pair for pair in self._pairs if pair[1] is not w]
-        best = min(others, key=lambda pair: pair[0], default=None)
-        self._pairs = [(objective, w, b)] if best is None or objective < best[0] else [best, (objective, w, b)]
-
-    def of(self, w: Vector, most: float = math.inf) -> Vector | None:
-        """The constants that go with `w`, if it is one of those kept; and if J with them is at most `most`."""
-        for objective, point, b in self._pairs:
-            if objective <= most + ROUNDING * abs(most) and (point is w or np.array_equal(point, w)):
-                return b
-        return None
-
-
 class RowSample(Protocol):
     """The ability to state the risk of a random sample of the rows: a cheap place to start from."""
 
@@ -245,7 +202,7 @@ class RowPart:
 
     Attributes
     ----------
-    map, phi : of these rows; with a free intercept before the minimisation over b, as in `Profiled`.
+    map, phi : of these rows; with a free intercept before the minimisation over b, as in `Intercept`.
     restrict : from scores of all rows to those of these.
     rows : how many.
     parts : to take some of them out in turn.
@@ -410,9 +367,6 @@ class QuadraticModel(Protocol):
 
 class ColumnModel(Protocol):
     """A quadratic in the steps of some columns."""
-
-    passes: float
-    """Passes over the data used so far."""
 
     def minimise(
         self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, share: float, most: int

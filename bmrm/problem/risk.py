@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem.basics import IncompatibleError, Scores, Vector, provides
+from bmrm.problem.basics import IncompatibleError, Scores, Vector
 from bmrm.problem.facts import Facts
 
 T = TypeVar("T")
@@ -42,28 +42,6 @@ def ability(risk: object, kind: type[T]) -> T | None:
     return method(kind) if method is not None else None
 
 
-Check = Callable[[], None]
-"""What long work calls now and then, some ten times a second; raises where the work is to be given up."""
-
-
-@runtime_checkable
-class Interruptible(Protocol):
-    """A map, an ability or the like with single calls that may take longer than a pass over the data."""
-
-    def interruptible(self: T, check: Check) -> T:
-        """The same, whose long calls call `check`; one that raises leaves nothing behind."""
-        ...
-
-
-def interruptible(offered: T, check: Check) -> T:
-    """`offered`, whose long calls call `check` if they know how to."""
-    return offered.interruptible(check) if provides(offered, Interruptible) else offered
-
-
-def unchecked() -> None:
-    """The `Check` that lets everything go on."""
-
-
 class LinearMap(Protocol):
     """A: data times weights; the only place where passes over the data happen."""
 
@@ -82,16 +60,18 @@ class LinearMap(Protocol):
     def gram(self, weights: Scores, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """A' diag(weights) A, dense (dim, dim) and symmetric, or its part for some increasing `columns`.
 
-        Half a pass and the products of the entries of each row; rows of weight 0 are skipped. With several scores per
-        row weights c stand for diag(c) - c c' / sum(c), and all columns are taken: a Gram matrix for each two scores.
+        It costs half a pass and the products of the entries of each row: e (e + 1) / 2 for e entries (of the chosen
+        columns), where a pass makes 2 e for each score (`gram_passes`). Rows of weight 0 are skipped. With several
+        scores per row weights c stand for diag(c) - c c' / sum(c), and all columns are taken: a Gram matrix for each
+        two scores.
         """
         ...
 
     def gram_blocks(self, weights: Scores, least: float = 0.0) -> NDArray[np.float64]:
         """The blocks on the diagonal of A' diag(weights) A, one for each score of a row; (K, dim / K, dim / K).
 
-        As costly as K Gram matrices. With `least` they are a rough idea only: rows are left out whose weight is less
-        than so many times the mean of that score's.
+        Half a pass and the products of K Gram matrices. With `least` they are a rough idea only: rows are left out
+        whose weight is less than so many times the mean of that score's.
         """
         ...
 
@@ -211,9 +191,65 @@ class MoreauEnvelope:
     conjugate: float
 
 
+ROUNDING = 1e-12
+"""By which two evaluations of J at one point may differ, relative."""
+
+
+class Settled:
+    """Constants b that a solver has found for weights, where it has not minimised over b to the last digit.
+
+    What is kept: the pair of least objective, and the last one.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[float, Vector, Vector]] = []
+
+    def note(self, w: Vector, b: Vector, objective: float) -> None:
+        """Take J(w, b) = objective into account; it replaces what was said of this w before, but for a better b."""
+        if any(pair[1] is w and pair[0] < objective and not np.array_equal(pair[2], b) for pair in self._pairs):
+            return
+        others = [pair for pair in self._pairs if pair[1] is not w]
+        best = min(others, key=lambda pair: pair[0], default=None)
+        self._pairs = [(objective, w, b)] if best is None or objective < best[0] else [best, (objective, w, b)]
+
+    def of(self, w: Vector, most: float = math.inf) -> Vector | None:
+        """The constants that go with `w`, if it is one of those kept; and if J with them is at most `most`."""
+        for objective, point, b in self._pairs:
+            if objective <= most + ROUNDING * abs(most) and (point is w or np.array_equal(point, w)):
+                return b
+        return None
+
+
+@dataclass(frozen=True)
+class Intercept:
+    """A free intercept: R(w) = min over b of phi(A w + b), b added to the scores of every row.
+
+    Attributes
+    ----------
+    phi : before the minimisation over b; a solver may treat b as one more coordinate that the regularizer does not
+        touch.
+    settled : what solvers have settled for.
+    """
+
+    phi: ScoreFunction
+    settled: Settled = field(default_factory=Settled)
+
+
 @dataclass(frozen=True)
 class Scored:
-    """The ability R(w) = phi(A w)."""
+    """The ability R(w) = phi(A w).
+
+    Attributes
+    ----------
+    map, phi : A and phi; with a free intercept phi after the minimisation over it.
+    intercept : the free intercept, None where there is none.
+    """
 
     map: LinearMap
     phi: ScoreFunction
+    intercept: Intercept | None = None
+
+    @property
+    def of_rows(self) -> ScoreFunction:
+        """phi before any minimisation over an intercept."""
+        return self.phi if self.intercept is None else self.intercept.phi

@@ -48,6 +48,8 @@ class Iteration:
     seconds_risk: float = 0.0
     seconds_master: float = 0.0
     seconds_network: float = 0.0
+    passes_gram: float = 0.0
+    """Those of `passes` that products of Gram matrices were worth; the rest have read the data."""
     w: Vector | None = field(default=None, repr=False, compare=False)
     """The best point so far, not to be changed: in the lines that callbacks get, not in a history."""
     state: Callable[[], State] | None = field(default=None, repr=False, compare=False)
@@ -72,6 +74,7 @@ class Iteration:
             self.seconds_risk,
             self.seconds_master,
             self.seconds_network,
+            self.passes_gram,
             w,
             state,
         )
@@ -127,7 +130,7 @@ class Solution:
     status: Status
     iterations: int
     passes: float
-    """One product with the data (A w or A' s) counts one half."""
+    """One product with the data (A w or A' s) counts one half, a Gram matrix what its products cost besides."""
     seconds: float
     history: tuple[Iteration, ...] = field(default=(), repr=False)
     solver: str = ""

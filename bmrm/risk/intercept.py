@@ -9,22 +9,23 @@ import math
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import (
-    Check,
+    UNMETERED,
     CurvatureBound,
     DualBlocks,
     Fingerprint,
     Hessian,
     IncompatibleError,
+    Intercept,
     Magnitudes,
+    Meter,
     MoreauEnvelope,
     ProblemSize,
-    Profiled,
     QuadraticModel,
     Risk,
     Rounding,
@@ -38,8 +39,10 @@ from bmrm.problem import (
     Traffic,
     Vector,
     ability,
-    interruptible,
-    unchecked,
+    metered,
+    metered_risk,
+    timed,
+    timed_curve,
 )
 from bmrm.risk.constants.mixture import Mixture, derivative_of, refuse_degenerate, rounding_of_sums, slope_of
 from bmrm.risk.constants.search import minimum_over_constant
@@ -74,6 +77,9 @@ class FreeIntercept:
         self.phi = ProfiledPhi(scored.phi, risk.infimum)
         self.settled = Settled()
         self.dim, self.infimum = risk.dim, risk.infimum
+        self._whole: FreeIntercept | None = None
+        """That this one is a metered copy of."""
+        self.meter: Meter = UNMETERED
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """R~(w) and a subgradient, a new array (dim,); one pass over the data."""
@@ -83,24 +89,26 @@ class FreeIntercept:
     def intercept(self, w: Vector) -> Vector:
         """The b to be added to scores that `w` gives, (scores per row,): the minimising one.
 
-        Where a solver has settled for another with these weights, it is that one.
+        Where a solver has settled for another with these weights, it is that one. Charged to no run.
         """
+        if self._whole is not None:
+            return self._whole.intercept(w)
         settled = self.settled.of(w)
         return np.array(self.phi.mixture(self.map.matvec(w)).best if settled is None else settled)
 
-    def interruptible(self, check: Check) -> FreeIntercept:
-        """The same, whose searches for several constants call `check`."""
-        other = copy(self)
-        other.phi = self.phi.interruptible(check)
-        return other
+    def metered(self, meter: Meter) -> FreeIntercept:
+        """The same, charged to `meter`; its searches for several constants ask the check of that."""
+        found = copy(self)
+        found._whole, found.meter = self._whole or self, meter
+        found.risk = metered_risk(self.risk, meter)
+        found.map, found.phi = metered(self.map, meter), self.phi.metered(meter)
+        return found
 
     def ability(self, kind: type[T]) -> T | None:
         """`Scored`, and what the risk says of its traffic; subsets and blocks of rows do not share one b."""
         offered: Any = None
         if kind is Scored:
-            offered = Scored(self.map, self.phi)
-        elif kind is Profiled:
-            offered = Profiled(self.map, self.phi.phi, self.settled)
+            offered = self._scored()
         elif kind in (Traffic, ProblemSize, QuadraticModel, CurvatureBound):
             offered = ability(self.risk, kind)
         elif kind is DualBlocks:
@@ -116,7 +124,14 @@ class FreeIntercept:
         elif kind is Rounding:
             measure = ability(self.risk, Rounding)
             offered = None if measure is None else _Rounding(self, measure)
-        return offered  # type: ignore[no-any-return]
+        return cast("T | None", offered)
+
+    def _scored(self) -> Scored:
+        """With several constants each has a search of its own, that remembers what it has found."""
+        inner = ability(self.risk, Scored)
+        assert inner is not None
+        phi = self.phi if self._whole is None else self._whole.phi.metered(self.meter)
+        return Scored(self.map, phi, Intercept(inner.phi, self.settled))
 
 
 @dataclass(frozen=True)
@@ -139,7 +154,7 @@ class _Rounding:
         return self.inner.row_norm
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
-        b = self.risk.intercept(w)
+        b = self.risk.meter.timed(0.0, self.risk.intercept, w)
         return self.inner.at(w, b if constant is None else b + constant)
 
 
@@ -148,9 +163,6 @@ class _Drawn:
     """Samples of rows, each with an intercept of its own."""
 
     inner: RowSample
-
-    def interruptible(self, check: Check) -> _Drawn:
-        return _Drawn(interruptible(self.inner, check))
 
     @property
     def rows(self) -> int:
@@ -175,61 +187,73 @@ class SchurComplement:
     inverse: NDArray[np.float64]
 
 
+@dataclass
+class _Search:
+    """Where searches have ended: the best constants, how far from there the next may be, and a second derivative."""
+
+    near: Vector
+    reach: float = 1.0
+    schur: SchurComplement | None = None
+
+
 class ProfiledPhi(ScoreFunction):
     """phi~(f) = min over b of phi(f + b), for any score function.
 
     The last minimiser is remembered as the start of the next search; it has no other effect.
     """
 
+    meter: Meter = UNMETERED
+
     def __init__(self, phi: ScoreFunction, infimum: float = -math.inf) -> None:
         self.phi, self.infimum = phi, infimum
-        hessian: Hessian = "product" if phi.facts.curved else "none"  # no diagonal: the rows share b; see Profiled
+        hessian: Hessian = "product" if phi.facts.curved else "none"  # no diagonal: the rows share b; see Intercept
         self.facts = replace(phi.facts, infimum=infimum, hessian=hessian, prox=False)
-        self._near = np.zeros(phi.facts.scores_per_row)
-        self._reach = 1.0
+        self._last = _Search(np.zeros(phi.facts.scores_per_row))
         self._past = Past()
-        self._schur: SchurComplement | None = None
-        self._check: Check = unchecked
         self._rounding = rounding_of_sums(phi)
 
-    def interruptible(self, check: Check) -> ProfiledPhi:
-        """The same, whose searches for several constants call `check`; those for one are short."""
-        if self.facts.scores_per_row == 1:
-            return self
-        other = copy(self)
-        other._check = check
-        return other
+    def metered(self, meter: Meter) -> ProfiledPhi:
+        """The same, timed; searches for several constants, which may be long, go on from here each for itself."""
+        found = copy(self)
+        found.meter = meter
+        if self.facts.scores_per_row > 1:
+            found._last = copy(self._last)
+        return found
 
     def mixture(self, f: Scores) -> Mixture:
         """The minimum over b at scores `f`, with the shares that make a valid cut."""
+        last = self._last
         if self.facts.scores_per_row == 1:
-            found = minimum_over_constant(self.phi, f, float(self._near[0]), self._reach, self._rounding)
+            found = minimum_over_constant(self.phi, f, float(last.near[0]), last.reach, self._rounding)
         else:
-            found = minimum_over_constants(
-                self.phi, f, self._near, self._past, self._rounding, self.infimum, self._check
-            )
+            check = self.meter.check
+            found = minimum_over_constants(self.phi, f, last.near, self._past, self._rounding, self.infimum, check)
         if not math.isfinite(found.value):
             return found
-        moved = float(np.max(np.abs(found.best - self._near)))
-        self._reach = max(2.0 * moved, 1e-6 * (1.0 + float(np.max(np.abs(found.best)))))
-        self._near = found.best
+        moved = float(np.max(np.abs(found.best - last.near)))
+        last.reach = max(2.0 * moved, 1e-6 * (1.0 + float(np.max(np.abs(found.best)))))
+        last.near = found.best
         return found
 
+    @timed
     def value_and_slope(self, f: Scores) -> tuple[float, Scores]:
         """phi~(f), up to rounding from below, and a subgradient."""
         found = self.mixture(f)
         return found.value, slope_of(self.phi, f, found)
 
+    @timed
     def tangent(self, f: Scores) -> tuple[float, Scores, float]:
         """phi at the best constants that were met, a subgradient, and the height of its plane."""
         found = self.mixture(f)
         return found.least, slope_of(self.phi, f, found), found.value
 
+    @timed
     def attained(self, f: Scores) -> tuple[float, Vector]:
         """phi at the best constants that were met, and these; a single one by a search that remembers nothing."""
         found = (ProfiledPhi(self.phi, self.infimum) if self.facts.scores_per_row == 1 else self).mixture(f)
         return found.least, found.best
 
+    @timed_curve
     def along(self, f: Scores, step: Scores) -> Callable[[Vector], tuple[Vector, Vector]]:
         """The function t -> (phi~(f + t step), its derivative in t), for a vector of t; a search for each t."""
 
@@ -246,12 +270,13 @@ class ProfiledPhi(ScoreFunction):
 
         return curve
 
+    @timed
     def hessian_product(self, f: Scores, step: Scores) -> Scores:
         """phi~''(f) step = H (step - c), c the constant that makes the product sum to 0 (a Schur complement)."""
-        phi, schur = self.phi, self._schur
+        phi, schur = self.phi, self._last.schur
         # Products of one point follow each other; scores may have changed in place, on this rank or another.
         if schur is None or self._moved(f, schur.at):
-            schur = self._schur = self._schur_complement(f)
+            schur = self._last.schur = self._schur_complement(f)
         shift = schur.inverse @ phi.total(phi.hessian_product(schur.here, step))
         return phi.hessian_product(schur.here, step - phi.constant(shift))
 
@@ -278,18 +303,22 @@ class ProfiledPhi(ScoreFunction):
         """Not by rows: IncompatibleError."""
         raise IncompatibleError("with a free intercept there is no proximal map by rows; use that of the risk without")
 
+    @timed
     def constant(self, b: Vector) -> Scores:
         """The scores whose every row is `b`."""
         return self.phi.constant(b)
 
+    @timed
     def total(self, scores: Scores) -> Vector:
         """The sum over all rows, (scores per row,)."""
         return self.phi.total(scores)
 
+    @timed
     def product(self, slope: Scores, f: Scores) -> float:
         """<slope, f>."""
         return self.phi.product(slope, f)
 
+    @timed
     def magnitude(self, scores: Scores) -> Vector:
         """The sum of absolute values over all rows, (scores per row,)."""
         return self.phi.magnitude(scores)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import IncompatibleError, InputError, Vector
+from bmrm.problem import IncompatibleError, InputError, Meter, Vector
 from bmrm.risk.linear_map import DataMap
 
 Array = NDArray[np.float64]
@@ -70,6 +70,11 @@ class TailedMap:
         self.rows_map, self.layout = rows_map, layout
         self.dim = rows_map.dim + layout.extra
         self.columns, self.bias = rows_map.columns, rows_map.bias
+        self.meter = rows_map.meter
+
+    def metered(self, meter: Meter) -> TailedMap:
+        """The same map, whose products are charged to `meter`."""
+        return TailedMap(self.rows_map.metered(meter), self.layout)
 
     def matvec(self, w: Vector) -> Array:
         """The scores of the rows and the parameters, a new flat array."""

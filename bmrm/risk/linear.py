@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar, cast
@@ -16,6 +17,7 @@ from bmrm.data.matrix import Matrix
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
+    UNMETERED,
     Blocks,
     Check,
     CurvatureBound,
@@ -23,6 +25,7 @@ from bmrm.problem import (
     Fingerprint,
     InputError,
     Loss,
+    Meter,
     ModifiedLoss,
     PreparedLoss,
     ProblemSize,
@@ -35,6 +38,7 @@ from bmrm.problem import (
     Scored,
     Summary,
     Vector,
+    charged,
 )
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.steps import dual_steps
@@ -79,12 +83,17 @@ class LinearRisk:
     infimum : R(w) never goes below this; with parts on several ranks, their infima add up.
     local_mass : the mass of `data`; the masses of all ranks add up to `mass`.
     map, phi : R(w) = phi(A w).
+    meter : what a run is charged to: `metered` makes a copy of the risk for it.
 
     Raises
     ------
     InputError
         Where targets are outside the loss's domain, or `mass` is 0.
     """
+
+    meter: Meter = UNMETERED
+    _whole: LinearRisk | None = None
+    """That this one is a metered copy of; it has what is made once for all runs."""
 
     def __init__(
         self,
@@ -117,6 +126,13 @@ class LinearRisk:
         self._columns: ColumnCopies | None = None
         self._plan = self.plan(0, data.rows) if self.bound.divisible else []
 
+    def metered(self, meter: Meter) -> LinearRisk:
+        """The same risk, charged to `meter`; `rows_map`, which is used within passes, is not."""
+        found = copy(self)
+        found._whole, found.meter = self._whole or self, meter
+        found.map, found.phi = self.map.metered(meter), self.phi.metered(meter)
+        return found
+
     @cached_property
     def extent(self) -> ProblemSize:
         """How large the data are."""
@@ -125,7 +141,7 @@ class LinearRisk:
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """R(w) and a subgradient, a new array (dim,); one pass over the data."""
         if self.bound.divisible:
-            return self.evaluate(self._plan, w)
+            return self.meter.timed(1.0, self.evaluate, self._plan, w)
         value, slope = self.phi.value_and_slope(self.map.matvec(w))
         return value, self.map.rmatvec(slope)
 
@@ -195,9 +211,10 @@ class RowBlocks:
     """The ability to give a value and a subgradient per block of consecutive rows."""
 
     def __init__(self, risk: LinearRisk) -> None:
-        self.risk = risk
+        self.risk, self.meter = risk, risk.meter
         self._plans: dict[int, list[list[list[Chunk]]]] = {}
 
+    @charged(1.0)
     def values_and_subgradients(self, w: Vector, blocks: int) -> tuple[Vector, NDArray[np.float64]]:
         """Values (blocks,) and subgradients (blocks, dim) of the blocks' parts of R(w), in one pass."""
         results = [self.risk.evaluate(plan, w) for plan in self._plans_of(blocks)]
@@ -222,19 +239,21 @@ class RowBlocks:
 def _row_subsets(risk: LinearRisk) -> ChosenRows | None:
     if risk.loss.decomposes != "rows":
         return None
-    return ChosenRows(risk.data.X, risk.bound, risk._map_of, risk.mass)
+    return ChosenRows(risk.data.X, risk.bound, risk._map_of, risk.mass, risk.meter)
 
 
 def _dual_steps(risk: LinearRisk) -> RowAscents | None:
-    return dual_steps(risk.loss, risk.bound.whole, risk.rows_map, risk.mass, risk.infimum)
+    steps = dual_steps(risk.loss, risk.bound.whole, risk.rows_map, risk.mass, risk.infimum)
+    return None if steps is None else steps.metered(risk.meter)
 
 
 def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
     if not risk.phi.facts.separable or risk.layout.extra:
         return None
-    if risk._columns is None:  # once, for all lambdas
-        risk._columns = ColumnCopies(risk.data.X, risk.map.columns, risk.map.bias)
-    return risk._columns
+    whole = risk._whole or risk
+    if whole._columns is None:  # once, for all lambdas
+        whole._columns = ColumnCopies(risk.data.X, risk.map.columns, risk.map.bias)
+    return whole._columns.metered(risk.meter)
 
 
 def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:
@@ -250,7 +269,8 @@ def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:
 def _row_parts(risk: LinearRisk) -> ChosenParts | None:
     if risk.loss.decomposes != "rows" or risk.layout.extra:
         return None
-    return ChosenParts(risk.data.X, risk.bound, risk.rows_map.alike, risk.mass, risk._workers)
+    map_of = risk.rows_map.metered(risk.meter).alike
+    return ChosenParts(risk.data.X, risk.bound, map_of, risk.mass, risk._workers, risk.meter)
 
 
 def _row_sample(risk: LinearRisk) -> DrawnRows | None:
@@ -262,12 +282,12 @@ def _row_sample(risk: LinearRisk) -> DrawnRows | None:
         chosen = risk.data.select(rows, check)
         return LinearRisk(chosen, risk.loss, summary=risk.summary, bias=bias, columns=columns, threads=threads)
 
-    return DrawnRows(risk.data.rows, of)
+    return DrawnRows(risk.data.rows, of, risk.meter.check)
 
 
 OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     Scored: lambda risk: Scored(risk.map, risk.phi),
-    ProblemSize: lambda risk: risk.extent,
+    ProblemSize: lambda risk: (risk._whole or risk).extent,
     Fingerprint: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
     Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,
     RowScores: lambda risk: WholeScores(),
@@ -279,7 +299,7 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     Rounding: lambda risk: RowRounding(risk.loss, risk.map, risk.phi, risk.layout),
     CurvatureBound: _curvature_bound,
     ModifiedLoss: lambda risk: (
-        LossVariants(risk.bound, risk.rows_map.offset) if risk.loss.decomposes == "rows" else None
+        LossVariants(risk.bound, risk.rows_map.offset, risk.meter) if risk.loss.decomposes == "rows" else None
     ),
 }
 """The abilities, by kind; None where this loss or these data have not got it."""

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import Check, IncompatibleError, InputError, Vector, unchecked
+from bmrm.problem import UNMETERED, IncompatibleError, InputError, Meter, Vector, gram_passes, half_pass
 from bmrm.risk.products.blocks import products_of
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.products.diagonal import diagonal
-from bmrm.risk.products.gram import gram_of
+from bmrm.risk.products.gram import gram_of, is_full, products_of_rows
 from bmrm.risk.products.gram_scores import gram_of_scores
 
 Array = NDArray[np.float64]
@@ -48,7 +48,11 @@ class DataMap:
     Attributes
     ----------
     needs_total : whether `outward` looks at the sum of the slopes.
+    meter : what products are charged to, with their `share` in a pass.
     """
+
+    meter: Meter = UNMETERED
+    share = 1.0
 
     def __init__(
         self,
@@ -71,14 +75,14 @@ class DataMap:
         self.products = products_of(X, scores_per_row)
         self.needs_total = bias or self.columns.shift is not None
         self._spans: list[Span] | None = None
-        self._check: Check = unchecked
 
-    def interruptible(self, check: Check) -> DataMap:
-        """The same map, whose Gram matrices look up now and then."""
+    def metered(self, meter: Meter) -> DataMap:
+        """The same map, whose products are charged to `meter`."""
         found = copy(self)
-        found._check = check
+        found.meter = meter
         return found
 
+    @half_pass
     def matvec(self, w: Vector) -> Array:
         """A w, a new array (rows,) or (rows, K)."""
         v, offset = self.inward(w)
@@ -93,6 +97,7 @@ class DataMap:
         self.workers.map(work, self.spans(0, self.rows))
         return out
 
+    @half_pass
     def rmatvec(self, slope: Array) -> Vector:
         """A' slope, a new array (dim,); rows of slope 0 are skipped."""
         slope = plain(slope)
@@ -129,12 +134,14 @@ class DataMap:
             yield slice(first * K, stop * K), piece.ravel()
             first = stop
 
+    @half_pass
     def diagonal(self, weights: Array) -> Vector:
         """The diagonal of A' diag(weights) A, a new array (dim,); for one score per row."""
         if self.scores_per_row != 1:
             raise IncompatibleError("the diagonal of the Hessian is known for one score per row only")
         return diagonal(self.X, self.columns, self.bias, plain(weights))
 
+    @half_pass
     def gram(self, weights: Array, columns: NDArray[np.int64] | None = None) -> Array:
         """A' diag(weights) A, dense and symmetric, or its part for some increasing `columns`.
 
@@ -151,14 +158,16 @@ class DataMap:
         """The inputs' matrix, for weights of rows."""
         width = nnz_of(self.X) / max(1, self.rows)
         work = np.count_nonzero(weights) * width * (width + 1.0) / 2.0
+        self._charge_products(weights, columns)
         count = min(self.workers.threads, int(work / (WORK_PER_THREAD + self.inputs**2)))
 
         def part(span: Span) -> Array:
             rows = part_of(self.X, *span)
-            return gram_of(rows, self.columns, self.bias, weights[span[0] : span[1]], columns, self._check)
+            return gram_of(rows, self.columns, self.bias, weights[span[0] : span[1]], columns, self.meter.check)
 
         return added(self.workers.map(part, self._split(0, self.rows, max(1, count))))
 
+    @half_pass
     def gram_blocks(self, weights: Array, least: float = 0.0) -> Array:
         """For each of the K scores of a row A' diag(weights) A of its part of w; (K, inputs, inputs).
 
@@ -167,24 +176,35 @@ class DataMap:
         table = plain(weights).reshape(self.rows, self.scores_per_row)
         table = np.where(table >= least * table.mean(axis=0), table, 0.0) if least > 0.0 and self.rows else table
         count = min(self.workers.threads, self.scores_per_row)
+        for k in range(self.scores_per_row):
+            self._charge_products(table[:, k], None)
 
         def some(classes: range) -> Array:
             return np.array(
-                [gram_of(self.X, self.columns, self.bias, plain(table[:, k]), None, self._check) for k in classes]
+                [gram_of(self.X, self.columns, self.bias, plain(table[:, k]), None, self.meter.check) for k in classes]
             )
 
         edges = borders(self.scores_per_row, count)
         return np.concatenate(self.workers.map(some, [range(a, b) for a, b in pairwise([0, *edges])]))
+
+    def _charge_products(self, weights: Array, columns: NDArray[np.int64] | None) -> None:
+        """What a Gram matrix of one score costs besides reading; entries are taken to be spread over the columns."""
+        if self.meter is not UNMETERED:
+            products = products_of_rows(self.X, weights, 1.0 if columns is None else columns.size / self.inputs)
+            passes = gram_passes(products, nnz_of(self.X), self.scores_per_row, is_full(self.X))
+            self.meter.charge(0.0, self.share * passes)
 
     def active(self, weights: Array) -> int:
         """How many rows have a weight other than 0."""
         return int(np.count_nonzero(weights if weights.ndim == 1 else np.abs(weights).sum(axis=1)))
 
     def alike(self, X: Matrix) -> DataMap:
-        """A map of other rows with the same scaling, bias and threads."""
-        return DataMap(
+        """A map of other rows with the same scaling, bias, threads and meter."""
+        found = DataMap(
             X, scores_per_row=self.scores_per_row, columns=self.columns, bias=self.bias, workers=self.workers
         )
+        found.meter, found.share = self.meter, self.share * found.rows / max(1, self.rows)
+        return found
 
     @property
     def offset(self) -> int | None:

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import HasMeanTarget, HasVariant, IncompatibleError, Targets, Vector, provides
+from bmrm.problem import (
+    UNMETERED,
+    HasMeanTarget,
+    HasVariant,
+    IncompatibleError,
+    Meter,
+    Targets,
+    Vector,
+    provides,
+    timed,
+)
 from bmrm.risk.score_function import BoundLoss, LossPhi
 
 
@@ -19,12 +29,14 @@ class LossVariants:
     ----------
     bound : the loss with the targets of these rows.
     offset : where in w the weight of a constant feature stands, None where there is none.
+    meter : what calls are timed by.
     """
 
-    def __init__(self, bound: BoundLoss, offset: int | None) -> None:
-        self.bound, self.offset = bound, offset
+    def __init__(self, bound: BoundLoss, offset: int | None, meter: Meter = UNMETERED) -> None:
+        self.bound, self.offset, self.meter = bound, offset, meter
         self.rows = bound.rows
 
+    @timed
     def target_sums(self) -> tuple[float, float]:
         """As of `ModifiedLoss`; of one rank's rows where there are several."""
         loss = self.bound.loss
@@ -35,15 +47,17 @@ class LossVariants:
         weights = np.ones(self.rows) if prepared.weights is None else prepared.weights
         return float(weights @ loss.targets01(prepared.y)), float(weights.sum())
 
+    @timed
     def mass(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> float:
         """As of `ModifiedLoss`."""
         return self._bound(rows, changes).whole.mass
 
+    @timed
     def variant(
         self, rows: NDArray[np.int64] | None, changes: Mapping[str, float], mass: float | None = None
     ) -> LossPhi:
         """As of `ModifiedLoss`."""
-        return LossPhi(self._bound(rows, changes), mass)
+        return LossPhi(self._bound(rows, changes), mass).metered(self.meter)
 
     def _bound(self, rows: NDArray[np.int64] | None, changes: Mapping[str, float]) -> BoundLoss:
         loss = self.bound.loss

@@ -11,7 +11,7 @@ from bmrm.data.matrix import Csr, Matrix, part_of, rows_of
 from bmrm.kernels.products.vectors import norm, plain
 from bmrm.losses._core.prepared import PreparedRows
 from bmrm.losses.base import RowLoss
-from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector, facts_of
+from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector, facts_of, half_pass, timed
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
@@ -39,6 +39,7 @@ class AbsoluteMap:
     def __init__(self, map: DataMap | TailedMap) -> None:
         self.map = map
         self.rows_map = map.rows_map if isinstance(map, TailedMap) else map
+        self.meter, self.share = map.meter, self.rows_map.share
 
     @property
     def longest(self) -> int:
@@ -49,6 +50,7 @@ class AbsoluteMap:
         entries = int(np.diff(X.indptr).max()) if isinstance(X, Csr) else int(X.shape[1])
         return entries + (self.rows_map.features if self.rows_map.columns.shift is not None else 0) + 1
 
+    @half_pass
     def matvec(self, v: Vector) -> Array:
         """|A| v, like scores."""
         rows_map, columns = self.rows_map, self.rows_map.columns
@@ -67,6 +69,7 @@ class AbsoluteMap:
             )
         return np.concatenate((out.ravel(), v[rows_map.dim :])) if isinstance(self.map, TailedMap) else out
 
+    @half_pass
     def rmatvec(self, slope: Array) -> Vector:
         """|A|' slope, (dim,); parameters of a loss may add up all slopes there are."""
         rows_map, columns = self.rows_map, self.rows_map.columns
@@ -189,7 +192,7 @@ class RowRounding:
 
     def __init__(self, loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: Layout) -> None:
         self._loss = loss
-        self._map, self._phi, self._layout = map, phi, layout
+        self._map, self._phi, self._layout, self.meter = map, phi, layout, map.meter
 
     @property
     def subject(self) -> str:
@@ -206,6 +209,7 @@ class RowRounding:
         """Of the features, the mean of a few rows."""
         return row_norm(self._map)
 
+    @timed
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """As of `Rounding`."""
         b = np.zeros(self._phi.facts.scores_per_row) if constant is None else np.abs(constant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 from bmrm.kernels.products.vectors import column_sizes, column_sums, dot
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
+    UNMETERED,
     Facts,
     IncompatibleError,
     InputError,
     Loss,
+    Meter,
     MoreauEnvelope,
     PreparedLoss,
     ScoreFunction,
@@ -26,6 +29,8 @@ from bmrm.problem import (
     Vector,
     completed,
     facts_of,
+    timed,
+    timed_curve,
 )
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout
@@ -142,6 +147,8 @@ class LossPhi(ScoreFunction):
     workers : threads for many rows, used where the loss is a sum over rows; None for none.
     """
 
+    meter: Meter = UNMETERED
+
     def __init__(self, bound: BoundLoss, mass: float | None = None, workers: Workers | None = None) -> None:
         self.bound, whole = bound, bound.whole
         self.mass = whole.mass if mass is None else mass
@@ -165,6 +172,13 @@ class LossPhi(ScoreFunction):
         spans = bound.whole_groups(list(pairwise(edges)))
         self._parts = [(slice(a, b), bound.part(a, b)) for a, b in spans]
 
+    def metered(self, meter: Meter) -> LossPhi:
+        """The same, whose calls are timed."""
+        found = copy(self)
+        found.meter = meter
+        return found
+
+    @timed
     def value_and_slope(self, f: Array) -> tuple[float, Array]:
         """phi(f) and a subgradient, a new array like `f`."""
         results = self._workers.map(lambda part: self._evaluated(part[1], self._piece(f, part[0])), self._parts)
@@ -176,6 +190,7 @@ class LossPhi(ScoreFunction):
         with self.bound.quiet():
             return part.value_and_slope(f)
 
+    @timed_curve
     def along(self, f: Array, step: Array) -> Curve:
         """The function t -> (phi(f + t step), its derivative in t), for a vector of t."""
         with self.bound.quiet():
@@ -203,6 +218,7 @@ class LossPhi(ScoreFunction):
         values, derivatives = np.array(self._workers.map(lambda each: self._at(each, ts), curves)).sum(axis=0)
         return values, derivatives
 
+    @timed
     def hessian_product(self, f: Array, step: Array) -> Array:
         """phi''(f) step, a new array like `f`; IncompatibleError where the loss has no second derivative."""
         if not self.facts.curved:
@@ -214,6 +230,7 @@ class LossPhi(ScoreFunction):
         product /= self.mass
         return product
 
+    @timed
     def hessian_diagonal(self, f: Array) -> Array:
         """The diagonal of phi''(f), a new array like `f`; IncompatibleError where it is not known."""
         if not self.facts.diagonal:
@@ -223,6 +240,7 @@ class LossPhi(ScoreFunction):
         curvature /= self.mass
         return curvature
 
+    @timed
     def moreau(self, z: Array, sigma: float) -> MoreauEnvelope:
         """The Moreau envelope at `z`; IncompatibleError where the loss has no proximal map."""
         if not self.facts.prox:
@@ -238,6 +256,7 @@ class LossPhi(ScoreFunction):
         curvature /= self.mass
         return MoreauEnvelope((loss + 0.5 * sigma * square) / self.mass, slope, curvature, (product - loss) / self.mass)
 
+    @timed_curve
     def moreau_along(self, z: Array, step: Array, sigma: float) -> Curve:
         """The function t -> (the envelope at z + t step, its derivative in t), for a vector of t."""
         if not self.facts.prox:
@@ -254,6 +273,7 @@ class LossPhi(ScoreFunction):
         """What the loss has minimised out at some scores, by name (cut points); {} for most losses."""
         return self.bound.whole.learned(scores()) if self.bound.learns else {}
 
+    @timed
     def constant(self, b: Vector) -> Array:
         """The scores whose every row is `b`, shape (scores per row,)."""
         b = np.atleast_1d(np.asarray(b, np.float64))
@@ -261,14 +281,17 @@ class LossPhi(ScoreFunction):
         self._layout.table(f)[:] = b[0] if self.facts.scores_per_row == 1 else b
         return f
 
+    @timed
     def total(self, scores: Array) -> Vector:
         """The sum over all rows, (scores per row,)."""
         return np.atleast_1d(column_sums(self._layout.table(scores)))
 
+    @timed
     def product(self, slope: Array, f: Array) -> float:
         """<slope, f>, parameters of the loss among them."""
         return dot(slope, f)
 
+    @timed
     def magnitude(self, scores: Array) -> Vector:
         """The sum of absolute values over all rows, (scores per row,)."""
         return np.atleast_1d(column_sizes(self._layout.table(scores)))

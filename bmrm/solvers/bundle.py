@@ -18,10 +18,10 @@ from bmrm.problem import (
     SavedPlanes,
     Solution,
     Vector,
+    ability,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 
@@ -98,7 +98,7 @@ class Bundle(PlaneSolver):
             run.raise_bound(*model.proof(proposal))
             w = proposal.w
 
-    def _oracle(self, risk: MeteredRisk) -> tuple[Oracle, tuple[float, ...]]:
+    def _oracle(self, risk: Risk) -> tuple[Oracle, tuple[float, ...]]:
         if self.cuts_per_pass == 1:
 
             def single(w: Vector) -> tuple[Vector, NDArray[np.float64]]:
@@ -106,7 +106,7 @@ class Bundle(PlaneSolver):
                 return np.array([value]), a[None, :]
 
             return single, (risk.infimum,)
-        blocks = risk.ability(Blocks)
+        blocks = ability(risk, Blocks)
         if blocks is None:
             raise IncompatibleError("cuts_per_pass above 1 needs a risk with the ability Blocks; use 1")
         count = self.cuts_per_pass

@@ -22,6 +22,7 @@ from bmrm.problem import (
     Scores,
     Solution,
     Vector,
+    ability,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -98,8 +99,8 @@ class _ColumnRun(Run):
     rough = 0.3
 
     def __init__(self, options: CoordinateDescent, run: Monitor, l1: float, l2: float) -> None:
-        offered = run.risk.ability(QuadraticModel)
-        if run.risk.ability(Scored) is not None:  # or the message is the one below
+        offered = ability(run.risk, QuadraticModel)
+        if ability(run.risk, Scored) is not None:  # or the message is the one below
             super().__init__("coordinate_descent", run, l1, l2)
         if offered is None:
             raise IncompatibleError(

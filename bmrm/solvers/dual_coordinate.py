@@ -28,16 +28,15 @@ from bmrm.problem import (
     DualSweep,
     Elastic,
     IncompatibleError,
-    Profiled,
     Regularizer,
     Risk,
     RowScores,
     Scored,
-    ScoreFunction,
     Scores,
     Solution,
     State,
     Vector,
+    ability,
     provides,
 )
 from bmrm.registry import parameter
@@ -150,18 +149,14 @@ class DualCoordinate(IterativeSolver):
                 " or elastic_net, or solver line_search_bundle"
             )
         with self.monitor(risk, regularizer, start, callback) as run:
-            rows = run.risk.ability(RowScores)
-            steps, scored = run.risk.ability(DualBlocks), run.risk.ability(Scored)
+            rows = ability(run.risk, RowScores)
+            steps, scored = ability(run.risk, DualBlocks), ability(run.risk, Scored)
             if steps is None or scored is None:
                 raise IncompatibleError(
                     "dual_coordinate needs a risk with the ability DualBlocks: a mean over rows of a loss"
                     " with compiled proximal maps; use line_search_bundle or lbfgs"
                 )
-            profiled = run.risk.ability(Profiled)
-            several = profiled is not None and profiled.phi.facts.scores_per_row > 1
-            free = profiled.phi if profiled is not None and several else None
-            run_of = _Run(self, run, steps, scored, free, profiled, regularizer, rows)
-            return run_of.go(start is not None, slope)
+            return _Run(self, run, steps, scored, regularizer, rows).go(start is not None, slope)
 
 
 class _Run:
@@ -173,16 +168,15 @@ class _Run:
         run: Monitor,
         steps: DualBlocks,
         scored: Scored,
-        free: ScoreFunction | None,
-        profiled: Profiled | None,
         regularizer: Elastic,
         rows: RowScores | None,
     ) -> None:
         self.options, self.run, self.steps, self.scored, self.rows = options, run, steps, scored, rows
-        self.free = free
+        self.intercept = scored.intercept
+        """With a free constant planes are always computed anew."""
+        several = scored.intercept is not None and scored.phi.facts.scores_per_row > 1
+        self.free = scored.of_rows if several else None
         """phi before the minimisation over several free constants, which takes longer than a sweep."""
-        self.profiled = profiled
-        """The wrapper of a free constant, for which planes are always recomputed."""
         self.l1, self.l2 = regularizer.l1, regularizer.l2
         self.guess, self.caution = math.inf, 1.0
         """The estimated gap, and the last true gap over its estimate."""
@@ -318,15 +312,15 @@ class _Run:
     def _prove(self, ascent: DualAscent, anew: bool = False) -> float:
         """The bound of the current slopes, with sums that are recomputed or as updated by sweeps."""
         a, b = ascent.plane(anew)
-        bound, fresh = self._bound(a, b) - self._unbalanced(ascent), anew or self.profiled is not None
+        bound, fresh = self._bound(a, b) - self._unbalanced(ascent), anew or self.intercept is not None
         self.run.raise_bound(bound, 2.0 * abs(b) + abs(bound), norm(ascent.weights), fresh=fresh)
         return bound
 
     def _unbalanced(self, ascent: DualAscent) -> float:
         """How much the bound may gain from slopes that sum to 0 only up to rounding, at up to twice the current b."""
-        if self.profiled is None:
+        if self.intercept is None:
             return 0.0
-        sums = self.profiled.phi.total(ascent.slope())
+        sums = self.intercept.phi.total(ascent.slope())
         return 2.0 * float(np.abs(sums) @ np.abs(ascent.constant))
 
     def _objective(self, w: Vector, f: Scores, constant: Vector | None = None) -> float:

@@ -29,6 +29,7 @@ from bmrm.problem import (
     Scores,
     Solution,
     Vector,
+    ability,
     provides,
 )
 from bmrm.registry import parameter
@@ -208,7 +209,7 @@ class Reweighting:
     """
 
     def __init__(self, options: IRLS, run: Monitor, fresh: bool) -> None:
-        scored = run.risk.ability(Scored)
+        scored = ability(run.risk, Scored)
         if scored is None or not scored.phi.facts.smooth:
             missing = "the ability Scored" if scored is None else "a smooth loss"
             raise IncompatibleError(
@@ -374,7 +375,7 @@ class Reweighting:
         self.run.start[variants.offset] = targets01 / weight
 
     def _variants(self, options: str) -> ModifiedLoss:
-        variants = self.run.risk.ability(ModifiedLoss)
+        variants = ability(self.run.risk, ModifiedLoss)
         if variants is None:
             raise IncompatibleError(f"irls: this risk cannot serve {options}; leave them at their defaults")
         return variants

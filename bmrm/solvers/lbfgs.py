@@ -12,7 +12,7 @@ from bmrm.kernels.products.quasi_newton import combined, pair_products, store_pa
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import enough, total, wolfe_search
-from bmrm.problem import Callback, ProblemSize, Regularizer, Risk, Scored, Solution, Vector
+from bmrm.problem import Callback, ProblemSize, Regularizer, Risk, Scored, Solution, Vector, ability
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
@@ -136,7 +136,7 @@ class _Run:
 def _certificate(run: Monitor) -> Certificate:
     """The bound of the planes, combined where that is cheap and at kinks, where single planes give weak bounds."""
     regularizer, infimum = run.regularizer, run.risk.infimum
-    scored, extent = run.risk.ability(Scored), run.risk.ability(ProblemSize)
+    scored, extent = ability(run.risk, Scored), ability(run.risk, ProblemSize)
     kinked = scored is not None and not scored.phi.facts.smooth
     if kinked or (extent is not None and extent.entries >= MANY * run.risk.dim):
         return Certificate(regularizer, infimum)
@@ -145,7 +145,7 @@ def _certificate(run: Monitor) -> Certificate:
 
 def _point(run: Monitor) -> tuple[Point, float]:
     """The start, and the share of the slope that may remain after a step, smaller where trials are cheap."""
-    scored, extent = run.risk.ability(Scored), run.risk.ability(ProblemSize)
+    scored, extent = ability(run.risk, Scored), ability(run.risk, ProblemSize)
     if scored is None:
         return Point(run, run.start), LEFT
     features = run.risk.dim / scored.phi.facts.scores_per_row

@@ -15,7 +15,6 @@ from bmrm.numerics.line_search import NEAR_ZERO, minimize_along, total
 from bmrm.problem import (
     Callback,
     IncompatibleError,
-    Profiled,
     Regularizer,
     Risk,
     SavedPlanes,
@@ -23,6 +22,7 @@ from bmrm.problem import (
     Scores,
     Solution,
     Vector,
+    ability,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -103,7 +103,7 @@ class LineSearchBundle(PlaneSolver):
         Raises IncompatibleError where the risk has no scores.
         """
         with self.monitor(risk, regularizer, start, callback) as run:
-            scored = run.risk.ability(Scored)
+            scored = ability(run.risk, Scored)
             if scored is None:
                 raise IncompatibleError(
                     "line_search_bundle needs a risk with the ability Scored; solver bundle does without"
@@ -112,10 +112,8 @@ class LineSearchBundle(PlaneSolver):
             if proposal is not None:
                 run.raise_bound(*model.proof(proposal))
                 run.start = run.start if start is not None else proposal.w
-            profiled = run.risk.ability(Profiled)
-            cuts = (
-                Cuts(scored) if profiled is None or scored.phi.facts.scores_per_row == 1 else FreeCuts(scored, profiled)
-            )
+            free = scored.intercept if scored.phi.facts.scores_per_row > 1 else None
+            cuts = Cuts(scored) if free is None else FreeCuts(scored, free)
             with run.iterating():
                 self._loop(run, cuts, model)
             return self.finished(run, model, self.name)  # type: ignore[attr-defined]

@@ -13,12 +13,12 @@ from bmrm.problem import (
     HasCurvature,
     IncompatibleError,
     ProblemSize,
-    Profiled,
     Regularizer,
     Risk,
     Scored,
     Solution,
     Vector,
+    ability,
     provides,
 )
 from bmrm.registry import parameter
@@ -121,7 +121,7 @@ class Run:
     def __init__(self, options: Newton, monitor: Monitor) -> None:
         self.options, self.monitor = options, monitor
         risk, regularizer = monitor.risk, monitor.regularizer
-        scored, profiled = risk.ability(Scored), risk.ability(Profiled)
+        scored = ability(risk, Scored)
         if scored is None or not (scored.phi.facts.smooth and scored.phi.facts.curved):
             missing = "the ability Scored" if scored is None else "a smooth loss that has a second derivative"
             raise IncompatibleError(
@@ -132,9 +132,8 @@ class Run:
                 f"newton needs a regularizer with a second derivative, which {type(regularizer).__name__} has not; use"
                 " l2, or solver proximal_newton or bundle"
             )
-        free = profiled is not None and profiled.phi.facts.separable
-        part = profiled if free and profiled is not None else scored
-        self.objective = Objective(part.map, part.phi, regularizer, free)
+        free = scored.intercept is not None and scored.of_rows.facts.separable
+        self.objective = Objective(scored.map, scored.of_rows if free else scored.phi, regularizer, free)
         seed, check = options.seed or 0, monitor.budget.check
         rows = rows_for_blocks(risk, self.objective, seed, check) if options.hessian != "dense" else None
         self.model = model_for(self.objective, self._hessian(rows), options.forcing, rows)
@@ -150,7 +149,7 @@ class Run:
             )
         if wanted != "auto":
             return wanted
-        extent, costs = risk.ability(ProblemSize), Costs.of(risk, 1)
+        extent, costs = ability(risk, ProblemSize), Costs.of(risk, 1)
         if not phi.facts.separable or risk.dim > WIDEST or rows is not None:
             return "cg"
         if extent is None or costs is None:

@@ -22,6 +22,7 @@ from bmrm.problem import (
     Solution,
     Status,
     Vector,
+    ability,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -199,7 +200,7 @@ class _Run:
     """What changes while nonlinear CG runs."""
 
     def __init__(self, options: NonlinearCG, run: Monitor) -> None:
-        scored = run.risk.ability(Scored)
+        scored = ability(run.risk, Scored)
         kinked = "loss" if scored is not None and not scored.phi.facts.smooth else ""
         kinked = kinked or ("" if run.regularizer.smooth else f"regularizer {type(run.regularizer).__name__}")
         if kinked:

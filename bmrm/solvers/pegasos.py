@@ -25,6 +25,7 @@ from bmrm.problem import (
     Status,
     StronglyConvex,
     Vector,
+    ability,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -251,7 +252,7 @@ class Pegasos(IterativeSolver):
                 " solver bundle"
             )
         with self.monitor(risk, regularizer, start, callback) as run:
-            subsets = run.risk.ability(RowSubsets)
+            subsets = ability(run.risk, RowSubsets)
             if subsets is None and self.sample is not None:
                 raise IncompatibleError(
                     "pegasos needs a risk with the ability RowSubsets (a loss that is a sum over rows, no free"

@@ -23,6 +23,7 @@ from bmrm.problem import (
     State,
     Status,
     Vector,
+    ability,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -128,7 +129,7 @@ class _Run:
     watch: ActiveSet | None = field(init=False)
 
     def __post_init__(self) -> None:
-        subsets = self.run.risk.ability(RowSubsets) if self.options.dormant else None
+        subsets = ability(self.run.risk, RowSubsets) if self.options.dormant else None
         self.watch = None if subsets is None else subsets.active_set(QUIET, LEAST, MOST, self.options.seed or 0)
         self.certificate = Certificate(self.run.regularizer, self.run.risk.infimum)
         self.run.patience = PATIENCE
@@ -208,7 +209,7 @@ class _Run:
 
     def _idealised(self, start: Vector, reference: Vector, steps: int) -> dict[str, Any]:
         """Distances and values of PROBE* and IDEAL for as many steps."""
-        risk, regularizer = self.run.risk.inner, self.run.regularizer
+        risk, regularizer = self.run.given, self.run.regularizer
         minimum = risk.value_and_subgradient(reference)[0] + regularizer.value(reference)
         table: dict[str, Any] = {}
         for name in ("probe_star", "ideal"):

@@ -18,6 +18,7 @@ from bmrm.problem import (
     Scores,
     Solution,
     Vector,
+    ability,
     provides,
 )
 from bmrm.registry import parameter
@@ -86,7 +87,7 @@ class ProximalGradient(IterativeSolver):
                 " not; use l1 or l2, or solver bundle"
             )
         with self.monitor(risk, regularizer, start, callback) as run:
-            scored = run.risk.ability(Scored)
+            scored = ability(run.risk, Scored)
             if scored is not None and not scored.phi.facts.smooth:
                 raise IncompatibleError("proximal_gradient needs a smooth loss; use line_search_bundle or bundle")
             oracle = _Plain(run) if scored is None else _WithScores(run, scored)

@@ -14,7 +14,6 @@ from bmrm.problem import (
     Elastic,
     IncompatibleError,
     InputError,
-    Profiled,
     Regularizer,
     Risk,
     RowParts,
@@ -24,6 +23,7 @@ from bmrm.problem import (
     Solution,
     State,
     Vector,
+    ability,
     provides,
 )
 from bmrm.registry import parameter
@@ -158,15 +158,15 @@ class Run:
                 f"semismooth_newton needs the regularizer l2, not {type(regularizer).__name__}; use solver bundle or"
                 " proximal_newton"
             )
-        scored, profiled = risk.ability(Scored), risk.ability(Profiled)
+        scored = ability(risk, Scored)
         if scored is None:
             raise IncompatibleError("semismooth_newton needs a risk with the ability Scored; use bundle")
-        part = scored if profiled is None else profiled
-        if not part.phi.facts.prox:
+        phi, free = scored.of_rows, scored.intercept is not None
+        if not phi.facts.prox:
             raise IncompatibleError(
                 "semismooth_newton needs a loss with a proximal map and its derivative; use line_search_bundle or lbfgs"
             )
-        if profiled is not None and part.phi.facts.scores_per_row > 1:
+        if free and phi.facts.scores_per_row > 1:
             raise IncompatibleError(
                 "semismooth_newton has a free intercept with one score per row only; use dual_coordinate or lbfgs"
             )
@@ -176,10 +176,10 @@ class Run:
                 f" {WIDEST} are allowed; use dual_coordinate or line_search_bundle"
             )
         self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
-        self.parts, self.rows = risk.ability(RowParts), risk.ability(RowScores)
+        self.parts, self.rows = ability(risk, RowParts), ability(risk, RowScores)
         if self.rows is not None:
             monitor.state = self._saved
-        self.model = Model(part.map, part.phi, regularizer.l2, profiled is not None, parts=self.parts)
+        self.model = Model(scored.map, phi, regularizer.l2, free, parts=self.parts)
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
         self.state: AugmentedLagrangian | None = None

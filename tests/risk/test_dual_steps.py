@@ -9,7 +9,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr, part_of
 from bmrm.losses import LOSSES
 from bmrm.numerics.roots import secant_root
-from bmrm.problem import DualBlocks, Scored, ability, interruptible
+from bmrm.problem import DualBlocks, Meter, Scored, ability, metered_risk
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.dual import stored as dual_stored
@@ -227,13 +227,13 @@ def test_a_sweep_with_looks_at_the_clock_is_the_same_sweep(loss, free, columns, 
     whole = ascend(risk, sweeps=9)
     monkeypatch.setattr(dual_stored, "ENTRIES", 1000.0)
     looks = []
-    steps = interruptible(ability(risk, DualBlocks), lambda: looks.append(1))
+    steps = ability(metered_risk(risk, Meter(lambda: looks.append(1))), DualBlocks)
     parts = steps.ascent(0.0, L2_, seed=1)
     for k in range(9):
         parts.sweep()
         if k % 7 == 6:
             parts.unshrink()
-    assert len(looks) > 18
+    assert len(looks) > 28
     np.testing.assert_array_equal(parts.weights, whole.weights)
     assert parts.plane()[1] == whole.plane()[1]
 
@@ -251,9 +251,10 @@ def test_a_sweep_that_is_broken_off_leaves_a_dual_point(loss, free, after, monke
         if left < 0:
             raise Enough
 
-    ascent = interruptible(ability(risk, DualBlocks), check).ascent(0.0, L2_, seed=1)
+    ascent = ability(metered_risk(risk, Meter(check)), DualBlocks).ascent(0.0, L2_, seed=1)
     with pytest.raises(Enough):
         sweep_for_ever(ascent)
+    left = 10**9
     best = LineSearchBundle(tolerance=1e-9).minimize(risk, L2(L2_))
     a, b = ascent.plane()
     assert bound((a, b)) <= best.objective * (1.0 + 1e-9)

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import QuadraticModel, ability
+from bmrm.problem import Meter, QuadraticModel, ability, metered_risk
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products.columns import Columns
@@ -39,7 +39,8 @@ def distance(z, x, l1):
 @pytest.mark.parametrize("form", ["sparse", "valueless", "dense", "dense float32"])
 def test_a_model_is_minimised(form, scaled, bias, free):
     risk = risk_of(form, scaled, bias)
-    offer = ability(risk, QuadraticModel)
+    meter = Meter()
+    offer = ability(metered_risk(risk, meter), QuadraticModel)
     random = np.random.default_rng(1)
     curvature = random.random(ROWS) * (random.random(ROWS) < 0.8) / ROWS
     A = np.array([risk.map.matvec(unit) for unit in np.eye(risk.dim)]).T
@@ -55,7 +56,7 @@ def test_a_model_is_minimised(form, scaled, bias, free):
         z = gradient + A[:, W].T @ (curvature * (d + constant)) + l2 * x
         assert distance(z, x, l1).max() < 3e-7  # entries of models are float32
         assert left <= 1e-7
-        assert model.passes > 0.0
+        assert meter.passes > 0.0
 
 
 def test_slow_sweeps_are_helped_by_conjugate_gradients():

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Profiled, RowParts, RowSample, Scored, ability
+from bmrm.problem import InputError, RowParts, RowSample, Scored, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products.columns import Columns
@@ -110,7 +110,7 @@ def test_a_free_intercept_gives_the_parts_before_it_is_minimised_over():
     free = FreeIntercept(LinearRisk(dataset, LOSSES.make("hinge")))
     part = ability(free, RowParts).part(np.ones(ROWS))
     f = np.linspace(-2.0, 2.0, ROWS)
-    assert part.phi.value_and_slope(f)[0] == ability(free, Profiled).phi.value_and_slope(f)[0]
+    assert part.phi.value_and_slope(f)[0] == ability(free, Scored).of_rows.value_and_slope(f)[0]
 
 
 def test_a_sample_is_the_mean_loss_of_rows_drawn_once():

@@ -13,7 +13,7 @@ from bmrm.kernels.workers import Workers
 from bmrm.losses import LOSSES
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.logistic import Logistic
-from bmrm.problem import IncompatibleError, Profiled, Scored, ability
+from bmrm.problem import IncompatibleError, Scored, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -155,12 +155,14 @@ def test_envelope_along_a_step_is_the_envelope(weights):
 
 def test_free_intercept_hands_out_what_it_minimises():
     free = FreeIntercept(risk_of(Logistic()))
-    scored, profiled = ability(free, Scored), ability(free, Profiled)
+    scored = ability(free, Scored)
+    phi = scored.intercept.phi
+    assert phi is scored.of_rows is free.risk.phi
     assert not scored.phi.facts.separable
     with pytest.raises(IncompatibleError):
         scored.phi.hessian_diagonal(np.zeros(30))
     f = np.linspace(-1.0, 1.0, 30)
-    best = minimize_scalar(lambda b: profiled.phi.value_and_slope(f + profiled.phi.constant(np.array([b])))[0])
+    best = minimize_scalar(lambda b: phi.value_and_slope(f + phi.constant(np.array([b])))[0])
     assert scored.phi.value_and_slope(f)[0] == pytest.approx(best.fun, rel=1e-9)
 
 

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Profiled, ability
+from bmrm.problem import Scored, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers._core.joint_planes import JointPlanes
@@ -20,18 +20,18 @@ def test_planes_taken_at_far_constants_are_not_above_the_risk(far):
     """Near 1e8 scores are rounded to 1e-8, so are the slopes of softmax: their products with scores are off by 1."""
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(ROWS, 2)), np.arange(ROWS) % CLASSES
-    profiled = ability(FreeIntercept(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("softmax"))), Profiled)
+    scored = ability(FreeIntercept(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("softmax"))), Scored)
     w = rng.normal(size=2 * CLASSES)
-    f = profiled.map.matvec(w)
+    f = scored.map.matvec(w)
 
     def risk(b):
         return np.mean(logsumexp(f + b, axis=1) - (f + b)[np.arange(ROWS), y])
 
     minimum = minimize(risk, np.zeros(CLASSES), method="BFGS", options={"gtol": 1e-9}).fun
-    planes = JointPlanes(profiled.map, profiled.phi)
+    planes = JointPlanes(scored.map, scored.of_rows)
     for _ in range(3):
         b = far * rng.normal() + rng.normal(size=CLASSES)
-        plane, _ = planes.plane(planes.at(w, b, f + profiled.phi.constant(b)), 1e-9)
+        plane, _ = planes.plane(planes.at(w, b, f + scored.of_rows.constant(b)), 1e-9)
         if plane is not None:
             assert plane.height <= minimum * (1.0 + 1e-12)
     assert far > 0.0 or plane.height > minimum * (1.0 - 1e-8)

@@ -10,11 +10,10 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import BmrmError, Scored, Status, Traffic, ability, relative_gap
+from bmrm.problem import BmrmError, Meter, Scored, Status, Traffic, ability, metered_risk, relative_gap
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers._core.interrupt import Interrupt
-from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers.bundle import Bundle
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 from tests import problems
@@ -71,15 +70,16 @@ def test_works_in_a_thread():
 
 
 def test_passes_are_counted():
-    metered = MeteredRisk(risk())
+    meter = Meter()
+    metered = metered_risk(risk(), meter)
     metered.value_and_subgradient(np.zeros(7))
-    scored = metered.ability(Scored)
+    scored = ability(metered, Scored)
     f = scored.map.matvec(np.zeros(7))
     _, slope = scored.phi.value_and_slope(f)
     scored.map.rmatvec(slope)
     scored.phi.along(f, f)(np.ones(4))
-    assert metered.count.passes == 2.0
-    assert metered.count.seconds > 0.0
+    assert meter.passes == 2.0
+    assert meter.seconds > 0.0
     assert ability(metered, Traffic) is None
 
 

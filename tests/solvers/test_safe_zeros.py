@@ -7,7 +7,7 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import CurvatureBound, Status, ability
+from bmrm.problem import CurvatureBound, Meter, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.risk.intercept import FreeIntercept
@@ -17,7 +17,6 @@ from bmrm.solvers import SOLVERS
 from bmrm.solvers._core import gap_safe
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.gap_safe import SafeZeros
-from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers._core.row_scores import RowScores
 from tests.targets import default_instance
 
@@ -111,7 +110,7 @@ def test_lengths_are_those_of_columns_weighted_by_the_curvature(scaled, free):
     np.testing.assert_allclose(most.rows, 0.25 * weights / weights.sum())
     c = most.rows
     centred = A - (c @ A) / c.sum() if free else A
-    rows = RowScores.of("any", MeteredRisk(risk))
+    rows = RowScores.of("any", risk)
     zeros = SafeZeros(_Line(risk, 0.0), rows, 0.1)
     lengths = zeros._lengths(most)
     np.testing.assert_allclose(lengths, np.sqrt(c @ centred**2), rtol=1e-6)
@@ -122,8 +121,9 @@ class _Line:
     """What screening asks of the bookkeeping of a run."""
 
     def __init__(self, risk, objective):
-        self.risk, self.objective, self.relative_gap = MeteredRisk(risk), objective, 0.0
-        self.risk.count.passes = 1e9
+        self.risk, self.objective, self.relative_gap = risk, objective, 0.0
+        self.meter = Meter()
+        self.meter.charge(1e9)
 
 
 def test_a_bound_that_meets_the_objective_leaves_rounding_only():
@@ -133,7 +133,7 @@ def test_a_bound_that_meets_the_objective_leaves_rounding_only():
     value, a = risk.value_and_subgradient(solution.w)
     certificate = Certificate(regularizer, risk.infimum)
     certificate.take(solution.w, value, a)
-    zeros = SafeZeros(_Line(risk, solution.objective), RowScores.of("any", MeteredRisk(risk)), regularizer.l1)
+    zeros = SafeZeros(_Line(risk, solution.objective), RowScores.of("any", risk), regularizer.l1)
     zeros.update(certificate)
     np.testing.assert_array_equal(zeros.found, solution.w == 0.0)
 

@@ -13,7 +13,7 @@ from bmrm.losses import LOSSES
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import step_length
 from bmrm.numerics.roots import newton_root
-from bmrm.problem import IncompatibleError, Profiled, RowParts, Scored, Status, ability
+from bmrm.problem import IncompatibleError, RowParts, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
@@ -180,8 +180,8 @@ def test_what_is_missing_is_told():
 def test_the_step_is_newtons(free):
     """Near a minimum of the augmented Lagrangian a full step finds it: its gradient vanishes."""
     risk = FreeIntercept(made("least_absolute_deviation")) if free else made("least_absolute_deviation")
-    scored = ability(risk, Profiled) if free else ability(risk, Scored)
-    state = AugmentedLagrangian.at(Model(scored.map, scored.phi, 0.1, free), np.zeros(8), 0.5)
+    scored = ability(risk, Scored)
+    state = AugmentedLagrangian.at(Model(scored.map, scored.of_rows, 0.1, free), np.zeros(8), 0.5)
     for _ in range(15):
         state.step()
     assert np.abs(state.gradient).max() < 1e-14

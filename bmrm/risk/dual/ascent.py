@@ -7,7 +7,18 @@ from typing import Protocol
 
 import numpy as np
 
-from bmrm.problem import Check, DualSweep, IncompatibleError, Scores, Vector, unchecked
+from bmrm.problem import (
+    UNMETERED,
+    Check,
+    DualSweep,
+    IncompatibleError,
+    Meter,
+    Scores,
+    Vector,
+    charged,
+    timed,
+    unchecked,
+)
 from bmrm.risk.dual.balance import Balance
 from bmrm.risk.dual.rows import LITTLE, AscentRows
 
@@ -36,6 +47,7 @@ class RowAscents:
     scores_per_row : K.
     make : the rows, with nothing begun.
     grouped : whether a step is of a group of rows.
+    meter : is charged the visits of rows, and half a pass wherever weights are computed from slopes.
     """
 
     rows: int
@@ -45,11 +57,11 @@ class RowAscents:
     scores_per_row: int
     make: MakeRows
     grouped: bool = False
-    check: Check = unchecked
+    meter: Meter = UNMETERED
 
-    def interruptible(self, check: Check) -> RowAscents:
-        """The same, whose sweeps look up now and then; one that is broken off leaves what belongs together."""
-        return replace(self, check=check)
+    def metered(self, meter: Meter) -> RowAscents:
+        """The same, charged to `meter`; a sweep that is broken off leaves what belongs together."""
+        return replace(self, meter=meter)
 
     def ascent(
         self,
@@ -64,7 +76,11 @@ class RowAscents:
         """As of `DualBlocks`."""
         if intercept and self.grouped:
             raise IncompatibleError("dual steps of groups know no free intercept; use line_search_bundle or lbfgs")
-        return Ascent(self, self.make(l1, l2, seed, 1, self.check), l1, l2, start, near, intercept)
+
+        def begun() -> Ascent:
+            return Ascent(self, self.make(l1, l2, seed, 1, self.meter.check), l1, l2, start, near, intercept)
+
+        return self.meter.timed(0.0 if start is None and near is None else 0.5, begun)
 
 
 class Ascent:
@@ -85,7 +101,7 @@ class Ascent:
         near: Scores | None,
         intercept: bool,
     ) -> None:
-        self._risk, self._rows = risk, rows
+        self._risk, self._rows, self.meter = risk, rows, risk.meter
         self._threshold, self._l2 = l1 / l2, l2
         self._v = np.zeros(risk.dim)
         self._constant = np.zeros(risk.scores_per_row)
@@ -105,13 +121,15 @@ class Ascent:
                 self._constant = self._constant + shift
                 self._sum = -rows.totals(np.zeros_like(shift)) / (risk.mass * l2)
 
+    @timed
     def sweep(self) -> DualSweep:
         """As of `DualAscent`."""
-        self._v, visits = self._rows.sweep(self._v, self._constant, self._penalty, self._risk.check)
+        self._v, visits = self._rows.sweep(self._v, self._constant, self._penalty, self.meter.check)
         self._visited = visits.visited + (self._visited if np.isfinite(self._visited) else 0.0)
         if self._intercept:
             self._move_constant(visits.total, visits.gap / self._risk.mass)
         rows = max(1, self._risk.rows)
+        self.meter.charge(visits.visited / rows)
         return DualSweep(visits.gap / self._risk.mass, visits.visited / rows, visits.left / rows)
 
     def _move_constant(self, total: Vector, gap: float) -> None:
@@ -137,15 +155,18 @@ class Ascent:
             return np.array(v)
         return np.maximum(v - self._threshold, 0.0) + np.minimum(v + self._threshold, 0.0)
 
+    @timed
     def value(self) -> float:
         """As of `DualAscent`."""
         w = self.weights
         return self._rows.offset() / self._risk.mass - 0.5 * self._l2 * float(w @ w)
 
+    @timed
     def slope(self) -> Scores:
         """As of `DualAscent`."""
         return self._rows.slope()
 
+    @charged(0.5)
     def plane(self, anew: bool = False) -> tuple[Vector, float]:
         """As of `DualAscent`."""
         if not np.isfinite(self._visited):
@@ -178,6 +199,7 @@ class Ascent:
         """As of `DualAscent`."""
         return np.array(self._constant)
 
+    @timed
     def scores(self) -> Scores | None:
         """As of `DualAscent`."""
         return self._rows.scores() if self._intercept else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmrm.losses.base import RowLoss
-from bmrm.problem import Check, DualAscent, DualBlocks, Risk, Scores, ability, facts_of, interruptible, unchecked
+from bmrm.problem import Check, DualAscent, DualBlocks, Risk, Scores, ability, facts_of, unchecked
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.chains import MixtureRows
 from bmrm.risk.dual.many import ManyScoreRows
@@ -65,10 +65,6 @@ class FreeSteps:
     """Dual steps, always with a free intercept."""
 
     inner: DualBlocks
-
-    def interruptible(self, check: Check) -> FreeSteps:
-        """The same, whose sweeps look up now and then."""
-        return FreeSteps(interruptible(self.inner, check))
 
     @property
     def rows(self) -> int:

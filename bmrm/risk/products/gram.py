@@ -9,6 +9,7 @@ from bmrm.data.matrix import Csr, Matrix
 from bmrm.kernels.products import csr, gram, gram_dense
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, unchecked
+from bmrm.problem.meter import FULL
 from bmrm.risk.products.blocks import products_of
 from bmrm.risk.products.columns import Columns
 
@@ -21,8 +22,6 @@ LONGEST, PRODUCTS = 1_000_000, 1e8
 """Narrow rows, and products of two entries of sparse ones, between two calls of `check`: about a tenth of a second."""
 NARROW = 24
 """Dense features up to which our kernel beats BLAS: measured."""
-NEARLY_FULL = 0.6
-"""Share of the columns in a row from which BLAS on all of them beats the kernel on its entries: measured."""
 
 
 def gram_of(
@@ -54,7 +53,7 @@ def gram_of(
             gram_dense.add_gram(X, weights, active[first : first + LONGEST], raw, sums)
     elif not isinstance(X, Csr):
         _add_dense(X, weights, kept, raw, check)
-    elif kept is None and X.nnz > NEARLY_FULL * X.rows * max(1, features):
+    elif kept is None and is_full(X):
         _add_nearly_full(X, weights, raw, check)
     else:
         _add_sparse(X, weights, kept, raw, check)
@@ -62,6 +61,20 @@ def gram_of(
     if not narrow and (with_bias or columns.shift is not None):
         products_of(X, 1).add_rmatvec(0, X.shape[0], weights, sums)
     return _scaled(raw, sums if kept is None else sums[kept], weights, columns, kept, with_bias)
+
+
+def products_of_rows(X: Matrix, weights: Vector, share: float = 1.0) -> float:
+    """How many products of two entries `gram_of` makes, with a `share` of the entries of each row of weight not 0."""
+    if isinstance(X, Csr):
+        lengths = share * np.diff(X.indptr)[weights != 0.0]
+        return float(lengths @ (lengths + 1.0)) / 2.0
+    width = share * float(X.shape[1])
+    return float(np.count_nonzero(weights)) * width * (width + 1.0) / 2.0
+
+
+def is_full(X: Matrix) -> bool:
+    """Whether rows are multiplied as full ones."""
+    return not isinstance(X, Csr) or X.nnz > FULL * X.rows * max(1, X.columns)
 
 
 # Each of these fills the lower triangle; what is above it is of no account.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.kernels.products import columns as kernels
-from bmrm.problem import Vector
+from bmrm.problem import UNMETERED, Meter, Vector, timed
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.quadratic.rooted_columns import (
     NO_ROWS,
@@ -41,11 +43,20 @@ class ColumnCopies:
     bias : whether a constant feature 1 follows.
     """
 
+    meter: Meter = UNMETERED
+
     def __init__(self, X: Matrix, columns: Columns, bias: bool) -> None:
         self.X, self.columns, self.bias = X, columns, bias
         self.rows, self.features = int(X.shape[0]), int(X.shape[1])
-        self._held: _Held | None = None
+        self._held = _Held(X) if isinstance(X, Csr) else None
 
+    def metered(self, meter: Meter) -> ColumnCopies:
+        """The same, with the same copies, charged to `meter`."""
+        found = copy(self)
+        found.meter = meter
+        return found
+
+    @timed
     def model(self, columns: Chosen, curvature: Vector, intercept: bool = False) -> RootedColumns:
         """As of `QuadraticModel`."""
         with_bias = bool(columns.size and columns[-1] == self.features)
@@ -57,15 +68,13 @@ class ColumnCopies:
             shifts[: kept.size] = scale * of.shift[kept]
         if with_bias:  # no entries, and less minus one times the roots
             shifts[-1] = -1.0
-        return RootedColumns(self._rooted(kept, roots, scale, columns.size), shifts, intercept)
+        return RootedColumns(self._rooted(kept, roots, scale, columns.size), shifts, intercept, self.meter)
 
     def _rooted(self, kept: Chosen, roots: Vector, scale: Vector, count: int) -> Rooted:
         """The chosen features, and empty columns up to `count`."""
-        if not isinstance(self.X, Csr):
-            return RootedDense((self.X, kept), roots, scale, count)
-        if self._held is None:
-            self._held = _Held(self.X)
-        return RootedEntries(self._held.take(kept), roots, scale, count)
+        if self._held is not None:
+            return RootedEntries(self._held.take(kept), roots, scale, count)
+        return RootedDense((cast("NDArray[Any]", self.X), kept), roots, scale, count)
 
 
 class _Held:
@@ -73,12 +82,17 @@ class _Held:
 
     def __init__(self, X: Csr) -> None:
         self._X = X
-        self._counts = np.zeros(X.columns, np.int32)
-        kernels.count_entries(X.indptr, X.indices.view(np.uint32), self._counts)
         self.place = np.full(X.columns, -1, np.int32)
         self.starts = NO_STARTS
         self.rows = NO_ROWS
         self.values: NDArray[Any] = NO_VALUES if X.values is None else X.values[:0]
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int32]:
+        """Entries of each column."""
+        counts = np.zeros(self._X.columns, np.int32)
+        kernels.count_entries(self._X.indptr, self._X.indices.view(np.uint32), counts)
+        return counts
 
     def take(self, chosen: Chosen) -> SparseCopies:
         """The `chosen` columns, read where they are not there yet."""

@@ -14,7 +14,7 @@ from bmrm.kernels.products import columns as kernels
 from bmrm.kernels.products.columns import Columns, Model, StopRule
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
-from bmrm.problem import Check, Vector, unchecked
+from bmrm.problem import UNMETERED, Meter, Vector, timed
 from bmrm.risk.products.blocks import products_of
 
 Array = NDArray[np.float64]
@@ -169,9 +169,10 @@ class RootedColumns:
     entries : the columns.
     shifts : what each column is less, times the roots; (n,).
     intercept : whether a constant added to all scores is minimised over.
+    meter : is charged the share of the entries that are met; half a pass of them for a sweep.
     """
 
-    def __init__(self, entries: Rooted, shifts: Vector, intercept: bool) -> None:
+    def __init__(self, entries: Rooted, shifts: Vector, intercept: bool, meter: Meter = UNMETERED) -> None:
         self._entries, self._shifts, self._roots = entries, shifts, entries.roots
         self._root_sum = dot(self._roots, self._roots)
         self._free = intercept and self._root_sum > 0.0
@@ -187,13 +188,8 @@ class RootedColumns:
         self._state = np.zeros(6)
         self._steps = np.zeros(sums.size)
         self._last: tuple[Vector, Vector, Vector, float, float] | None = None
-        self.passes = 0.5 * entries.share
-        self._check: Check = unchecked
-
-    def interruptible(self, check: Check) -> RootedColumns:
-        """The same model: what one that is given up had begun is never asked for."""
-        self._check = check
-        return self
+        self.meter = meter
+        meter.charge(0.5 * entries.share)
 
     def minimise(
         self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, share: float, most: int
@@ -207,7 +203,7 @@ class RootedColumns:
         while True:
             now = min(SWEEPS, left)
             worst, visited = self._descend(model, StopRule(goal, share, now), x, r)
-            self.passes += 0.5 * self._entries.share * visited / max(1, w.size)
+            self.meter.charge(0.5 * self._entries.share * visited / max(1, w.size))
             left -= now
             if worst <= goal or state[3] <= share * state[2] or left <= 0:
                 break
@@ -227,7 +223,7 @@ class RootedColumns:
         state[4], state[5] = x.size, math.inf
         step = max(1, int(PRODUCTS / max(1.0, self._entries.size)))
         while True:
-            self._check()
+            self.meter.check()
             now = min(step, most)
             worst, more, ended = self._entries.descend(model, stop._replace(most=now), x, r, state, order)
             visited, most = visited + more, most - now
@@ -243,6 +239,7 @@ class RootedColumns:
         return float(violations(slope, x, l1, l2, np.empty_like(x)))
 
     @property
+    @timed
     def scores(self) -> Vector:
         """As of `ColumnModel`."""
         scores: Vector = self._entries.scores(self._steps) + self._state[0]
@@ -298,7 +295,7 @@ class RootedColumns:
         cg = ConjugateGradients(right, lambda residual: inverse * residual)
         count = 0
         while count < CG_STEPS:
-            self._check()
+            self.meter.check()
             count += 1
             direction = cg.direction
             ahead, offset = self._apply(used, shifts, direction)
@@ -314,11 +311,11 @@ class RootedColumns:
         """The columns times `steps` without their shifts, and the multiple of the roots that is missing."""
         ahead = np.zeros(self._roots.size)
         self._entries.apply(used, steps, ahead)
-        self.passes += 0.25 * self._entries.share * used.size / max(1, self._shifts.size)
+        self.meter.charge(0.25 * self._entries.share * used.size / max(1, self._shifts.size))
         return ahead, -dot(self._roots, ahead) / self._root_sum if self._free else -float(shifts @ steps)
 
     def _pull(self, used: Places, shifts: Vector, along: Vector) -> Vector:
         """A' along."""
-        self.passes += 0.25 * self._entries.share * used.size / max(1, self._shifts.size)
+        self.meter.charge(0.25 * self._entries.share * used.size / max(1, self._shifts.size))
         product: Vector = self._entries.pull(used, along) - shifts * dot(self._roots, along)
         return product

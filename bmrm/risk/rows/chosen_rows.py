@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Matrix, rows_of
-from bmrm.problem import Check, InputError, LinearMap, Vector, unchecked
+from bmrm.problem import UNMETERED, InputError, LinearMap, Meter, Vector, timed
 from bmrm.risk.score_function import BoundLoss
 
 Rows = NDArray[np.int64]
@@ -29,25 +28,19 @@ class ChosenRows:
     X, bound : all rows, or one rank's, and the loss with their targets.
     map_of : a map of some rows.
     mass : the divisor of R.
+    meter : is charged the share of the rows; `map_of` charges nothing.
     """
 
-    def __init__(self, X: Matrix, bound: BoundLoss, map_of: MapOf, mass: float) -> None:
-        self.X, self.bound, self.map_of, self.mass = X, bound, map_of, mass
+    def __init__(self, X: Matrix, bound: BoundLoss, map_of: MapOf, mass: float, meter: Meter = UNMETERED) -> None:
+        self.X, self.bound, self.map_of, self.mass, self.meter = X, bound, map_of, mass, meter
         self.rows = bound.rows
-        self._check: Check = unchecked
-
-    def interruptible(self, check: Check) -> ChosenRows:
-        """The same, whose copies of rows look up now and then."""
-        found = copy(self)
-        found._check = check
-        return found
 
     def value_and_subgradient_of(self, rows: Rows, w: Vector) -> tuple[float, Vector]:
         """(number of rows / number of chosen ones) times their part of R(w), and a subgradient."""
         rows = np.asarray(rows, np.int64)
         if not rows.size or rows.min() < 0 or rows.max() >= self.rows:
             raise InputError(f"rows must be some of 0 ... {self.rows - 1}")
-        value, subgradient, _ = self.part(rows, w)
+        value, subgradient, _ = self.meter.timed(rows.size / self.rows, self.part, rows, w)
         factor = self.rows / rows.size
         return value * factor, subgradient * factor
 
@@ -61,7 +54,7 @@ class ChosenRows:
 
     def map_of_rows(self, rows: Rows) -> LinearMap:
         """The map of a copy of `rows`."""
-        return self.map_of(rows_of(self.X, rows, self._check))
+        return self.map_of(rows_of(self.X, rows, self.meter.check))
 
     def quiet(self, slope: NDArray[np.float64], rows: int) -> NDArray[np.bool_]:
         """For each row whether its slope is 0."""
@@ -80,7 +73,8 @@ class RowActiveSet:
     """
 
     def __init__(self, chosen: ChosenRows, quiet: int, least: int, most: int, seed: int, first: int) -> None:
-        self._chosen = chosen
+        self._chosen, self.meter = chosen, chosen.meter
+        self._share = 0.0
         self._limits = quiet, least, most
         self._seed = np.uint64(seed)
         self._numbers = np.arange(first, first + chosen.rows, dtype=np.uint64)
@@ -93,6 +87,7 @@ class RowActiveSet:
         self._is_held = np.ones(chosen.rows, bool)
         self._held_map: LinearMap = chosen.map_of(chosen.X)
 
+    @timed
     def step(self, w: Vector) -> tuple[float, Vector, float]:
         """As of `ActiveSet`; the share is that of this rank's rows."""
         limit, _, _ = self._limits
@@ -105,7 +100,9 @@ class RowActiveSet:
         dormant = quiet & (tried | (self._quiet[rows] >= limit))
         self._tried_at[rows] = 0
         self._tried_at[rows[dormant]] = self._step + 1 + self._duration(rows[dormant])
-        return value, subgradient, rows.size / max(1, self._chosen.rows)
+        self._share = rows.size / max(1, self._chosen.rows)
+        self.meter.charge(self._share)
+        return value, subgradient, self._share
 
     def _evaluate(self, rows: Rows, tried: NDArray[np.bool_], w: Vector) -> tuple[float, Vector, NDArray[np.bool_]]:
         """As of `ChosenRows.part`; `tried` says which of the rows are dormant and only tried."""
@@ -134,10 +131,12 @@ class RowActiveSet:
         more, extra, quiet[~inside] = chosen.part(rows[~inside], w)
         return value + more, subgradient + extra, quiet
 
+    @timed
     def rest(self, w: Vector) -> tuple[float, Vector]:
         """As of `ActiveSet`."""
         rows = self._left_out
         value, subgradient, quiet = self._chosen.part(rows, w)
+        self.meter.charge(1.0 - self._share)
         active = rows[~quiet]
         self._tried_at[active] = self._quiet[active] = 0
         return value, subgradient

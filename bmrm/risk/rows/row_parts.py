@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Matrix, rows_of
+from bmrm.data.matrix import Matrix, nnz_of, rows_of
 from bmrm.kernels.products.csr import active_rows
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import Check, RowPart, unchecked
+from bmrm.problem import UNMETERED, Meter, RowPart, gram_passes, half_pass, timed
 from bmrm.risk.linear_map import DataMap
+from bmrm.risk.products.gram import is_full
 from bmrm.risk.products.row_products import row_products
 from bmrm.risk.score_function import BoundLoss, LossPhi
 
@@ -31,6 +32,7 @@ class ChosenParts:
     map_of : a map of some rows.
     mass : the divisor of R.
     workers : the threads of the parts.
+    meter, share : what is charged, and the share of these rows in a pass.
     """
 
     X: Matrix
@@ -38,32 +40,36 @@ class ChosenParts:
     map_of: Callable[[Matrix], DataMap]
     mass: float
     workers: Workers
-    check: Check = unchecked
-
-    def interruptible(self, check: Check) -> ChosenParts:
-        """The same, whose copies and products look up now and then."""
-        return replace(self, check=check)
+    meter: Meter = UNMETERED
+    share: float = 1.0
 
     @property
     def rows(self) -> int:
         """Number of rows."""
         return self.bound.rows
 
+    @timed
     def part(self, weights: Array) -> RowPart:
         """The rows of weight other than 0, copied."""
         rows = active_rows(plain(weights if weights.ndim == 1 else np.abs(weights).sum(axis=1)))
-        X = rows_of(self.X, rows, self.check)
-        part = ChosenParts(X, self.bound.some(rows), self.map_of, self.mass, self.workers, self.check)
-        phi = LossPhi(part.bound, self.mass, self.workers)
+        X = rows_of(self.X, rows, self.meter.check)
+        share = self.share * rows.size / max(1, self.rows)
+        part = replace(self, X=X, bound=self.bound.some(rows), share=share)
+        phi = LossPhi(part.bound, self.mass, self.workers).metered(self.meter)
         return RowPart(self.map_of(X), phi, lambda scores: scores[rows], int(rows.size), part)
 
+    @timed
     def curved_rows(self, z: Array, sigma: float, reach: float) -> Array:
         """Of the loss."""
         whole: Any = self.bound.whole
         found: Array = whole.curved_rows(z, sigma, reach)
         return found
 
+    @half_pass
     def products(self) -> Array:
-        """Of the inputs."""
-        map = self.map_of(self.X)
-        return row_products(self.X, map.columns, map.bias, self.check)
+        """Of the inputs; charged as Gram matrices are."""
+        map, rows = self.map_of(self.X), self.rows
+        entries = nnz_of(self.X)
+        products = 0.5 * (rows + 1.0) * entries
+        self.meter.charge(0.0, self.share * gram_passes(products, entries, map.scores_per_row, is_full(self.X)))
+        return row_products(self.X, map.columns, map.bias, self.meter.check)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,12 @@ class DrawnRows:
     ----------
     rows : number of rows.
     risk_of : makes the risk of chosen rows, given in increasing order.
+    check : called now and then while rows are copied.
     """
 
     rows: int
     risk_of: RiskOf
     check: Check = unchecked
-
-    def interruptible(self, check: Check) -> DrawnRows:
-        """The same, looking up now and then while rows are copied."""
-        return replace(self, check=check)
 
     def sample(self, rows: int, seed: int) -> Risk:
         """The mean loss of `rows` rows drawn without repetition; InputError where their weights are all 0."""

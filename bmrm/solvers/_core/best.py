@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bmrm.problem import BmrmError, Profiled, Regularizer, Scored, Vector, relative_gap
+from bmrm.problem import BmrmError, Intercept, Regularizer, Risk, Scored, Vector, ability, relative_gap
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
-from bmrm.solvers._core.contradiction import Consistency, Contradiction, Planes, Proof
-from bmrm.solvers._core.metered import MeteredRisk
+from bmrm.solvers._core.contradiction import Consistency, Contradiction, Planes, Proof, searches_constants
 from bmrm.solvers._core.rounding import cautious
 
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
@@ -41,7 +40,7 @@ class Best:
     start : its first point.
     """
 
-    risk: MeteredRisk
+    risk: Risk
     regularizer: Regularizer
     start: Vector
     w: Vector = field(init=False)
@@ -70,8 +69,7 @@ class Best:
             # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
             self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
         self._sure, self._proved = Evaluated(math.inf, self.start), self.proof
-        profiled = self.risk.ability(Profiled)
-        self._searched = profiled is not None and profiled.phi.facts.scores_per_row > 1
+        self._searched = searches_constants(self.risk)
         self._consistency = Consistency(self.risk, self.regularizer)
 
     @property
@@ -161,8 +159,8 @@ class Best:
 
     def _look_at(self, w: Vector) -> bool:
         """J at w and what its plane proves; whether it is better than the best point."""
-        profiled = self.risk.ability(Profiled)
-        if profiled is not None and profiled.settled.of(w) is not None:  # to minimise over constants may take long
+        intercept = self._intercept
+        if intercept is not None and intercept.settled.of(w) is not None:  # to minimise over constants may take long
             return self.improve(w, self._value(w), fresh=True)
         value, a = self.risk.value_and_subgradient(w)
         self.take_plane(SinglePlane(self.regularizer, self.risk.infimum), w, value, a)
@@ -214,12 +212,14 @@ class Best:
         return self._at(w).objective
 
     def _at(self, w: Vector) -> Evaluated:
-        scored, profiled = self.risk.ability(Scored), self.risk.ability(Profiled)
-        b = None if profiled is None else profiled.settled.of(w, self.objective)
-        if profiled is not None and b is not None:
-            value = profiled.phi.value_and_slope(profiled.map.matvec(w) + profiled.phi.constant(b))[0]
-        elif scored is None:
+        scored, b = ability(self.risk, Scored), None
+        intercept = None if scored is None else scored.intercept
+        if intercept is not None:
+            b = intercept.settled.of(w, self.objective)
+        if scored is None:
             value = self.risk.value_and_subgradient(w)[0]
+        elif intercept is not None and b is not None:
+            value = intercept.phi.value_and_slope(scored.map.matvec(w) + intercept.phi.constant(b))[0]
         else:
             value, constants = scored.phi.attained(scored.map.matvec(w))
             b = constants if self._searched else None
@@ -239,10 +239,15 @@ class Best:
 
     def _noted(self, seen: Evaluated) -> Evaluated:
         """The model gets these constants and no others."""
-        profiled = self.risk.ability(Profiled)
-        if profiled is not None and seen.constants is not None:
-            profiled.settled.note(seen.w, seen.constants, seen.objective)
+        intercept = self._intercept
+        if intercept is not None and seen.constants is not None:
+            intercept.settled.note(seen.w, seen.constants, seen.objective)
         return seen
+
+    @property
+    def _intercept(self) -> Intercept | None:
+        scored = ability(self.risk, Scored)
+        return None if scored is None else scored.intercept
 
     @property
     def _cut(self) -> float:

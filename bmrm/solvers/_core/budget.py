@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TypeVar, cast
 
-from bmrm.problem import Check, Risk, Status, Vector, ability, interruptible
+from bmrm.problem import Meter, Risk, Status, Vector, ability, metered_risk
 from bmrm.solvers._core.interrupt import Interrupt
 
 T = TypeVar("T")
@@ -91,18 +91,18 @@ class Budget:
 class Budgeted:
     """A risk that is solved as a part of a larger run: it offers that run's `Budget` besides what it offers itself."""
 
-    def __init__(self, risk: Risk, budget: Budget) -> None:
-        self.risk, self.budget = risk, budget
-        self.dim, self.infimum = risk.dim, risk.infimum
+    def __init__(self, inner: Risk, budget: Budget) -> None:
+        self.inner, self.budget = inner, budget
+        self.dim, self.infimum = inner.dim, inner.infimum
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """Of the risk."""
-        return self.risk.value_and_subgradient(w)
+        return self.inner.value_and_subgradient(w)
 
-    def interruptible(self, check: Check) -> Budgeted:
-        """The same, of a risk whose long calls call `check`."""
-        return Budgeted(interruptible(self.risk, check), self.budget)
+    def metered(self, meter: Meter) -> Budgeted:
+        """The same, of a risk that is charged to `meter`."""
+        return Budgeted(metered_risk(self.inner, meter), self.budget)
 
     def ability(self, kind: type[T]) -> T | None:
         """Of the risk, and the budget."""
-        return cast(T, self.budget) if kind is Budget else ability(self.risk, kind)
+        return cast(T, self.budget) if kind is Budget else ability(self.inner, kind)

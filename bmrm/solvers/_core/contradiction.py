@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot, norm, tangents
-from bmrm.problem import Profiled, Regularizer, Rounding, Scored, Vector
+from bmrm.problem import Regularizer, Risk, Rounding, Scored, Vector, ability
+from bmrm.problem.counted import CountedRisk
 from bmrm.solvers._core.budget import Budgeted
-from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Budget
 
 KEPT, KEPT_BYTES = 64, 1 << 22
@@ -101,7 +101,7 @@ class Consistency:
     found : the first contradiction; None while there is none.
     """
 
-    def __init__(self, risk: MeteredRisk, regularizer: Regularizer) -> None:
+    def __init__(self, risk: Risk, regularizer: Regularizer) -> None:
         self._risk, self._regularizer = risk, regularizer
         self._budget = Budget(risk)
         self._last: Seen | None = None
@@ -192,7 +192,7 @@ class Consistency:
         """
         if not proof.reach > FARTHER * norm(w) or self._foreign:
             return proof
-        measure = self._risk.ability(Rounding)
+        measure = ability(self._risk, Rounding)
         if measure is None or not ROUNDOFF * measure.row_norm * proof.reach > OF_ACCOUNT * abs(proof.bound):
             return proof
         rounding = self._budget.at(w, proof.size, proof.reach)
@@ -266,7 +266,7 @@ class Consistency:
     @cached_property
     def _foreign(self) -> bool:
         """Whether the risk or its loss is a user's: the points of others are not kept, their laws are tested."""
-        rounding = self._risk.ability(Rounding)
+        rounding = ability(self._risk, Rounding)
         return rounding is None or rounding.foreign
 
     def _keep(self, seen: Seen) -> None:
@@ -320,7 +320,7 @@ class Consistency:
 
     def _evaluated(self, w: Vector) -> Seen:
         """R(w) afresh; with several free constants what is attained, the plane being as high as a search has proved."""
-        scored = self._risk.ability(Scored)
+        scored = ability(self._risk, Scored)
         if scored is not None and self._searched:
             value, slope, height = scored.phi.tangent(scored.map.matvec(w))
             return Seen(w, value, scored.map.rmatvec(slope), height)
@@ -329,8 +329,7 @@ class Consistency:
 
     @cached_property
     def _searched(self) -> bool:
-        profiled = self._risk.ability(Profiled)
-        return profiled is not None and profiled.phi.facts.scores_per_row > 1
+        return searches_constants(self._risk)
 
     def _excuse(self, excess: float, rounding: float, size: float) -> None:
         """Less is excused from now on without a pass, but no more than a little: another point may round less."""
@@ -340,11 +339,17 @@ class Consistency:
     @property
     def _subject(self) -> str:
         """The loss or the risk, by name."""
-        rounding = self._risk.ability(Rounding)
-        risk: Any = self._risk.inner
-        while isinstance(risk, Budgeted):
-            risk = risk.risk
+        rounding = ability(self._risk, Rounding)
+        risk: Any = self._risk
+        while isinstance(risk, (Budgeted, CountedRisk)):
+            risk = risk.inner
         return f"risk {type(risk).__name__}" if rounding is None else rounding.subject
+
+
+def searches_constants(risk: Risk) -> bool:
+    """Whether values of R end a search for several constants, which leaves a little below what is attained."""
+    scored = ability(risk, Scored)
+    return scored is not None and scored.intercept is not None and scored.phi.facts.scores_per_row > 1
 
 
 def _added(seen: Seen) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.problem import Profiled, Scored, Scores, Vector
+from bmrm.problem import Intercept, Scored, Scores, Vector
 from bmrm.solvers._core.joint_planes import Joint, JointPlanes, Plane
 
 NONE = np.empty(0)
@@ -64,15 +64,15 @@ class FreeCuts(Cuts):
     Parameters
     ----------
     scored : map and phi of the minimum.
-    profiled : the same before the minimisation.
+    intercept : phi before the minimisation.
     """
 
     free = True
 
-    def __init__(self, scored: Scored, profiled: Profiled) -> None:
-        self.map, self.phi = profiled.map, profiled.phi
-        self._minimum, self._settled = scored.phi, profiled.settled
-        self._planes = JointPlanes(profiled.map, profiled.phi)
+    def __init__(self, scored: Scored, intercept: Intercept) -> None:
+        self.map, self.phi = scored.map, intercept.phi
+        self._minimum, self._settled = scored.phi, intercept.settled
+        self._planes = JointPlanes(self.map, self.phi)
 
     def start(self, w: Vector) -> Joint:
         """As of `Cuts`."""

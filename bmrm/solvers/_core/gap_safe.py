@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import CurvatureBound, Vector
+from bmrm.problem import CurvatureBound, Vector, ability
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor
@@ -59,7 +59,7 @@ class SafeZeros:
 
     def __init__(self, run: Monitor, rows: RowScores, l1: float) -> None:
         self._run, self._rows, self._l1 = run, rows, l1
-        self._most = run.risk.ability(CurvatureBound)
+        self._most = ability(run.risk, CurvatureBound)
         self._norms: Vector | None = None
         self.found: NDArray[np.bool_] | None = None
 
@@ -74,7 +74,7 @@ class SafeZeros:
         if self._most is None or point is None or not run.relative_gap <= NEAR:
             return
         if self._norms is None:
-            if run.risk.count.passes < PATIENCE:
+            if run.meter.reading < PATIENCE:
                 return
             self._norms = self._lengths(self._most)
         a, bound = point

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -12,11 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmrm.kernels.compiling import COMPILING
+from bmrm.kernels.compiling import working_clock
 from bmrm.problem import (
     Callback,
     InputError,
     Iteration,
+    Meter,
     Regularizer,
     Risk,
     SavedPlanes,
@@ -24,13 +24,14 @@ from bmrm.problem import (
     Start,
     State,
     Status,
+    Traffic,
     Vector,
     ability,
+    metered_risk,
 )
 from bmrm.registry import check_parameters, parameter
 from bmrm.solvers._core.best import ROUNDING, Best, Evaluated
 from bmrm.solvers._core.budget import Budget
-from bmrm.solvers._core.metered import MeteredRisk
 
 COMPLETE = Status.CONVERGED, Status.STALLED
 """Ends to which the bound belongs, that of a limit being the bound of the moment."""
@@ -76,8 +77,18 @@ class IterativeSolver:
         """The bookkeeping of one run, to be used as a context manager."""
         budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
         w = starting_point(risk, start)
-        metered = MeteredRisk(risk, budget)
-        return Monitor(metered, regularizer, w, options=self, callback=callback, budget=budget, earlier=earlier)
+        meter = Meter(budget.check, working_clock)
+        return Monitor(
+            metered_risk(risk, meter),
+            regularizer,
+            w,
+            given=risk,
+            meter=meter,
+            options=self,
+            callback=callback,
+            budget=budget,
+            earlier=earlier,
+        )
 
 
 def starting_point(risk: Risk, start: Vector | Start | None) -> Vector:
@@ -99,6 +110,9 @@ class Monitor(Best):
     """What changes during a run. `record` is called once an iteration and says whether to stop."""
 
     _: KW_ONLY
+    given: Risk
+    """The risk as it was given; `risk` is the same, charged to `meter`."""
+    meter: Meter
     options: IterativeSolver
     callback: Callback | None
     budget: Budget
@@ -125,6 +139,8 @@ class Monitor(Best):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._traffic = ability(self.risk, Traffic)
+        self._waited_before = self._waited()
         if self.earlier is not None:
             self.raise_bound(self.earlier.lower_bound, 4.0 * abs(self.earlier.lower_bound))
             self.history = list(self.earlier.history)
@@ -148,7 +164,7 @@ class Monitor(Best):
     @property
     def passes(self) -> float:
         """Since the start of the run."""
-        return self.risk.count.passes + (self._before or NOTHING).passes
+        return self.meter.passes + (self._before or NOTHING).passes
 
     @contextmanager
     def iterating(self) -> Iterator[None]:
@@ -164,11 +180,11 @@ class Monitor(Best):
     @contextmanager
     def master(self) -> Iterator[None]:
         """Charge the block to the master problem."""
-        begin, compiling = time.perf_counter(), COMPILING.seconds
+        begin = working_clock()
         try:
             yield
         finally:
-            self.seconds_master += time.perf_counter() - begin - (COMPILING.seconds - compiling)
+            self.seconds_master += working_clock() - begin
 
     def record(self, *, iteration: int | None = None) -> bool:
         """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why.
@@ -302,18 +318,23 @@ class Monitor(Best):
         return self.history[-1].told(self.w, lambda: {**state(), "solver": np.array(name), PROVED: np.array(bound)})
 
     def _line(self, iteration: int) -> Iteration:
-        network = self.risk.network_seconds
-        before, count = self._before or NOTHING, self.risk.count
+        network = self._waited() - self._waited_before
+        before, meter = self._before or NOTHING, self.meter
         return Iteration(
             iteration=iteration,
             objective=self.objective,
             lower_bound=self._cut,
-            passes=count.passes + before.passes,
+            passes=meter.passes + before.passes,
+            passes_gram=meter.products + before.passes_gram,
             seconds=self.budget.seconds + before.seconds,
-            seconds_risk=max(0.0, count.seconds - network) + before.seconds_risk,
+            seconds_risk=max(0.0, meter.seconds - network) + before.seconds_risk,
             seconds_master=self.seconds_master + before.seconds_master,
             seconds_network=network + before.seconds_network,
         )
+
+    def _waited(self) -> float:
+        """Seconds for other ranks, so far."""
+        return 0.0 if self._traffic is None else self._traffic.seconds()
 
     def _catches_up(self) -> bool:
         """Whether a run that goes on from another one, without its planes, rises to what that had proved."""

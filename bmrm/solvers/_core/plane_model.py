@@ -80,7 +80,7 @@ class PlaneSolver(IterativeSolver):
 
     def finished(self, run: Monitor, model: PlaneModel, name: str) -> Solution:
         """The solution, with the planes if they are to be kept."""
-        identity = run.risk.ability(Fingerprint) if self.keep_planes else None
+        identity = ability(run.risk, Fingerprint) if self.keep_planes else None
         saved = model.saved(identity.fingerprint() if identity is not None else "") if self.keep_planes else None
         return run.solution(name, saved)
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot, norm
-from bmrm.problem import Magnitudes, Rounding, Vector
-from bmrm.solvers._core.metered import MeteredRisk
+from bmrm.problem import Magnitudes, Risk, Rounding, Vector, ability
 
 ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
 ERRORS = 4.0
@@ -46,7 +45,7 @@ class Budget:
     risk : with the ability `Rounding` or without.
     """
 
-    def __init__(self, risk: MeteredRisk) -> None:
+    def __init__(self, risk: Risk) -> None:
         self._risk = risk
         self._known: tuple[Vector, Magnitudes] | None = None
 
@@ -72,7 +71,7 @@ class Budget:
 
     def _magnitudes(self, w: Vector) -> Magnitudes | None:
         if self._known is None or not np.array_equal(self._known[0], w):
-            rounding = self._risk.ability(Rounding)
+            rounding = ability(self._risk, Rounding)
             if rounding is None:
                 return None
             self._known = w.copy(), rounding.at(w)

@@ -13,14 +13,14 @@ from bmrm.problem import (
     Elastic,
     IncompatibleError,
     LinearMap,
-    Profiled,
     Regularizer,
+    Risk,
     Scored,
     ScoreFunction,
     Scores,
+    ability,
     provides,
 )
-from bmrm.solvers._core.metered import MeteredRisk
 
 WIDER = 10.0
 """The factor by which steps to a bracket grow at most, the first from the way to the last minimum."""
@@ -71,19 +71,18 @@ class RowScores:
         self._bend, self._reach = 0.0, 1.0
 
     @classmethod
-    def of(cls, solver: str, risk: MeteredRisk) -> RowScores:
+    def of(cls, solver: str, risk: Risk) -> RowScores:
         """What the risk has; IncompatibleError, told in the name of `solver`, where its loss is not of this kind."""
-        scored, profiled = risk.ability(Scored), risk.ability(Profiled)
+        scored = ability(risk, Scored)
         if scored is None:
             raise IncompatibleError(f"{solver} needs a risk with the ability Scored; use bundle")
         if not scored.phi.facts.smooth:
             raise IncompatibleError(f"{solver} needs a smooth loss; use line_search_bundle")
-        inner = scored if profiled is None else profiled
-        if not inner.phi.facts.separable:
+        if not scored.of_rows.facts.separable:
             raise IncompatibleError(
                 f"{solver} needs a loss with second derivatives row by row; use proximal_gradient or line_search_bundle"
             )
-        return cls(inner.map, inner.phi, profiled is not None, risk.dim)
+        return cls(scored.map, scored.of_rows, scored.intercept is not None, risk.dim)
 
     def settled(self, f: Scores) -> Settled:
         """The loss at `f`; with a free intercept at the best constant added to `f`."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bmrm.problem import IncompatibleError, InputError, Iteration, ProblemSize, RowSample, Scored, Vector
+from bmrm.problem import IncompatibleError, InputError, Iteration, ProblemSize, RowSample, Scored, Vector, ability
 from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.monitor import Monitor
 
@@ -44,7 +44,7 @@ def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: boo
     steady : whether every iteration of the solver lowers J.
     exact : whether the solver is done after one iteration where the loss is a quadratic.
     """
-    offer = monitor.risk.ability(RowSample)
+    offer = ability(monitor.risk, RowSample)
     rows = 0 if offer is None else round(_share(solver.sample, monitor, exact) * offer.rows)
     if offer is None or rows < WELL_POSED * monitor.risk.dim:
         return None
@@ -62,7 +62,9 @@ def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: boo
         found = rough.minimize(drawn, monitor.regularizer, callback=gains_little)
     except (InputError, IncompatibleError):  # one class only, or weights of 0
         return None
-    monitor.risk.count.passes += found.passes * rows / offer.rows
+    share = rows / offer.rows
+    products = found.history[-1].passes_gram if found.history else 0.0
+    monitor.meter.charge((found.passes - products) * share, products * share)
     monitor.untried = found.w
     return Start(found.w, rows, found.objective)
 
@@ -71,14 +73,14 @@ def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:
     """What a null stands for."""
     if wanted is not None:
         return wanted
-    extent = monitor.risk.ability(ProblemSize)
+    extent = ability(monitor.risk, ProblemSize)
     small = extent is not None and extent.entries <= SMALL
     return 0.0 if small or (exact and _looks_quadratic(monitor)) else SHARE
 
 
 def _looks_quadratic(monitor: Monitor) -> bool:
     """Whether the second derivative of the loss is the same for two scores, in every row."""
-    scored = monitor.risk.ability(Scored)
+    scored = ability(monitor.risk, Scored)
     if scored is None or not scored.phi.facts.separable:
         return False
     one, other = (scored.phi.hessian_diagonal(scored.phi.constant(np.array([f]))) for f in (0.0, 2.0))

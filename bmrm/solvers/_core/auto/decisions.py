@@ -24,7 +24,6 @@ from bmrm.problem import (
     Elastic,
     HasConjugate,
     ProblemSize,
-    Profiled,
     Regularizer,
     Risk,
     Scored,
@@ -148,13 +147,12 @@ def kind_of(risk: Risk, regularizer: Regularizer) -> str:
     scored = ability(risk, Scored)
     if scored is None:
         return "no scores"
-    profiled = ability(risk, Profiled)
-    phi = scored.phi if profiled is None else profiled.phi
+    phi = scored.of_rows
     words = [
         "smooth" if scored.phi.facts.smooth else "one kinked maximum" if phi.facts.structured_max else "kinked",
         "one score" if phi.facts.scores_per_row == 1 else "several scores",
         _unit(risk, phi),
-        "free intercept" if profiled is not None else "",
+        "free intercept" if scored.intercept is not None else "",
     ]
     if not provides(regularizer, HasConjugate):
         words.append("no conjugate")

@@ -20,6 +20,7 @@ from bmrm.problem import (
     IncompatibleError,
     InputError,
     Iteration,
+    Meter,
     Regularizer,
     Risk,
     Scored,
@@ -29,12 +30,12 @@ from bmrm.problem import (
     Status,
     Vector,
     ability,
+    metered_risk,
 )
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.auto.stage_budget import EARLY, LATE, StageBudget
 from bmrm.solvers._core.budget import Budget, Budgeted
 from bmrm.solvers._core.contradiction import Consistency, Proof
-from bmrm.solvers._core.metered import MeteredRisk
 from bmrm.solvers._core.monitor import UNDONE, IterativeSolver
 from bmrm.solvers._core.plane_model import KeptModel
 
@@ -190,7 +191,7 @@ class Portfolio:
 
     def _judged(self, stage: Solution, better: Solution, bound: float) -> tuple[Solution, float]:
         """What it means that the bound of one stage is above the objective of another: rounding, or a contradiction."""
-        seen = Consistency(MeteredRisk(self.risk), self.regularizer)
+        seen = Consistency(metered_risk(self.risk, Meter()), self.regularizer)
         seen.bound_holds(Proof(bound, 4.0 * abs(bound), norm(stage.w)), better.w, better.objective)
         if seen.found is None:
             return stage, better.objective
@@ -347,6 +348,7 @@ def _shifted(before: Solution, line: Iteration) -> Iteration:
         objective=min(line.objective, before.objective),
         lower_bound=min(max(line.lower_bound, before.lower_bound), line.objective, before.objective),
         passes=before.passes + line.passes,
+        passes_gram=last.passes_gram + line.passes_gram,
         seconds=before.seconds + line.seconds,
         seconds_risk=last.seconds_risk + line.seconds_risk,
         seconds_master=last.seconds_master + line.seconds_master,

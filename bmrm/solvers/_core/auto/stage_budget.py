@@ -24,6 +24,8 @@ CLEARLY = 2.0
 class StageBudget:
     """Extrapolates a run to the tolerance; in passes, to be repeatable.
 
+    A Gram matrix counts as the half pass that reads the data, as when the numbers here were measured.
+
     What counts is the last half or the last quarter, whichever is faster: bounds tell nothing at first. Later it is the
     last quarter.
 
@@ -59,7 +61,7 @@ class StageBudget:
         """Whether the run is slow at this line; `own` is the line of the run without what was known before it."""
         falls = [(self._whole, whole)] if own is None else [(self._whole, whole), (self._own, own)]
         for fall, line in falls:
-            fall.note(whole.passes, line.relative_gap, line.objective)
+            fall.note(whole.passes - whole.passes_gram, line.relative_gap, line.objective)
         used = self._whole.used
         if used < self._unjudged or self._whole.gap <= self._goal:
             return False

@@ -14,6 +14,7 @@ from bmrm.problem import (
     Elastic,
     HasCurvature,
     InputError,
+    Meter,
     ProblemSize,
     Risk,
     RowSample,
@@ -21,9 +22,10 @@ from bmrm.problem import (
     Scores,
     Vector,
     ability,
-    interruptible,
+    metered_risk,
     provides,
 )
+from bmrm.problem.meter import FULL, FULL_SPEED
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
 from bmrm.solvers._core.newton.system import Matrix
 
@@ -32,8 +34,6 @@ LARGEST = 1 << 24
 """Entries of the blocks at most: 128 megabytes."""
 FEW, DEAR = 20.0, 12.0
 """Passes that the blocks may cost, and those that a Hessian must cost that is not to be formed of all rows."""
-FULL, FULL_SPEED = 0.6, 10.0
-"""Share of the entries from which rows are multiplied as full ones, and how many products then take the time of one."""
 LEAST = 0.5
 """Rows of less weight than this, times the mean, are left out: where scores are far apart few rows count."""
 ENOUGH = 8
@@ -68,7 +68,8 @@ def rows_for_blocks(risk: Risk, objective: Objective, seed: int, check: Check) -
     """The rows that the blocks of a Hessian are taken from, where these cost less than they save; else None.
 
     With several scores they are all; with one, where the Hessian itself would be dear, a sample of full rows: where
-    many features are absent from a row it would have too little of rare ones. Their Gram matrices call `check`.
+    many features are absent from a row it would have too little of rare ones. Their Gram matrices call
+    `check`; those of a sample are counted in no run.
     """
     phi, K = objective.phi, objective.phi.facts.scores_per_row
     costs = Costs.of(risk, K)
@@ -81,10 +82,9 @@ def rows_for_blocks(risk: Risk, objective: Objective, seed: int, check: Check) -
     if offer is None or 2 * rows > offer.rows or not (costs.full and costs.passes > DEAR):
         return None
     try:
-        found = ability(offer.sample(rows, seed), Scored)
+        return ability(metered_risk(offer.sample(rows, seed), Meter(check)), Scored)
     except InputError:  # one class only, or weights of 0
         return None
-    return None if found is None else Scored(interruptible(found.map, check), found.phi)
 
 
 def by_diagonal(objective: Objective, point: SmoothPoint) -> Preconditioner:

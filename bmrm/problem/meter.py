@@ -1,0 +1,165 @@
+"""What one run uses, counted where it is used: passes over the data, and the seconds in the risk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+Check = Callable[[], None]
+"""What long work calls now and then, some ten times a second; raises where the work is to be given up."""
+
+FULL, FULL_SPEED = 0.6, 10.0
+"""Share of the entries of a row from which rows are multiplied as full ones, by BLAS, and how many of their products
+take the time of one of sparse rows: measured."""
+
+
+def unchecked() -> None:
+    """The `Check` that lets everything go on."""
+
+
+class Meter:
+    """Counts what is charged to it.
+
+    Parameters
+    ----------
+    check : asked before every call that is charged, and now and then within long ones.
+    clock : seconds; what it leaves out (compilation) is not charged.
+
+    Attributes
+    ----------
+    reading : passes over the data; a product with all rows (A w or A' s) is half a pass.
+    products : what Gram matrices cost besides reading the data, in passes.
+    seconds : in the risk; of calls within calls the outer one counts.
+    """
+
+    def __init__(self, check: Check = unchecked, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.check = check
+        self.reading = self.products = self.seconds = 0.0
+        self._clock = clock
+        self._within = False
+
+    @property
+    def passes(self) -> float:
+        """All of them."""
+        return self.reading + self.products
+
+    def timed(self, passes: float, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
+        """Call and charge, unless the check raises."""
+        if self._within:
+            self.reading += passes
+            return function(*arguments, **options)
+        self.check()
+        self._within, begin = True, self._clock()
+        try:
+            return function(*arguments, **options)
+        finally:
+            self.seconds += self._clock() - begin
+            self.reading += passes
+            self._within = False
+
+    def charge(self, passes: float, products: float = 0.0) -> None:
+        """Add passes of reading, and of products."""
+        self.reading += passes
+        self.products += products
+
+
+class _Unmetered(Meter):
+    """Counts nothing."""
+
+    def timed(self, passes: float, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
+        return function(*arguments, **options)
+
+    def charge(self, passes: float, products: float = 0.0) -> None:
+        pass
+
+
+UNMETERED: Meter = _Unmetered()
+"""The meter of what belongs to no run."""
+
+
+def gram_passes(products: float, entries: float, scores_per_row: int = 1, full: bool = False) -> float:
+    """What so many products of two entries cost, in passes over all `entries`: two multiplications each, times scores.
+
+    Rows that are `full` are multiplied as matrices, FULL_SPEED times as fast.
+    """
+    return products / max(2.0 * entries * scores_per_row, 1.0) / (FULL_SPEED if full else 1.0)
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """A risk, or an ability of one, that charges its work itself."""
+
+    def metered(self: T, meter: Meter) -> T:
+        """The same, a shallow copy, whose work is charged to `meter` and whose long calls ask `meter.check`.
+
+        A call that the check ends leaves nothing behind.
+        """
+        ...
+
+
+class HasMeter(Protocol):
+    """What `charged` methods need."""
+
+    @property
+    def meter(self) -> Meter: ...
+
+
+class HasShare(HasMeter, Protocol):
+    """What `half_pass` methods need."""
+
+    @property
+    def share(self) -> float:
+        """Of the rows among those of which a pass is one."""
+        ...
+
+
+M = TypeVar("M", bound=HasMeter)
+S = TypeVar("S", bound=HasShare)
+
+
+def charged(passes: float) -> Callable[[Callable[Concatenate[M, P], R]], Callable[Concatenate[M, P], R]]:
+    """A method that is timed, and costs so many passes."""
+
+    def of(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
+        @wraps(method)
+        def call(self: M, /, *arguments: P.args, **options: P.kwargs) -> R:
+            return self.meter.timed(passes, method, self, *arguments, **options)
+
+        return call
+
+    return of
+
+
+def timed(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
+    """A method that is timed; passes are charged by what it calls, if there are any."""
+    return charged(0.0)(method)
+
+
+def half_pass(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """A method that is timed, and reads its rows once."""
+
+    @wraps(method)
+    def call(self: S, /, *arguments: P.args, **options: P.kwargs) -> R:
+        return self.meter.timed(0.5 * self.share, method, self, *arguments, **options)
+
+    return call
+
+
+def timed_curve(
+    method: Callable[Concatenate[M, P], Callable[[Any], R]],
+) -> Callable[Concatenate[M, P], Callable[[Any], R]]:
+    """A method that is timed, as is the function that it returns."""
+
+    @wraps(method)
+    def call(self: M, /, *arguments: P.args, **options: P.kwargs) -> Callable[[Any], R]:
+        curve = self.meter.timed(0.0, method, self, *arguments, **options)
+        meter = self.meter
+        return curve if meter is UNMETERED else lambda t: meter.timed(0.0, curve, t)
+
+    return call
