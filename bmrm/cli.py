@@ -251,17 +251,17 @@ Column = Callable[[Entry[Any]], str]
 
 
 def _fact(name: str) -> Column:
-    return lambda entry: str(getattr(entry.cls, name, "") or "-")
+    return lambda entry: str(entry.facts.get(name) or "-")
 
 
 SUMS_OVER = {"rows": "rows", "groups": "groups", "no": "whole sample"}
 COLUMNS: dict[str, dict[str, Column]] = {
     "losses": {
-        "task": _fact("task"),
-        "formula": _fact("formula"),
-        "sum over": lambda entry: SUMS_OVER.get(getattr(entry.cls, "decomposes", ""), "-"),
-        "smooth": lambda entry: "yes" if getattr(entry.cls, "smooth", False) else "no",
-        "source": _fact("source"),
+        "task": lambda entry: facts_of(entry.cls).task or "-",
+        "formula": lambda entry: facts_of(entry.cls).formula or "-",
+        "sum over": lambda entry: SUMS_OVER.get(facts_of(entry.cls).decomposes, "-"),
+        "smooth": lambda entry: "yes" if facts_of(entry.cls).smooth else "no",
+        "source": lambda entry: facts_of(entry.cls).source or "-",
     },
     "regularizers": {"what it is": lambda entry: entry.headline},
     "solvers": {

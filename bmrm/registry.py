@@ -110,7 +110,7 @@ class Entry(Generic[P]):
     @property
     def parameters(self) -> tuple[dataclasses.Field[Any], ...]:
         """The dataclass fields that a user may set."""
-        return tuple(field for field in dataclasses.fields(self.cls) if field.init)  # type: ignore[arg-type]
+        return tuple(field for field in dataclasses.fields(cast("Any", self.cls)) if field.init)
 
     @property
     def headline(self) -> str:
@@ -140,8 +140,7 @@ class Registry(Generic[P]):
             known = self._entries.get(name)
             if known is not None and known.cls.__qualname__ != cls.__qualname__:
                 raise ValueError(f"{self.kind} {name!r} is registered twice: {known.cls} and {cls}")
-            cls.name = name  # type: ignore[attr-defined]
-            for fact, value in facts.items():
+            for fact, value in {"name": name, **facts}.items():
                 setattr(cls, fact, value)
             self._entries[name] = Entry(name, cls, facts)
             return cls
@@ -179,10 +178,9 @@ class Registry(Generic[P]):
 
     def describe(self, instance: P) -> dict[str, Any]:
         """`{name: ..., option: value}` from which `make` builds an equal instance."""
-        fields = dataclasses.fields(instance)  # type: ignore[arg-type]
-        name = getattr(instance, "name", None)
-        if name is None or self._entries.get(name, None) is None or self._entries[name].cls is not type(instance):
-            name = f"{type(instance).__module__}:{type(instance).__qualname__}"
+        fields, cls = dataclasses.fields(cast("Any", instance)), type(instance)
+        known = (entry.name for entry in self._entries.values() if entry.cls is cls)
+        name = next(known, f"{cls.__module__}:{cls.__qualname__}")
         return {"name": name} | {option_name(f.name): getattr(instance, f.name) for f in fields if f.init}
 
     def _outside(self, name: str) -> Entry[P]:

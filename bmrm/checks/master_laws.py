@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bmrm.checks.functions import Array
 from bmrm.checks.report import Violation
+from bmrm.kernels.products.vectors import norm
 from bmrm.problem import Master
 
 Infima = tuple[float, ...]
@@ -22,7 +23,7 @@ def closes(regularizer: Any, dim: int, infima: Infima) -> Iterator[Violation]:
     """The bound is below the minimum, and no further below J(w) than was asked for."""
     rng = np.random.default_rng(6)
     n, K = 12, len(infima)
-    A = _around(rng, n, dim) * (1.0 + _slope_at_zero(regularizer))
+    A = _around(rng, n, dim) * (1.0 + _slope_near_zero(regularizer, dim))
     b, block = rng.normal(size=n), np.arange(n) % K
     best = minimum(regularizer, A, b, block, infima)
     if best is None:
@@ -106,9 +107,9 @@ def _around(rng: np.random.Generator, n: int, dim: int) -> Array:
     return np.concatenate([some, -some])
 
 
-def _slope_at_zero(regularizer: Any) -> float:
+def _slope_near_zero(regularizer: Any, dim: int) -> float:
     """How steep planes must be to matter: as steep as Omega one step from 0."""
-    return float(getattr(regularizer, "lam", 0.0) or 0.0)
+    return norm(regularizer.subgradient(np.eye(1, dim)[0]))
 
 
 def _model(A: Array, b: Array, block: NDArray[np.int64], infima: Infima, w: Array) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ from bmrm.checks import plug_in
 from bmrm.checks.cases import name_of
 from bmrm.checks.targets import example_of
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError
+from bmrm.problem import InputError, lacking
 from bmrm.registry import Registry, field_name, nearest, option_name
 from bmrm.regularizers import REGULARIZERS
 
@@ -27,7 +28,7 @@ def instance_of(registry: Registry[Any], given: Any, options: Mapping[str, Any] 
         return given
     if next(plug_in.declared_class(given), None) is not None:
         return given()
-    known = [option_name(name) for name in given.__dataclass_fields__]  # type: ignore[attr-defined]
+    known = [option_name(name) for name in (field.name for field in dataclasses.fields(given))]
     for option in options or {}:
         if option not in known:
             raise InputError(f"{registry.kind} {name_of(given)!r} has no option {option!r}{nearest(option, known)}")
@@ -38,7 +39,7 @@ def kind_of(name: str) -> Literal["loss", "regularizer"]:
     """What a name is the name of; InputError where it is neither."""
     if ":" in name:
         cls = LOSSES.get(name).cls
-        return "loss" if hasattr(cls, "prepare") or not hasattr(cls, "subgradient") else "regularizer"
+        return "regularizer" if [*lacking(cls, ("prepare", "subgradient"))] == ["prepare"] else "loss"
     known = {entry.name for entry in LOSSES.all()}
     if name in known:
         return "loss"

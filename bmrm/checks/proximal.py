@@ -12,7 +12,8 @@ from bmrm.checks.cases import Case
 from bmrm.checks.functions import UNIT, Array
 from bmrm.checks.report import BrokenLawError, Violation, shown
 from bmrm.checks.running import Laws, NotOfferedError
-from bmrm.problem import lacking
+from bmrm.losses.base import RowLoss
+from bmrm.problem import HasRowProx, lacking, provides
 
 STEPS = (1e-12, 1e-3, 0.3, 1.0, 7.0, 1e3, 1e12)
 ROUNDINGS = 500.0
@@ -127,8 +128,8 @@ def contracts(case: Case) -> Iterator[Violation]:
 def compiled(case: Case) -> Iterator[Violation]:
     """The functions of one row, `prox_row` and `value_row`, against the arrays."""
     loss = case.loss
-    rows = getattr(loss, "prox_row", None), getattr(loss, "value_row", None)
-    if rows[0] is None or rows[1] is None or not hasattr(loss, "prox"):
+    rows = (loss.prox_row, loss.value_row) if isinstance(loss, RowLoss) and provides(loss, HasRowProx) else (None, None)
+    if rows[0] is None or rows[1] is None:
         raise NotOfferedError("the loss has no `prox_row` with `value_row`")
     arguments = case.whole.arguments
     for step in (0.0, *STEPS):

@@ -68,7 +68,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 def open_text(path: Path) -> Iterator[TextIO]:
     """The decompressed text of a file, UTF-8 with or without a mark; newlines as they are, for `csv`."""
     with open_bytes(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")  # type: ignore[type-var]
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
         try:
             yield text
         except UnicodeDecodeError as error:

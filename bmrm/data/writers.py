@@ -95,7 +95,7 @@ def write_npz(path: str | PathLike[str], data: Dataset) -> None:
     arrays |= _label_arrays(targets) if data.labelled else {}
     arrays |= {key: array for key in ("weights", "groups") if (array := getattr(targets, key)) is not None}
     with whole_file(path) as file:
-        np.savez(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+        np.savez(file, allow_pickle=False, **arrays)
 
 
 def _label_arrays(targets: Targets) -> dict[str, NDArray[Any]]:

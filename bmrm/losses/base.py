@@ -48,7 +48,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,16 @@ from bmrm.losses._core import domain
 from bmrm.losses._core.prepared import PREPARED, Array, PreparedRows
 from bmrm.losses._core.proximal_scores import ProximalScoresRows
 from bmrm.losses._core.row import Pair, Row, Scalar, generate, row, strict_row
-from bmrm.problem import InputError, Summary, Targets
+from bmrm.problem import (
+    HasRowCurvature,
+    HasRowHessian,
+    HasRowProx,
+    InputError,
+    Summary,
+    Targets,
+    lacking,
+    provides,
+)
 from bmrm.registry import check_parameters
 
 __all__ = [
@@ -148,7 +157,7 @@ class RowLoss(LossBase):
     @property
     def scalars(self) -> tuple[float, ...]:
         """The parameters, in the order of the fields."""
-        return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(self))  # type: ignore[arg-type]
+        return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(cast("Any", self)))
 
     def _prepared(self, targets: Targets, y: NDArray[Any], scores_per_row: int, summary: Summary) -> PreparedRows:
         kind = PREPARED[_abilities(self)] if self.settle_scores_row is None else ProximalScoresRows
@@ -174,8 +183,8 @@ class OneScoreLoss(RowLoss):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         generate(cls)
-        if hasattr(cls, "curvature") and not hasattr(cls, "hessian_product"):
-            cls.hessian_product = _diagonal_product  # type: ignore[attr-defined]
+        if [*lacking(cls, ("curvature", "hessian_product"))] == ["hessian_product"]:
+            setattr(cls, "hessian_product", _diagonal_product)  # noqa: B010 (optional, so that the class has none)
 
     def value(self, f: Array, y: Any) -> Array:
         """The loss of each row, (rows,), at scores `f`."""
@@ -266,7 +275,7 @@ class MulticlassLoss(RowLoss):
 
 def _abilities(loss: RowLoss) -> tuple[bool, bool, bool]:
     """Whether the loss has curvature products, a curvature by rows, and a proximal map."""
-    return hasattr(loss, "hessian_product"), hasattr(loss, "curvature"), hasattr(loss, "prox")
+    return provides(loss, HasRowHessian), provides(loss, HasRowCurvature), provides(loss, HasRowProx)
 
 
 def signs(targets: Targets, summary: Summary, loss: str) -> Array:

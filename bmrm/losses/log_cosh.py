@@ -25,7 +25,7 @@ NEAR = 0.5
 
 
 @fast_jit
-def _loss(size, t):  # type: ignore[no-untyped-def]
+def _loss(size: float, t: float) -> float:
     """Of a residual's size |r| and its |tanh|."""
     return -0.5 * math.log1p(-t * t) if t <= NEAR else size - math.log1p(t)
 
@@ -57,7 +57,7 @@ def log_cosh_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
     """Fill `slope`, return the sum."""
     np.subtract(f, y, out=slope)
     np.tanh(slope, out=slope)
-    return _finish(f, y, weights, slope)  # type: ignore[no-any-return]
+    return float(_finish(f, y, weights, slope))
 
 
 @register("log_cosh", task="regression")

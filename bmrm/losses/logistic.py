@@ -58,11 +58,11 @@ def logistic_kernel(f: Array, y: Array, weights: Vector, slope: Array) -> float:
     """Fill `slope`, return the sum."""
     if weights.size:
         return Logistic.generated_kernel(f, y, weights, slope)  # type: ignore[misc]
-    return _sweep(f, y, slope)  # type: ignore[no-any-return]
+    return float(_sweep(f, y, slope))
 
 
 @jit
-def _halved(z, step, y):  # type: ignore[no-untyped-def]
+def _halved(z: float, step: float, y: float) -> tuple[float, float]:
     """As `prox`, by bisection, for steps whose powers overflow."""
     near, far = y * z, y * z + step
     lower, upper, g = near, far, 0.5 * (near + far)

@@ -18,10 +18,10 @@ from bmrm.problem import Summary, Targets
 
 
 @jit
-def gain_of_a_step(q, low, high):  # type: ignore[no-untyped-def]
+def gain_of_a_step(q: int, low: Array, high: Array) -> float:
     """What moving the q-th irrelevant row before the relevant ones adds to the loss, over 1/(q (q + 1)); q from 1."""
-    g = low[q - 1]
-    gain = 1.0 + g - high[0]
+    g: float = low[q - 1]
+    gain: float = 1.0 + g - high[0]
     for s in range(1, high.size):
         if high[s] <= g:
             break

@@ -70,7 +70,7 @@ def ontology_logistic_kernel(
     own = np.empty(f.shape[0])
     _path_sums(f, y, order, parent, candidate, slope, own)
     np.exp(slope, out=slope)
-    return _finish(y, weights, order, parent, own, slope)  # type: ignore[no-any-return]
+    return float(_finish(y, weights, order, parent, own, slope))
 
 
 @register("ontology_logistic", task="ontology")

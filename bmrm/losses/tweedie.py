@@ -39,15 +39,16 @@ def tweedie_kernel(f: Array, y: Array, weights: Vector, slope: Array, power: flo
     up = exponential_of((2.0 - power) * f)
     np.multiply(f, 1.0 - power, out=slope)
     exponential_of(slope, slope)
-    return _finish(y, weights, up, slope, power)  # type: ignore[no-any-return]
+    return float(_finish(y, weights, up, slope, power))
 
 
 @jit
-def _falling(z, step, power):  # type: ignore[no-untyped-def]
+def _falling(z: float, step: float, power: float) -> float:
     """The root f of f - z + step exp(power f)."""
     scale = math.log(power * step)
     v, u = wright(scale + power * z)
-    return z - u / power if u <= 1.0 else (v - scale) / power
+    f: float = z - u / power if u <= 1.0 else (v - scale) / power
+    return f
 
 
 @register("tweedie", task="regression")

@@ -1,4 +1,9 @@
-"""What a risk may offer besides value and subgradient; asked for with `ability(risk, kind)`."""
+"""What a risk may offer besides value and subgradient; asked for with `ability(risk, kind)`.
+
+Rows have four abilities, for who has one need not have the next: `RowSubsets` a user's risk can offer, over ranks too;
+`ModifiedLoss` needs a loss that can be changed; `RowSample` is of one process, and each sample has a free intercept of
+its own; `RowParts` is of one process, with any free intercept left as it is, and needs a loss without parameters.
+"""
 
 from __future__ import annotations
 

@@ -61,6 +61,7 @@ class LossFacts:
     ----------
     name : the registered one.
     title : the name for messages: the registered one, else that of the class.
+    formula, source : of a row's loss, and where it is from, for tables.
     task : "binary", "regression", "multiclass", "multilabel", "ontology", "sequence", "ranking" or "novelty".
     decomposes : what the loss is a sum over: "rows", "groups" or, where it is none, "no".
     metrics : names of measures, of `bmrm.metrics`.
@@ -76,6 +77,8 @@ class LossFacts:
 
     name: str = ""
     title: str = ""
+    formula: str = ""
+    source: str = ""
     task: str = ""
     decomposes: str = "no"
     metrics: tuple[str, ...] = ()

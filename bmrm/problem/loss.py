@@ -208,6 +208,33 @@ class HasCurvature(Protocol):
         ...
 
 
+@runtime_checkable
+class HasRowHessian(Protocol):
+    """A loss of rows with products of the second derivative of each."""
+
+    def hessian_product(self, f: Array, y: Any, step: Array) -> Array:
+        """Each row's second derivative times its part of `step`."""
+        ...
+
+
+@runtime_checkable
+class HasRowCurvature(Protocol):
+    """A loss of rows with the diagonal of the second derivative of each."""
+
+    def curvature(self, f: Array, y: Any) -> Array:
+        """Like `f`."""
+        ...
+
+
+@runtime_checkable
+class HasRowProx(Protocol):
+    """A loss of rows with the proximal map of each."""
+
+    def prox(self, z: Array, step: Any, y: Any) -> tuple[Array, Array]:
+        """The minimiser f of step * loss(f) + 1/2 (f - z)^2, and its derivative in z."""
+        ...
+
+
 class Loss(Protocol):
     """A frozen dataclass of parameters: comparable, YAML-able."""
 

@@ -253,7 +253,7 @@ def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
     whole = risk._whole or risk
     if whole._columns is None:  # once, for all lambdas
         whole._columns = ColumnCopies(risk.data.X, risk.map.columns, risk.map.bias)
-    return whole._columns.metered(risk.meter)
+    return whole._columns if risk is whole else whole._columns.metered(risk.meter)
 
 
 def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:

@@ -149,7 +149,7 @@ class StructuredRisk:
             if not fits or (columns.size and (columns.min() < 0 or columns.max() >= self.dim)):
                 raise InputError(f"StructuredRisk: joint_feature gives columns outside 0 ... {self.dim - 1}")
         else:
-            columns, values = None, np.asarray(features, np.float64)  # type: ignore[assignment]
+            columns, values = None, np.asarray(features, np.float64)
             if values.shape != (self.dim,):
                 raise InputError(f"StructuredRisk: features have shape {values.shape}, expected ({self.dim},)")
         if not np.all(np.isfinite(values)):

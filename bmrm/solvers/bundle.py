@@ -78,7 +78,7 @@ class Bundle(PlaneSolver):
                 w = run.start if start is not None else proposal.w
             with run.iterating():
                 self._loop(run, oracle, model, w)
-            return self.finished(run, model, self.name)  # type: ignore[attr-defined]
+            return self.finished(run, model, self.name)
 
     def _loop(self, run: Monitor, oracle: Oracle, model: PlaneModel, w: Vector) -> None:
         while True:

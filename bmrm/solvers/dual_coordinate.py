@@ -197,7 +197,7 @@ class _Run:
         details: dict[str, Any] = {"sweeps": self.visits}
         if self.ascent is not None:
             details["slope"] = self.ascent.slope()
-        return run.solution(self.options.name, details=details)  # type: ignore[attr-defined]
+        return run.solution(self.options.name, details=details)
 
     @contextmanager
     def _leaving_well(self) -> Iterator[None]:
@@ -239,7 +239,7 @@ class _Run:
 
     def _begin(self, near: Scores | None, slope: Scores | None) -> DualAscent:
         seed, earlier = self.options.seed or 0, self.run.earlier
-        state = None if earlier is None else earlier.state_of(self.options.name, SLOPES)  # type: ignore[attr-defined]
+        state = None if earlier is None else earlier.state_of(self.options.name, SLOPES)
         if state is not None and self.rows is not None and slope is None:
             seed += len(self.run.history)  # another order
             scores = self.rows.hand_out(state[SCORES]) if SCORES in state else None

@@ -189,7 +189,7 @@ class IRLS(IterativeSolver):
         """As of `Solver`."""
         options = self.resolved()
         with options.monitor(risk, regularizer, start, callback) as run:
-            return Reweighting(options, run, fresh=start is None).go(self.name)  # type: ignore[attr-defined]
+            return Reweighting(options, run, fresh=start is None).go(self.name)
 
 
 HALVINGS = 40

@@ -71,7 +71,7 @@ class LBFGS(IterativeSolver):
         with self.monitor(risk, regularizer, start, callback) as run:
             with run.iterating():
                 _Run(self.memory, run).go()
-            return run.solution(self.name)  # type: ignore[attr-defined, no-any-return]
+            return run.solution(self.name)
 
 
 class _Run:

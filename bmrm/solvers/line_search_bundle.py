@@ -116,7 +116,7 @@ class LineSearchBundle(PlaneSolver):
             cuts = Cuts(scored) if free is None else FreeCuts(scored, free)
             with run.iterating():
                 self._loop(run, cuts, model)
-            return self.finished(run, model, self.name)  # type: ignore[attr-defined]
+            return self.finished(run, model, self.name)
 
     def _loop(self, run: Monitor, cuts: Cuts, model: PlaneModel) -> None:
         here = cuts.start(run.start)

@@ -179,7 +179,7 @@ class Run:
                     done = self._note(point, fresh=monitor.careful and not goal.free)
                 else:
                     done = monitor.stall()
-        name, details = self.options.name, {}  # type: ignore[attr-defined]
+        name, details = self.options.name, {}
         if isinstance(self.model, CgModel):
             details["cg_iterations"] = np.array(self.model.iterations)
         return monitor.solution(name, details=details)

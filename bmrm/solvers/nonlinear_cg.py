@@ -186,7 +186,7 @@ class NonlinearCG(IterativeSolver):
         """As of `Solver`."""
         options = self.resolved()
         with options.monitor(risk, regularizer, start, callback) as run:
-            return _Run(options, run).go(self.name)  # type: ignore[attr-defined]
+            return _Run(options, run).go(self.name)
 
     def resolved(self) -> NonlinearCG:
         """The same with every option of the preset filled in, and `cgmax` among the limits."""

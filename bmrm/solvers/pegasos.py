@@ -258,7 +258,7 @@ class Pegasos(IterativeSolver):
                     "pegasos needs a risk with the ability RowSubsets (a loss that is a sum over rows, no free"
                     " intercept); use sample: null, or solver bundle"
                 )
-            return _Run(self, run, regularizer.modulus, subsets).go(self.name)  # type: ignore[attr-defined]
+            return _Run(self, run, regularizer.modulus, subsets).go(self.name)
 
 
 @dataclass

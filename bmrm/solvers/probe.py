@@ -115,7 +115,7 @@ class Probe(IterativeSolver):
         if reference is not None and reference.shape != (risk.dim,):
             raise InputError(f"probe: the reference has shape {reference.shape}, expected ({risk.dim},)")
         with self.monitor(risk, regularizer, start, callback) as run:
-            return _Run(self, run, reference).go(self.name)  # type: ignore[attr-defined]
+            return _Run(self, run, reference).go(self.name)
 
 
 @dataclass

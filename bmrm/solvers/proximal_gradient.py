@@ -91,7 +91,7 @@ class ProximalGradient(IterativeSolver):
             if scored is not None and not scored.phi.facts.smooth:
                 raise IncompatibleError("proximal_gradient needs a smooth loss; use line_search_bundle or bundle")
             oracle = _Plain(run) if scored is None else _WithScores(run, scored)
-            return _Run(self, run, regularizer, oracle).go(self.name)  # type: ignore[attr-defined]
+            return _Run(self, run, regularizer, oracle).go(self.name)
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,7 @@ class Run:
         details = {"penalties": self.penalties, "steps": self.steps}
         if self.state is not None:
             details["slope"] = self.state.envelope.slope
-        return monitor.solution(options.name, details=details)  # type: ignore[attr-defined]
+        return monitor.solution(options.name, details=details)
 
     def _iterate(self, fresh: bool) -> None:
         monitor, options = self.monitor, self.options

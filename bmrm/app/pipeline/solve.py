@@ -42,6 +42,7 @@ from bmrm.problem import (
     Vector,
     ability,
     facts_of,
+    lacking,
     provides,
 )
 from bmrm.risk.linear import LinearRisk
@@ -206,7 +207,7 @@ def solved(
     """
     sample.sample_regularizer(regularizer, risk.dim)
     name = type(solver).__name__
-    if not hasattr(solver, "minimize"):
+    if any(lacking(solver, ("minimize",))):
         raise InputError(f"solver {name} has no `minimize`, see bmrm.problem.Solver")
     first: Any = start.w if isinstance(start, Start) and not isinstance(solver, IterativeSolver) else start
     solution: Any = solver.minimize(risk, regularizer, start=first, callback=callback)

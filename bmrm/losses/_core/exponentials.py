@@ -21,7 +21,7 @@ HUGE = 1e200
 
 
 @fast_jit
-def weighed(loss, rate, weight):  # type: ignore[no-untyped-def]
+def weighed(loss: float, rate: float, weight: float) -> tuple[float, float]:
     """A row's loss and slope times its weight; weight 0 hides even an infinite loss."""
     return (weight * loss if weight > 0.0 else 0.0), rate * weight
 

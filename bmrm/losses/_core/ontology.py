@@ -40,7 +40,7 @@ class Tree:
         if not edges:
             raise InputError(f"{title}: the tree has no edges, expected pairs of child and parent")
         self.title = title
-        self.nodes: tuple[float | str, ...] = tuple(sorted({name for edge in edges for name in edge}))  # type: ignore[type-var]
+        self.nodes: tuple[float | str, ...] = tuple(sorted({name for edge in edges for name in edge}))
         place = {name: k for k, name in enumerate(self.nodes)}
         self.parent: NDArray[np.int64] = np.full(len(self.nodes), -1, np.int64)
         for child, parent in edges:

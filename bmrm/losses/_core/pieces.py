@@ -14,7 +14,7 @@ ZERO_IS_BEST = "scores of 0 cost nothing, so weights of 0 are optimal with any i
 
 
 @fast_jit
-def linear_margin_prox(z, step, y, reach, cost):  # type: ignore[no-untyped-def]
+def linear_margin_prox(z: float, step: float, y: float, reach: float, cost: float) -> tuple[float, float]:
     """Of cost max(0, reach - y f): towards the kink by step * cost, to the kink itself where that is less far."""
     short, far = reach - y * z, step * cost
     inside = (short > 0.0) & (short < far)
@@ -24,7 +24,7 @@ def linear_margin_prox(z, step, y, reach, cost):  # type: ignore[no-untyped-def]
 
 
 @fast_jit
-def quadratic_margin(f, y, reach, width, scale):  # type: ignore[no-untyped-def]
+def quadratic_margin(f: float, y: float, reach: float, width: float, scale: float) -> tuple[float, float]:
     """scale (1/2 u^2 up to u = width, linear beyond), u = max(0, reach - y f); its slope in f."""
     short = reach - y * f
     short = 0.0 if short <= 0.0 else short
@@ -33,7 +33,9 @@ def quadratic_margin(f, y, reach, width, scale):  # type: ignore[no-untyped-def]
 
 
 @fast_jit
-def quadratic_margin_prox(z, step, y, reach, width, scale):  # type: ignore[no-untyped-def]
+def quadratic_margin_prox(
+    z: float, step: float, y: float, reach: float, width: float, scale: float
+) -> tuple[float, float]:
     """Towards the reach: u shrinks to u / (1 + step * scale), by step * scale * width at most."""
     short, pull = reach - y * z, step * scale
     rate = 1.0 / (1.0 + pull)
@@ -46,7 +48,7 @@ def quadratic_margin_prox(z, step, y, reach, width, scale):  # type: ignore[no-u
 
 
 @fast_jit
-def linear_residual(f, y, epsilon, above, below):  # type: ignore[no-untyped-def]
+def linear_residual(f: float, y: float, epsilon: float, above: float, below: float) -> tuple[float, float]:
     """side max(0, |f - y| - epsilon), side is `above` where f > y; its slope in f."""
     miss = f - y
     over = abs(miss) - epsilon
@@ -55,7 +57,9 @@ def linear_residual(f, y, epsilon, above, below):  # type: ignore[no-untyped-def
 
 
 @fast_jit
-def linear_residual_prox(z, step, y, epsilon, above, below):  # type: ignore[no-untyped-def]
+def linear_residual_prox(
+    z: float, step: float, y: float, epsilon: float, above: float, below: float
+) -> tuple[float, float]:
     """Towards the tube by step * side, to its border where that is less far."""
     miss = z - y
     over, far, border = abs(miss) - epsilon, step * (above if miss > 0.0 else below), epsilon
@@ -68,7 +72,9 @@ def linear_residual_prox(z, step, y, epsilon, above, below):  # type: ignore[no-
 
 
 @fast_jit
-def quadratic_residual(f, y, epsilon, width, above, below):  # type: ignore[no-untyped-def]
+def quadratic_residual(
+    f: float, y: float, epsilon: float, width: float, above: float, below: float
+) -> tuple[float, float]:
     """side (1/2 u^2 up to u = width, linear beyond), u = max(0, |f - y| - epsilon); its slope in f.
 
     `side` is `above` where f > y.
@@ -82,7 +88,9 @@ def quadratic_residual(f, y, epsilon, width, above, below):  # type: ignore[no-u
 
 
 @fast_jit
-def quadratic_residual_prox(z, step, y, epsilon, width, above, below):  # type: ignore[no-untyped-def]
+def quadratic_residual_prox(
+    z: float, step: float, y: float, epsilon: float, width: float, above: float, below: float
+) -> tuple[float, float]:
     """Towards the tube: u shrinks to u / (1 + step * side), by step * side * width at most."""
     miss = z - y
     over, sign, pull = abs(miss) - epsilon, 1.0 if miss > 0.0 else -1.0, step * (above if miss > 0.0 else below)

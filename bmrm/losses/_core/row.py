@@ -136,4 +136,4 @@ def generate(loss: type) -> None:
             setattr(loss, name, None if formula is None else _Generated(make, formula))
     if "prox_row" not in own and prox is not None:
         made = _Generated(lambda row: row.compiled, prox) if isinstance(prox, Row) else None
-        loss.prox_row = made  # type: ignore[attr-defined]
+        setattr(loss, "prox_row", made)  # noqa: B010 (`type` has no such attribute)

@@ -25,14 +25,14 @@ ROUNDING = 2.3e-16
 
 
 @jit
-def householder(value, first, second, third):  # type: ignore[no-untyped-def]
+def householder(value: float, first: float, second: float, third: float) -> float:
     """How far back the root lies, from a function's value and its derivatives; Householder 1970, order 3."""
     over = value * (6.0 * first * first - 3.0 * value * second)
     return over / (6.0 * first * (first * first - value * second) + value * value * third)
 
 
 @jit
-def wright(a):  # type: ignore[no-untyped-def]
+def wright(a: float) -> tuple[float, float]:
     """(v, u) with u = exp(v) and v + u = a: u is the Wright omega function of a (Corless & Jeffrey 2002)."""
     if a < -40.0:
         return a, math.exp(a)

@@ -65,6 +65,7 @@ class IterativeSolver:
     tolerance: float = parameter(1e-3, least=0.0, doc="relative gap to reach", example=1e-1)
     max_iterations: int = parameter(10000, least=1, doc="iterations at most", example=2)
     time_limit: float | None = parameter(None, above=0.0, doc="seconds at most", example=1e-9)
+    name: ClassVar[str] = ""
     superlinear: ClassVar[bool] = False
     """Whether the gap falls faster and faster, so that it must not be extrapolated from how it fell."""
 
@@ -311,7 +312,7 @@ class Monitor(Best):
 
     def _told(self) -> Iteration:
         """The last line, as callbacks get it."""
-        name, bound = getattr(self.options, "name", ""), self._proved.bound
+        name, bound = self.options.name, self._proved.bound
         state: Callable[[], State] = self.state or dict
         if self.state is None and self.earlier is not None and (before := self.earlier.state_of(name)) is not None:
             state = lambda: before  # noqa: E731 (not taken up yet, but not lost either)

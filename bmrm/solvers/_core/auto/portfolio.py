@@ -26,6 +26,7 @@ from bmrm.problem import (
     Scored,
     Scores,
     Solution,
+    Solver,
     Start,
     Status,
     Vector,
@@ -296,13 +297,14 @@ class Chains(IterativeSolver):
 
 
 @cache
-def _taken_by(solver: type) -> frozenset[str]:
+def _taken_by(solver: type[Solver]) -> frozenset[str]:
     """The names of what its `minimize` takes."""
-    return frozenset(signature(solver.minimize).parameters)  # type: ignore[attr-defined]
+    return frozenset(signature(solver.minimize).parameters)
 
 
 def _superlinear(name: str) -> bool:
-    return getattr(SOLVERS.get(name).cls, "superlinear", False)
+    cls = SOLVERS.get(name).cls
+    return issubclass(cls, IterativeSolver) and cls.superlinear
 
 
 class Stage(NamedTuple):
