@@ -15,7 +15,7 @@ from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer, Request, Scattered
 from bmrm.mpi.scores import RemoteScores, Slot
 from bmrm.mpi.share import Rank
-from bmrm.problem import Check, Facts, MoreauEnvelope, ScoreFunction, Vector, provides
+from bmrm.problem import UNMETERED, Facts, Meter, MoreauEnvelope, ScoreFunction, Vector, half_pass, provides, timed
 
 LONG = 1 << 17
 """A gradient with more numbers than this is reduced in parts, the first while later ones are still computed."""
@@ -33,6 +33,15 @@ class InPieces(Protocol):
 
     def rmatvec_parts(self, slope: Floats, parts: int) -> Pieces:
         """At most so many consecutive pieces, and where they belong."""
+        ...
+
+
+@runtime_checkable
+class CountsProducts(Protocol):
+    """A map that knows what its Gram matrices take."""
+
+    def gram_work(self, weights: Floats, columns: NDArray[np.int64] | None, least: float | None) -> tuple[float, float]:
+        """Products that Gram matrices take, and a pass."""
         ...
 
 
@@ -56,6 +65,10 @@ class Parts:
     ) -> Floats:
         """The Gram matrix of a part of the rows, added to that of the parts before."""
         return _added(self._map.gram(_part(weights, part, parts), columns), before)
+
+    def gram_work(self, weights: Floats, columns: NDArray[np.int64] | None, least: float | None) -> tuple[float, float]:
+        """Products that all parts take, and a pass; 0 where the map does not know."""
+        return self._map.gram_work(weights, columns, least) if provides(self._map, CountsProducts) else (0.0, 0.0)
 
     def gram_blocks(self, weights: Floats, least: float, part: int, parts: int, before: Floats | None) -> Floats:
         """Gram matrices, one for each score of a row; see `gram`."""
@@ -104,38 +117,56 @@ class RemoteMap:
     """As of `LinearMap`: the ranks multiply their rows."""
 
     ranks: Ranks
-    check: Check | None = None
+    meter: Meter = UNMETERED
+    share = 1.0
 
-    def interruptible(self, check: Check) -> RemoteMap:
-        """The same, which forms large Gram matrices in several requests."""
-        return replace(self, check=check)
+    def metered(self, meter: Meter) -> RemoteMap:
+        """The same, charged to `meter`, which forms large Gram matrices in several requests."""
+        return replace(self, meter=meter)
 
+    @half_pass
     def matvec(self, w: Vector) -> RemoteScores:
         return self.ranks.scores("map", "matvec", w)
 
+    @half_pass
     def rmatvec(self, slope: RemoteScores) -> Vector:
         pieces = pieces_of(self.ranks)
         if pieces:
             return self.ranks.array("map", "rmatvec_parts", slope, pieces, answer=STREAM)
         return self.ranks.array("map", "rmatvec", slope)
 
+    @half_pass
     def diagonal(self, weights: RemoteScores) -> Vector:
         return self.ranks.array("map", "diagonal", weights)
 
+    @half_pass
     def gram(self, weights: RemoteScores, columns: NDArray[np.int64] | None = None) -> Floats:
-        return self._in_parts(self._parts(), "gram", weights, columns)
+        found = self._in_parts(self._parts(), "gram", weights, columns)
+        self._charge(weights, columns)
+        return found
 
+    @half_pass
     def gram_blocks(self, weights: RemoteScores, least: float = 0.0) -> Floats:
         assert self.ranks.share.phi is not None
-        return self._in_parts(self._parts(self.ranks.share.phi.facts.scores_per_row), "gram_blocks", weights, least)
+        parts = self._parts(self.ranks.share.phi.facts.scores_per_row)
+        found = self._in_parts(parts, "gram_blocks", weights, least)
+        self._charge(weights, None, least)
+        return found
 
+    def _charge(self, weights: RemoteScores, columns: NDArray[np.int64] | None, least: float | None = None) -> None:
+        """Products of Gram matrices, as the ranks count them."""
+        if self.meter is not UNMETERED:
+            work, a_pass = self.ranks.ask("parts", "gram_work", weights, columns, least, answer=(SUM, SUM))
+            self.meter.charge(0.0, work / max(a_pass, 1.0))
+
+    @timed
     def active(self, weights: RemoteScores) -> int:
         return int(self.ranks.number("map", "active", weights))
 
     def _parts(self, matrices: int = 1) -> int:
         """Into how many Gram matrices are to be cut, each of which takes rank 0 less than a second."""
         extent = self.ranks.share.extent
-        if self.check is None or extent is None or not extent.rows:
+        if self.meter is UNMETERED or extent is None or not extent.rows:
             return 1
         return max(1, math.ceil(matrices * extent.entries * (extent.entries / extent.rows) / PRODUCTS))
 
@@ -143,8 +174,7 @@ class RemoteMap:
         """The ranks keep what they have of the parts, until the last; then it is added up."""
         found: Any = None
         for part in range(parts):
-            if self.check is not None:
-                self.check()
+            self.meter.check()
             answer = SUM if part == parts - 1 else KEEP
             found = self.ranks.ask("parts", method, weights, option, part, parts, found, answer=answer)
         return cast(Floats, found)

@@ -83,14 +83,6 @@ UNMETERED: Meter = _Unmetered()
 """The meter of what belongs to no run."""
 
 
-def gram_passes(products: float, entries: float, scores_per_row: int = 1, full: bool = False) -> float:
-    """What so many products of two entries cost, in passes over all `entries`: two multiplications each, times scores.
-
-    Rows that are `full` are multiplied as matrices, FULL_SPEED times as fast.
-    """
-    return products / max(2.0 * entries * scores_per_row, 1.0) / (FULL_SPEED if full else 1.0)
-
-
 @runtime_checkable
 class Metered(Protocol):
     """A risk, or an ability of one, that charges its work itself."""

@@ -61,9 +61,9 @@ class LinearMap(Protocol):
         """A' diag(weights) A, dense (dim, dim) and symmetric, or its part for some increasing `columns`.
 
         It costs half a pass and the products of the entries of each row: e (e + 1) / 2 for e entries (of the chosen
-        columns), where a pass makes 2 e for each score (`gram_passes`). Rows of weight 0 are skipped. With several
-        scores per row weights c stand for diag(c) - c c' / sum(c), and all columns are taken: a Gram matrix for each
-        two scores.
+        columns), where a pass makes 2 e for each score; full rows, multiplied by BLAS, FULL_SPEED times as fast. Rows
+        of weight 0 are skipped. With several scores per row weights c stand for diag(c) - c c' / sum(c), and all
+        columns are taken: a Gram matrix for each two scores.
         """
         ...
 

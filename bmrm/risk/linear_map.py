@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import UNMETERED, IncompatibleError, InputError, Meter, Vector, gram_passes, half_pass
+from bmrm.problem import UNMETERED, IncompatibleError, InputError, Meter, Vector, half_pass
 from bmrm.risk.products.blocks import products_of
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.products.diagonal import diagonal
-from bmrm.risk.products.gram import gram_of, is_full, products_of_rows
+from bmrm.risk.products.gram import gram_of, gram_work
 from bmrm.risk.products.gram_scores import gram_of_scores
 
 Array = NDArray[np.float64]
@@ -148,6 +148,7 @@ class DataMap:
         With several scores per row, weights c (rows, K) stand for diag(c) - c c' / sum(c) in each row, all columns.
         """
         weights = plain(weights)
+        self._charge(weights, columns)
         if self.scores_per_row != 1:
             if columns is not None:
                 raise IncompatibleError("parts of Gram matrices are known for one score per row only; use lbfgs")
@@ -158,7 +159,6 @@ class DataMap:
         """The inputs' matrix, for weights of rows."""
         width = nnz_of(self.X) / max(1, self.rows)
         work = np.count_nonzero(weights) * width * (width + 1.0) / 2.0
-        self._charge_products(weights, columns)
         count = min(self.workers.threads, int(work / (WORK_PER_THREAD + self.inputs**2)))
 
         def part(span: Span) -> Array:
@@ -173,11 +173,9 @@ class DataMap:
 
         Rows of less weight than `least` times the mean of that score's are left out.
         """
-        table = plain(weights).reshape(self.rows, self.scores_per_row)
-        table = np.where(table >= least * table.mean(axis=0), table, 0.0) if least > 0.0 and self.rows else table
+        table = self._kept(weights, least)
+        self._charge(weights, None, least)
         count = min(self.workers.threads, self.scores_per_row)
-        for k in range(self.scores_per_row):
-            self._charge_products(table[:, k], None)
 
         def some(classes: range) -> Array:
             return np.array(
@@ -187,12 +185,29 @@ class DataMap:
         edges = borders(self.scores_per_row, count)
         return np.concatenate(self.workers.map(some, [range(a, b) for a, b in pairwise([0, *edges])]))
 
-    def _charge_products(self, weights: Array, columns: NDArray[np.int64] | None) -> None:
-        """What a Gram matrix of one score costs besides reading; entries are taken to be spread over the columns."""
+    def _kept(self, weights: Array, least: float) -> Array:
+        """As a table, zero where less than `least` times the mean of that score's."""
+        table = plain(weights).reshape(self.rows, self.scores_per_row)
+        return np.where(table >= least * table.mean(axis=0), table, 0.0) if least > 0.0 and self.rows else table
+
+    def _charge(self, weights: Array, columns: NDArray[np.int64] | None, least: float | None = None) -> None:
         if self.meter is not UNMETERED:
-            products = products_of_rows(self.X, weights, 1.0 if columns is None else columns.size / self.inputs)
-            passes = gram_passes(products, nnz_of(self.X), self.scores_per_row, is_full(self.X))
-            self.meter.charge(0.0, self.share * passes)
+            work, a_pass = self.gram_work(weights, columns, least)
+            self.meter.charge(0.0, self.share * work / max(a_pass, 1.0))
+
+    def gram_work(
+        self, weights: Array, columns: NDArray[np.int64] | None, least: float | None = None
+    ) -> tuple[float, float]:
+        """Products of two numbers that Gram matrices take, of all scores or (`least` given) the blocks; and a pass.
+
+        Entries are taken to be spread evenly over the columns.
+        """
+        table, K = self._kept(weights, least or 0.0), self.scores_per_row
+        parts = [table[:, k] for k in range(K)]
+        if least is None and K > 1:
+            parts = [one * other for one, other in combinations(parts, 2)]
+        share = 1.0 if columns is None else columns.size / self.inputs
+        return sum(gram_work(self.X, part, share) for part in parts), 2.0 * nnz_of(self.X) * K
 
     def active(self, weights: Array) -> int:
         """How many rows have a weight other than 0."""

@@ -9,7 +9,7 @@ from bmrm.data.matrix import Csr, Matrix
 from bmrm.kernels.products import csr, gram, gram_dense
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, unchecked
-from bmrm.problem.meter import FULL
+from bmrm.problem.meter import FULL, FULL_SPEED
 from bmrm.risk.products.blocks import products_of
 from bmrm.risk.products.columns import Columns
 
@@ -63,13 +63,15 @@ def gram_of(
     return _scaled(raw, sums if kept is None else sums[kept], weights, columns, kept, with_bias)
 
 
-def products_of_rows(X: Matrix, weights: Vector, share: float = 1.0) -> float:
-    """How many products of two entries `gram_of` makes, with a `share` of the entries of each row of weight not 0."""
+def gram_work(X: Matrix, weights: Vector, share: float = 1.0) -> float:
+    """Products of two entries that `gram_of` takes, in the time of those of a pass, with a `share` of each row."""
     if isinstance(X, Csr):
         lengths = share * np.diff(X.indptr)[weights != 0.0]
-        return float(lengths @ (lengths + 1.0)) / 2.0
-    width = share * float(X.shape[1])
-    return float(np.count_nonzero(weights)) * width * (width + 1.0) / 2.0
+        products = float(lengths @ (lengths + 1.0)) / 2.0
+    else:
+        width = share * float(X.shape[1])
+        products = float(np.count_nonzero(weights)) * width * (width + 1.0) / 2.0
+    return products / (FULL_SPEED if is_full(X) else 1.0)
 
 
 def is_full(X: Matrix) -> bool:
