@@ -32,7 +32,7 @@ Case = dict[str, Any]
 
 
 def all_cases() -> dict[str, Case]:
-    """By name: `fit`, the keywords of `bmrm.fit`; `data`, a name of `all_data`; `features`, `weighted`."""
+    """By name: `fit`, the plug-ins; `data`, a name of `all_data`; `features`, `bias`, `weighted`."""
     return {case["name"]: case for case in chain(_every_solver(), _automatic(), _options())}
 
 
@@ -59,28 +59,26 @@ def _automatic() -> Iterator[Case]:
 def _options() -> Iterator[Case]:
     """Every option of a plug-in at another value."""
     for loss in LOSSES.all():
-        for option, value in _others(loss):
-            yield _case(loss, _solver(SOLVERS.get("bundle")), L2, KINDS[0], loss_options={option: value})
+        for options in _others(loss, "edges"):  # which have no default: every fit has them
+            yield _case(loss, _solver(SOLVERS.get("bundle")), L2, KINDS[0], loss_options=options)
     for entry in REGULARIZERS.all():
-        for option, value in _others(entry):
-            penalty = {"name": entry.name, "lambda": 0.01, option: value}
-            yield _case(LOSSES.get("hinge"), _solver(SOLVERS.get("bundle")), penalty, KINDS[0])
+        for options in _others(entry, "lambda"):
+            penalty = {"name": entry.name, "lambda": 0.01, **options}
+            yield _case(LOSSES.get("hinge"), _solver(SOLVERS.get("bundle")), penalty, KINDS[0], said=options)
     for entry in SOLVERS.all():
         penalty = L1 if "smooth regularizer" in entry.facts.get("refuses", ()) else L2
-        for option, value in _others(entry, *LIMITS, "time_limit"):
+        for options in _others(entry, *LIMITS, "time_limit", "seed"):
             for name in TRIED:
-                yield _case(LOSSES.get(name), _solver(entry) | {option: value}, penalty, KINDS[0])
+                yield _case(LOSSES.get(name), _solver(entry) | options, penalty, KINDS[0], said=options)
 
 
-def _others(entry: Any, *known: str) -> Iterator[tuple[str, Any]]:
-    """An option and a value that is not its default, with those that it needs beside it."""
+def _others(entry: Any, *without: str) -> Iterator[dict[str, Any]]:
+    """Each option at a value that is not its default, with the options that it needs beside it."""
     for field in entry.parameters:
         choices = getattr(field.metadata.get("range"), "choices", None) or ()
-        value = next(
-            (one for one in (field.metadata.get("example"), *choices) if one not in (None, field.default)), None
-        )
-        if value is not None and option_name(field.name) not in (*known, "lambda", "seed", "edges"):
-            yield option_name(field.name), value
+        values = [one for one in (field.metadata.get("example"), *choices) if one not in (None, field.default)]
+        if values and option_name(field.name) not in without:
+            yield {**field.metadata.get("beside", {}), option_name(field.name): values[0]}
 
 
 def _solver(entry: Any) -> dict[str, Any]:
@@ -89,23 +87,28 @@ def _solver(entry: Any) -> dict[str, Any]:
 
 
 def _case(
-    loss: Any, solver: dict[str, Any], penalty: dict[str, Any], kind: tuple[str, str, bool], loss_options: Any = None
+    loss: Any,
+    solver: dict[str, Any],
+    penalty: dict[str, Any],
+    kind: tuple[str, str, bool],
+    loss_options: dict[str, Any] | None = None,
+    said: dict[str, Any] | None = None,
 ) -> Case:
+    """One fit; its name has the options of the loss, and `said`, those of the others."""
     features, bias, weighted = kind
     made = example_of(loss.cls, loss_options)
-    facts = facts_of(made)
-    weighted = weighted and facts.weighted
-    bias = "regularized" if bias == "free" and facts.no_free_intercept else bias
-    beside = {key: value for key, value in solver.items() if key not in (*LIMITS, "name", "seed")}
-    words = [loss.name, *_said(loss_options or {}), solver["name"], *_said(beside), penalty["name"]]
-    words += [*_said({key: value for key, value in penalty.items() if key not in ("name", "lambda")}), features, bias]
-    fit = {"loss": LOSSES.describe(made), "solver": solver, "regularizer": penalty, "bias": bias}
-    name = " ".join([*words, *(["weighted"] if weighted else [])])
-    return {"name": name, "data": loss.name, "features": features, "weighted": weighted, "fit": fit}
-
-
-def _said(options: dict[str, Any]) -> list[str]:
-    return [f"{key}={value}" for key, value in options.items()]
+    weighted = weighted and facts_of(made).weighted
+    bias = "regularized" if bias == "free" and facts_of(made).no_free_intercept else bias
+    options = [f"{key}={value}" for key, value in {**(loss_options or {}), **(said or {})}.items()]
+    words = [loss.name, solver["name"], penalty["name"], features, bias, *["weighted"][: int(weighted)], *options]
+    return {
+        "name": " ".join(words),
+        "data": loss.name,
+        "features": features,
+        "bias": bias,
+        "weighted": weighted,
+        "fit": {"loss": LOSSES.describe(made), "solver": solver, "regularizer": penalty},
+    }
 
 
 def _data_for(loss: Any) -> dict[str, Any]:

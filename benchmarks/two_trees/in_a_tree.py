@@ -22,14 +22,15 @@ from bmrm.risk.intercept import FreeIntercept
 from bmrm.run import guarded
 from bmrm.solvers import SOLVERS
 
+FIGURES = ("objective", "lower_bound", "iterations", "passes")
+
 
 def main(source: str, target: str) -> None:
     """All cases of a file, their results to another."""
     asked = json.loads(Path(source).read_text())
 
     def work(group: Any) -> int:
-        one = alone if group.size == 1 else shared
-        found = {name: _tried(one, case, asked["data"][case["data"]], group) for name, case in asked["cases"].items()}
+        found = {name: tried(case, asked["data"][case["data"]], group) for name, case in asked["cases"].items()}
         if group.rank == 0:
             Path(target).write_text(json.dumps(found))
         return 0
@@ -37,53 +38,45 @@ def main(source: str, target: str) -> None:
     sys.exit(guarded(work))
 
 
-def alone(case: dict[str, Any], data: dict[str, Any], group: Any) -> Any:
-    """By `bmrm.fit`."""
-    X, y, weights, groups = arrays(case, data)
-    plug_ins = {kind: _tuples(case["fit"][kind]) for kind in ("loss", "solver", "regularizer")}
-    bias = case["fit"]["bias"]
-    return bmrm.fit(X, y, sample_weight=weights, groups=groups, bias=bias, threads=1, **plug_ins).solution
-
-
-def shared(case: dict[str, Any], data: dict[str, Any], group: Any) -> Any:
-    """The rows in rank order, cut where groups end."""
-    X, y, weights, groups = arrays(case, data)
-    whole = bmrm.Dataset.from_arrays(X, y, weights, groups)
-    cuts = [_border(groups, whole.rows * rank // group.size) for rank in range(group.size)] + [whole.rows]
-    fit = case["fit"]
-    loss, regularizer, solver = (
-        registry.make(options.pop("name"), options)
-        for registry, options in (
-            (LOSSES, _tuples(fit["loss"])),
-            (REGULARIZERS, _tuples(fit["regularizer"])),
-            (SOLVERS, _tuples(fit["solver"])),
-        )
-    )
-    mine = whole.part(cuts[group.rank], cuts[group.rank + 1])
-    risk = shared_risk(mine, loss, group, bias=fit["bias"] == "regularized", threads=1)
-    wrap = FreeIntercept if fit["bias"] == "free" else lambda risk: risk
-    return lead(risk, group, lambda risk: solver.minimize(wrap(risk), regularizer))
-
-
-def arrays(case: dict[str, Any], data: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
-    """X, y, weights and groups."""
-    X = np.array(data["X"])
+def tried(case: dict[str, Any], data: dict[str, Any], group: Any) -> dict[str, Any] | None:
+    """What there is to compare: status and figures, or that the fit was refused; None but on rank 0."""
+    X = csr_matrix(np.array(data["X"])) if case["features"] == "sparse" else np.array(data["X"])
     y = [set(row) for row in data["y"]] if data["sets"] else np.array(data["y"])
     weights = np.array(data["weights"], float) if case["weighted"] else None
     groups = None if data["groups"] is None else np.array(data["groups"])
-    return csr_matrix(X) if case["features"] == "sparse" else X, y, weights, groups
-
-
-def _tried(one: Any, case: dict[str, Any], data: dict[str, Any], group: Any) -> dict[str, Any] | None:
-    """What there is to compare: the solution's figures, or that the fit was refused."""
+    fit = alone if group.size == 1 else shared
     try:
-        solution = one(case, data, group)
+        solution = fit(X, y, weights, groups, case["bias"], made(case["fit"]), group)
     except bmrm.BmrmError as error:
         return {"status": type(error).__name__}
-    if solution is None:  # not rank 0
-        return None
-    figures = ("objective", "lower_bound", "iterations", "passes")
-    return {"status": solution.status.name, **{key: float(getattr(solution, key)) for key in figures}}
+    return None if solution is None else figures(solution)
+
+
+def alone(X: Any, y: Any, weights: Any, groups: Any, bias: str, plug_ins: dict[str, Any], group: Any) -> Any:
+    """By `bmrm.fit`."""
+    return bmrm.fit(X, y, sample_weight=weights, groups=groups, bias=bias, threads=1, **plug_ins).solution
+
+
+def shared(X: Any, y: Any, weights: Any, groups: Any, bias: str, plug_ins: dict[str, Any], group: Any) -> Any:
+    """The rows in rank order, cut where groups end."""
+    whole = bmrm.Dataset.from_arrays(X, y, weights, groups)
+    cuts = [_border(groups, whole.rows * rank // group.size) for rank in range(group.size)] + [whole.rows]
+    mine = whole.part(cuts[group.rank], cuts[group.rank + 1])
+    risk = shared_risk(mine, plug_ins["loss"], group, bias=bias == "regularized", threads=1)
+    wrap = FreeIntercept if bias == "free" else lambda risk: risk
+    return lead(risk, group, lambda risk: plug_ins["solver"].minimize(wrap(risk), plug_ins["regularizer"]))
+
+
+def made(fit: dict[str, Any]) -> dict[str, Any]:
+    """The plug-ins that `{"loss": {"name": ..., option: value}, ...}` describes; they want tuples, JSON has lists."""
+    registries = {"loss": LOSSES, "regularizer": REGULARIZERS, "solver": SOLVERS}
+    sections = {kind: {key: _tuples(value) for key, value in fit[kind].items()} for kind in registries}
+    return {kind: registry.make(sections[kind].pop("name"), sections[kind]) for kind, registry in registries.items()}
+
+
+def figures(solution: Any) -> dict[str, Any]:
+    """Status and numbers."""
+    return {"status": solution.status.name, **{key: float(getattr(solution, key)) for key in FIGURES}}
 
 
 def _border(groups: Any, row: int) -> int:
@@ -94,7 +87,6 @@ def _border(groups: Any, row: int) -> int:
 
 
 def _tuples(value: Any) -> Any:
-    """Plug-ins want tuples where JSON has lists."""
     if isinstance(value, dict):
         return {key: _tuples(one) for key, one in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

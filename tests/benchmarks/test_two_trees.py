@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.two_trees import speed
 from benchmarks.two_trees.results import Comparison, chosen, table
 
 
@@ -72,3 +73,16 @@ def test_ranks_get_some_of_every_loss_and_solver():
     solved = {name: found() for name in cases} | {"hinge lbfgs": {"status": "IncompatibleError"}}
     kept = list(chosen(cases, solved, per_loss=1, per_solver=1))
     assert kept == ["hinge bundle", "logistic bundle", "logistic lbfgs", "huber bundle"]
+
+
+def timed(kind, old, new):
+    answers = [[{"seconds": one, "iterations": 3.0, "passes": 4.0} for one in times] for times in (old, new)]
+    return speed.Pairs(speed.Fit(kind, "fit", "data", "few", {}), *answers)
+
+
+def test_ratios_of_seconds_are_medians_of_pairs_and_means_of_classes():
+    found = [timed("a", [1.0, 2.0, 1.0], [2.0, 4.0, 90.0]), timed("a", [1.0], [8.0]), timed("b", [2.0], [1.0])]
+    assert [pairs.ratio for pairs in found] == [2.0, 8.0, 0.5]
+    rows = speed.table(found).rows
+    assert rows[2] == ("b", "fit", "2e+03", "1e+03", "0.500", 1, "3 / 3", "4 / 4")
+    assert [(row[0], row[4]) for row in rows[3:]] == [("a", "4.000"), ("b", "0.500")]
