@@ -27,7 +27,8 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.row_scores import Settled, lambdas
+from bmrm.solvers._core.points import Point
+from bmrm.solvers._core.row_scores import lambdas
 from bmrm.solvers._core.working_set import chosen
 from bmrm.solvers._core.working_set_newton import UNTRUE, Run
 
@@ -117,19 +118,17 @@ class _ColumnRun(Run):
         """The next model is solved roughly again."""
         self.share = self.rough
 
-    def propose(
-        self, w: Vector, at: Settled, a: Vector, aim: float, away: Vector, worst: float
-    ) -> tuple[Vector, Scores]:
+    def propose(self, at: Point, aim: float, away: Vector, worst: float) -> tuple[Vector, Scores]:
         """As of `Run`."""
         if self.model is not None and away[self.inside].max(initial=0.0) > UNTRUE * self.left:
             self.left = max(self.left, self.model.distance())  # a sweep sees each coordinate before those after it
         share = self.judged(away, self.inside)
-        size = max(self.options.first_columns, GROWTH * int(np.count_nonzero(w)))
-        W = chosen(away, w, size, self.zeros.found)
+        size = max(self.options.first_columns, GROWTH * int(np.count_nonzero(at.w)))
+        W = chosen(away, at.w, size, self.zeros.found)
         model = self.model = self.columns.model(W, self.rows.curvature(at.f, self.damping), self.rows.free)
         goal = self.least_goal(aim)
-        after = w.copy()
+        after = at.w.copy()
         with self.run.master():
-            after[W], self.left = model.minimise(a[W], w[W], aim, self.l2, goal, share, self.options.sweeps)
+            after[W], self.left = model.minimise(at.a[W], at.w[W], aim, self.l2, goal, share, self.options.sweeps)
         self.inside = W
         return after, model.scores

@@ -1,6 +1,7 @@
 """Truncated-CG IRLS: Komarek, "Logistic regression for data mining and high-dimensional classification" (2004).
 
-Algorithms 5 (outer iteration), 6 and 7 (the inner one, in _core/truncated_cg.py); options of sections 5.2 and B.4.3.
+Algorithms 5 (outer iteration), 6 and 7 (the inner one, in _core/newton/truncated_cg.py); options of sections 5.2 and
+B.4.3.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
+from bmrm.solvers._core.points import Point, noted
 
 THESIS = {"cgwindow": 3, "cgdecay": 1000.0, "cgmax": 200, "lreps": 0.05, "lrmax": 30, "halving": False}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -241,9 +243,8 @@ class Reweighting:
             while True:
                 value, slope = self.phi.value_and_slope(f)
                 a = self.map.rmatvec(slope)
-                objective = value + run.regularizer.value(w)
-                run.improve(w, objective, fresh=fresh)
-                run.take_plane(self.certificate, w, value, a, value - self.phi.product(slope, f))
+                point = Point(w, value, a, value - self.phi.product(slope, f), f, fresh=fresh)
+                objective = noted(run, self.certificate, point)
                 self._note(w, f, value, objective)
                 if run.record():
                     break
@@ -252,7 +253,7 @@ class Reweighting:
                     run.finish_by_rule()
                     break
                 if not run.refreshed:
-                    system = self._system(w, f, value, a)
+                    system = self._system(point)
                     if not (math.isfinite(objective) and system.finite):
                         w = 0.5 * (run.w + w)
                         f, fresh = self.map.matvec(w), True
@@ -271,11 +272,11 @@ class Reweighting:
         details = {"deviance": np.array(self.deviances), "cg_iterations": np.array(self.cg_iterations)}
         return run.solution(f"{name}: {rule}" if rule else name, details=details)
 
-    def _system(self, w: Vector, f: Scores, value: float, a: Vector) -> WeightedSystem:
+    def _system(self, point: Point) -> WeightedSystem:
         if self.fit is not self.phi:
-            value, slope = self.fit.value_and_slope(f)
-            a = self.map.rmatvec(slope)
-        return WeightedSystem(self.map, self.fit, self.run.regularizer, w, f, value, a)
+            value, slope = self.fit.value_and_slope(point.f)
+            point = dataclasses.replace(point, value=value, a=self.map.rmatvec(slope))
+        return WeightedSystem(self.map, self.fit, self.run.regularizer, point)
 
     def _note(self, w: Vector, f: Scores, value: float, objective: float) -> None:
         deviance = 2.0 * self.rows * value if self.judge is self.phi else self._deviance(f)
@@ -390,24 +391,14 @@ class WeightedSystem:
     ----------
     map, phi : R(w) = phi(A w).
     regularizer : with a second derivative (`HasCurvature`).
-    w, f : a point and its scores.
-    value, a : phi(f) and A' phi'(f).
+    point : with its scores.
     """
 
-    def __init__(
-        self,
-        map: LinearMap,
-        phi: ScoreFunction,
-        regularizer: Regularizer,
-        w: Vector,
-        f: Scores,
-        value: float,
-        a: Vector,
-    ) -> None:
+    def __init__(self, map: LinearMap, phi: ScoreFunction, regularizer: Regularizer, point: Point) -> None:
         assert isinstance(regularizer, HasCurvature)
-        self.map, self.phi, self.w, self.f, self.value = map, phi, w, f, value
+        self.map, self.phi, self.w, self.f, self.value = map, phi, point.w, point.f, point.value
         self._curved: HasCurvature = regularizer
-        self.gradient: Vector = a + regularizer.subgradient(w)
+        self.gradient: Vector = point.a + regularizer.subgradient(point.w)
         """Of phi(A w) + Omega(w)."""
 
     def product(self, v: Vector, fv: Scores) -> Vector:

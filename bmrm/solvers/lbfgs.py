@@ -17,7 +17,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.points import FusedPoint, Place, Point, ScoredPoint
+from bmrm.solvers._core.points import FusedIterate, Iterate, Point, ScoredIterate, noted
 
 LEFT, LESS = 0.9, 0.5
 """Share of the slope that may remain after a step: in general, and if further trials cost no pass."""
@@ -79,10 +79,10 @@ class _Run:
 
     def __init__(self, memory: int, run: Monitor) -> None:
         self.run, self.regularizer = run, run.regularizer
-        self.point, self.left = _point(run)
+        self.iterate, self.left = _start(run)
         self.inverse = InverseHessian(len(run.start), memory)
         self.certificate = _certificate(run)
-        self.objective, self.gradient = self._joined(self.point.place)
+        self.objective, self.gradient = self._joined(self.iterate.point)
 
     def go(self) -> None:
         """Iterate until the gap or a limit is met, or no step is left."""
@@ -99,15 +99,11 @@ class _Run:
 
     def _renew(self) -> None:
         """Continue from the best point, with everything recomputed."""
-        self.objective, self.gradient = self._joined(self.point.renew(self.run.w))
+        self.objective, self.gradient = self._joined(self.iterate.renew(self.run.w))
 
-    def _joined(self, place: Place) -> tuple[float, Vector]:
+    def _joined(self, point: Point) -> tuple[float, Vector]:
         """J and its gradient; their bound is recorded."""
-        run, (w, value, a, offset, _, fresh) = self.run, place
-        objective = value + self.regularizer.value(w)
-        run.improve(w, objective, fresh=fresh)
-        run.take_plane(self.certificate, w, value, a, offset)
-        return objective, a + self.regularizer.subgradient(w)
+        return noted(self.run, self.certificate, point), point.a + self.regularizer.subgradient(point.w)
 
     def _search(self) -> bool:
         """Move to a better point; False where there is none along the direction."""
@@ -115,20 +111,20 @@ class _Run:
         d, slope = self.inverse.times_minus(self.gradient)
         if not (slope < 0.0 and math.isfinite(slope)):
             return False
-        risk = self.point.along(d)
+        risk = self.iterate.along(d)
         t = 1.0 if len(self.inverse) else min(1.0, 1.0 / math.sqrt(-slope))
-        place = self.point.look(t, d)
-        objective, gradient = self._joined(place)
+        point = self.iterate.look(t, d)
+        objective, gradient = self._joined(point)
         trial = Trial(t, objective, dot(gradient, d))
         if not enough(trial, here, slope, self.left):
-            function = total(self.regularizer.along(self.point.w, d), risk)
+            function = total(self.regularizer.along(self.iterate.point.w, d), risk)
             found = wolfe_search(function, here, slope, trial, self.left)
             if found is None:
                 return False
-            t, place = found.t, self.point.look(found.t, d)
-            objective, gradient = self._joined(place)
+            t, point = found.t, self.iterate.look(found.t, d)
+            objective, gradient = self._joined(point)
         self.inverse.learn(d, t, gradient, self.gradient)
-        self.point.move_to(place)
+        self.iterate.move_to(point)
         self.objective, self.gradient = objective, gradient
         return True
 
@@ -143,15 +139,15 @@ def _certificate(run: Monitor) -> Certificate:
     return SinglePlane(regularizer, infimum)
 
 
-def _point(run: Monitor) -> tuple[Point, float]:
+def _start(run: Monitor) -> tuple[Iterate, float]:
     """The start, and the share of the slope that may remain after a step, smaller where trials are cheap."""
     scored, extent = ability(run.risk, Scored), ability(run.risk, ProblemSize)
     if scored is None:
-        return Point(run, run.start), LEFT
+        return Iterate(run, run.start), LEFT
     features = run.risk.dim / scored.phi.facts.scores_per_row
     if extent is not None and (features < extent.rows or extent.entries >= DENSE * extent.rows * features):
-        return FusedPoint(run, run.start, scored), LEFT
-    return ScoredPoint(run, run.start, scored), LESS
+        return FusedIterate(run, run.start, scored), LEFT
+    return ScoredIterate(run, run.start, scored), LESS
 
 
 FLAT = 1e-10

@@ -188,7 +188,7 @@ class Run:
         """Bound and objective of a point, which may be J at its weights; whether to stop."""
         self.monitor.improve(point.w, point.objective, fresh=fresh)
         if abs(point.rest) <= SKEWED:
-            self.monitor.take_plane(self.certificate, point.w, point.value, point.risk_gradient, point.offset)
+            self.monitor.take_plane(self.certificate, point.w, point.value, point.a, point.offset)
         return self.monitor.record()
 
     def _moved(self, point: SmoothPoint) -> SmoothPoint | None:

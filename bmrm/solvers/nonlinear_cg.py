@@ -30,7 +30,7 @@ from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.truncated_cg import relative_change
-from bmrm.solvers._core.points import Point, ScoredPoint
+from bmrm.solvers._core.points import Iterate, ScoredIterate, noted
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "certified": {
@@ -209,7 +209,7 @@ class _Run:
                 " smooth loss"
             )
         self.options, self.run = options, run
-        self.point = Point(run, run.start) if scored is None else ScoredPoint(run, run.start, scored)
+        self.iterate = Iterate(run, run.start) if scored is None else ScoredIterate(run, run.start, scored)
         self.update = UPDATES[options.update or ""]
         self.small = options.slope_relative or (SLOPE_BY_PASSES if scored is None else SLOPE_WITH_SCORES)
         self.certificate = Certificate(run.regularizer, run.risk.infimum)
@@ -252,9 +252,8 @@ class _Run:
 
     def _note(self) -> Vector:
         """Record the point; returns minus the gradient of J."""
-        run, point = self.run, self.point
-        run.improve(point.w, point.value + run.regularizer.value(point.w), fresh=point.place.fresh)
-        run.take_plane(self.certificate, point.w, point.value, point.a, point.place.offset)
+        run, point = self.run, self.iterate.point
+        noted(run, self.certificate, point)
         self.risks.append(point.value)
         if point.value <= self.best[0]:
             self.best = (point.value, point.w)
@@ -265,8 +264,8 @@ class _Run:
 
     def _renewed(self) -> Vector:
         """The same for the best point, with everything recomputed."""
-        place = self.point.renew(self.run.w)
-        return -(place.a + self.run.regularizer.subgradient(place.w))
+        point = self.iterate.renew(self.run.w)
+        return -(point.a + self.run.regularizer.subgradient(point.w))
 
     def _own_rule(self) -> str:
         """Which of the thesis' stopping rules is met, or the empty string."""
@@ -288,11 +287,11 @@ class _Run:
 
     def _search(self, d: Vector, r: Vector) -> bool:
         """Move along d; False where J cannot be made smaller there."""
-        options, point, regularizer = self.options, self.point, self.run.regularizer
+        options, point, regularizer = self.options, self.iterate.point, self.run.regularizer
         slope = -float(r @ d)
         if not slope < 0.0:
             return False
-        function = total(regularizer.along(point.w, d), point.along(d))
+        function = total(regularizer.along(point.w, d), self.iterate.along(d))
         found, trials = secant_search(
             function,
             slope,
@@ -305,14 +304,14 @@ class _Run:
         if found is None or not found.value <= here + ROUNDING * abs(here):
             return False
         self.last = found.t, slope
-        point.move(found.t, d)
+        self.iterate.move(found.t, d)
         return True
 
     def _guess(self, slope: float, d: Vector) -> float:
         """A first step: as much decrease as last time, but one that changes w."""
         as_before = 0.0 if self.last is None else _share(self.last[0] * self.last[1], slope)
         length = norm(d)
-        return max(as_before, ROUNDING * norm(self.point.w) / length) if as_before > 0.0 else 1e-2 / length
+        return max(as_before, ROUNDING * norm(self.iterate.point.w) / length) if as_before > 0.0 else 1e-2 / length
 
 
 ROUNDS = 100

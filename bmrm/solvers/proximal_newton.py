@@ -19,7 +19,8 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.system import solve_positive
-from bmrm.solvers._core.row_scores import RowScores, Settled, lambdas
+from bmrm.solvers._core.points import Point
+from bmrm.solvers._core.row_scores import RowScores, lambdas
 from bmrm.solvers._core.row_start import start_from_sample
 from bmrm.solvers._core.working_set import chosen
 from bmrm.solvers._core.working_set_newton import Run
@@ -112,27 +113,27 @@ class _GramRun(Run):
         """A new model next time."""
         self.model = None
 
-    def propose(
-        self, w: Vector, at: Settled, a: Vector, aim: float, away: Vector, worst: float
-    ) -> tuple[Vector, Scores]:
+    def propose(self, at: Point, aim: float, away: Vector, worst: float) -> tuple[Vector, Scores]:
         """As of `Run`."""
-        model = self._model(w, at, away, worst)
+        w, model = at.w, self._model(at, away, worst)
         self.before = worst
         with self.run.master():
             after = w.copy()
             goal = max(self.judged(away, model.columns) * worst, self.least_goal(aim))
-            after[model.columns], constant, self.left = model.minimum(a, w, aim, self.l2, goal, self.run.budget.check)
+            after[model.columns], constant, self.left = model.minimum(
+                at.a, w, aim, self.l2, goal, self.run.budget.check
+            )
         step = self.rows.map.matvec(after - w)
         return after, step + self.rows.ones * constant if self.rows.free else step
 
-    def _model(self, w: Vector, at: Settled, away: Vector, worst: float) -> GramModel:
+    def _model(self, at: Point, away: Vector, worst: float) -> GramModel:
         """The last one where it still does."""
         model, reuse = self.model, self.options.reuse
         falling = worst <= reuse * self.before
         if model is not None and falling and float(away[model.columns].max(initial=0.0)) >= reuse * worst:
             return model
-        size = max(self.options.first_columns, 2 * int(np.count_nonzero(w)))
-        self.model = GramModel(self.rows, at.f, chosen(away, w, size, self.zeros.found), self.damping)
+        size = max(self.options.first_columns, 2 * int(np.count_nonzero(at.w)))
+        self.model = GramModel(self.rows, at.f, chosen(away, at.w, size, self.zeros.found), self.damping)
         self.grams += 1
         return self.model
 

@@ -8,7 +8,6 @@ from bmrm.data import matrix
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr, part_of
 from bmrm.losses import LOSSES
-from bmrm.numerics.roots import secant_root
 from bmrm.problem import DualBlocks, Meter, Scored, ability, metered_risk
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
@@ -192,13 +191,6 @@ def test_losses_without_row_functions_and_of_several_scores_have_no_dual_steps()
     X, y, _ = data()
     for loss in ("roc_area", "ordinal_thresholds"):
         assert ability(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(loss)), DualBlocks) is None
-
-
-def test_zeros_of_rising_functions():
-    assert secant_root(lambda t: t - 3.5) == pytest.approx(3.5, rel=1e-14)
-    assert secant_root(lambda t: np.clip(1e-3 * t + 7.0, -2.0, 2.0) - 1.0) == pytest.approx(-6000.0, rel=1e-9)
-    assert secant_root(lambda t: np.tanh(t) + 2.0) is None
-    assert secant_root(lambda t: 0.0 * t) == 0.0
 
 
 class Enough(BaseException):

@@ -6,8 +6,6 @@ import scipy.sparse
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.numerics.bracket import Trial
-from bmrm.numerics.line_search import enough, wolfe_search
 from bmrm.problem import Status
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
@@ -66,50 +64,6 @@ def test_a_pair_without_curvature_is_not_kept():
     inverse.learn(step, 1.0, g + step, g)
     assert len(inverse) == 1
     np.testing.assert_allclose(inverse.times_minus(g)[0], -g, rtol=1e-6)
-
-
-@pytest.mark.parametrize("minimum", [1e-3, 0.3, 1.0, 40.0, 1e5])
-@pytest.mark.parametrize("left", [0.9, 0.1])
-def test_a_step_is_found_wherever_the_minimum_is(minimum, left):
-    def function(ts):
-        with np.errstate(over="ignore"):  # a wall far beyond the minimum
-            return np.cosh(ts / minimum - 1.0), np.sinh(ts / minimum - 1.0) / minimum
-
-    here, slope = (float(part[0]) for part in function(np.zeros(1)))
-    first = Trial(1.0, *(float(part[0]) for part in function(np.ones(1))))
-    found = wolfe_search(function, here, slope, first, left)
-    assert found is not None
-    assert found.value <= here + 1e-4 * found.t * slope
-    assert abs(found.derivative) <= left * abs(slope)
-
-
-def test_there_is_no_step_at_a_kink_nor_up_a_wall():
-    def kink(ts):
-        return np.where(ts < 0.0, -ts, ts), np.where(ts < 0.0, -1.0, 1.0)
-
-    def wall(ts):
-        return np.full(len(ts), np.inf), np.full(len(ts), np.inf)
-
-    for function in (kink, wall):
-        first = Trial(1.0, *(float(part[0]) for part in function(np.ones(1))))
-        assert not enough(first, 0.0, -1.0, 0.9)
-        assert wolfe_search(function, 0.0, -1.0, first, 0.9) is None
-
-
-@pytest.mark.parametrize("bend", [0.0, 1e-5])
-def test_a_kink_is_seen_after_few_trials_and_a_sharp_bend_is_none(bend):
-    asked = []
-
-    def function(ts):
-        asked.append(ts)
-        x = ts - 0.37
-        return np.sqrt(x**2 + bend**2), x / np.sqrt(x**2 + bend**2)
-
-    here, slope = (float(part[0]) for part in function(np.zeros(1)))
-    first = Trial(1.0, *(float(part[0]) for part in function(np.ones(1))))
-    found = wolfe_search(function, here, slope, first, 0.9)
-    assert (found is None) is (bend == 0.0)
-    assert len(asked) < 30
 
 
 def test_planes_on_both_sides_of_a_kink_certify_together():

@@ -10,9 +10,6 @@ from sklearn.svm import SVC
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.numerics.bracket import Trial
-from bmrm.numerics.line_search import step_length
-from bmrm.numerics.roots import newton_root
 from bmrm.problem import IncompatibleError, RowParts, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
@@ -219,33 +216,6 @@ def test_few_rows_in_many_dimensions(loss):
     assert solution.status is Status.CONVERGED
     other = SOLVERS.make("dual_coordinate", {"tolerance": 1e-8}).minimize(risk, L2(1e-3))
     assert solution.objective == pytest.approx(other.objective, rel=1e-7)
-
-
-def test_newton_root_finds_the_zero_or_the_jump():
-    def smooth(b):
-        return Trial(b, np.nan, np.tanh(b - 3.0))
-
-    one, other, _ = newton_root(smooth, smooth(-40.0), lambda trial: 1.0 - trial.derivative**2)
-    assert one.t == pytest.approx(3.0, abs=1e-12)
-    assert other.t == pytest.approx(3.0, abs=1e-12)
-
-    def jump(b):
-        return Trial(b, np.nan, -0.25 if b < 1.0 else 0.75)
-
-    one, other, share = newton_root(jump, jump(0.0), lambda trial: 0.0)
-    assert one.t < 1.0 <= other.t
-    assert share * one.derivative + (1.0 - share) * other.derivative == 0.0
-
-
-@pytest.mark.parametrize("first", [1e-6, 1.0, 1e4])
-def test_step_length_leaves_little_of_the_derivative(first):
-    def wall(t):
-        inside = t < 5.0
-        return np.where(inside, (t - 3.0) ** 4, np.inf), np.where(inside, 4.0 * (t - 3.0) ** 3, np.nan)
-
-    t = step_length(wall, -108.0, first)
-    assert abs(wall(np.array([t]))[1][0]) <= 0.1 * 108.0
-    assert step_length(wall, 1.0) == 0.0
 
 
 def test_newton_systems():

@@ -2,7 +2,7 @@
 
 Compiled for one row: `householder`, one step of fourth order (an exponential costs more than the higher derivatives,
 which are products of it), and `wright`, the root that losses of one exponential share. `smooth_points` is their NumPy
-twin, for arrays and any loss with `slope` and `curvature`.
+twin, for arrays and any loss with `slope` and `curvature`; not `numerics.roots`, since it seeks all rows at once.
 """
 
 from __future__ import annotations

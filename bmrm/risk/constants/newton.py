@@ -1,4 +1,7 @@
-"""The minimum of a smooth loss over several constants added to the scores of all rows: Newton's method, damped."""
+"""The minimum of a smooth loss over several constants added to the scores of all rows: Newton's method, damped.
+
+In several dimensions there is no bracket, as of `numerics.bracket`: values decide, and sums where values tell no more.
+"""
 
 from __future__ import annotations
 

@@ -1,29 +1,32 @@
-"""A point that moves along lines, with the risk and its gradient there; through scores where there are any."""
+"""A point with the plane of the risk there; and iterates, which move along lines, through scores if there are any."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.line_search import Along
 from bmrm.problem import Scored, Scores, Vector
+from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor
 
 REFRESH = 20
 """Moves after which scores are formed anew."""
 
 
-class Place(NamedTuple):
-    """A point with what is known there.
+@dataclass(frozen=True, eq=False)
+class Point:
+    """What is known at some weights.
 
     Attributes
     ----------
     w, value, a : weights, R(w) and its gradient.
-    offset : of the plane R(w') >= <a, w'> + offset.
-    f : scores, where they are kept.
+    offset : of the plane R(w') >= <a, w'> + offset; -inf where there is none.
+    f : scores; None where they are not kept.
     fresh : whether all this was computed from w.
     """
 
@@ -31,37 +34,31 @@ class Place(NamedTuple):
     value: float
     a: Vector
     offset: float
-    f: Scores | None
-    fresh: bool = True
+    f: Scores
+    fresh: bool = field(default=True, kw_only=True)
 
 
-class Point:
-    """Where the search is: w, R(w) and its gradient, and functions along lines through it.
+def noted(run: Monitor, certificate: Certificate, point: Point) -> float:
+    """J at a point, of which the run takes note, and of what its plane proves."""
+    objective = point.value + run.regularizer.value(point.w)
+    run.improve(point.w, objective, fresh=point.fresh)
+    if point.offset != -math.inf:
+        run.take_plane(certificate, point.w, point.value, point.a, point.offset)
+    return objective
+
+
+class Iterate:
+    """Where the search is, and functions along lines through it.
 
     Attributes
     ----------
-    place : that.
+    point : that.
     """
 
     def __init__(self, run: Monitor, w: Vector) -> None:
         self.run = run
-        self.place = self._evaluated(w)
-        self._last = self.place
-
-    @property
-    def w(self) -> Vector:
-        """Weights."""
-        return self.place.w
-
-    @property
-    def value(self) -> float:
-        """R(w)."""
-        return self.place.value
-
-    @property
-    def a(self) -> Vector:
-        """Its gradient."""
-        return self.place.a
+        self.point = self._evaluated(w)
+        self._last = self.point
 
     def along(self, d: Vector) -> Along:
         """t -> (R, its derivative) at w + t d."""
@@ -69,15 +66,15 @@ class Point:
         def evaluate(ts: Vector) -> tuple[Vector, Vector]:
             values, slopes = np.empty(len(ts)), np.empty(len(ts))
             for k, t in enumerate(ts):
-                self._last = self._evaluated(self.w + t * d)
+                self._last = self._evaluated(self.point.w + t * d)
                 values[k], slopes[k] = self._last.value, dot(self._last.a, d)
             return values, slopes
 
         return evaluate
 
-    def look(self, t: float, d: Vector) -> Place:
+    def look(self, t: float, d: Vector) -> Point:
         """What is at w + t d, where d is that of the latest `along`."""
-        w = self.w + t * d
+        w = self.point.w + t * d
         if not np.array_equal(w, self._last.w):
             self._last = self._evaluated(w)
         return self._last
@@ -86,21 +83,21 @@ class Point:
         """To w + t d, where d is that of the latest `along`."""
         self.move_to(self.look(t, d))
 
-    def move_to(self, place: Place) -> None:
+    def move_to(self, point: Point) -> None:
         """There."""
-        self.place = place
+        self.point = point
 
-    def renew(self, w: Vector) -> Place:
+    def renew(self, w: Vector) -> Point:
         """Go to w, all computed from there."""
-        self.place = self._evaluated(w)
-        return self.place
+        self.point = self._evaluated(w)
+        return self.point
 
-    def _evaluated(self, w: Vector) -> Place:
+    def _evaluated(self, w: Vector) -> Point:
         value, a = self.run.risk.value_and_subgradient(w)
-        return Place(w, value, a, value - dot(a, w), None)
+        return Point(w, value, a, value - dot(a, w), None)
 
 
-class FusedPoint(Point):
+class FusedIterate(Iterate):
     """The same where scores serve searches, but are not kept: one pass gives value and gradient."""
 
     def __init__(self, run: Monitor, w: Vector, scored: Scored) -> None:
@@ -108,12 +105,12 @@ class FusedPoint(Point):
         super().__init__(run, w)
 
     def along(self, d: Vector) -> Along:
-        """As of `Point`."""
-        curve = cache(lambda: self.phi.along(self.map.matvec(self.w), self.map.matvec(d)))
+        """As of `Iterate`."""
+        curve = cache(lambda: self.phi.along(self.map.matvec(self.point.w), self.map.matvec(d)))
         return lambda ts: curve()(ts)
 
 
-class ScoredPoint(FusedPoint):
+class ScoredIterate(FusedIterate):
     """The same with scores that move along: trial steps cost no pass."""
 
     def __init__(self, run: Monitor, w: Vector, scored: Scored) -> None:
@@ -122,27 +119,27 @@ class ScoredPoint(FusedPoint):
         super().__init__(run, w, scored)
 
     def along(self, d: Vector) -> Along:
-        """As of `Point`."""
-        f, fd = self.place.f, self.map.matvec(d)
+        """As of `Iterate`."""
+        f, fd = self.point.f, self.map.matvec(d)
         self._fd = fd
         curve = cache(lambda: self.phi.along(f, fd))  # which is dear for some losses, and often not needed
         return lambda ts: curve()(ts)
 
-    def look(self, t: float, d: Vector) -> Place:
-        """As of `Point`; scores are formed anew now and then, lest rounding adds up."""
-        w = self.w + t * d
+    def look(self, t: float, d: Vector) -> Point:
+        """As of `Iterate`; scores are formed anew now and then, lest rounding adds up."""
+        w = self.point.w + t * d
         if self.run.careful or (self._moves + 1) % REFRESH == 0:
             return self._evaluated(w)
-        return self._placed(w, self.place.f + t * self._fd)._replace(fresh=False)
+        return replace(self._placed(w, self.point.f + t * self._fd), fresh=False)
 
-    def move_to(self, place: Place) -> None:
-        """As of `Point`."""
+    def move_to(self, point: Point) -> None:
+        """As of `Iterate`."""
         self._moves += 1
-        self.place = place
+        self.point = point
 
-    def _evaluated(self, w: Vector) -> Place:
+    def _evaluated(self, w: Vector) -> Point:
         return self._placed(w, self.map.matvec(w))
 
-    def _placed(self, w: Vector, f: Scores) -> Place:
+    def _placed(self, w: Vector, f: Scores) -> Point:
         value, slope = self.phi.value_and_slope(f)
-        return Place(w, value, self.map.rmatvec(slope), value - self.phi.product(slope, f), f)
+        return Point(w, value, self.map.rmatvec(slope), value - self.phi.product(slope, f), f)

@@ -17,6 +17,7 @@ from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.gap_safe import SafeZeros
 from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.points import Point, noted
 from bmrm.solvers._core.row_scores import RowScores, Settled
 from bmrm.solvers._core.working_set import Columns, violation
 
@@ -98,10 +99,8 @@ class Run(ABC):
         """The distance from optimality, for its model, of the last point."""
 
     @abstractmethod
-    def propose(
-        self, w: Vector, at: Settled, a: Vector, aim: float, away: Vector, worst: float
-    ) -> tuple[Vector, Scores]:
-        """A better point by a model around `w`, for an l1 of `aim`, and the step of the scores towards it.
+    def propose(self, at: Point, aim: float, away: Vector, worst: float) -> tuple[Vector, Scores]:
+        """A better point by a model around `at`, for an l1 of `aim`, and the step of the scores towards it.
 
         `away` are the distances from optimality, `worst` the largest.
         """
@@ -121,13 +120,11 @@ class Run(ABC):
             w, at = run.start, self.rows.settled(self.rows.map.matvec(run.start))
             fresh = not self.rows.free
             while True:
-                a = self.rows.map.rmatvec(at.slope)
-                run.improve(w, at.value + run.regularizer.value(w), fresh=fresh)
-                if at.offset > -math.inf:
-                    run.take_plane(self.certificate, w, at.value, a, at.offset)
+                point = Point(w, at.value, self.rows.map.rmatvec(at.slope), at.offset, at.f, fresh=fresh)
+                noted(run, self.certificate, point)
                 if run.record():
                     break
-                moved = None if run.refreshed else self._next(w, at, a)
+                moved = None if run.refreshed else self._next(point, at)
                 if moved is not None:
                     (w, at), fresh = moved, run.careful and not self.rows.free
                 elif run.refreshed or not run.stall():
@@ -137,12 +134,12 @@ class Run(ABC):
                     break
         return run.solution(self.name, details=self.details())
 
-    def _next(self, w: Vector, at: Settled, a: Vector) -> tuple[Vector, Settled] | None:
+    def _next(self, at: Point, settled: Settled) -> tuple[Vector, Settled] | None:
         self.zeros.update(self.certificate)
-        aim = self._aim(w)
-        away, worst = violation(a, w, aim, self.l2)
-        after, step = self.propose(w, at, a, aim, away, worst)
-        return self._moved(w, at, a, Aimed(aim, self.l2), after, step)
+        aim = self._aim(at.w)
+        away, worst = violation(at.a, at.w, aim, self.l2)
+        after, step = self.propose(at, aim, away, worst)
+        return self._moved(at, settled, Aimed(aim, self.l2), after, step)
 
     def least_goal(self, aim: float) -> float:
         """A distance from optimality below which nothing is gained."""
@@ -163,12 +160,12 @@ class Run(ABC):
         return self.l1 * (1.0 - min(MOST_AIM, AIM * self.run.options.tolerance * self.run.objective / size))
 
     def _moved(
-        self, w: Vector, at: Settled, a: Vector, omega: Aimed, after: Vector, step: Scores
+        self, at: Point, settled: Settled, omega: Aimed, after: Vector, step: Scores
     ) -> tuple[Vector, Settled] | None:
         """The whole step, or the best part of it; None where none is left."""
-        d = after - w
+        w, d = at.w, after - at.w
         here, there = omega.value(w), omega.value(after)
-        promise = dot(a, d) + there - here
+        promise = dot(at.a, d) + there - here
         here += at.value
         slack = 16.0 * ROUNDING * abs(here)  # within it values tell nothing, but the gradient, and the bound, still do
         if not d.any():
@@ -184,7 +181,7 @@ class Run(ABC):
             self.damping = max(CALMER * self.damping, LEAST_DAMPING)
         if not (found.value < here and math.isfinite(found.value)):
             # Along a direction without curvature a model promises more than there is, too far away to find anything.
-            return (w, at) if -promise > abs(here) and self.damping < MOST_DAMPING else None
+            return (w, settled) if -promise > abs(here) and self.damping < MOST_DAMPING else None
         w = w + found.t * d
         return w, self._settled(w, at.f + step * found.t)
 

@@ -10,32 +10,22 @@ import numpy as np
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.roots import newton_root
 from bmrm.problem import LinearMap, Regularizer, ScoreFunction, Scores, Vector
+from bmrm.solvers._core.points import Point
 
 
-@dataclass(frozen=True)
-class SmoothPoint:
-    """A point.
+@dataclass(frozen=True, eq=False)
+class SmoothPoint(Point):
+    """A point, R there being minimised over a free intercept b.
 
     Attributes
     ----------
-    w, b : weights, and the free intercept where there is one (else 0).
-    f : scores of w.
-    full : scores of w and b.
-    value : R at w, minimised over b.
-    offset : of the plane R(w') >= <risk_gradient, w'> + offset that the slopes make.
-    risk_gradient : A' slope; the slopes sum to 0 where b is free.
-    rest : what they sum to.
-    gradient : of J in w.
-    objective : J.
+    b, full : the intercept, 0 where there is none, and the scores with it; `f` are those of w.
+    rest : what the slopes sum to, which should be 0 where b is free.
+    gradient, objective : of J in w, and J.
     """
 
-    w: Vector
     b: float
-    f: Scores
     full: Scores
-    value: float
-    offset: float
-    risk_gradient: Vector
     rest: float
     gradient: Vector
     objective: float
@@ -74,13 +64,12 @@ class Objective:
         else:
             full, rest = f, 0.0
             value, slope = self.phi.value_and_slope(f)
-        risk_gradient = self.map.rmatvec(slope)
-        gradient = risk_gradient + self.regularizer.subgradient(w)
+        a = self.map.rmatvec(slope)
+        gradient = a + self.regularizer.subgradient(w)
         offset = value - self.phi.product(slope, full)  # by scores: those of w they may be but for rounding
         offset += rest * b - abs(rest) * (1.0 + abs(b))  # the slopes should sum to 0
-        return SmoothPoint(
-            w, b, f, full, value, offset, risk_gradient, rest, gradient, value + self.regularizer.value(w)
-        )
+        objective = value + self.regularizer.value(w)
+        return SmoothPoint(w, value, a, offset, f, b, full, rest, gradient, objective)
 
     def _trial(self, f: Scores, b: float) -> Trial:
         full = self.shifted(f, b)

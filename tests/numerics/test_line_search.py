@@ -1,11 +1,12 @@
-"""The one-dimensional search against exhaustive references."""
+"""The one-dimensional searches against exhaustive references, and what their rules promise."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmrm.numerics.line_search import minimize_along
+from bmrm.numerics.bracket import Trial
+from bmrm.numerics.line_search import enough, minimize_along, step_length, wolfe_search
 
 
 def hinge_line(seed: int, quadratic: float):
@@ -83,3 +84,58 @@ def test_the_descent_is_seen_from_a_kink():
         return value, np.where(t <= 0.0, 2.0, -1.0) + 2.0 * (t > 1.0)
 
     assert minimize_along(kinked, 1e-9).t == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("first", [1e-6, 1.0, 1e4])
+def test_step_length_leaves_little_of_the_derivative(first):
+    def wall(t):
+        inside = t < 5.0
+        return np.where(inside, (t - 3.0) ** 4, np.inf), np.where(inside, 4.0 * (t - 3.0) ** 3, np.nan)
+
+    t = step_length(wall, -108.0, first)
+    assert abs(wall(np.array([t]))[1][0]) <= 0.1 * 108.0
+    assert step_length(wall, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("minimum", [1e-3, 0.3, 1.0, 40.0, 1e5])
+@pytest.mark.parametrize("left", [0.9, 0.1])
+def test_a_step_is_found_wherever_the_minimum_is(minimum, left):
+    def function(ts):
+        with np.errstate(over="ignore"):  # a wall far beyond the minimum
+            return np.cosh(ts / minimum - 1.0), np.sinh(ts / minimum - 1.0) / minimum
+
+    here, slope = (float(part[0]) for part in function(np.zeros(1)))
+    first = Trial(1.0, *(float(part[0]) for part in function(np.ones(1))))
+    found = wolfe_search(function, here, slope, first, left)
+    assert found is not None
+    assert found.value <= here + 1e-4 * found.t * slope
+    assert abs(found.derivative) <= left * abs(slope)
+
+
+def test_there_is_no_step_at_a_kink_nor_up_a_wall():
+    def kink(ts):
+        return np.where(ts < 0.0, -ts, ts), np.where(ts < 0.0, -1.0, 1.0)
+
+    def wall(ts):
+        return np.full(len(ts), np.inf), np.full(len(ts), np.inf)
+
+    for function in (kink, wall):
+        first = Trial(1.0, *(float(part[0]) for part in function(np.ones(1))))
+        assert not enough(first, 0.0, -1.0, 0.9)
+        assert wolfe_search(function, 0.0, -1.0, first, 0.9) is None
+
+
+@pytest.mark.parametrize("bend", [0.0, 1e-5])
+def test_a_kink_is_seen_after_few_trials_and_a_sharp_bend_is_none(bend):
+    asked = []
+
+    def function(ts):
+        asked.append(ts)
+        x = ts - 0.37
+        return np.sqrt(x**2 + bend**2), x / np.sqrt(x**2 + bend**2)
+
+    here, slope = (float(part[0]) for part in function(np.zeros(1)))
+    first = Trial(1.0, *(float(part[0]) for part in function(np.ones(1))))
+    found = wolfe_search(function, here, slope, first, 0.9)
+    assert (found is None) is (bend == 0.0)
+    assert len(asked) < 30
