@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.mpi.local import Kind, LocalObjects
-from bmrm.mpi.requests import Answer, Kept, Request, encode, plain_array, receive, send
+from bmrm.mpi.requests import Answer, Kept, Request, Terms, encode, plain_array, receive, send
 from bmrm.mpi.scores import RemoteScores, Slot
 from bmrm.mpi.share import Rank
 
@@ -32,7 +32,7 @@ class Ranks:
         self.local = LocalObjects(rank, kinds)
         self._slots = 0
         self._forget: list[int] = []
-        self._define: dict[int, tuple[tuple[int, float], ...]] = {}
+        self._define: dict[int, Terms] = {}
         self._combined: list[dict[Slot, float]] = []
         self.broken = False
         """Rank 0 failed in the middle of a request: the others cannot be spoken to any more."""
