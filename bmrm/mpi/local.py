@@ -158,4 +158,6 @@ class LocalObjects:
 
 def _several(result: Any) -> Sequence[Any]:
     """The results of a method that has several: a tuple, or a record."""
-    return [getattr(result, each.name) for each in fields(result)] if is_dataclass(result) else tuple(result)
+    if isinstance(result, tuple) or not is_dataclass(result):
+        return tuple(result)
+    return [getattr(result, each.name) for each in fields(result)]
