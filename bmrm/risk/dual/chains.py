@@ -15,7 +15,7 @@ from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, unchecked
 from bmrm.risk.dual.sentences import Array, SentenceRows, access_of, ends
-from bmrm.risk.linear_map import DataMap
+from bmrm.risk.dual.stored import DualProblem
 
 PER_TOKEN, BESIDES = 4, 32
 """Labelings that a sentence may keep."""
@@ -35,21 +35,11 @@ class MixtureRows(SentenceRows):
     _state: Mixtures
     _room: Room
 
-    def __init__(
-        self,
-        map: DataMap,
-        prepared: Any,
-        mass: float,
-        l1: float,
-        l2: float,
-        *,
-        seed: int,
-        shares: int = 1,
-        check: Check = unchecked,
-    ) -> None:
-        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
+    def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
+        super().__init__(problem, check)
+        prepared = problem.prepared
         worst_labeling = prepared.loss.worst_labeling
-        self._visit = _visit_of(self._way, l1 > 0.0, worst_labeling)
+        self._visit = _visit_of(self._way, problem.l1 > 0.0, worst_labeling)
         self._take_worst = specialised(dual_chains.take_worst, worst_labeling=worst_labeling)
         self._state = _true_labelings(prepared.y, prepared.starts)
         most = PER_TOKEN * self._longest + BESIDES

@@ -19,8 +19,7 @@ from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual.rows import LITTLE, Visits
-from bmrm.risk.dual.stored import ShuffledRows
-from bmrm.risk.linear_map import DataMap
+from bmrm.risk.dual.stored import DualProblem, ShuffledRows
 
 Array = NDArray[np.float64]
 FAITHFUL = 1e4
@@ -76,22 +75,11 @@ class ManyScoreRows(ShuffledRows):
     Memory and parameters: see `ShuffledRows`; besides K slopes a row, and K scores with a free intercept.
     """
 
-    def __init__(
-        self,
-        map: DataMap,
-        prepared: Any,
-        mass: float,
-        l1: float,
-        l2: float,
-        *,
-        seed: int,
-        shares: int = 1,
-        check: Check = unchecked,
-    ) -> None:
-        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
-        loss, width = prepared.loss, prepared.scores_per_row
-        self._kernels = kernels_of(self._way, l1 > 0.0, loss.prox_scores_row, loss.value_scores_row)
-        self._slopes = np.zeros((map.rows, width))
+    def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
+        super().__init__(problem, check)
+        loss, width = problem.prepared.loss, problem.prepared.scores_per_row
+        self._kernels = kernels_of(self._way, problem.l1 > 0.0, loss.prox_scores_row, loss.value_scores_row)
+        self._slopes = np.zeros((self.map.rows, width))
         self._held = np.empty((0, width))
         self._room = np.empty((SPARE + 2, width))
 

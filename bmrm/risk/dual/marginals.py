@@ -15,7 +15,7 @@ from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, unchecked
 from bmrm.risk.dual.sentences import Array, SentenceRows, access_of, ends
-from bmrm.risk.linear_map import DataMap
+from bmrm.risk.dual.stored import DualProblem
 
 LEAST_MARGINAL = 1e-9
 """What slopes to begin with say of marginals is not believed below this."""
@@ -35,20 +35,10 @@ class MarginalRows(SentenceRows):
     _state: Potentials
     _room: Room
 
-    def __init__(
-        self,
-        map: DataMap,
-        prepared: Any,
-        mass: float,
-        l1: float,
-        l2: float,
-        *,
-        seed: int,
-        shares: int = 1,
-        check: Check = unchecked,
-    ) -> None:
-        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
-        self._visit = _visit_of(self._way, l1 > 0.0)
+    def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
+        super().__init__(problem, check)
+        prepared = problem.prepared
+        self._visit = _visit_of(self._way, problem.l1 > 0.0)
         width, labels = prepared.scores_per_row, self._labels
         self._state = _true_marginals(prepared, self._lengths)
         tables = (*np.empty((2, labels, labels)), *np.empty((2, self._longest, labels)))

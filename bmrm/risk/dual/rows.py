@@ -16,8 +16,7 @@ from bmrm.kernels.dual.sweep import SCORE, SLOPE, WEIGHT, WIDTH, Dual, Steps
 from bmrm.kernels.jit import fast_jit, jit, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
-from bmrm.risk.dual.stored import ShuffledRows
-from bmrm.risk.linear_map import DataMap
+from bmrm.risk.dual.stored import DualProblem, ShuffledRows
 
 Array = NDArray[np.float64]
 LITTLE = 1e-3
@@ -146,21 +145,11 @@ class OneScoreRows(ShuffledRows):
     Memory and parameters: see `ShuffledRows`.
     """
 
-    def __init__(
-        self,
-        map: DataMap,
-        prepared: Any,
-        mass: float,
-        l1: float,
-        l2: float,
-        *,
-        seed: int,
-        shares: int = 1,
-        check: Check = unchecked,
-    ) -> None:
-        super().__init__(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
+    def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
+        super().__init__(problem, check)
+        prepared, sparse = problem.prepared, problem.l1 > 0.0
         self._smooth = bool(prepared.smooth)
-        self._kernels = kernels_of(self._way, l1 > 0.0, prepared.loss.prox_row, prepared.loss.value_row)
+        self._kernels = kernels_of(self._way, sparse, prepared.loss.prox_row, prepared.loss.value_row)
 
     def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
         """As of `AscentRows`."""

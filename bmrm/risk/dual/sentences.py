@@ -21,7 +21,7 @@ from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual.many import WAYS
 from bmrm.risk.dual.rows import Visits
-from bmrm.risk.dual.stored import stored_rows
+from bmrm.risk.dual.stored import DualProblem, stored_rows
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
 
@@ -74,26 +74,16 @@ class SentenceRows(ABC):
 
     Parameters
     ----------
-    map, mass, l1, l2, seed, shares, check : as of `ShuffledRows`.
-    prepared : the loss of the rows, a `PreparedChains`.
+    problem : with a `PreparedChains`.
+    check : called now and then while the rows are copied.
     """
 
-    def __init__(
-        self,
-        map: DataMap,
-        prepared: Any,
-        mass: float,
-        l1: float,
-        l2: float,
-        *,
-        seed: int,
-        shares: int = 1,
-        check: Check = unchecked,
-    ) -> None:
+    def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
+        map, prepared, mass = problem.map, problem.prepared, problem.mass
         self.map, self.mass = map, mass
         self._layout, self._labels = Layout(prepared.scores_per_row, prepared.extra_dim), int(prepared.labels)
-        self._steps = Steps(l1 / l2, shares / (mass * l2), float(map.bias))
-        self._random = np.array([seed], np.uint64)
+        self._steps = Steps(problem.threshold, problem.shares / (mass * problem.l2), float(map.bias))
+        self._random = np.array([problem.seed], np.uint64)
         stored = stored_rows(map, np.arange(map.rows, dtype=np.uint32), keep_sparse=False, check=check)
         self._way, self._matrix = stored.way, stored.matrix
         starts = prepared.starts

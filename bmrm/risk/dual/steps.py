@@ -13,6 +13,7 @@ from bmrm.risk.dual.many import ManyScoreRows
 from bmrm.risk.dual.marginals import MarginalRows
 from bmrm.risk.dual.rows import AscentRows, OneScoreRows
 from bmrm.risk.dual.sentences import keeps_sentences
+from bmrm.risk.dual.stored import DualProblem
 from bmrm.risk.linear_map import DataMap
 
 BY_GROUPS: dict[str, type[MixtureRows | MarginalRows]] = {"crf": MarginalRows, "margin": MixtureRows}
@@ -32,7 +33,7 @@ def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: flo
         return None
 
     def make(l1: float, l2: float, seed: int, shares: int, check: Check = unchecked) -> AscentRows:
-        return kind(map, prepared, mass, l1, l2, seed=seed, shares=shares, check=check)
+        return kind(DualProblem(map, prepared, mass, l1, l2, seed, shares), check)
 
     dim, grouped = map.dim + prepared.extra_dim, loss.decomposes == "groups"
     return RowAscents(map.rows, dim, mass, infimum, prepared.scores_per_row, make, grouped)

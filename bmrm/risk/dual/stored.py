@@ -30,6 +30,39 @@ LEAST_CURVE = 1e-5
 """Curvature of a row whose features are (nearly) zero: slopes come from differences divided by it."""
 
 
+@dataclass(frozen=True)
+class DualProblem:
+    """What one process has of the dual.
+
+    Attributes
+    ----------
+    map : the data.
+    prepared : the loss of the rows.
+    mass : S, over all ranks.
+    l1, l2 : of the regularizer.
+    seed : of the order.
+    shares : the number of ranks that sweep at once (Ma et al. 2015: sigma').
+    """
+
+    map: DataMap
+    prepared: Any
+    mass: float
+    l1: float
+    l2: float
+    seed: int
+    shares: int = 1
+
+    @property
+    def threshold(self) -> float:
+        """Of the soft thresholding that makes weights."""
+        return self.l1 / self.l2
+
+    @property
+    def scale(self) -> float:
+        """Of the features: squared norms times this are curvatures."""
+        return 1.0 / (self.mass * self.l2)
+
+
 class SweepKernels(Protocol):
     """Compiled for one loss and one way to store rows."""
 
@@ -51,34 +84,19 @@ class ShuffledRows:
 
     Parameters
     ----------
-    map : the data.
-    prepared : the loss of the rows, a `PreparedRows`.
-    mass : S, over all ranks.
-    l1, l2 : of the regularizer.
-    seed : of the order.
-    shares : the number of ranks that sweep at once (Ma et al. 2015: sigma').
+    problem : with a `PreparedRows`.
     check : called now and then while the rows are copied.
     """
 
-    def __init__(
-        self,
-        map: DataMap,
-        prepared: Any,
-        mass: float,
-        l1: float,
-        l2: float,
-        *,
-        seed: int,
-        shares: int = 1,
-        check: Check = unchecked,
-    ) -> None:
-        self.map, self.mass, self.shares = map, mass, shares
-        self.threshold, self.scale = l1 / l2, 1.0 / (mass * l2)
+    def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
+        map, prepared = problem.map, problem.prepared
+        self.map, self.mass, self.shares = map, problem.mass, problem.shares
+        self.threshold, self.scale = problem.threshold, problem.scale
         rows = map.rows
-        random = np.array([seed], np.uint64)
+        random = np.array([problem.seed], np.uint64)
         self._places = np.arange(rows, dtype=np.uint32)
         dual_order.shuffle(self._places, random)
-        stored = stored_rows(map, self._places, keep_sparse=l1 == 0.0, check=check)
+        stored = stored_rows(map, self._places, keep_sparse=problem.l1 == 0.0, check=check)
         self._way, self._matrix, self._shift = stored.way, stored.matrix, stored.shift
         self._arguments = prepared.arguments
         self._state = aligned(rows * WIDTH)
