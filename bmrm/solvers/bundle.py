@@ -71,13 +71,9 @@ class Bundle(PlaneSolver):
         """
         with self.monitor(risk, regularizer, start, callback) as run:
             oracle, infima = self._oracle(run.risk)
-            model, proposal = self.model(run, infima, planes, kept)
-            w = run.start
-            if proposal is not None:
-                run.raise_bound(*model.proof(proposal))
-                w = run.start if start is not None else proposal.w
+            model = self.model(run, infima, planes, kept, start is None)
             with run.iterating():
-                self._loop(run, oracle, model, w)
+                self._loop(run, oracle, model, run.start)
             return self.finished(run, model, self.name)
 
     def _loop(self, run: Monitor, oracle: Oracle, model: PlaneModel, w: Vector) -> None:

@@ -108,10 +108,7 @@ class LineSearchBundle(PlaneSolver):
                 raise IncompatibleError(
                     "line_search_bundle needs a risk with the ability Scored; solver bundle does without"
                 )
-            model, proposal = self.model(run, (risk.infimum,), planes, kept)
-            if proposal is not None:
-                run.raise_bound(*model.proof(proposal))
-                run.start = run.start if start is not None else proposal.w
+            model = self.model(run, (risk.infimum,), planes, kept, start is None)
             free = scored.intercept if scored.phi.facts.scores_per_row > 1 else None
             cuts = Cuts(scored) if free is None else FreeCuts(scored, free)
             with run.iterating():

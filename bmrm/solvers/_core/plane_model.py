@@ -59,9 +59,12 @@ class PlaneSolver(IterativeSolver):
     keep_planes: bool = parameter(False, doc="keep the planes in the solution", example=True)
 
     def model(
-        self, run: Monitor, infima: Sequence[float], planes: SavedPlanes | None, kept: KeptModel | None
-    ) -> tuple[PlaneModel, MasterSolution | None]:
-        """An empty model, or one that starts from the planes of another run, and then its minimiser."""
+        self, run: Monitor, infima: Sequence[float], planes: SavedPlanes | None, kept: KeptModel | None, fresh: bool
+    ) -> PlaneModel:
+        """An empty model, or one that starts from the planes of another run.
+
+        Then the run has its bound and, where it is to choose its start (`fresh`), begins at its minimiser.
+        """
         model = kept.model if kept is not None else None
         if model is None or model.planes.infima != tuple(infima):
             model = PlaneModel(run.regularizer, run.risk.dim, infima, self.idle_limit, self.max_planes)
@@ -76,7 +79,11 @@ class PlaneSolver(IterativeSolver):
         with run.master():
             if planes is not None:
                 model.take(planes)
-            return model, model.solve(master_accuracy(self.tolerance)) if len(model.planes) else None
+            proposal = model.solve(master_accuracy(self.tolerance)) if len(model.planes) else None
+        if proposal is not None:
+            run.raise_bound(*model.proof(proposal))
+            run.start = proposal.w if fresh else run.start
+        return model
 
     def finished(self, run: Monitor, model: PlaneModel, name: str) -> Solution:
         """The solution, with the planes if they are to be kept."""
