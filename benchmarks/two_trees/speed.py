@@ -28,8 +28,6 @@ from bmrm.regularizers import REGULARIZERS
 SCRIPT = HERE.with_name("fits_in_turn.py")
 PAIRS, BUDGET = 7, 6.0
 """Pairs of fits for each problem after the first, until they have taken so many processor seconds."""
-WARM = 200
-"""Iterations on a few rows before the first pair: what is compiled then is not timed."""
 SMALL = (("100 x 5", 100, 5), ("4,600 x 57", 4600, 57))
 FIXED = (
     ("hinge", "bundle"),
@@ -47,12 +45,11 @@ FIXED = (
 
 @dataclass(frozen=True)
 class Fit:
-    """A problem and a solver; `few` is the data set on which it is run first."""
+    """A problem and a solver; `asked` are the plug-ins with their options."""
 
     kind: str
     name: str
     data: str
-    few: str
     asked: dict[str, Any]
 
 
@@ -119,9 +116,7 @@ def measure(old_tree: Path, pattern: str = "") -> int:
 def in_turn(fit: Fit, trees: tuple[Tree, Tree]) -> Pairs:
     """Pairs of fits, now the old tree first, now the new one; the first pair, which may compile, does not count."""
     pairs = Pairs(fit)
-    brief = {**fit.asked, "solver": {**fit.asked["solver"], "max_iterations": WARM}}
     for tree in trees:
-        tree.ask(data=fit.few, **brief)
         tree.ask(data=fit.data, **fit.asked)
     places = list(zip(trees, (pairs.old, pairs.new), strict=True))
     for turn in range(PAIRS):
@@ -148,7 +143,6 @@ def fits(folder: Path, trees: tuple[Tree, Tree], pattern: str) -> Iterator[Fit]:
             continue
         task = Task.of(problem)
         give(problem.data, task.dataset)
-        give(f"few {problem.data}", task.few().dataset)
         for tolerance in (1e-3, 1e-6):
             solver = {"name": problem.ours, "tolerance": tolerance, "max_iterations": 10**7, "time_limit": 60.0}
             asked = {
@@ -157,7 +151,7 @@ def fits(folder: Path, trees: tuple[Tree, Tree], pattern: str) -> Iterator[Fit]:
                 "solver": solver,
             }
             name = f"{problem.name}, to {tolerance:g}"
-            yield Fit(problem.kind, name, problem.data, f"few {problem.data}", asked)
+            yield Fit(problem.kind, name, problem.data, asked)
     for size, rows, features in SMALL:
         for loss, solver in FIXED:
             name = f"{loss} {size} {solver}"
@@ -166,7 +160,7 @@ def fits(folder: Path, trees: tuple[Tree, Tree], pattern: str) -> Iterator[Fit]:
                 give(data, small(rows, features, loss == "least_squares"))
                 plug_ins = {"loss": {"name": loss}, "regularizer": {"name": "l2", "lambda": 1e-3}}
                 asked = {**plug_ins, "solver": {"name": solver, "tolerance": 1e-6}}
-                yield Fit("bookkeeping", name, data, data, asked)
+                yield Fit("bookkeeping", name, data, asked)
 
 
 def small(rows: int, features: int, numbers: bool) -> Dataset:

@@ -77,7 +77,7 @@ def test_ranks_get_some_of_every_loss_and_solver():
 
 def timed(kind, old, new):
     answers = [[{"seconds": one, "iterations": 3.0, "passes": 4.0} for one in times] for times in (old, new)]
-    return speed.Pairs(speed.Fit(kind, "fit", "data", "few", {}), *answers)
+    return speed.Pairs(speed.Fit(kind, "fit", "data", {}), *answers)
 
 
 def test_ratios_of_seconds_are_medians_of_pairs_and_means_of_classes():
