@@ -121,7 +121,10 @@ def charged(passes: float) -> Callable[[Callable[Concatenate[M, P], R]], Callabl
     def of(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
         @wraps(method)
         def call(self: M, /, *arguments: P.args, **options: P.kwargs) -> R:
-            return self.meter.timed(passes, method, self, *arguments, **options)
+            meter = self.meter
+            if meter is UNMETERED:  # within searches, of which the outer call is timed
+                return method(self, *arguments, **options)
+            return meter.timed(passes, method, self, *arguments, **options)
 
         return call
 
