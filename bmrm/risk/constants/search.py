@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from bmrm.numerics.bracket import ROUNDING, Rule, Trial, meeting, narrowed, shares
+from bmrm.numerics.bracket import ROUNDING, At, Rule, Trial, meeting, narrowed, shares
 from bmrm.numerics.line_search import Along, trials_of
 from bmrm.problem import IncompatibleError, ScoreFunction, Scores
 from bmrm.risk.constants.mixture import UNBOUNDED, Mixture, Point, mixture_of, overflow, point_at, vanishes
@@ -22,29 +22,20 @@ FARTHEST = 1e100
 
 
 class _Batches(Rule):
-    """Four points each 256 times farther until there is a bracket, then all that may be good inside.
+    """All that may be good inside the bracket, as long as that shrinks."""
 
-    Parameters
-    ----------
-    reach : how far the first trials have gone.
-    """
-
-    def __init__(self, reach: float) -> None:
-        self._reach, self._width = reach, math.inf
+    def __init__(self) -> None:
+        self._width = math.inf
 
     def settled(self, trial: Trial) -> bool:
         """A nan says that rows of both signs overflow: one of them does wherever b is."""
         return trial.flat or math.isnan(trial.derivative)
 
     def following(self, low: Trial | None, high: Trial | None, here: Trial) -> list[float]:
-        if low is not None and high is not None:
-            width, before = high.t - low.t, self._width
-            self._width = width
-            return _inside(low, high) if width < before else []
-        end, side = (low, 1.0) if low is not None else (high, -1.0)
-        assert end is not None
-        reach, self._reach = self._reach, 256.0 * self._reach
-        return sorted(end.t + side * reach * far for far in (4.0, 16.0, 64.0, 256.0)) if reach <= FARTHEST else []
+        if low is None or high is None:
+            return []
+        before, self._width = self._width, high.t - low.t
+        return _inside(low, high) if self._width < before else []
 
 
 def _inside(low: Trial, high: Trial) -> list[float]:
@@ -77,10 +68,29 @@ def search(curve: Along, start: float, reach: float) -> tuple[Trial, Trial] | No
     """
     at = trials_of(curve)
     with np.errstate(over="ignore", invalid="ignore"):  # rows that overflow make a sum inf or nan, and are told so
-        low, high = narrowed(at, at([start - reach, start, start + reach]), _Batches(reach))
+        low, high = narrowed(at, _around(at, start, reach), _Batches())
     if low is None or high is None:
         raise IncompatibleError(UNBOUNDED)
     return None if math.isnan(low.derivative) else (low, high)
+
+
+def _around(at: At, start: float, reach: float) -> list[Trial]:
+    """Trials whose ends are a bracket, four at a time and each 256 times farther; or those with a nan among them.
+
+    Before there is a bracket a small derivative says little: values far from the minimum may be all rounding.
+    """
+    trials = list(at([start - reach, start, start + reach]))
+    while not (trials[0].derivative <= 0.0 <= trials[-1].derivative):
+        if any(math.isnan(trial.derivative) for trial in trials):
+            return [trial for trial in trials if math.isnan(trial.derivative)]
+        if reach > FARTHEST:
+            raise IncompatibleError(UNBOUNDED)
+        falling = trials[0].derivative <= 0.0
+        end, side = (trials[-1], 1.0) if falling else (trials[0], -1.0)
+        far = list(at(sorted(end.t + side * reach * times for times in (4.0, 16.0, 64.0, 256.0))))
+        trials = [end, *far] if falling else [*far, end]
+        reach *= 256.0
+    return trials
 
 
 def minimum_over_constant(phi: ScoreFunction, f: Scores, start: float, reach: float, rounding: float) -> Mixture:
