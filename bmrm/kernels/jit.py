@@ -86,7 +86,7 @@ def specialised(
 
 def _kept(function: Any, **options: Any) -> Callable[..., Any]:
     """Compiled by numba, in the folder of what it is made from."""
-    options |= {"nogil": True, "error_model": "numpy"}
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     homes = _homes(function)
     folder = None if homes is None else _folder(homes)
     if folder is None:

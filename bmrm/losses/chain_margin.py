@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmrm.kernels.sequences.margins import worst_labeling
 from bmrm.losses import register
 from bmrm.losses._core.chain import ChainLoss, MarginChains
 
@@ -25,4 +24,3 @@ class ChainMargin(ChainLoss):
     source = "Taskar, Guestrin & Koller 2003; Teo, Le, Smola & Vishwanathan 2007, table 2"
     prepared = MarginChains
     dual = "margin"
-    worst_labeling = staticmethod(worst_labeling)

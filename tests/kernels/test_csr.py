@@ -64,11 +64,11 @@ def test_scatter_is_the_transposed_product(dtype):
     X, slope = matrix(dtype=dtype), slope_of(40)
     indptr, indices, values = parts(X)
     gradient = np.ones(17)
-    csr.scatter(indptr, indices, values, slope, gradient)
+    csr.scatter(indptr, indices, values, slope, active_of(slope), gradient)
     np.testing.assert_allclose(gradient, 1.0 + X.astype(np.float64).T @ slope, rtol=1e-13, atol=1e-13)
     X.data[:] = 1.0
     gradient = np.zeros(17)
-    csr.scatter_valueless(indptr, indices, slope, gradient)
+    csr.scatter_valueless(indptr, indices, slope, active_of(slope), gradient)
     np.testing.assert_allclose(gradient, X.T @ slope, rtol=1e-13, atol=1e-13)
 
 
@@ -84,7 +84,7 @@ def test_several_scores_per_row(width, ones):
     csr_many.scores(indptr, indices, values, ones, W, offset, out)
     np.testing.assert_allclose(out, X @ W + offset, rtol=1e-13, atol=1e-13)
     gradient = np.zeros((17, width))
-    csr_many.scatter(indptr, indices, values, ones, slope, gradient)
+    csr_many.scatter(indptr, indices, values, ones, slope, active_of(slope), gradient)
     np.testing.assert_allclose(gradient, X.T @ slope, rtol=1e-13, atol=1e-13)
 
 
@@ -133,7 +133,7 @@ def test_rows_of_any_length(rows, seed):
     values, w, slope = rng.normal(size=indices.size), rng.normal(size=31), rng.normal(size=len(rows))
     out, gradient = np.empty(len(rows)), np.zeros(31)
     csr.scores(indptr, indices, values, w, 0.0, out)
-    csr.scatter(indptr, indices, values, slope, gradient)
+    csr.scatter(indptr, indices, values, slope, active_of(slope), gradient)
     X = np.zeros((len(rows), 31))
     X[np.repeat(np.arange(len(rows)), np.diff(indptr)), indices] = values
     np.testing.assert_allclose(out, X @ w, rtol=1e-12, atol=1e-12)

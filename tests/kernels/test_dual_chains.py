@@ -10,7 +10,7 @@ from bmrm.kernels.dual import sentences as dual_sentences
 from bmrm.kernels.dual import vertices
 from bmrm.kernels.dual.sentences import Sentences, Steps, Weights
 from bmrm.kernels.jit import specialised
-from bmrm.kernels.sequences.margins import worst_labeling
+from bmrm.kernels.sequences.margins import oracle_of
 from bmrm.risk.dual import chains as risk_dual_chains
 from bmrm.risk.dual.many import WAYS
 from bmrm.risk.dual.sentences import access_of
@@ -130,7 +130,9 @@ def small_problem(observed):
 def test_visits_are_their_formulas(threshold, observed):
     X, wide, sentences, random = small_problem(observed)
     starts, y, weights, products, gram_at, _ = sentences
-    visit = specialised(dual_chains.visit, worst_labeling=worst_labeling, **access_of("dense", threshold > 0.0))
+    visit = specialised(
+        dual_chains.visit, worst_labeling=oracle_of(observed, False), **access_of("dense", threshold > 0.0)
+    )
     for s in range(3):
         mine = wide[starts[s] : starts[s + 1]]
         np.testing.assert_allclose(products[gram_at[s] : gram_at[s + 1]], (mine @ mine.T).ravel(), atol=1e-12)

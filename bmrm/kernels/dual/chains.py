@@ -89,9 +89,11 @@ def visit(order, gaps, matrix, sentences, state, weights, step_rule, room):  # t
     threshold, step, has_bias = step_rule
     longest = all_scores.shape[0]
     alone, path, where = np.zeros(2, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
+    short = np.empty(longest, paths.dtype)
     for s in order:
         first, steps, n, curve = starts[s], starts[s + 1] - starts[s], counts[s], step * masses[s]
-        f, slope, found, truth = all_scores[:steps], all_slopes[:steps], path[:steps], y[first : starts[s + 1]]
+        f, slope, truth = all_scores[:steps], all_slopes[:steps], y[first : starts[s + 1]]
+        found, as_kept = path[:steps], short[:steps]
         gram = grams[gram_at[s] : gram_at[s + 1]].reshape(steps, steps)
         mixture, wrong = mixtures[room_at[s] : room_at[s + 1]], errors[room_at[s] : room_at[s + 1]]
         own = paths[path_at[s] : path_at[s + 1]].reshape(mixture.size, steps)
@@ -116,15 +118,18 @@ def visit(order, gaps, matrix, sentences, state, weights, step_rule, room):  # t
                 slope[:] = 0.0
                 trans_slope[:] = 0.0
                 moved = True
-            if not is_among(found, own[:n]):
+            for t in range(steps):
+                as_kept[t] = found[t]
+            if not is_among(as_kept, own[:n]):
                 place = n
                 if n < mixture.size:
                     mixture[n] = 0.0
                     n += 1
                 else:  # the least of them gives way
                     place = np.argmin(mixture)
-                    move(sentence, found, own[place], mixture[place])
-                own[place] = found
+                    move(sentence, as_kept, own[place], mixture[place])
+                for t in range(steps):
+                    own[place, t] = as_kept[t]
                 wrong[place] = differ
                 values_of(f, trans, observed, own, wrong, values[:n])
             content = LEFT_BY_MIXING * (top - mean)
@@ -142,7 +147,8 @@ def take_worst(f, trans, sentences, state):  # type: ignore[no-untyped-def]
     worst_labeling(f, trans, observed, y, starts, path)  # type: ignore[name-defined]  # noqa: F821
     for s in range(counts.size):
         found, truth = path[starts[s] : starts[s + 1]], y[starts[s] : starts[s + 1]]
-        paths[path_at[s] : path_at[s] + found.size] = found
+        for t in range(found.size):
+            paths[path_at[s] + t] = found[t]
         counts[s], mixtures[room_at[s]], errors[room_at[s]] = 1, 1.0, count_errors(found, truth)
 
 
@@ -163,7 +169,11 @@ def take_slopes(slopes, sentences, state):  # type: ignore[no-untyped-def]
         for t in range(steps):
             truth = y[first + t]
             shares[t, truth] = max(1.0 + slopes[first + t, truth] / weights[s], 0.0)
-            shares[t] /= max(shares[t].sum(), 1e-300)
+            total = 0.0
+            for k in range(shares.shape[1]):
+                total += shares[t, k]
+            for k in range(shares.shape[1]):
+                shares[t, k] /= max(total, 1e-300)
         own = paths[path_at[s] : path_at[s + 1]].reshape(most, steps)
         left, n = 1.0, 0
         while n == 0 or (left > 1e-12 and n < most):
@@ -211,7 +221,11 @@ def slopes_of(sentences, state, slope, trans_slope):  # type: ignore[no-untyped-
     for s in range(counts.size):
         here, steps = slope[starts[s] : starts[s + 1]], starts[s + 1] - starts[s]
         mixture = mixtures[room_at[s] : room_at[s] + counts[s]]
-        mixture /= mixture.sum()
+        total = 0.0
+        for c in range(mixture.size):
+            total += mixture[c]
+        for c in range(mixture.size):
+            mixture[c] /= total
         own = paths[path_at[s] : path_at[s + 1]].reshape(room_at[s + 1] - room_at[s], steps)
         for c in range(counts[s]):
             add_labeling(observed, own[c], weights[s] * mixture[c], here, trans_slope)

@@ -28,7 +28,7 @@ from bmrm.kernels.dual.sweep import (
     WIDTH,
     Steps,
 )
-from bmrm.kernels.jit import jit
+from bmrm.kernels.jit import inlined
 from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
@@ -42,43 +42,43 @@ Z, SCORES, MOVES, CHANGE, SPARE = range(5)
 """Rows of the room for a row's numbers; from SPARE on two for the proximal map."""
 
 
-@jit
+@inlined
 def span(matrix, i):  # type: ignore[no-untyped-def]
     """The positions of a sparse row."""
     return U(matrix[0][i]), U(matrix[0][i + U(1)])
 
 
-@jit
+@inlined
 def span_dense(matrix, i):  # type: ignore[no-untyped-def]
     """The positions of a dense row."""
     return U(0), U(matrix[0].shape[1])
 
 
-@jit
+@inlined
 def column(matrix, p):  # type: ignore[no-untyped-def]
     """The column of a sparse row's position."""
     return matrix[1][p]
 
 
-@jit
+@inlined
 def column_dense(matrix, p):  # type: ignore[no-untyped-def]
     """The column of a dense row's position."""
     return p
 
 
-@jit
+@inlined
 def entry(matrix, i, p):  # type: ignore[no-untyped-def]
     """The value at a sparse row's position."""
     return float(matrix[2][p])
 
 
-@jit
+@inlined
 def entry_valueless(matrix, i, p):  # type: ignore[no-untyped-def]
     """The value where all are 1."""
     return 1.0
 
 
-@jit
+@inlined
 def entry_dense(matrix, i, p):  # type: ignore[no-untyped-def]
     """The value at a dense row's position."""
     return float(matrix[0][i, p])

@@ -257,8 +257,8 @@ def take_scores(f, trans, sentences, state, tables):  # type: ignore[no-untyped-
     for s in range(begun.size):
         steps, own = starts[s + 1] - starts[s], potentials[at[s] : at[s + 1]]
         table, between = parts(own, steps, trans.shape[0])
-        table[:] = f[starts[s] : starts[s + 1]]
-        between[:] = trans
+        copy(f[starts[s] : starts[s + 1]].reshape(-1), table.reshape(-1))
+        copy(trans.reshape(-1), between.reshape(-1))
         here = marginals[at[s] : at[s + 1]]
         found, pairs = parts(here, steps, trans.shape[0])
         entropies[s] = labeling_marginals(table, between, observed, found, pairs, tables) - inner(own, here)

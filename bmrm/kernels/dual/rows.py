@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.jit import fast_jit, jit
+from bmrm.kernels.jit import fast_jit, inlined, jit
 from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
@@ -31,7 +31,7 @@ class Rows(NamedTuple):
     values: NDArray[Any]
 
 
-@jit
+@inlined
 def itself(v, threshold):  # type: ignore[no-untyped-def]
     """The weight without an l1 norm."""
     return v

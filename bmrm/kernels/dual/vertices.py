@@ -75,7 +75,7 @@ def values_of(f, trans, observed, paths, errors, values):  # type: ignore[no-unt
         values[c] = errors[c] + labeling_score(f, trans, observed, paths[c])
 
 
-@jit
+@inlined
 def squared_distance(gram, observed, a, b, labels, where):  # type: ignore[no-untyped-def]
     """Of the features of two labelings; `where` is room for a number per token."""
     total, count = 0.0, 0
@@ -177,7 +177,7 @@ def mix(mixture, sentence, goal, most, where):  # type: ignore[no-untyped-def]
         values_of(f, trans, observed, paths, errors, values)
 
 
-@jit
+@inlined
 def is_among(path, paths):  # type: ignore[no-untyped-def]
     """Whether `path` is one of `paths`."""
     for c in range(paths.shape[0]):
@@ -189,14 +189,15 @@ def is_among(path, paths):  # type: ignore[no-untyped-def]
     return False
 
 
-@jit
+@inlined
 def drop_idle(paths, mixture, errors, n):  # type: ignore[no-untyped-def]
     """Close up the first n where shares are 0; returns how many are left."""
     kept = 0
     for c in range(n):
         if mixture[c] > 0.0:
             if kept < c:
-                paths[kept] = paths[c]
+                for t in range(paths.shape[1]):
+                    paths[kept, t] = paths[c, t]
                 mixture[kept], errors[kept] = mixture[c], errors[c]
             kept += 1
     return kept

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.jit import fast_jit, inlined
 from bmrm.kernels.masters.simplex_variables import QuadraticProgram
-from bmrm.kernels.masters.support_factor import Factor, append, delete, lower_solve, rebuild, small_solve, upper_solve
+from bmrm.kernels.masters.support_factor import Factor, delete, join, lower_solve, small_solve, upper_solve
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,7 +43,7 @@ class StopRule(NamedTuple):
     limit: int
 
 
-@fast_jit
+@inlined
 def direction(qp: QuadraticProgram, factor: Factor, s: int, v: Floats, level: Floats, d: Floats) -> float:
     """Newton's direction d on the support and the slope along it; `level` is the mean plane value per block."""
     alpha, block, blocks = qp.alpha, qp.block, level.size
@@ -83,7 +83,7 @@ def direction(qp: QuadraticProgram, factor: Factor, s: int, v: Floats, level: Fl
     return slope
 
 
-@fast_jit
+@inlined
 def add_rows(G: Floats, support: Ints, weights: Floats, s: int, q: Floats) -> None:
     """q += the first entries of sum_p weights[p] G[support[p]], four rows at a time."""
     n = q.size
@@ -102,7 +102,7 @@ def add_rows(G: Floats, support: Ints, weights: Floats, s: int, q: Floats) -> No
         p += 1
 
 
-@fast_jit
+@inlined
 def refresh(G: Floats, c: Floats, n: int, alpha: Floats, v: Floats) -> None:
     """v = c - G alpha, the values of the planes times lambda."""
     for i in range(n):
@@ -115,7 +115,7 @@ def refresh(G: Floats, c: Floats, n: int, alpha: Floats, v: Floats) -> None:
                 v[i] -= a * row[i]
 
 
-@fast_jit
+@inlined
 def duality_gap(qp: QuadraticProgram, support: Ints, s: int, v: Floats, top: Floats) -> float:
     """The gap sum_k max v - alpha'v, times lambda."""
     alpha, block = qp.alpha, qp.block
@@ -129,7 +129,7 @@ def duality_gap(qp: QuadraticProgram, support: Ints, s: int, v: Floats, top: Flo
     return gap
 
 
-@fast_jit
+@inlined
 def survey(
     qp: QuadraticProgram, support: Ints, s: int, c: Floats, v: Floats, level: Floats, top: Floats
 ) -> tuple[float, float, float]:
@@ -188,13 +188,12 @@ def solve_simplex_qp(
     level = np.zeros(blocks)
     top = np.empty(blocks)
     q = np.empty(n)
-    banned = np.zeros(n, np.bool_)
+    banned = np.zeros(n)
     for j in range(n):
         if alpha[j] > 0.0 and where[j] < 0:
             if s == room:
                 return NEEDS_ROOM, s, shift, np.inf, 0.0, 0
-            shift = rebuild(qp, factor, s, shift, j)
-            append(qp, factor, s, shift, j)
+            shift = join(qp, factor, s, shift, j)
             s += 1
     changes = 0
     idle = 0
@@ -237,14 +236,14 @@ def solve_simplex_qp(
             if gain > 1e-17 * abs(objective):
                 idle = 0
                 tight = False
-                banned[:] = False
+                banned[:] = 0.0
             else:
                 idle += 1
             if leaver >= 0:
                 j = support[leaver]
                 alpha[j] = 0.0
                 if t == 0.0:
-                    banned[j] = True
+                    banned[j] = 1.0
                     tight = True
                 delete(where, factor, s, leaver, cosine, sine)
                 s -= 1
@@ -265,7 +264,7 @@ def solve_simplex_qp(
         best = 0.0
         enters = -1
         for i in range(n):
-            if where[i] < 0 and not banned[i] and v[i] - level[block[i]] > best:
+            if where[i] < 0 and banned[i] == 0.0 and v[i] - level[block[i]] > best:
                 best = v[i] - level[block[i]]
                 enters = i
         if enters < 0 and not tight:
@@ -275,8 +274,7 @@ def solve_simplex_qp(
             return DONE, s, shift, gap, objective, changes
         if s == room:
             return NEEDS_ROOM, s, shift, gap, objective, changes
-        shift = rebuild(qp, factor, s, shift, enters)
-        append(qp, factor, s, shift, enters)
+        shift = join(qp, factor, s, shift, np.int64(enters))
         s += 1
         changes += 1
         idle += 1

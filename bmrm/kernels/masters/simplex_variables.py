@@ -57,7 +57,9 @@ def conclude(qp: QuadraticProgram, blocks: int, n: int) -> tuple[int, float, flo
     """
     alpha, block = qp.alpha, qp.block
     total = np.zeros(blocks)
-    first = np.full(blocks, -1)
+    first = np.empty(blocks, np.int64)
+    for k in range(blocks):
+        first[k] = -1
     for j in range(n):
         alpha[j] = max(alpha[j], 0.0)
         total[block[j]] += alpha[j]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.jit import fast_jit, inlined
 from bmrm.kernels.masters.simplex_variables import QuadraticProgram
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ class Factor(NamedTuple):
     U: Floats
 
 
-@fast_jit
+@inlined
 def lower_solve(L: Floats, s: int, y: Floats) -> None:
     """y <- L^-1 y for the leading s rows."""
     for i in range(s):
@@ -39,7 +39,7 @@ def lower_solve(L: Floats, s: int, y: Floats) -> None:
         y[i] = total / row[i]
 
 
-@fast_jit
+@inlined
 def upper_solve(L: Floats, s: int, y: Floats) -> None:
     """y <- L^-T y for the leading s rows."""
     for i in range(s - 1, -1, -1):
@@ -50,7 +50,7 @@ def upper_solve(L: Floats, s: int, y: Floats) -> None:
             y[k] -= value * row[k]
 
 
-@fast_jit
+@inlined
 def append(qp: QuadraticProgram, factor: Factor, s: int, shift: float, j: int) -> None:
     """Variable j joins the support as number s; `shift` is added to G within blocks."""
     G, block = qp.G, qp.block
@@ -78,20 +78,20 @@ def append(qp: QuadraticProgram, factor: Factor, s: int, shift: float, j: int) -
 
 
 @fast_jit
-def rebuild(qp: QuadraticProgram, factor: Factor, s: int, shift: float, j: int) -> float:
-    """The shift that suits the support with j; the factor is made anew when it is another."""
+def join(qp: QuadraticProgram, factor: Factor, s: int, shift: float, j: int) -> float:
+    """Variable j joins the support as number s; the factor is made anew where another shift suits it. The shift."""
     G, support = qp.G, factor.support
     largest: float = G[j, j]
     for p in range(s):
         largest = max(largest, G[support[p], support[p]])
-    if largest <= 0.0 or 1e-6 * largest <= shift <= 1e3 * largest:
-        return shift
-    for p in range(s):
-        append(qp, factor, p, largest, support[p])
-    return largest
+    kept = largest <= 0.0 or 1e-6 * largest <= shift <= 1e3 * largest
+    support[s] = j
+    for p in range(s if kept else 0, s + 1):
+        append(qp, factor, p, shift if kept else largest, support[p])
+    return shift if kept else largest
 
 
-@fast_jit
+@inlined
 def delete(where: Ints, factor: Factor, s: int, p: int, cosine: Floats, sine: Floats) -> None:
     """Number p of s leaves the support; plane rotations, for which there is room, make the factor triangular again."""
     support, L, U = factor
@@ -119,7 +119,7 @@ def delete(where: Ints, factor: Factor, s: int, p: int, cosine: Floats, sine: Fl
         where[support[r]] = r
 
 
-@fast_jit
+@inlined
 def small_solve(M: Floats, x: Floats, k: int) -> None:
     """x <- M^-1 x for a symmetric positive definite k x k matrix, which is overwritten; rows of zeros give 0."""
     for i in range(k):

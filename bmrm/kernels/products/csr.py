@@ -10,6 +10,7 @@ gathers that `fast_jit` allows are slower. Sums are float64 whatever the values 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import jit
 from bmrm.kernels.products.prefetch import prefetch
@@ -66,19 +67,23 @@ def scores_valueless(indptr, indices, w, offset, out):  # type: ignore[no-untype
 
 
 @jit
-def active_rows(slope):  # type: ignore[no-untyped-def]
-    """The positions where `slope` is not 0, int64."""
-    active, count = np.empty(slope.size, np.int64), U(0)
+def _mark(slope, active):  # type: ignore[no-untyped-def]
+    count = U(0)
     for i in range(slope.size):
         active[count] = i
         count += U(slope[i] != 0.0)
-    return active[:count]
+    return count
+
+
+def active_rows(slope: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The positions where `slope` is not 0."""
+    active = np.empty(slope.size, np.int64)
+    return active[: _mark(slope, active)]
 
 
 @jit
-def scatter(indptr, indices, values, slope, gradient):  # type: ignore[no-untyped-def]
-    """gradient += the sum over rows i of slope[i] times row i; rows of slope 0 cost nothing."""
-    active = active_rows(slope)
+def scatter(indptr, indices, values, slope, active, gradient):  # type: ignore[no-untyped-def]
+    """gradient += the sum over rows i of `active` of slope[i] times row i."""
     for r in range(active.size):
         i = U(active[r])
         s = slope[i]
@@ -94,9 +99,8 @@ def scatter(indptr, indices, values, slope, gradient):  # type: ignore[no-untype
 
 
 @jit
-def scatter_valueless(indptr, indices, slope, gradient):  # type: ignore[no-untyped-def]
+def scatter_valueless(indptr, indices, slope, active, gradient):  # type: ignore[no-untyped-def]
     """As `scatter`, where every stored value is 1."""
-    active = active_rows(slope)
     for r in range(active.size):
         i = U(active[r])
         s = slope[i]

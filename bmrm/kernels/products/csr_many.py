@@ -7,6 +7,7 @@ Conventions as in `csr`. `ones` is False where `values` is to be read; where it 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import jit
 
@@ -49,22 +50,26 @@ def scores(indptr, indices, values, ones, w, offset, out):  # type: ignore[no-un
 
 
 @jit
-def active_rows(slope):  # type: ignore[no-untyped-def]
-    """The rows where some slope is not 0, int64."""
-    active, count = np.empty(slope.shape[0], np.int64), U(0)
+def _mark(slope, active):  # type: ignore[no-untyped-def]
+    count = U(0)
     for i in range(slope.shape[0]):
         used = False
         for k in range(slope.shape[1]):
             used |= slope[i, k] != 0.0
         active[count] = i
         count += U(used)
-    return active[:count]
+    return count
+
+
+def active_rows(slope: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The rows where some slope is not 0."""
+    active = np.empty(slope.shape[0], np.int64)
+    return active[: _mark(slope, active)]
 
 
 @jit
-def scatter(indptr, indices, values, ones, slope, gradient):  # type: ignore[no-untyped-def]
-    """gradient[j, k] += the sum over rows i of slope[i, k] times entry j of row i; slopes of 0 cost little."""
-    active = active_rows(slope)
+def scatter(indptr, indices, values, ones, slope, active, gradient):  # type: ignore[no-untyped-def]
+    """gradient[j, k] += the sum over rows i of `active` of slope[i, k] times entry j; slopes of 0 cost little."""
     width = U(slope.shape[1])
     fours = width - width % U(4)
     for r in range(active.size):

@@ -6,18 +6,27 @@ has no good kernel for matrices so narrow.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
+
+Array = NDArray[np.float64]
 
 ROWS = 128
 
 
-@fast_jit
-def add_gram(X, weights, rows, out, sums):  # type: ignore[no-untyped-def]
+def add_gram(X: Any, weights: Array, rows: NDArray[np.int64], out: Array, sums: Array) -> None:
     """Of `rows`, add products of columns to the lower triangle of `out`, and the sums of columns to `sums`."""
+    room = np.zeros((X.shape[1] + 1, ROWS)), np.empty((3, ROWS))  # one column more: pairs come out even
+    _add_gram(X, weights, rows, *room, out, sums)
+
+
+@fast_jit
+def _add_gram(X, weights, rows, table, scaled, out, sums):  # type: ignore[no-untyped-def]
     width = X.shape[1]
-    table, scaled = np.zeros((width + 1, ROWS)), np.empty((3, ROWS))  # one column more: pairs come out even
     p, q, weight = scaled[0], scaled[1], scaled[2]
     for first in range(0, rows.size, ROWS):
         count = min(ROWS, rows.size - first)

@@ -126,8 +126,8 @@ def sort_pieces(f, starts, order, values):  # type: ignore[no-untyped-def]
                 order[i] = i
             for i in range(a, b, FEWEST):
                 insert(values, order, i, min(b, i + FEWEST), FEWEST * FEWEST)
-            _merge_runs(values, order, a, b, FEWEST, spare, rows)
-        _merge_runs(values, order, start, stop, RUN, spare, rows)
+            _merge_runs(values, order, a, b, np.int64(FEWEST), spare, rows)
+        _merge_runs(values, order, start, stop, np.int64(RUN), spare, rows)
 
 
 @fast_jit

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.kernels.jit import jit
-from bmrm.kernels.sequences.marginals import WIDEST, marginals_by_logarithms, scaled_marginals, score_range
+from bmrm.kernels.sequences.marginals import WIDEST, extremes, marginals_by_logarithms, scaled_marginals, score_range
+
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+def chain_likelihoods(
+    f: Array,
+    trans: Array,
+    observed: bool,
+    y: Positions,
+    starts: Positions,
+    weights: Array,
+    slope: Array,
+    trans_slope: Array,
+) -> float:
+    """The sum over sentences of weight times -log(likelihood of the labels `y`).
+
+    Fills `slope` (like `f`), adds to `trans_slope` (K, K); `weights` is empty where all are 1. By sums of exponentials,
+    and by logarithms where transitions are observed or scores of a sentence differ too much.
+    """
+    total, left = 0.0, np.ones(starts.size - 1, np.bool_)
+    if not observed:
+        total = by_sums(f, trans, y, starts, weights, slope, trans_slope, left)
+    if left.any():
+        total += by_logarithms(f, trans, observed, y, starts, np.flatnonzero(left), weights, slope, trans_slope)
+    return float(total)
 
 
 @jit
-def chain_likelihoods(f, trans, y, starts, weights, slope, trans_slope):  # type: ignore[no-untyped-def]
-    """The sum over sentences of weight times -log(likelihood of the labels `y`), for transitions that are not observed.
-
-    Fills `slope` (like `f`) and adds to `trans_slope` (K, K). `weights` is empty where all are 1.
-    """
+def by_sums(f, trans, y, starts, weights, slope, trans_slope, left):  # type: ignore[no-untyped-def]
+    """As `chain_likelihoods`, of the sentences whose scores allow it; `left` tells of the others."""
     labels = trans.shape[0]
-    top = trans.max()
-    spread = top - trans.min()
-    if not spread <= WIDEST:
-        return _by_logarithms(f, trans, False, y, starts, weights, slope, trans_slope)
-    E = np.exp(trans - top)
-    ET = E.T.copy()
+    least, top = extremes(trans)
+    E, ET = np.empty((labels, labels)), np.empty((labels, labels))
+    for i in range(labels):
+        for j in range(labels):
+            E[i, j] = ET[j, i] = math.exp(trans[i, j] - top)
     longest = 0
     for s in range(starts.size - 1):
         longest = max(longest, starts[s + 1] - starts[s])
@@ -29,71 +54,56 @@ def chain_likelihoods(f, trans, y, starts, weights, slope, trans_slope):  # type
     total = 0.0
     for s in range(starts.size - 1):
         first, stop = starts[s], starts[s + 1]
+        here, filled, steps = f[first:stop], slope[first:stop], stop - first
         weight = weights[s] if weights.size else 1.0
-        if score_range(f[first:stop], labels) + spread > WIDEST:
-            total += _by_logarithms(
-                f[first:stop],
-                trans,
-                False,
-                y[first:stop],
-                starts[s : s + 2] - first,
-                weights[s : s + 1],
-                slope[first:stop],
-                trans_slope,
-            )
+        left[s] = not score_range(here, labels) + (top - least) <= WIDEST
+        if left[s]:
             continue
         into = sums if weight == 1.0 else pairs
-        steps = stop - first
-        value = scaled_marginals(f[first:stop], E, ET, slope[first:stop], forward[:steps], b[:steps], into)
-        for t in range(first, stop):
-            high = f[t, 0]
+        value = scaled_marginals(here, E, ET, filled, forward[:steps], b[:steps], into)
+        for t in range(steps):
+            truth, high = y[first + t], here[t, 0]
             for k in range(1, labels):
-                high = max(high, f[t, k])
-            value += high - f[t, y[t]]
+                high = max(high, here[t, k])
+            value += high - here[t, truth]
             others = 0.0  # 1 less the true label's own marginal, which loses no digits where that is nearly 1
             for k in range(labels):
-                others += 0.0 if k == y[t] else slope[t, k]
-            slope[t, y[t]] = -others
-            if t > first:
-                value += top - trans[y[t - 1], y[t]]
-                trans_slope[y[t - 1], y[t]] -= weight
+                others += 0.0 if k == truth else filled[t, k]
+            filled[t, truth] = -others
+            if t > 0:
+                before = y[first + t - 1]
+                value += top - trans[before, truth]
+                trans_slope[before, truth] -= weight
         total += weight * max(value, 0.0)
         if weight != 1.0:
-            slope[first:stop] *= weight
+            for t in range(steps):
+                for k in range(labels):
+                    filled[t, k] *= weight
             for i in range(labels):
                 for j in range(labels):
                     sums[i, j] += weight * pairs[i, j]
                     pairs[i, j] = 0.0
-    trans_slope += sums * E
+    for i in range(labels):
+        for j in range(labels):
+            trans_slope[i, j] += sums[i, j] * E[i, j]
     return total
 
 
 @jit
-def chain_likelihoods_observed(f, trans, y, starts, weights, slope, trans_slope):  # type: ignore[no-untyped-def]
-    """As `chain_likelihoods`, for observed transitions."""
-    return _by_logarithms(f, trans, True, y, starts, weights, slope, trans_slope)
-
-
-@jit
-def _by_logarithms(f, trans, observed, y, starts, weights, slope, trans_slope):  # type: ignore[no-untyped-def]
+def by_logarithms(f, trans, observed, y, starts, chosen, weights, slope, trans_slope):  # type: ignore[no-untyped-def]
+    """As `chain_likelihoods`, of the `chosen` sentences, whatever the size of the scores."""
     total = 0.0
-    for s in range(starts.size - 1):
+    pairs = np.empty(trans.shape)
+    for s in chosen:
         first, stop = starts[s], starts[s + 1]
-        weight = weights[s] if weights.size else 1.0
-        total += weight * _likelihood(
-            f[first:stop], trans, observed, y[first:stop], weight, slope[first:stop], trans_slope
-        )
+        weight, filled = weights[s] if weights.size else 1.0, slope[first:stop]
+        pairs[:] = 0.0
+        value = marginals_by_logarithms(f[first:stop], trans, observed, y[first:stop], filled, pairs)
+        for t in range(filled.shape[0]):
+            for k in range(filled.shape[1]):
+                filled[t, k] *= weight
+        for i in range(trans.shape[0]):
+            for j in range(trans.shape[0]):
+                trans_slope[i, j] += weight * pairs[i, j]
+        total += weight * max(value, 0.0)
     return total
-
-
-@jit
-def _likelihood(f, trans, observed, y, weight, slope, trans_slope):  # type: ignore[no-untyped-def]
-    """-log(likelihood of `y`) of one sentence, by logarithms, whatever the size of the scores.
-
-    Fills `slope` and adds to `trans_slope`, both times `weight`.
-    """
-    pairs = np.zeros_like(trans)
-    value = marginals_by_logarithms(f, trans, observed, y, slope, pairs)
-    slope *= weight
-    trans_slope += weight * pairs
-    return max(value, 0.0)

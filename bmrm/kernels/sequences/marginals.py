@@ -12,13 +12,32 @@ import math
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit, jit
+from bmrm.kernels.jit import fast_jit, inlined, jit
 from bmrm.kernels.rows.exponential import exponentials
 
 WIDEST = 500.0
 """Range of token and transition scores up to which sums of exponentials lose nothing: exp(-500) is 7e-218."""
 
 U = np.uint64
+
+
+@inlined
+def largest(values):  # type: ignore[no-untyped-def]
+    """Of a vector."""
+    high = values[0]
+    for k in range(1, values.size):
+        high = max(high, values[k])
+    return high
+
+
+@jit
+def extremes(table):  # type: ignore[no-untyped-def]
+    """The least and the largest entry of a matrix."""
+    low = high = table[0, 0]
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            low, high = min(low, table[i, j]), max(high, table[i, j])
+    return low, high
 
 
 @jit
@@ -132,14 +151,13 @@ def scaled_marginals(f, E, ET, marginals, forward, b, pairs):  # type: ignore[no
 
 @jit
 def _log_sum(values):  # type: ignore[no-untyped-def]
-    high = values.max()
-    total = 0.0
+    high, total = largest(values), 0.0
     for k in range(values.size):
         total += math.exp(values[k] - high)
     return high + math.log(total)
 
 
-@jit
+@inlined
 def step_score(f, trans, observed, t, i, j):  # type: ignore[no-untyped-def]
     """The score of the transition from label i to label j, into token t."""
     labels = trans.shape[0]
@@ -163,8 +181,9 @@ def _forward(f, trans, observed, y, forward):  # type: ignore[no-untyped-def]
                 for i in range(labels):
                     terms[i] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j)
                 forward[t, j] += _log_sum(terms)
-        high = forward[t].max()
-        forward[t] -= high
+        high = largest(forward[t])
+        for j in range(labels):
+            forward[t, j] -= high
         if y.size:
             high -= f[t, y[t]] + (step_score(f, trans, observed, t, y[t - 1], y[t]) if t > 0 else 0.0)
         total += high
@@ -182,7 +201,9 @@ def _backward(f, trans, observed, backward):  # type: ignore[no-untyped-def]
             for j in range(labels):
                 terms[j] = step_score(f, trans, observed, t + 1, i, j) + f[t + 1, j] + backward[t + 1, j]
             backward[t, i] = _log_sum(terms)
-        backward[t] -= backward[t].max()
+        high = largest(backward[t])
+        for i in range(labels):
+            backward[t, i] -= high
 
 
 @jit
@@ -191,8 +212,7 @@ def _shares(logarithms, true):  # type: ignore[no-untyped-def]
 
     -1 for no such entry. In place; the largest is taken off first, so that large logarithms cost no digits.
     """
-    total, others = 0.0, 0.0
-    high = logarithms.max()
+    total, others, high = 0.0, 0.0, largest(logarithms)
     for k in range(logarithms.size):
         logarithms[k] = math.exp(logarithms[k] - high)
         total += logarithms[k]
@@ -227,9 +247,11 @@ def marginals_by_logarithms(f, trans, observed, y, marginals, pairs):  # type: i
             for j in range(labels):
                 into[i, j] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j) + f[t, j] + backward[t, j]
         _shares(into.reshape(-1), y[t - 1] * labels + y[t] if y.size else -1)
-        pairs += into
-        if observed:
-            marginals[t, labels:] = into.reshape(-1)
+        for i in range(labels):
+            for j in range(labels):
+                pairs[i, j] += into[i, j]
+                if observed:
+                    marginals[t, labels + i * labels + j] = into[i, j]
     return log_normalizer
 
 
@@ -242,8 +264,8 @@ def labeling_marginals(f, trans, observed, marginals, pairs, room):  # type: ign
     labels, steps = trans.shape[0], f.shape[0]
     E, ET, forward, b = room
     pairs[:] = 0.0
-    top = trans.max()
-    if observed or not top - trans.min() + score_range(f, labels) <= WIDEST:
+    least, top = extremes(trans)
+    if observed or not top - least + score_range(f, labels) <= WIDEST:
         log_normalizer: float = marginals_by_logarithms(f, trans, observed, np.empty(0, np.int64), marginals, pairs)
         return log_normalizer
     for i in range(labels):
@@ -270,8 +292,8 @@ def log_partition(f, trans, observed, room):  # type: ignore[no-untyped-def]
     """What `labeling_marginals` returns, alone; half of its work."""
     labels, steps = trans.shape[0], f.shape[0]
     E, scratch, forward, b = room
-    top = trans.max()
-    if observed or not top - trans.min() + score_range(f, labels) <= WIDEST:
+    least, top = extremes(trans)
+    if observed or not top - least + score_range(f, labels) <= WIDEST:
         return _forward(f, trans, observed, np.empty(0, np.int64), np.empty((steps, labels)))
     for i in range(labels):
         for j in range(labels):

@@ -1,16 +1,18 @@
 """Margins of chains: the labeling that violates its margin most, for margins and slacks rescaled by errors.
 
-Conventions as in `chain_marginals`.
+Conventions as in `chain_marginals`. Templates call `worst_labeling`, one of `oracle_of`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.jit import jit
+from bmrm.kernels.jit import inlined, jit, specialised
 from bmrm.kernels.sequences.marginals import step_score
 from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 
@@ -35,26 +37,25 @@ class Margins(NamedTuple):
     weights: NDArray[np.float64]
 
 
-@jit
 def chain_margins(f, trans, sentences, slope, trans_slope):  # type: ignore[no-untyped-def]
     """The sum over sentences of weight times the largest violation; adds to `slope` and `trans_slope`."""
     observed, scaled, y, starts, weights = sentences
     path = np.empty(y.size, np.int64)
-    worst_labels(f, trans, observed, scaled, y, starts, path)
+    worst_labeling(f, trans, observed, y, starts, path)  # type: ignore[name-defined]  # noqa: F821
     total = 0.0
     for s in range(starts.size - 1):
         first, stop = starts[s], starts[s + 1]
         weight = weights[s] if weights.size else 1.0
-        excess, errors = excess_and_errors(f, trans, observed, y, path, first, stop)
+        truth, found = y[first:stop], path[first:stop]
+        excess, errors = excess_and_errors(f[first:stop], trans, observed, truth, found)
         value = errors * (1.0 + excess) if scaled else errors + excess
         if value > 0.0 and weight != 0.0:
             total += weight * value
             factor = weight * errors if scaled else weight
-            _add_difference(observed, y, path, first, stop, factor, slope, trans_slope)
+            _add_difference(observed, truth, found, factor, slope[first:stop], trans_slope)
     return total
 
 
-@jit
 def chain_margins_along(f, trans, step, step_trans, sentences, ts, values, derivatives):  # type: ignore[no-untyped-def]
     """Fill the sums of `chain_margins` at f + t step, trans + t step_trans, and their derivatives, for t of `ts`."""
     observed, scaled, y, starts, weights = sentences
@@ -71,25 +72,14 @@ def chain_margins_along(f, trans, step, step_trans, sentences, ts, values, deriv
                     here[t, k] = f[first + t, k] + ts[q] * step[first + t, k]
             alone[1] = steps
             truth = y[first : first + steps]
-            worst_labels(here[:steps], moved, observed, scaled, truth, alone, path)
-            excess, errors = excess_and_errors(here, moved, observed, truth, path, 0, steps)
+            worst_labeling(here[:steps], moved, observed, truth, alone, path)  # type: ignore[name-defined]  # noqa: F821
+            excess, errors = excess_and_errors(here[:steps], moved, observed, truth, path)
             value = errors * (1.0 + excess) if scaled else errors + excess
             if value > 0.0:
                 weight = weights[s] if weights.size else 1.0
                 values[q] += weight * value
-                change, _ = excess_and_errors(step[first : first + steps], step_trans, observed, truth, path, 0, steps)
+                change, _ = excess_and_errors(step[first : first + steps], step_trans, observed, truth, path)
                 derivatives[q] += weight * (errors * change if scaled else change)
-
-
-@jit
-def worst_labels(f, trans, observed, scaled, y, starts, path):  # type: ignore[no-untyped-def]
-    """Fill `path` with the labeling of the largest violation, a true one where none is above 0 and `scaled`."""
-    if scaled:
-        _worst_scaled(f, trans, observed, y, starts, path)
-    elif observed:
-        best_labels_observed(f, trans, y, 1.0, starts, path)
-    else:
-        best_labels(f, trans, y, 1.0, starts, path)
 
 
 @jit
@@ -101,33 +91,43 @@ def _longest(starts):  # type: ignore[no-untyped-def]
 
 
 @jit
-def excess_and_errors(f, trans, observed, y, path, first, stop):  # type: ignore[no-untyped-def]
-    """By how much the score of `path` exceeds that of `y` in the sentence [first, stop), and how many labels differ."""
+def excess_and_errors(f, trans, observed, y, path):  # type: ignore[no-untyped-def]
+    """By how much the score of `path` exceeds that of `y`, of one sentence, and how many labels differ."""
     excess, errors = 0.0, 0
-    for t in range(first, stop):
+    for t in range(y.size):
         excess += f[t, path[t]] - f[t, y[t]]
         errors += path[t] != y[t]
-        if t > first:
+        if t > 0:
             excess += step_score(f, trans, observed, t, path[t - 1], path[t]) - step_score(
                 f, trans, observed, t, y[t - 1], y[t]
             )
     return excess, errors
 
 
-@jit
-def _add_difference(observed, y, path, first, stop, factor, slope, trans_slope):  # type: ignore[no-untyped-def]
+@inlined
+def _add_difference(observed, y, path, factor, slope, trans_slope):  # type: ignore[no-untyped-def]
     """Add `factor` times (features of `path` minus those of `y`) of a sentence to the slopes."""
     labels = trans_slope.shape[0]
-    for t in range(first, stop):
+    for t in range(y.size):
         slope[t, path[t]] += factor
         slope[t, y[t]] -= factor
-        if t > first:
+        if t > 0:
             i, j = path[t - 1], path[t]
             trans_slope[i, j] += factor
             trans_slope[y[t - 1], y[t]] -= factor
             if observed:
                 slope[t, labels + i * labels + j] += factor
                 slope[t, labels + y[t - 1] * labels + y[t]] -= factor
+
+
+@inlined
+def _worst(f, trans, observed, y, starts, path):  # type: ignore[no-untyped-def]
+    best_labels(f, trans, y, 1.0, starts, path)
+
+
+@inlined
+def _worst_observed(f, trans, observed, y, starts, path):  # type: ignore[no-untyped-def]
+    best_labels_observed(f, trans, y, 1.0, starts, path)
 
 
 @jit
@@ -145,7 +145,8 @@ def _worst_scaled(f, trans, observed, y, starts, path):  # type: ignore[no-untyp
                 if e * (1.0 + D[t, j, e]) > worst:
                     worst, errors, label = e * (1.0 + D[t, j, e]), e, j
         if errors == 0:
-            path[first:stop] = y[first:stop]
+            for at in range(first, stop):
+                path[at] = y[at]
             continue
         e = errors
         while True:
@@ -188,7 +189,16 @@ def _by_errors(f, trans, observed, y, first, stop, D):  # type: ignore[no-untype
                     here[e] = reach if reach > here[e] else here[e]
 
 
-@jit
-def worst_labeling(f, trans, observed, y, starts, path):  # type: ignore[no-untyped-def]
-    """`worst_labels` for margins rescaled by errors."""
-    worst_labels(f, trans, observed, False, y, starts, path)
+def oracle_of(observed: bool, scaled: bool) -> Callable[..., None]:
+    """The kernel (f, trans, observed, y, starts, path) that fills `path` with the labeling of the largest violation.
+
+    That is a true one where none is above 0 and `scaled`.
+    """
+    return _worst_scaled if scaled else _worst_observed if observed else _worst
+
+
+@cache
+def margins_of(observed: bool, scaled: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`chain_margins` and `chain_margins_along`."""
+    worst_labeling = oracle_of(observed, scaled)
+    return tuple(specialised(each, worst_labeling=worst_labeling) for each in (chain_margins, chain_margins_along))  # type: ignore[return-value]

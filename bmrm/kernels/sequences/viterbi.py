@@ -7,8 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.kernels.jit import jit
+from bmrm.kernels.jit import inlined, jit
 from bmrm.kernels.sequences.marginals import step_score
+
+
+@inlined
+def _first_largest(values):  # type: ignore[no-untyped-def]
+    best = np.int64(0)
+    for k in range(1, values.size):
+        if values[k] > values[best]:
+            best = k
+    return best
 
 
 @jit
@@ -37,7 +46,7 @@ def best_labels(f, trans, y, cost, starts, path):  # type: ignore[no-untyped-def
                 for k in range(labels):
                     here[k] += cost
                 here[y[first + t]] = own
-        label = np.argmax(D[steps - 1])
+        label = _first_largest(D[steps - 1])
         path[first + steps - 1] = label
         for back in range(1, steps):
             t = steps - 1 - back
@@ -49,7 +58,7 @@ def best_labels(f, trans, y, cost, starts, path):  # type: ignore[no-untyped-def
             path[first + t] = label
 
 
-@jit
+@inlined
 def _best_before(before, trans, out):  # type: ignore[no-untyped-def]
     """out[j] = the largest of before[i] + trans[i, j]."""
     labels = trans.shape[0]
@@ -83,7 +92,7 @@ def best_labels_observed(f, trans, y, cost, starts, path):  # type: ignore[no-un
                     if reach > best:
                         best, came[t, j] = reach, i
                 D[t, j] = best + own
-        label = np.int64(np.argmax(D[steps - 1]))
+        label = _first_largest(D[steps - 1])
         for t in range(steps - 1, -1, -1):
             path[first + t] = label
             label = came[t, label]

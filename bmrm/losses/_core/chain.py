@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.sequences.curvature import chain_curvatures
-from bmrm.kernels.sequences.likelihood import chain_likelihoods, chain_likelihoods_observed
-from bmrm.kernels.sequences.margins import Margins, chain_margins, chain_margins_along
+from bmrm.kernels.sequences.likelihood import chain_likelihoods
+from bmrm.kernels.sequences.margins import Margins, margins_of, oracle_of
 from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 from bmrm.losses._core import domain
 from bmrm.losses._core.prepared import NO_WEIGHTS, Array, Curve, Positions
@@ -76,9 +77,8 @@ class LikelihoodChains(PreparedChains):
     hessian: Hessian = "product"
 
     def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
-        kernel = chain_likelihoods_observed if self.observed else chain_likelihoods
-        total: float = kernel(f, transitions, self.y, self.starts, self._kernel_weights, slope, transitions_slope)
-        return total
+        own = (self.observed, self.y, self.starts, self._kernel_weights)
+        return chain_likelihoods(f, transitions, *own, slope, transitions_slope)
 
     def hessian_product(self, f: Array, step: Array) -> Array:
         """The second derivative of the weighted sum at `f`, times `step`; a new flat array."""
@@ -94,8 +94,14 @@ class MarginChains(PreparedChains):
 
     scaled = False
 
+    @property
+    def worst_labeling(self) -> Callable[..., None]:
+        """The compiled search for the labeling of the largest violation."""
+        return oracle_of(self.observed, self.scaled)
+
     def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
-        total: float = chain_margins(f, transitions, self._sentences, slope, transitions_slope)
+        add_up, _ = margins_of(self.observed, self.scaled)
+        total: float = add_up(f, transitions, self._sentences, slope, transitions_slope)
         return total
 
     @property
@@ -106,11 +112,12 @@ class MarginChains(PreparedChains):
         """The function t -> (sum at f + t step, its derivative in t), for a vector of t; no slope is formed."""
         at, towards = self._split(plain(f)), self._split(plain(step))
         sentences = self._sentences
+        _, along = margins_of(self.observed, self.scaled)
 
         def curve(ts: Vector) -> tuple[Vector, Vector]:
             ts = np.array(ts, np.float64)
             values, derivatives = np.empty_like(ts), np.empty_like(ts)
-            chain_margins_along(*at, *towards, sentences, ts, values, derivatives)
+            along(*at, *towards, sentences, ts, values, derivatives)
             return values, derivatives
 
         return curve

@@ -27,7 +27,7 @@ def _visit_of(way: str, sparse: bool, worst_labeling: Callable[..., Any]) -> Cal
 
 
 class MixtureRows(SentenceRows):
-    """As of `SentenceRows`, for losses with `worst_labeling`.
+    """As of `SentenceRows`, for prepared losses with `worst_labeling`.
 
     Memory: that of `SentenceRows`, and room for `PER_TOKEN` labelings per token and some more, 2 bytes a token each.
     """
@@ -38,7 +38,7 @@ class MixtureRows(SentenceRows):
     def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
         super().__init__(problem, check)
         prepared = problem.prepared
-        worst_labeling = prepared.loss.worst_labeling
+        worst_labeling = prepared.worst_labeling
         self._visit = _visit_of(self._way, problem.l1 > 0.0, worst_labeling)
         self._take_worst = specialised(dual_chains.take_worst, worst_labeling=worst_labeling)
         self._state = _true_labelings(prepared.y, prepared.starts)

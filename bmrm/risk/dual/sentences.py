@@ -16,7 +16,7 @@ from bmrm.kernels.dual import order as dual_order
 from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sentences as dual_sentences
 from bmrm.kernels.dual.sentences import Sentences, Steps, Weights
-from bmrm.kernels.jit import specialised
+from bmrm.kernels.jit import inlined, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual.many import WAYS
@@ -48,10 +48,13 @@ def keeps_sentences(map: DataMap, prepared: Any) -> bool:
 def access_of(way: str, sparse: bool) -> dict[str, Callable[..., Any]]:
     """`read_scores` and `move_weights` for a way to store rows; `sparse` where weights are soft thresholded."""
     row, weigh = _row(way), dual_rows.soft if sparse else dual_rows.itself
-    gather = specialised(dual_many.gather, weigh=weigh, **row)
+    gather, spread = (
+        specialised(dual_many.gather, inlined, weigh=weigh, **row),
+        specialised(dual_many.spread, inlined, **row),
+    )
     return {
         "read_scores": specialised(dual_sentences.read_scores, gather_row=gather, weigh=weigh),
-        "move_weights": specialised(dual_sentences.move_weights, spread_row=specialised(dual_many.spread, **row)),
+        "move_weights": specialised(dual_sentences.move_weights, spread_row=spread),
     }
 
 

@@ -68,9 +68,9 @@ class CsrProducts:
     def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         indptr = self.indptr[start : stop + 1]
         if self.values is None:
-            csr.scatter_valueless(indptr, self.indices, slope, gradient)
+            csr.scatter_valueless(indptr, self.indices, slope, csr.active_rows(slope), gradient)
         else:
-            csr.scatter(indptr, self.indices, self.values, slope, gradient)
+            csr.scatter(indptr, self.indices, self.values, slope, csr.active_rows(slope), gradient)
 
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _CsrSweep(self, self.indptr[start : stop + 1], slope)
@@ -105,7 +105,8 @@ class CsrManyProducts:
 
     def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         indptr = self.indptr[start : stop + 1]
-        csr_many.scatter(indptr, self.indices, self.values, self.ones, slope, gradient)
+        active = csr_many.active_rows(slope)
+        csr_many.scatter(indptr, self.indices, self.values, self.ones, slope, active, gradient)
 
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _CsrManySweep(self, self.indptr[start : stop + 1], slope)
