@@ -5,7 +5,12 @@ Compiled loops and no BLAS: its threads would compete with ours, and it would su
 
 from __future__ import annotations
 
+import numpy as np
+
 from bmrm.kernels.jit import fast_jit
+
+U = np.uint64
+"""A signed index would cost a wrap-around check in the loop."""
 
 
 @fast_jit
@@ -24,12 +29,13 @@ def scatter(X, slope, active, first, gradient):  # type: ignore[no-untyped-def]
     count, width = active.size, gradient.size
     four = count - count % 4
     for k in range(0, four, 4):
-        a, b, c, d = active[k], active[k + 1], active[k + 2], active[k + 3]
+        a, b, c, d = U(active[k]), U(active[k + 1]), U(active[k + 2]), U(active[k + 3])
         r, s, t, u = slope[a], slope[b], slope[c], slope[d]
-        P, Q, R, S = X[a, first:], X[b, first:], X[c, first:], X[d, first:]
         for j in range(width):
-            gradient[j] += (r * P[j] + s * Q[j]) + (t * R[j] + u * S[j])
+            at = U(first) + U(j)
+            gradient[j] += (r * X[a, at] + s * X[b, at]) + (t * X[c, at] + u * X[d, at])
     for k in range(four, count):
-        s, P = slope[active[k]], X[active[k], first:]
+        a = U(active[k])
+        s = slope[a]
         for j in range(width):
-            gradient[j] += s * P[j]
+            gradient[j] += s * X[a, U(first) + U(j)]

@@ -8,12 +8,12 @@ ones lose digits; and they stay on the piece that moved them, which rounding of 
 
 from __future__ import annotations
 
-from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.jit import inlined
 
 ZERO_IS_BEST = "scores of 0 cost nothing, so weights of 0 are optimal with any intercept"
 
 
-@fast_jit
+@inlined
 def linear_margin_prox(z: float, step: float, y: float, reach: float, cost: float) -> tuple[float, float]:
     """Of cost max(0, reach - y f): towards the kink by step * cost, to the kink itself where that is less far."""
     short, far = reach - y * z, step * cost
@@ -23,7 +23,7 @@ def linear_margin_prox(z: float, step: float, y: float, reach: float, cost: floa
     return y * reach if inside | beyond else moved, 0.0 if inside else 1.0
 
 
-@fast_jit
+@inlined
 def quadratic_margin(f: float, y: float, reach: float, width: float, scale: float) -> tuple[float, float]:
     """scale (1/2 u^2 up to u = width, linear beyond), u = max(0, reach - y f); its slope in f."""
     short = reach - y * f
@@ -32,7 +32,7 @@ def quadratic_margin(f: float, y: float, reach: float, width: float, scale: floa
     return scale * (rate * (short - 0.5 * rate)), -y * rate * scale
 
 
-@fast_jit
+@inlined
 def quadratic_margin_prox(
     z: float, step: float, y: float, reach: float, width: float, scale: float
 ) -> tuple[float, float]:
@@ -47,7 +47,7 @@ def quadratic_margin_prox(
     return y * near if beyond | (inside & (pull > 1.0)) else moved, rate if inside else 1.0
 
 
-@fast_jit
+@inlined
 def linear_residual(f: float, y: float, epsilon: float, above: float, below: float) -> tuple[float, float]:
     """side max(0, |f - y| - epsilon), side is `above` where f > y; its slope in f."""
     miss = f - y
@@ -56,7 +56,7 @@ def linear_residual(f: float, y: float, epsilon: float, above: float, below: flo
     return rate * (0.0 if over <= 0.0 else over), rate if miss > 0.0 else -rate
 
 
-@fast_jit
+@inlined
 def linear_residual_prox(
     z: float, step: float, y: float, epsilon: float, above: float, below: float
 ) -> tuple[float, float]:
@@ -71,7 +71,7 @@ def linear_residual_prox(
     return end if inside | beyond else moved, 0.0 if inside else 1.0
 
 
-@fast_jit
+@inlined
 def quadratic_residual(
     f: float, y: float, epsilon: float, width: float, above: float, below: float
 ) -> tuple[float, float]:
@@ -87,7 +87,7 @@ def quadratic_residual(
     return side * (rate * (over - 0.5 * rate)), side * (rate if miss > 0.0 else -rate)
 
 
-@fast_jit
+@inlined
 def quadratic_residual_prox(
     z: float, step: float, y: float, epsilon: float, width: float, above: float, below: float
 ) -> tuple[float, float]:
