@@ -298,8 +298,8 @@ def measured(
     others = {tolerance: kept(title, tolerance, candidates) for tolerance in TOLERANCES}
     best = {tolerance: min([s for s in others[tolerance].values() if s], default=LIMIT) for tolerance in TOLERANCES}
     times = {name: seconds_of(name, risk, regularizer, repetitions, best) for name in candidates}
-    extent = ability(risk, ProblemSize)
-    ranks = {"ranks": extent.ranks} if extent is not None and extent.ranks > 1 else {}
+    size = ability(risk, ProblemSize)
+    ranks = {"ranks": size.ranks} if size is not None and size.ranks > 1 else {}
     lines = []
     for tolerance in TOLERANCES:
         case = case_of(risk, regularizer, tolerance)

@@ -67,7 +67,7 @@ class MultiplexedRisk:
         self.infimum = float(group.sum(np.array([share.infimum]))[0])
         self.ranks = Ranks(Rank.of(share, group), KINDS)
         self.rows = self.ranks.rank.rows
-        self._extent = _measured(share.extent, group)
+        self._problem_size = _measured(share.problem_size, group)
         self._whole = whole
         offers = group.gather(sorted(share.abilities))
         self._abilities = set.intersection(*map(set, offers)) if offers is not None else set()
@@ -90,7 +90,7 @@ class MultiplexedRisk:
         if kind is Traffic:
             return cast(T, _NetworkClock(self.group))
         if kind is ProblemSize:
-            return cast("T | None", self._extent)
+            return cast("T | None", self._problem_size)
         if kind.__name__ not in self._abilities:
             return None
         offers: dict[type, Callable[[], Any]] = {
@@ -114,10 +114,10 @@ class MultiplexedRisk:
         return RemoteRounding(self.ranks) if whole is None else GatheredRounding(self.ranks, cast(LossPhi, whole))
 
 
-def _measured(extent: ProblemSize | None, group: MpiGroup) -> ProblemSize | None:
+def _measured(size: ProblemSize | None, group: MpiGroup) -> ProblemSize | None:
     """Of all ranks; None where one does not know."""
-    mine = ProblemSize(0, 0, 0.0) if extent is None else extent
-    known = float(extent is not None)
+    mine = ProblemSize(0, 0, 0.0) if size is None else size
+    known = float(size is not None)
     numbers = [known, mine.rows, mine.entries, mine.rows * mine.square, mine.rows * mine.overlap]
     known, rows, entries, squares, overlaps = group.sum(np.array(numbers))
     if known < group.size:

@@ -165,10 +165,10 @@ class RemoteMap:
 
     def _parts(self, matrices: int = 1) -> int:
         """Into how many Gram matrices are to be cut, each of which takes rank 0 less than a second."""
-        extent = self.ranks.share.extent
-        if self.meter is UNMETERED or extent is None or not extent.rows:
+        size = self.ranks.share.problem_size
+        if self.meter is UNMETERED or size is None or not size.rows:
             return 1
-        return max(1, math.ceil(matrices * extent.entries * (extent.entries / extent.rows) / PRODUCTS))
+        return max(1, math.ceil(matrices * size.entries * (size.entries / size.rows) / PRODUCTS))
 
     def _in_parts(self, parts: int, method: str, weights: RemoteScores, option: Any) -> Floats:
         """The ranks keep what they have of the parts, until the last; then it is added up."""

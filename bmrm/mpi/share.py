@@ -41,7 +41,7 @@ class Share:
     map: LinearMap | None
     phi: ScoreFunction | None
     identity: Fingerprint | None = None
-    extent: ProblemSize | None = None
+    problem_size: ProblemSize | None = None
 
     @classmethod
     def of(cls, risk: Risk) -> Share:

@@ -17,7 +17,7 @@ from bmrm.problem import InputError, Loss, Risk, Summary, Targets, facts_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.problem_size import extent_of
+from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.structured import StructuredRisk
@@ -163,8 +163,8 @@ def _whole_sample(
     per_row = group.broadcast(per_row)
     map = DataMap(data.X, scores_per_row=per_row, columns=columns, bias=bias, workers=Workers(threads))
     identity = DataIdentity(data, loss, summary, map.columns, bias)
-    extent = extent_of(data.X, map.columns, bias, map.workers.threads)
-    share = Share(map.dim, infimum, data.rows, None, map, None, identity, extent)
+    size = problem_size(data.X, map.columns, bias, map.workers.threads)
+    share = Share(map.dim, infimum, data.rows, None, map, None, identity, size)
     return MultiplexedRisk(share, group, whole=phi)
 
 

@@ -46,7 +46,7 @@ from bmrm.risk.identity import DataIdentity
 from bmrm.risk.layout import TailedMap, followed
 from bmrm.risk.linear_map import DataMap, Span, added
 from bmrm.risk.modified_loss import LossVariants
-from bmrm.risk.problem_size import extent_of
+from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.quadratic.quadratic_columns import ColumnCopies
 from bmrm.risk.rounding import RowRounding
@@ -134,9 +134,9 @@ class LinearRisk:
         return found
 
     @cached_property
-    def extent(self) -> ProblemSize:
+    def problem_size(self) -> ProblemSize:
         """How large the data are."""
-        return extent_of(self.data.X, self.rows_map.columns, self.rows_map.bias, self._workers.threads)
+        return problem_size(self.data.X, self.rows_map.columns, self.rows_map.bias, self._workers.threads)
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """R(w) and a subgradient, a new array (dim,); one pass over the data."""
@@ -287,7 +287,7 @@ def _row_sample(risk: LinearRisk) -> DrawnRows | None:
 
 OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     Scored: lambda risk: Scored(risk.map, risk.phi),
-    ProblemSize: lambda risk: (risk._whole or risk).extent,
+    ProblemSize: lambda risk: (risk._whole or risk).problem_size,
     Fingerprint: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
     Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,
     RowScores: lambda risk: WholeScores(),

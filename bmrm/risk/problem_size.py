@@ -16,7 +16,7 @@ SAMPLE, PAIRED = 300, 40
 """Rows whose norms are looked at, and rows whose products with one another are."""
 
 
-def extent_of(X: Matrix, columns: Columns, bias: bool, threads: int) -> ProblemSize:
+def problem_size(X: Matrix, columns: Columns, bias: bool, threads: int) -> ProblemSize:
     """Of rows `X` as solvers see them: features shifted and scaled, with the constant one if there is a bias."""
     rows = int(X.shape[0])
     few = _some(X, SAMPLE)

@@ -132,20 +132,20 @@ class _Run:
 def _certificate(run: Monitor) -> Certificate:
     """The bound of the planes, combined where that is cheap and at kinks, where single planes give weak bounds."""
     regularizer, infimum = run.regularizer, run.risk.infimum
-    scored, extent = ability(run.risk, Scored), ability(run.risk, ProblemSize)
+    scored, size = ability(run.risk, Scored), ability(run.risk, ProblemSize)
     kinked = scored is not None and not scored.phi.facts.smooth
-    if kinked or (extent is not None and extent.entries >= MANY * run.risk.dim):
+    if kinked or (size is not None and size.entries >= MANY * run.risk.dim):
         return Certificate(regularizer, infimum)
     return SinglePlane(regularizer, infimum)
 
 
 def _start(run: Monitor) -> tuple[Iterate, float]:
     """The start, and the share of the slope that may remain after a step, smaller where trials are cheap."""
-    scored, extent = ability(run.risk, Scored), ability(run.risk, ProblemSize)
+    scored, size = ability(run.risk, Scored), ability(run.risk, ProblemSize)
     if scored is None:
         return Iterate(run, run.start), LEFT
     features = run.risk.dim / scored.phi.facts.scores_per_row
-    if extent is not None and (features < extent.rows or extent.entries >= DENSE * extent.rows * features):
+    if size is not None and (features < size.rows or size.entries >= DENSE * size.rows * features):
         return FusedIterate(run, run.start, scored), LEFT
     return ScoredIterate(run, run.start, scored), LESS
 

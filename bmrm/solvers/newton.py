@@ -149,12 +149,12 @@ class Run:
             )
         if wanted != "auto":
             return wanted
-        extent, costs = ability(risk, ProblemSize), Costs.of(risk, 1)
+        size, costs = ability(risk, ProblemSize), Costs.of(risk, 1)
         if not phi.facts.separable or risk.dim > WIDEST or rows is not None:
             return "cg"
-        if extent is None or costs is None:
+        if size is None or costs is None:
             return "dense"
-        a_pass = 2.0 * extent.entries / extent.ranks
+        a_pass = 2.0 * size.entries / size.ranks
         dense = costs.passes * a_pass + risk.dim**3 / 3.0 / FACTOR_SPEED
         return "dense" if dense <= CG_ITERATIONS * a_pass else "cg"
 

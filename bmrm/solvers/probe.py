@@ -126,11 +126,11 @@ class _Run:
     run: Monitor
     reference: Vector | None
     trace: dict[str, list[float]] = field(default_factory=dict)
-    watch: ActiveSet | None = field(init=False)
+    active_set: ActiveSet | None = field(init=False)
 
     def __post_init__(self) -> None:
         subsets = ability(self.run.risk, RowSubsets) if self.options.dormant else None
-        self.watch = None if subsets is None else subsets.active_set(QUIET, LEAST, MOST, self.options.seed or 0)
+        self.active_set = None if subsets is None else subsets.active_set(QUIET, LEAST, MOST, self.options.seed or 0)
         self.certificate = Certificate(self.run.regularizer, self.run.risk.infimum)
         self.run.patience = PATIENCE
 
@@ -188,12 +188,12 @@ class _Run:
         """J and a subgradient at `w`, and the share of rows evaluated, which is 1 where J is a new minimum."""
         run, active = self.run, 1.0
         penalty = run.regularizer.value(w)
-        if self.watch is None:
+        if self.active_set is None:
             risk, a = run.risk.value_and_subgradient(w)
         else:
-            risk, a, active = self.watch.step(w)
+            risk, a, active = self.active_set.step(w)
             if risk + penalty < run.objective and active < 1.0:
-                rest, more = self.watch.rest(w)
+                rest, more = self.active_set.rest(w)
                 risk, a, active = risk + rest, a + more, 1.0
         if active == 1.0:
             run.improve(w, risk + penalty, fresh=True)

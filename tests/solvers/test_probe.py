@@ -148,23 +148,23 @@ def linear_risk(seed=0, rows=400, loss="hinge", **parameters):
 def test_rows_become_dormant_and_are_tried_again():
     X, y, risk = linear_risk()
     random = np.random.default_rng(5)
-    watch = risk.ability(RowSubsets).active_set(10, 5, 15, 7)
+    active_set = risk.ability(RowSubsets).active_set(10, 5, 15, 7)
     quiet, due, left = np.zeros(400, int), np.zeros(400, int), []
     lengths = set()
     for step in range(1, 120):
         w = random.normal(size=12) * 0.05 + np.linspace(-1.0, 1.0, 12)
         evaluated = due <= step
-        value, gradient, share = watch.step(w)
+        value, gradient, share = active_set.step(w)
         short = np.maximum(0.0, 1.0 - y * (X @ w))
         assert value == pytest.approx(short[evaluated].sum() / 400, rel=1e-12)
         np.testing.assert_allclose(gradient, -(y * (short > 0))[evaluated] @ X[evaluated] / 400, atol=1e-14)
         assert share == evaluated.mean()
         if step % 13 == 0:
-            more, extra = watch.rest(w)
+            more, extra = active_set.rest(w)
             assert value + more == pytest.approx(short.mean(), rel=1e-12)
             np.testing.assert_allclose(gradient + extra, -(y * (short > 0)) @ X / 400, atol=1e-14)
-        # the state of the watch, followed from the rules
-        now = watch._tried_at
+        # the state of the active set, followed from the rules
+        now = active_set._tried_at
         tried, calm = evaluated & (due > 0), evaluated & (short == 0.0)
         quiet = np.where(evaluated & (short > 0.0), 0, quiet + calm)
         falls = calm & (tried | (quiet >= 10))

@@ -73,8 +73,8 @@ def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:
     """What a null stands for."""
     if wanted is not None:
         return wanted
-    extent = ability(monitor.risk, ProblemSize)
-    small = extent is not None and extent.entries <= SMALL
+    size = ability(monitor.risk, ProblemSize)
+    small = size is not None and size.entries <= SMALL
     return 0.0 if small or (exact and _looks_quadratic(monitor)) else SHARE
 
 

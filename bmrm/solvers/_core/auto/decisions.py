@@ -173,15 +173,15 @@ def _unit(risk: Risk, phi: ScoreFunction) -> str:
 
 def case_of(risk: Risk, regularizer: Regularizer, tolerance: float) -> Case | None:
     """None where the size of the data or lambda is not known."""
-    extent = ability(risk, ProblemSize)
-    if extent is None or not provides(regularizer, Elastic):
+    size = ability(risk, ProblemSize)
+    if size is None or not provides(regularizer, Elastic):
         return None
-    length = math.sqrt(extent.square or 1.0)  # features times c and weights divided by c are the same problem
-    scaled_lambda = extent.rows * (regularizer.l2 / length**2 or regularizer.l1 / length)
-    rank = min(extent.effective_rank, MOST_RANK)
-    place = (extent.rows, risk.dim, extent.entries / max(1, extent.rows), rank, scaled_lambda, tolerance)
+    length = math.sqrt(size.square or 1.0)  # features times c and weights divided by c are the same problem
+    scaled_lambda = size.rows * (regularizer.l2 / length**2 or regularizer.l1 / length)
+    rank = min(size.effective_rank, MOST_RANK)
+    place = (size.rows, risk.dim, size.entries / max(1, size.rows), rank, scaled_lambda, tolerance)
     logarithms = tuple(math.log10(max(number, 1e-16)) for number in place)
-    return Case(kind_of(risk, regularizer), logarithms, extent.ranks > 1)
+    return Case(kind_of(risk, regularizer), logarithms, size.ranks > 1)
 
 
 def ranked(case: Case, table: Lines | None = None) -> list[str]:

@@ -55,11 +55,11 @@ class Costs:
 
     @classmethod
     def of(cls, risk: Risk, scores_per_row: int) -> Costs | None:
-        """None where the extent of the data is unknown."""
-        extent = ability(risk, ProblemSize)
-        if extent is None:
+        """None where the problem size is unknown."""
+        size = ability(risk, ProblemSize)
+        if size is None:
             return None
-        width = extent.entries / max(1, extent.rows)
+        width = size.entries / max(1, size.rows)
         full = width > FULL * risk.dim / scores_per_row
         return cls(full, 0.25 * (width + 1.0) / (FULL_SPEED if full else 1.0))
 

@@ -7,7 +7,7 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
-from bmrm.risk.problem_size import extent_of
+from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products.columns import Columns
 
 
@@ -19,8 +19,8 @@ def rows_of(spread: tuple[float, ...], rows: int = 4000) -> np.ndarray:
 
 @pytest.mark.parametrize(("spread", "rank"), [((1.0,) * 8, 8.0), ((1.0, 1.0, 1e-3, 1e-3), 2.0), ((5.0, 0.01), 1.0)])
 def test_the_effective_rank_is_the_number_of_directions_that_count(spread, rank):
-    extent = extent_of(rows_of(spread), Columns(), False, 1)
-    assert extent.effective_rank == pytest.approx(rank, rel=0.35)
+    size = problem_size(rows_of(spread), Columns(), False, 1)
+    assert size.effective_rank == pytest.approx(rank, rel=0.35)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -33,18 +33,18 @@ def test_the_extent_is_that_of_the_features_as_solvers_see_them(changed, bias):
     seen = X - vectors["shift"] if "shift" in changed else X
     seen = seen * vectors["scale"] if "scale" in changed else seen
     seen = np.hstack([seen, np.ones((200, 1))]) if bias else seen
-    expected = extent_of(seen, Columns(), False, 1)
+    expected = problem_size(seen, Columns(), False, 1)
     sparse = Dataset.from_arrays(_sparse(X), np.ones(200)).X
     assert isinstance(sparse, Csr)
     for matrix in (X, sparse):
-        found = extent_of(matrix, columns, bias, 1)
+        found = problem_size(matrix, columns, bias, 1)
         assert found.square == pytest.approx(np.mean(np.sum(seen**2, axis=1)), rel=1e-12)
         assert found.overlap == pytest.approx(expected.overlap, rel=1e-12)
 
 
 def test_one_row_spreads_over_one_direction():
-    extent = extent_of(np.array([[3.0, 4.0]]), Columns(), False, 1)
-    assert (extent.rows, extent.entries, extent.square, extent.effective_rank) == (1, 2, 25.0, 1.0)
+    size = problem_size(np.array([[3.0, 4.0]]), Columns(), False, 1)
+    assert (size.rows, size.entries, size.square, size.effective_rank) == (1, 2, 25.0, 1.0)
 
 
 def _sparse(X):
