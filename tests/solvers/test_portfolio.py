@@ -27,7 +27,7 @@ def risk_of(loss):
     return LinearRisk(Dataset.from_arrays(X, y), loss)
 
 
-def test_a_stalled_leg_is_followed_and_the_two_are_one_run():
+def test_a_stalled_stage_is_followed_and_the_two_are_one_run():
     # L-BFGS stalls at the kinks of the hinge
     seen: list[Iteration] = []
     chains = Chains(tolerance=1e-7, names=("lbfgs", "line_search_bundle"))
@@ -153,15 +153,15 @@ def test_there_is_more_patience_while_the_bound_is_far_behind(loose_factor, firs
     assert any(judged) is left
 
 
-def test_planes_outlive_a_leg_that_was_left(monkeypatch):
+def test_planes_outlive_a_stage_that_was_left(monkeypatch):
     monkeypatch.setattr(portfolio, "EARLY", 2.0)
     monkeypatch.setattr(portfolio, "LAST_OF_CHAIN", 1e-3)
     begun: list[int] = []
     original = PlaneSolver.model
 
-    def model(self, run, infima, planes, kept):
-        found = original(self, run, infima, planes, kept)
-        begun.append(len(found[0].planes))
+    def model(self, run, *arguments):
+        found = original(self, run, *arguments)
+        begun.append(len(found.planes))
         return found
 
     monkeypatch.setattr(PlaneSolver, "model", model)
@@ -179,7 +179,7 @@ def test_a_solver_has_one_place_in_the_order():
     assert [stage.split()[0] for stage in solution.solver.split(", then ")] == ["lbfgs", "line_search_bundle"]
 
 
-def test_a_leg_is_judged_by_what_it_proves_itself():
+def test_a_stage_is_judged_by_what_it_proves_itself():
     """Another has brought the gap to 1e-2 before; this one is at 0.5, and on its way."""
     falling = [math.exp(-0.4 * t) for t in range(23)]
     for own, slow in ((falling, False), ([0.9999**t for t in range(40)], True)):

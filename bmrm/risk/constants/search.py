@@ -68,10 +68,10 @@ def search(curve: Along, start: float, reach: float) -> tuple[Trial, Trial] | No
     """
     at = trials_of(curve)
     with np.errstate(over="ignore", invalid="ignore"):  # rows that overflow make a sum inf or nan, and are told so
-        low, high = narrowed(at, _around(at, start, reach), _Batches())
-    if low is None or high is None:
-        raise IncompatibleError(UNBOUNDED)
-    return None if math.isnan(low.derivative) else (low, high)
+        first, *others = _around(at, start, reach)
+        rule = _Batches()
+        low, high = (first, first) if rule.settled(first) else narrowed(at, others, rule, first)
+    return None if low is None or high is None or math.isnan(low.derivative) else (low, high)
 
 
 def _around(at: At, start: float, reach: float) -> list[Trial]:
