@@ -48,6 +48,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -154,7 +155,7 @@ class RowLoss(LossBase):
         """What the kernels take after the arrays: the parameters, in the order of the fields."""
         return self.scalars
 
-    @property
+    @cached_property
     def scalars(self) -> tuple[float, ...]:
         """The parameters, in the order of the fields."""
         return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(cast("Any", self)))

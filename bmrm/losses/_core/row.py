@@ -72,8 +72,9 @@ class Row:
         return specialised(ARRAYS[self._name][0], self._compiler, **{self._name: self.compiled})
 
     def _of_arrays(self, loss: Any, *arrays: Any) -> Any:
-        shape = np.broadcast_shapes(*(np.shape(array) for array in arrays))
-        flat = [plain(a if np.shape(a) == shape else np.broadcast_to(a, shape)).reshape(-1) for a in arrays]
+        shapes = [np.shape(array) for array in arrays]
+        shape = shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
+        flat = [plain(a if of == shape else np.broadcast_to(a, shape)).reshape(-1) for a, of in zip(arrays, shapes)]
         filled = [np.empty(flat[0].size) for _ in range(ARRAYS[self._name][1])]
         self._filling(*flat, *filled, *loss.scalars)
         shaped = tuple(each.reshape(shape) for each in filled)

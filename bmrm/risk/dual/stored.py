@@ -109,6 +109,9 @@ class ShuffledRows:
         self._present = present if prepared.weights is None else present[table[:, WEIGHT] > 0.0]
         self._open = self._present
         self._shrinking = Shrinking(np.empty_like(present), np.empty_like(present), np.full(1, np.inf), random)
+        self._limit = (ROUND if self.shares == 1 else SHARED_ROUND) * self._present.size
+        self._work = PER_ROW + nnz_of(map.X) / max(1, rows)
+        """Of a visit, in entries, for one score."""
         self._known = False
         """Whether every row has a score at which its slope is one."""
 
@@ -122,9 +125,8 @@ class ShuffledRows:
         """
         rows, known = self._open, self._known
         order, kept, margin, random = self._shrinking
-        limit = (ROUND if self.shares == 1 else SHARED_ROUND) * self._present.size
-        each = PER_ROW + nnz_of(self.map.X) / max(1, self.map.rows)
-        size = max(1, int(ENTRIES / (each * width * (PER_PAIR if width > 1 else 1.0))))
+        limit = self._limit
+        size = max(1, int(ENTRIES / (self._work * width * (PER_PAIR if width > 1 else 1.0))))
         check()
         if rows.size <= size:
             return kernels.rounds(self._matrix, rows, self._shrinking, limit, known, sums, dual)
