@@ -17,8 +17,8 @@ run: install
 	$(BIN)/python -m mpi_examples.tour
 
 test: install lint
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m slow
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
 
 lint: install
 	$(BIN)/ruff check bmrm tests benchmarks mpi_examples

@@ -9,12 +9,6 @@ from bmrm.kernels.cache_locks import lock_saves
 lock_saves()  # the processes of pytest-xdist share one cache of compiled kernels
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that start mpirun first: they take long, and at the end one process would wait for the other."""
-    first = {item.path for item in items if item.get_closest_marker("mpi")}
-    items.sort(key=lambda item: item.path not in first)
-
-
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real data sets beside the checkout; the test is skipped where there is none."""
