@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def _head(options: argparse.Namespace, arguments: Sequence[str] | None) -> resul
     rules = rules_of(options)
     run = {
         "command": command_line(sys.argv[1:] if arguments is None else arguments),
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S"),
+        "started": datetime.now().isoformat(timespec="milliseconds"),
         "options": {name: getattr(rules, name) for name in ("repetitions", "limit", "budget", "seed")},
     }
     about = {"clock": rules.clock, "machine": results.machine(), "versions": results.versions(), "runs": [run]}
