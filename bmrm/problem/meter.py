@@ -23,13 +23,27 @@ def unchecked() -> None:
     """The `Check` that lets everything go on."""
 
 
+class Waiting(Protocol):
+    """Time that is no work of a run's, such as that of compiling kernels."""
+
+    @property
+    def seconds(self) -> float:
+        """So far."""
+        ...
+
+
+class _NoWaiting:
+    seconds = 0.0
+
+
 class Meter:
     """Counts what is charged to it.
 
     Parameters
     ----------
     check : asked before every call that is charged, and now and then within long ones.
-    clock : seconds; what it leaves out (compilation) is not charged.
+    clock : seconds.
+    waiting : what of them is not charged.
 
     Attributes
     ----------
@@ -38,10 +52,12 @@ class Meter:
     seconds : in the risk; of calls within calls the outer one counts.
     """
 
-    def __init__(self, check: Check = unchecked, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self, check: Check = unchecked, clock: Callable[[], float] = time.perf_counter, waiting: Waiting | None = None
+    ) -> None:
         self.check = check
         self.reading = self.products = self.seconds = 0.0
-        self._clock = clock
+        self._clock, self._waiting = clock, _NoWaiting() if waiting is None else waiting
         self._within = False
 
     @property
@@ -55,11 +71,12 @@ class Meter:
             self.reading += passes
             return function(*arguments, **options)
         self.check()
-        self._within, begin = True, self._clock()
+        clock, waiting = self._clock, self._waiting
+        self._within, waited, begin = True, waiting.seconds, clock()
         try:
             return function(*arguments, **options)
         finally:
-            self.seconds += self._clock() - begin
+            self.seconds += clock() - begin - (waiting.seconds - waited)
             self.reading += passes
             self._within = False
 

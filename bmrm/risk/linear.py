@@ -44,7 +44,7 @@ from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.steps import dual_steps
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.layout import TailedMap, followed
-from bmrm.risk.linear_map import DataMap, Span, added
+from bmrm.risk.linear_map import DataMap, Span
 from bmrm.risk.modified_loss import LossVariants
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products.columns import Columns
@@ -173,13 +173,15 @@ class LinearRisk:
         Scores, slopes and their product with the data are computed chunk by chunk, while a chunk is in the cache.
         """
         weights, parameters = self.map.split(w) if isinstance(self.map, TailedMap) else (w, NO_PARAMETERS)
-        rows_map, layout = self.rows_map, self.layout
+        rows_map, layout, extra = self.rows_map, self.layout, self.layout.extra
         v, offset = rows_map.inward(weights)
         products, some = rows_map.products, bool(v.any())
 
         def work(chunks: list[Chunk]) -> tuple[float, Array, Array, Array]:
-            value, gradient, total = 0.0, rows_map.zeros(layout.extra), np.zeros(layout.shape(1)[1:])
-            of_parameters = np.zeros(layout.extra)
+            value, gradient, total = 0.0, rows_map.zeros(extra), NO_PARAMETERS
+            if rows_map.needs_total:
+                total = np.zeros(layout.shape(1)[1:])
+            of_parameters = np.zeros(extra) if extra else NO_PARAMETERS
             for start, stop, prepared in chunks:
                 f = layout.new(stop - start, parameters)
                 if some:
@@ -188,23 +190,27 @@ class LinearRisk:
                     layout.table(f)[:] = offset
                 with self.bound.quiet():
                     loss, slope = prepared.value_and_slope(f)
-                if layout.extra:  # w is long, and a chunk in the cache
+                if extra:  # w is long, and a chunk in the cache
                     slope /= self.mass
+                    of_parameters += layout.parameters(slope)
                 table = plain(layout.table(slope))
                 products.add_rmatvec(start, stop, table, gradient)
                 value += loss
-                of_parameters += layout.parameters(slope)
                 if rows_map.needs_total:
                     total += column_sums(table)
             return value, gradient, total, of_parameters
 
-        values, gradients, totals, tails = zip(*self._workers.map(work, plan), strict=True)
-        subgradient = rows_map.outward(added(list(gradients)), added(list(totals)))
-        if layout.extra:
-            subgradient = followed(subgradient, added(list(tails)))
+        (value, gradient, total, tail), *others = self._workers.map(work, plan)
+        for more, *arrays in others:
+            value += more
+            for array, part in zip((gradient, total, tail), arrays, strict=True):
+                array += part
+        subgradient = rows_map.outward(gradient, total)
+        if extra:
+            subgradient = followed(subgradient, tail)
         else:
             subgradient /= self.mass
-        return self.bound.told(sum(values) / self.mass), subgradient
+        return self.bound.told(value / self.mass), subgradient
 
 
 class RowBlocks:

@@ -20,6 +20,7 @@ from bmrm.problem import (
     IncompatibleError,
     InputError,
     Loss,
+    LossFacts,
     Meter,
     MoreauEnvelope,
     PreparedLoss,
@@ -50,14 +51,22 @@ class BoundLoss:
     ----------
     loss, targets, summary : as `Loss.prepare` takes them; `summary` is over all ranks.
     whole : the loss prepared for `targets`; None to do it here.
+    facts : of the loss; None to read them here.
     """
 
-    def __init__(self, loss: Loss, targets: Targets, summary: Summary, whole: PreparedLoss | None = None) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        targets: Targets,
+        summary: Summary,
+        whole: PreparedLoss | None = None,
+        facts: LossFacts | None = None,
+    ) -> None:
         self.loss, self.targets, self.summary = loss, targets, summary
         self.rows = targets.rows
         self._own = is_own(loss)
         self.whole: PreparedLoss = completed(loss.prepare(targets, summary) if whole is None else whole)
-        self.facts = facts_of(loss)
+        self.facts = facts_of(loss) if facts is None else facts
 
     @property
     def divisible(self) -> bool:
@@ -128,7 +137,7 @@ class BoundLoss:
 
     def some(self, rows: NDArray[np.int64]) -> BoundLoss:
         """The loss with the targets of the chosen rows."""
-        return BoundLoss(self.loss, self._targets_of(rows), self.summary, self.take(rows))
+        return BoundLoss(self.loss, self._targets_of(rows), self.summary, self.take(rows), self.facts)
 
     def _targets_of(self, rows: NDArray[np.int64]) -> Targets:
         t = self.targets

@@ -26,7 +26,6 @@ from bmrm.kernels.dual.sweep import (
     TARGET,
     WEIGHT,
     WIDTH,
-    Steps,
 )
 from bmrm.kernels.jit import inlined
 from bmrm.kernels.products.prefetch import prefetch
@@ -146,7 +145,7 @@ class Dual(NamedTuple):
     slopes: NDArray[np.float64]
     v: NDArray[np.float64]
     vectors: NDArray[np.float64]
-    steps: Steps
+    steps: tuple[float, ...]
     held: NDArray[np.float64]
     room: NDArray[np.float64]
     arguments: tuple[Any, ...]

@@ -78,14 +78,14 @@ class Steps(NamedTuple):
 class Dual(NamedTuple):
     """The dual's state and the weights, which are moved in place.
 
-    `state` (rows * WIDTH,), `v` (columns,), `scalars` (3,); `smooth` tells whether losses are parabolas as far as GAP
-    is concerned, which saves their values, and `arguments` are of the loss.
+    `state` (rows * WIDTH,), `v` (columns,), `scalars` (3,); `steps` are the fields of a `Steps`; `smooth` tells whether
+    losses are parabolas as far as GAP is concerned, which saves their values, and `arguments` are of the loss.
     """
 
     state: NDArray[np.float64]
     v: NDArray[np.float64]
     scalars: NDArray[np.float64]
-    steps: Steps
+    steps: tuple[float, ...]
     smooth: bool
     arguments: tuple[Any, ...]
 

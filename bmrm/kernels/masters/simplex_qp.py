@@ -10,7 +10,7 @@ inexact, but the step along it is exact and feasible, and the objective never fa
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,24 +162,33 @@ def survey(
 
 @fast_jit
 def solve_simplex_qp(
-    qp: QuadraticProgram, factor: Factor, s: int, shift: float, c: Floats, v: Floats, moved: Floats, stop: StopRule
+    variables: tuple[Any, ...],
+    factors: tuple[Any, ...],
+    s: int,
+    shift: float,
+    c: Floats,
+    v: Floats,
+    moved: Floats,
+    rule: tuple[Any, ...],
 ) -> tuple[int, int, float, float, float, int]:
     """Improve a feasible alpha until the duality gap is small enough, or rounding rules.
 
     Parameters
     ----------
-    qp : of n variables; its alpha, feasible on entry, and `where` change.
-    factor : the first `s` of the support are in it; changed.
+    variables : the fields of a `QuadraticProgram` of n variables; alpha, feasible on entry, and `where` change.
+    factors : those of a `Factor`; the first `s` of the support are in it; changed.
     shift : what was added to G within blocks when the factor was made.
     c : (n,), as in the objective.
     v : (n,), c - G alpha on entry (see `refresh`) and on exit; it may differ by rounding of G, so that a caller who
         knows better values gets the correction that they ask for.
     moved : (n,), zero on entry; what was added to alpha, to more digits than alpha itself can show.
+    rule : the fields of a `StopRule`.
 
     Returns
     -------
     (code, s, shift, gap, objective, changes) : DONE, or NEEDS_ROOM where `factor` must grow before going on.
     """
+    qp, factor, stop = QuadraticProgram(*variables), Factor(*factors), StopRule(*rule)
     G, block, alpha, where, support = qp.G, qp.block, qp.alpha, qp.where, factor.support
     n, room, blocks = v.size, len(factor.L), len(factor.U)
     d = np.empty(room)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ Ints = NDArray[np.int64]
 
 class QuadraticProgram(NamedTuple):
     """The variables, with room for N of them: G (N, N), all else (N,).
+
+    Python hands kernels its fields, a plain `tuple` of them: of named ones numba looks up the types anew at every call.
 
     `diagonal` is that of G, `b` the offset and `block` the block of each variable, `alpha` the multipliers, `where` the
     place of each variable in the support, -1 outside.
@@ -29,7 +31,7 @@ class QuadraticProgram(NamedTuple):
 
 
 @fast_jit
-def enlarge(qp: QuadraticProgram, j: int, row: Floats, offset: float, number: int) -> None:
+def enlarge(qp: tuple[Any, ...], j: int, row: Floats, offset: float, number: int) -> None:
     """Variable j = n comes, of block `number`; `row` ends with its product with itself, and is 0 before it begins."""
     G, diagonal, b, block, alpha, where = qp
     start = j + 1 - row.size
@@ -50,12 +52,12 @@ def enlarge(qp: QuadraticProgram, j: int, row: Floats, offset: float, number: in
 
 
 @fast_jit
-def conclude(qp: QuadraticProgram, blocks: int, n: int) -> tuple[int, float, float]:
+def conclude(qp: tuple[Any, ...], blocks: int, n: int) -> tuple[int, float, float]:
     """Make alpha >= 0 with sum 1 in every block that has a variable.
 
     Returns the number of such blocks, b'alpha, and the largest diagonal entry in use.
     """
-    alpha, block = qp.alpha, qp.block
+    _, diagonal, b, block, alpha, _ = qp
     total = np.zeros(blocks)
     first = np.empty(blocks, np.int64)
     for k in range(blocks):
@@ -76,7 +78,7 @@ def conclude(qp: QuadraticProgram, blocks: int, n: int) -> tuple[int, float, flo
     largest = 0.0
     for j in range(n):
         alpha[j] /= total[block[j]]
-        linear += alpha[j] * qp.b[j]
+        linear += alpha[j] * b[j]
         if alpha[j] > 0.0:
-            largest = max(largest, qp.diagonal[j])
+            largest = max(largest, diagonal[j])
     return present, linear, largest

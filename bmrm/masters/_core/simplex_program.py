@@ -56,7 +56,7 @@ class SimplexProgram:
         j = self.n
         if j == len(self.qp.b):
             self._resize(j + j // 2)
-        enlarge(self.qp, j, row, b, block)
+        enlarge(tuple(self.qp), j, row, b, block)
         self.n = j + 1
 
     def remove(self, places: Sequence[tuple[int, int]]) -> None:
@@ -90,7 +90,7 @@ class SimplexProgram:
 
         Returns whether every block has a variable, b'alpha, and the largest diagonal entry of G in use.
         """
-        present, linear, largest = conclude(self.qp, self.blocks, self.n)
+        present, linear, largest = conclude(tuple(self.qp), self.blocks, self.n)
         return present == self.blocks, linear, largest
 
     def run(self, c: Vector, v: Vector, given: bool, moved: Vector, accuracy: float, noise: float) -> float:
@@ -102,10 +102,10 @@ class SimplexProgram:
             self.forget_factor()
         if not given:
             refresh(self.qp.G, c, self.n, self.qp.alpha, v)
-        stop = StopRule(accuracy, noise, 100 + 20 * self.n)
+        variables, rule = tuple(self.qp), tuple(StopRule(accuracy, noise, 100 + 20 * self.n))
         while True:
             code, self._size, self._shift, _, objective, changes = solve_simplex_qp(
-                self.qp, self._factor, self._size, self._shift, c, v, moved, stop
+                variables, tuple(self._factor), self._size, self._shift, c, v, moved, rule
             )
             self._age += changes
             if code == DONE:

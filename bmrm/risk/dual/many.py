@@ -119,7 +119,7 @@ class ManyScoreRows(ShuffledRows):
         sums, known = np.zeros(2), self._known
         steps = Steps(self.threshold, step, float(self.shares), float(bias), moves, step * penalty)
         held, room = self._held, self._room
-        dual = Dual(self._state, self._slopes, features, vectors, steps, held, room, self._arguments)
+        dual = tuple(Dual(self._state, self._slopes, features, vectors, tuple(steps), held, room, self._arguments))
         try:
             count, visited = self._rounds(self._kernels, sums, dual, self._slopes.shape[1], check)
             self._open, self._known = self._shrinking.kept[:count], True

@@ -177,7 +177,7 @@ class OneScoreRows(ShuffledRows):
             moves += float(shift @ shift)
         sums, known = np.zeros(2), self._known
         steps = Steps(self.threshold, step, float(self.shares), float(bias), moves, step * penalty)
-        dual = Dual(self._state, features, scalars, steps, self._smooth, self._arguments)
+        dual = tuple(Dual(self._state, features, scalars, tuple(steps), self._smooth, self._arguments))
         try:
             count, visited = self._rounds(self._kernels, sums, dual, 1, check)
             self._open, self._known = self._shrinking.kept[:count], True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ class ShuffledRows:
         self._places = np.arange(rows, dtype=np.uint32)
         dual_order.shuffle(self._places, random)
         stored = stored_rows(map, self._places, keep_sparse=problem.l1 == 0.0, check=check)
-        self._way, self._matrix, self._shift = stored.way, stored.matrix, stored.shift
+        self._way, self._matrix, self._shift = stored.way, tuple(stored.matrix), stored.shift
         self._arguments = prepared.arguments
         self._state = aligned(rows * WIDTH)
         table = self._state.reshape(rows, WIDTH)
@@ -116,12 +116,12 @@ class ShuffledRows:
         """Whether every row has a score at which its slope is one."""
 
     def _rounds(
-        self, kernels: SweepKernels, sums: Array, dual: NamedTuple, width: int, check: Check
+        self, kernels: SweepKernels, sums: Array, dual: tuple[Any, ...], width: int, check: Check
     ) -> tuple[int, int]:
         """`kernels.rounds` on the open rows, with looks at the clock; how many are left open, and the visits.
 
-        `width` are the scores of a row. A check that raises leaves slopes and weights that belong together, but not
-        which rows are open.
+        `dual` are the fields of a `Dual`; `width` are the scores of a row. A check that raises leaves slopes and
+        weights that belong together, but not which rows are open.
         """
         rows, known = self._open, self._known
         order, kept, margin, random = self._shrinking
@@ -129,7 +129,7 @@ class ShuffledRows:
         size = max(1, int(ENTRIES / (self._work * width * (PER_PAIR if width > 1 else 1.0))))
         check()
         if rows.size <= size:
-            return kernels.rounds(self._matrix, rows, self._shrinking, limit, known, sums, dual)
+            return kernels.rounds(self._matrix, rows, tuple(self._shrinking), limit, known, sums, dual)
         visited, count = 0, rows.size
         kept[:count] = rows
         while count and visited < limit:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmrm.kernels.compiling import working_clock
+from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import (
     Callback,
     InputError,
@@ -78,7 +78,7 @@ class IterativeSolver:
         """The bookkeeping of one run, to be used as a context manager."""
         budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
         w = starting_point(risk, start)
-        meter = Meter(budget.check, working_clock)
+        meter = Meter(budget.check, waiting=COMPILING)
         return Monitor(
             metered_risk(risk, meter),
             regularizer,
