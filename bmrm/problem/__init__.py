@@ -93,7 +93,18 @@ from bmrm.problem.risk import (
     ability,
     rounding_of_slopes,
 )
-from bmrm.problem.solution import Callback, Iteration, Solution, Solver, Start, State, Status, relative_gap
+from bmrm.problem.solution import (
+    Callback,
+    Iteration,
+    Solution,
+    Solver,
+    Start,
+    State,
+    Status,
+    relative_gap,
+    relative_goal,
+    significant_figures,
+)
 
 __all__ = [
     "UNMETERED",
@@ -175,8 +186,10 @@ __all__ = [
     "metered_risk",
     "provides",
     "relative_gap",
+    "relative_goal",
     "rounding_of_slopes",
     "shown",
+    "significant_figures",
     "timed",
     "timed_curve",
     "unchecked",

@@ -19,7 +19,7 @@ from bmrm.problem.risk import Risk
 class Status(Enum):
     """How a solver stopped; `advice` says what to do next."""
 
-    CONVERGED = "the relative gap is within the tolerance"
+    CONVERGED = "the gap is within the tolerance"
     OWN_RULE = "the solver's own stopping rule is met; only the gap reported beside it is proved"
     ITERATION_LIMIT = "max_iterations reached; raise it, or accept the gap reported"
     TIME_LIMIT = "time_limit reached; raise it, or accept the gap reported"
@@ -31,6 +31,10 @@ class Status(Enum):
     @property
     def advice(self) -> str:
         return self.value
+
+
+MOST_FIGURES = -math.log10(float(np.finfo(np.float64).eps))
+"""Decimal digits of float64."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,11 @@ class Iteration:
     @property
     def relative_gap(self) -> float:
         return relative_gap(self.objective, self.lower_bound)
+
+    @property
+    def significant_figures(self) -> float:
+        """How many decimal digits of the objective are proved; see the function of this name."""
+        return significant_figures(self.objective, self.lower_bound)
 
     def told(self, w: Vector | None, state: Callable[[], State] | None) -> Iteration:
         """The same line as callbacks get it; `dataclasses.replace` takes several times as long."""
@@ -118,6 +127,25 @@ def relative_gap(objective: float, lower_bound: float) -> float:
     return (objective - lower_bound) / max(abs(objective), float(np.finfo(np.float64).tiny))
 
 
+def relative_goal(objective: float, tolerance: float, absolute_tolerance: float = 0.0) -> float:
+    """The relative gap at which a run ends: where either tolerance is met, absolute_tolerance being one of the gap."""
+    if not absolute_tolerance > 0.0:
+        return tolerance
+    return max(tolerance, absolute_tolerance / max(abs(objective), float(np.finfo(np.float64).tiny)))
+
+
+def significant_figures(objective: float, lower_bound: float) -> float:
+    """log10((|J| + |B|) / (2 (J - B))), J the objective and B the lower bound: so many of its decimal digits are sure.
+
+    At most -log10(eps) = 15.65, those of float64; nan without a bound. Eq. 16 of Teo, Smola, Vishwanathan & Le, KDD
+    2007, where B is a bound from one gradient; here it is the best known.
+    """
+    if not relative_gap(objective, lower_bound) < math.inf:
+        return math.nan
+    size, gap = abs(objective) + abs(lower_bound), objective - lower_bound
+    return math.log10(size / max(2.0 * gap, size * float(np.finfo(np.float64).eps))) if size > 0.0 else MOST_FIGURES
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """A point, what it costs, and what is proved about it."""
@@ -154,6 +182,11 @@ class Solution:
     def relative_gap(self) -> float:
         """gap / max(|objective|, tiny)."""
         return relative_gap(self.objective, self.lower_bound)
+
+    @property
+    def significant_figures(self) -> float:
+        """How many decimal digits of the objective are proved; see the function of this name."""
+        return significant_figures(self.objective, self.lower_bound)
 
     @property
     def converged(self) -> bool:

@@ -283,7 +283,7 @@ class _Run:
         if sweeps == self.next_look:
             self.next_look *= SPACING
             return True
-        gap, share = self.caution * self.guess, max(self.options.tolerance, FINEST)
+        gap, share = self.caution * self.guess, max(self.run.goal, FINEST)
         return gap <= share * abs(self.run.objective) and gap <= share * abs(ascent.value() + gap)
 
     def _evaluate(self, ascent: DualAscent, found: DualSweep) -> None:

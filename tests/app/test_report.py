@@ -16,7 +16,7 @@ from rich.console import Console
 from bmrm.app.phases import NAMES, Phases
 from bmrm.app.progress import Progress
 from bmrm.app.report import history_csv, summarize, summary_table
-from bmrm.problem import Iteration, Solution, Status
+from bmrm.problem import Iteration, Solution, Status, significant_figures
 
 
 def solution(bound=0.5, lines=3):
@@ -54,6 +54,19 @@ def test_history_has_a_line_per_iteration_and_every_bit():
     assert float(rows[0]["lower_bound"]) == 1 / 3
     unbounded = list(csv.DictReader(io.StringIO(history_csv(solution(-math.inf)))))
     assert unbounded[0]["lower_bound"] == unbounded[0]["gap"] == unbounded[0]["relative_gap"] == ""
+
+
+def test_significant_figures_are_those_of_equation_16():
+    """Teo, Smola, Vishwanathan & Le, KDD 2007: log10 of the mean size of the two values over their difference."""
+    values = summary(solution(1 / 3))
+    objective, bound = values["objective"], values["lower_bound"]
+    assert values["significant_figures"] == pytest.approx(np.log10((objective + bound) / 2.0 / (objective - bound)))
+    assert summary(solution(-math.inf))["significant_figures"] is None
+    assert significant_figures(-2.0, -2.0002) == pytest.approx(4.0, abs=1e-4)
+    assert significant_figures(3.0, 3.0) == significant_figures(0.0, 0.0) == pytest.approx(15.65, abs=0.01)
+    assert np.isnan(significant_figures(1.0, 1.5))
+    rows = list(csv.DictReader(io.StringIO(history_csv(solution(1 / 3)))))
+    assert float(rows[-1]["significant_figures"]) == values["significant_figures"]
 
 
 def shown(table):

@@ -231,6 +231,9 @@ def test_counts_go_on_and_what_is_finished_stays(job, capsys):
     before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
     assert main(["config.yaml", "--resume"]) == 0
     assert "holds the result already" in capsys.readouterr().err
+    absolute = f"solver.absolute_tolerance={1.01 * values['gap']}"
+    assert main(["config.yaml", "--resume", "--set", "solver.tolerance=0", "--set", absolute]) == 0
+    assert "holds the result already" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
     assert main(["config.yaml", "--resume", "--set", "solver.tolerance=5e-4"]) == 0
     assert summary()["relative_gap"] <= 5e-4

@@ -84,6 +84,20 @@ def test_what_is_refused_is_told_with_what_would_do(name, case):
     assert any(other in str(caught.value) for other in [*NAMES, "l2"] if other != name)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_an_absolute_tolerance_ends_a_run_as_the_gaps_of_the_papers_do(name):
+    case = mild(name, "logistic")
+    far, best, _ = solve(name, case, tolerance=0.1)
+    wanted = 0.3 * far.gap
+    solution, *_ = solve(name, case, tolerance=0.0, absolute_tolerance=wanted)
+    assert solution.status is Status.CONVERGED
+    assert -1e-9 * best <= solution.objective - best <= solution.gap <= wanted * (1.0 + 1e-12)
+    line = next(line for line in solution.history if line.gap <= wanted)
+    assert line.iteration == solution.iterations
+    either, *_ = solve(name, case, tolerance=0.1, absolute_tolerance=1e-12)
+    assert either.iterations == far.iterations
+
+
 @pytest.mark.parametrize(
     ("name", "case"), [(name, case) for name in NAMES for case in CASES if not refuses(name, case)]
 )

@@ -13,7 +13,7 @@ from bmrm.app.model import Model
 from bmrm.app.pipeline.checkpoint import Checkpoint, read_start
 from bmrm.app.pipeline.fingerprint import Facts, difference
 from bmrm.app.pipeline.run_folder import CHECKPOINT, MODEL, SUMMARY, present
-from bmrm.problem import InputError, Start, Vector
+from bmrm.problem import InputError, Start, Vector, relative_goal
 
 From = Vector | Start | Model | None
 """What a run may start from; the bound of a model is used only if it is of the same problem."""
@@ -33,6 +33,11 @@ class Beginning:
     start: From = None
     finished: Mapping[str, Any] | None = None
     words: str = ""
+
+
+def goal_of(solver: Mapping[str, Any], objective: float) -> float:
+    """The relative gap at which a solver with these settings ends, where the objective is this."""
+    return relative_goal(objective, solver.get("tolerance", 0.0), solver.get("absolute_tolerance", 0.0))
 
 
 def beginning(settings: Mapping[str, Any], problem: Facts, resume: bool) -> Beginning:
@@ -85,11 +90,11 @@ def _of_file(path: Path, problem: Facts) -> Beginning:
 def _of_results(directory: Path, solver: Mapping[str, Any], problem: Facts) -> Beginning:
     try:
         summary = json.loads((directory / SUMMARY).read_text())
-        status, gap = str(summary["status"]), summary["relative_gap"]
+        status, gap, objective = str(summary["status"]), summary["relative_gap"], summary["objective"]
         same = difference(summary["problem"], problem) is None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{directory / SUMMARY}: not the summary of a run: {error}") from error
-    if same and status == "CONVERGED" and isinstance(gap, float) and gap <= solver.get("tolerance", 0.0):
+    if same and status == "CONVERGED" and isinstance(gap, float) and gap <= goal_of(solver, objective):
         words = f"{directory} holds the result already: {status}, relative gap {gap:.1e}; nothing is left to do"
         return Beginning(finished=summary, words=words)
     return _of_file(directory / MODEL, problem)

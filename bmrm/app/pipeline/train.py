@@ -5,7 +5,6 @@ Everything here is collective over a `Group`: every rank calls it, rank 0 solves
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,7 +17,7 @@ from bmrm.app.measure import check_labelled, measure, prepared_targets, scores_o
 from bmrm.app.model import Model, from_plain
 from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
-from bmrm.app.pipeline.beginning import Beginning, From, beginning
+from bmrm.app.pipeline.beginning import Beginning, From, beginning, goal_of
 from bmrm.app.pipeline.load import Loaded, load
 from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, solve
 from bmrm.data.dataset import Dataset
@@ -184,7 +183,7 @@ def _finished(summary: Mapping[str, Any], settings: Mapping[str, Any], phases: P
     if present(directory, (HISTORY, PICTURE)) == [HISTORY]:
         try:
             with phases("draw"):
-                draw_run(directory, summary, settings["solver"].get("tolerance"), _title(settings))
+                draw_run(directory, summary, _goal(settings, summary), _title(settings))
         except OutputError as error:
             complaints.append(str(error))
     return Outcome(Status.CONVERGED, summary, directory, complaints=complaints)
@@ -233,6 +232,11 @@ def _summary(
     ) | {"problem": facts}
 
 
+def _goal(settings: Mapping[str, Any], summary: Mapping[str, Any]) -> float | None:
+    """For the picture of a run: the relative gap that was wanted."""
+    return None if summary["objective"] is None else goal_of(settings["solver"], summary["objective"])
+
+
 def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], phases: Phases) -> Ended:
     """Write the files of the run, if there is a point."""
     from bmrm.app.pipeline.write import draw_run, write_run, write_seconds
@@ -252,7 +256,7 @@ def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], p
         where += ", but no model: there is no usable point"
     try:
         with phases("draw"):
-            draw_run(directory, summary, settings["solver"].get("tolerance"), title, model.solution.history)
+            draw_run(directory, summary, _goal(settings, summary), title, model.solution.history)
     except OutputError as error:
         complaints.append(str(error))
     summary["seconds"] = phases.seconds()
@@ -335,9 +339,12 @@ def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, p
         from bmrm.app.pipeline.write import Checkpoints
 
         console = Console(stderr=True)
-        tolerance = math.inf if problem is None else settings["solver"].get("tolerance", 0.0)
         where, every = Path(output["directory"]), output["checkpoint_every"]
-        checkpoints = Checkpoints(where, every, model_of, console, problem, settings["seed"], before, tolerance)
+
+        def finished(line: Iteration) -> bool:
+            return problem is None or line.relative_gap <= goal_of(settings["solver"], line.objective)
+
+        checkpoints = Checkpoints(where, every, model_of, console, problem, settings["seed"], before, finished)
         last: list[Iteration] = []
 
         def callback(line: Iteration) -> None:

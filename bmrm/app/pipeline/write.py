@@ -49,7 +49,7 @@ class Checkpoints:
     model_of : the model of a solution.
     problem, seed : what is minimised, as of `bmrm.app.pipeline.fingerprint`; None if the run cannot be resumed.
     before : the history of the run that this one continues.
-    tolerance : the gap at which the run ends.
+    finished : whether a run that is at this line has reached its tolerance, and needs no checkpoint.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Checkpoints:
         problem: Facts | None = None,
         seed: int = 0,
         before: Sequence[Iteration] = (),
-        tolerance: float = math.inf,
+        finished: Callable[[Iteration], bool] = lambda line: True,
     ) -> None:
         self._directory, self._every, self._model_of, self._console = directory, every, model_of, console
-        self._problem, self._seed, self._tolerance = problem, seed, tolerance
+        self._problem, self._seed, self._finished = problem, seed, finished
         self._history = list(before)
         self._line: Iteration | None = None
         self._last = time.monotonic()
@@ -75,7 +75,7 @@ class Checkpoints:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         line = self._line
-        if self._every is None or line is None or line.relative_gap <= self._tolerance:
+        if self._every is None or line is None or self._finished(line):
             return
         if kind is None:
             self.save(line)

@@ -28,6 +28,7 @@ from bmrm.problem import (
     Vector,
     ability,
     metered_risk,
+    relative_goal,
 )
 from bmrm.registry import check_parameters, parameter
 from bmrm.solvers._core.best import ROUNDING, Best, Evaluated
@@ -56,13 +57,16 @@ class IterativeSolver:
 
     Parameters
     ----------
-    tolerance : stop when (objective - lower bound) / |objective| is at most this.
+    tolerance : stop when (objective - lower bound) / |objective| is at most this, with CONVERGED.
+    absolute_tolerance : stop, too, when objective - lower bound is at most this; 0 for not. The gaps of the papers are
+        absolute ones.
     max_iterations : stop after so many iterations, with ITERATION_LIMIT.
     time_limit : stop after so many seconds, with TIME_LIMIT; None for no limit. Within an iteration, as Ctrl-C: but a
         pass over the data, a Cholesky factor of a matrix and the compilation of a kernel are finished.
     """
 
     tolerance: float = parameter(1e-3, least=0.0, doc="relative gap to reach", example=1e-1)
+    absolute_tolerance: float = parameter(0.0, least=0.0, doc="gap to reach, in units of J", example=1.0)
     max_iterations: int = parameter(10000, least=1, doc="iterations at most", example=2)
     time_limit: float | None = parameter(None, above=0.0, doc="seconds at most", example=1e-9)
     name: ClassVar[str] = ""
@@ -71,6 +75,10 @@ class IterativeSolver:
 
     def __post_init__(self) -> None:
         check_parameters(self)
+
+    def goal(self, objective: float) -> float:
+        """The relative gap that is wanted, where the objective is this: by either tolerance."""
+        return relative_goal(objective, self.tolerance, self.absolute_tolerance)
 
     def monitor(
         self, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
@@ -206,6 +214,11 @@ class Monitor(Best):
                 self.budget.go_on()
         return self.status is not None
 
+    @property
+    def goal(self) -> float:
+        """The relative gap that is wanted, by either tolerance."""
+        return self.options.goal(self.objective)
+
     def stall(self) -> bool:
         """Say that no further progress is possible: True.
 
@@ -217,7 +230,7 @@ class Monitor(Best):
         self.refreshed = False
         if not math.isfinite(self.objective):
             self.status = Status.NON_FINITE
-        elif self.relative_gap <= self.options.tolerance:
+        elif self.relative_gap <= self.goal:
             self.status = Status.CONVERGED
         elif others and self.contradiction is None and self._undone < UNDONE:
             self._go_on()
@@ -238,7 +251,7 @@ class Monitor(Best):
             self.w, self.objective, self._fresh = w, self._sure.objective, True
         else:
             self._sure = Evaluated(self.objective, w)
-        if self.status is Status.CONVERGED and self.relative_gap > self.options.tolerance:
+        if self.status is Status.CONVERGED and self.relative_gap > self.goal:
             self.status = Status.OWN_RULE
         self._compare()
 
@@ -247,7 +260,7 @@ class Monitor(Best):
     ) -> Solution:
         """The result, verified; the last line of the history is brought up to date."""
         self._checked()
-        met = self.relative_gap <= self.options.tolerance
+        met = self.relative_gap <= self.goal
         if met and self.status in EARLY_ENDS:
             self.status = Status.CONVERGED
         elif self.status is Status.CONVERGED and not met:
@@ -349,7 +362,7 @@ class Monitor(Best):
             return Status.NOT_CONVEX
         if not math.isfinite(line.objective):
             return Status.NON_FINITE if self._idle >= self.patience or len(self.history) == 1 else None
-        if line.relative_gap <= self.options.tolerance:
+        if line.relative_gap <= self.options.goal(line.objective):
             return Status.CONVERGED
         spent = self.budget.spent
         if stop or spent is Status.INTERRUPTED:

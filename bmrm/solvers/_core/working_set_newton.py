@@ -143,7 +143,7 @@ class Run(ABC):
 
     def least_goal(self, aim: float) -> float:
         """A distance from optimality below which nothing is gained."""
-        allowed = max(self.l1 - aim, self.run.options.tolerance * self.l1)
+        allowed = max(self.l1 - aim, self.run.goal * self.l1)
         return max(FINISH * allowed, 0.1 * ROUNDING * self.l1)
 
     def judged(self, away: Vector, inside: Columns) -> float:
@@ -157,7 +157,7 @@ class Run(ABC):
         size = self.l1 * float(np.abs(w).sum())
         if self.l2 > 0.0 or not size > 0.0:
             return self.l1
-        return self.l1 * (1.0 - min(MOST_AIM, AIM * self.run.options.tolerance * self.run.objective / size))
+        return self.l1 * (1.0 - min(MOST_AIM, AIM * self.run.goal * self.run.objective / size))
 
     def _moved(
         self, at: Point, settled: Settled, omega: Aimed, after: Vector, step: Scores

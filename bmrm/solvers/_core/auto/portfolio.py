@@ -116,7 +116,8 @@ class Portfolio:
         Raises IncompatibleError, with nothing changed, where the solver does not fit.
         """
         before = self.total
-        limits: dict[str, Any] = {"tolerance": self.options.tolerance, "max_iterations": self._iterations_left()}
+        limits: dict[str, Any] = {name: getattr(self.options, name) for name in ("tolerance", "absolute_tolerance")}
+        limits["max_iterations"] = self._iterations_left()
         if self.options.time_limit is not None:
             used = before.seconds - self.earlier if before else 0.0
             limits["time_limit"] = max(self.options.time_limit - used, 1e-9)
@@ -138,7 +139,7 @@ class Portfolio:
             self._stopped = True
         self.total = found if before is None else self._joined(before, found)
         open_still = self.total.status not in (Status.CONVERGED, Status.NOT_CONVEX)
-        if open_still and self.total.relative_gap <= self.options.tolerance:
+        if open_still and self.total.relative_gap <= self.options.goal(self.total.objective):
             self.total = dataclasses.replace(self.total, status=Status.CONVERGED)
         elif self._together and cut and not slow and self.undone < UNDONE:
             self.undone, self.left = self.undone + 1, 0.0
@@ -158,7 +159,7 @@ class Portfolio:
         def portfolio(line: Iteration) -> bool:
             whole = line if before is None else _shifted(before, line)
             stop = self._outside(whole)
-            if before is not None and whole.relative_gap <= self.options.tolerance:
+            if before is not None and whole.relative_gap <= self.options.goal(whole.objective):
                 self._together = True  # the two stages together have met what neither has alone, as far as they know
                 return True
             return stop or stage_budget.too_slow(whole, line)
@@ -277,6 +278,7 @@ class Chains(IterativeSolver):
             longer * stage.early,
             longer * stage.unjudged,
             loose_factor,
+            self.absolute_tolerance,
         )
 
     def _stages(self, kinked: bool) -> list[Stage]:

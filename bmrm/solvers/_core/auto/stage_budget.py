@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bmrm.problem import Iteration
+from bmrm.problem import Iteration, relative_goal
 
 EARLY = 12.0
 """Passes within which a solver is not judged at first."""
@@ -38,6 +38,7 @@ class StageBudget:
     early : passes within which the run is not judged; after 8 times as many it is judged more severely.
     unjudged : where it is less than `early`, the run is left where it is hopeless between the two.
     loose_factor : so many times more patience while the gap is above 1/2: the bound may be far behind the objective.
+    absolute_tolerance : as of `IterativeSolver`.
     """
 
     def __init__(
@@ -48,22 +49,23 @@ class StageBudget:
         early: float = EARLY,
         unjudged: float | None = None,
         loose_factor: float = 1.0,
+        absolute_tolerance: float = 0.0,
     ) -> None:
         self.slow = False
         self.left = math.inf
         """Passes to the tolerance at the latest rate; inf before there was any progress, 0 where nothing is known."""
         self._patience, self._alternative, self._early, self._loose_factor = patience, alternative, early, loose_factor
         self._unjudged = early if unjudged is None else unjudged
-        self._goal = math.log(max(tolerance, 1e-14))
-        self._whole, self._own = _Fall(self._goal, early), _Fall(self._goal, early)
+        self._tolerances = max(tolerance, 1e-14), absolute_tolerance
+        self._whole, self._own = _Fall(early), _Fall(early)
 
     def too_slow(self, whole: Iteration, own: Iteration | None = None) -> bool:
         """Whether the run is slow at this line; `own` is the line of the run without what was known before it."""
         falls = [(self._whole, whole)] if own is None else [(self._whole, whole), (self._own, own)]
         for fall, line in falls:
             fall.note(whole.passes - whole.passes_gram, line.relative_gap, line.objective)
-        used = self._whole.used
-        if used < self._unjudged or self._whole.gap <= self._goal:
+        used, goal = self._whole.used, math.log(relative_goal(whole.objective, *self._tolerances))
+        if used < self._unjudged or self._whole.gap <= goal:
             return False
         late = used > LATE * self._early
         patience = self._patience if used >= self._early else HOPELESS * self._patience
@@ -71,7 +73,7 @@ class StageBudget:
         if loose:
             patience *= self._loose_factor
         shares = (RECENT,) if late else (0.5, RECENT)
-        lefts = [left for fall, _ in falls if (left := fall.left(shares)) is not None]
+        lefts = [left for fall, _ in falls if (left := fall.left(shares, goal)) is not None]
         if lefts:
             self.left = min(lefts)
             slow = self.left > (min(LESS, patience) if late else patience) * used
@@ -90,13 +92,12 @@ class _Fall:
 
     Parameters
     ----------
-    goal : where it is to get.
     grace : passes that do not count at first, as long as the objective falls and the bound says nothing.
     """
 
-    def __init__(self, goal: float, grace: float) -> None:
+    def __init__(self, grace: float) -> None:
         self.gap, self.used = math.inf, 0.0
-        self._goal, self._grace = goal, grace
+        self._grace = grace
         self._moves: list[tuple[float, float]] = []
         self._objective, self._late = math.inf, math.inf
 
@@ -117,15 +118,15 @@ class _Fall:
         """Passes from the first line to the last with a smaller gap than before it."""
         return self._moves[-1][0] - self._moves[0][0]
 
-    def left(self, shares: tuple[float, ...]) -> float | None:
+    def left(self, shares: tuple[float, ...], goal: float) -> float | None:
         """Passes to the goal at the fastest rate of the last `shares` of the run; None where it has not just fallen."""
         if self.fallen_for < self.used:
             return None
-        return min(self._left(share * self.used) for share in shares)
+        return min(self._left(share * self.used, goal) for share in shares)
 
-    def _left(self, passes: float) -> float:
+    def _left(self, passes: float, goal: float) -> float:
         now, gap = self._moves[-1]
         since = now - passes
         then, before = [pair for pair in self._moves if pair[0] <= since][-1]
         fallen = before - gap
-        return (gap - self._goal) * (now - max(then, since)) / fallen if fallen > 0.0 else math.inf
+        return (gap - goal) * (now - max(then, since)) / fallen if fallen > 0.0 else math.inf
