@@ -71,6 +71,7 @@ from bmrm.problem import (
 from bmrm.registry import check_parameters
 
 __all__ = [
+    "Array",
     "Labels",
     "MarginLoss",
     "MulticlassLoss",
@@ -146,6 +147,13 @@ class RowLoss(LossBase):
     def floor(self, y: Any) -> Array | float:
         """A lower bound of each row's loss, (rows,) or one number for all."""
         return self.least
+
+    def kinks(self, y: Any) -> Array | None:
+        """The scores at which the slope of each row jumps, ascending, (rows, kinks), if it is constant between them.
+
+        None where it is not, or there are several scores: then there is no exact line search.
+        """
+        return None
 
     def cancelled(self, f: Array, y: Any) -> Array | float:
         """Absolute values of terms that cancel inside each row's loss, (rows,), if value and slope do not show them."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bmrm.losses import register
 from bmrm.losses._core.pieces import linear_margin_prox
-from bmrm.losses.base import MarginLoss, Pair, Scalar, row
+from bmrm.losses.base import Array, MarginLoss, Pair, Scalar, row
 from bmrm.registry import parameter
 
 
@@ -36,3 +36,7 @@ class CostSensitiveHinge(MarginLoss):
     @row
     def prox(z: Scalar, step: Scalar, y: Scalar, cost_positive: Scalar, cost_negative: Scalar) -> Pair:
         return linear_margin_prox(z, step, y, 1.0, cost_positive if y > 0.0 else cost_negative)
+
+    def kinks(self, y: Array) -> Array:
+        """The score of margin 1."""
+        return (1.0 / y)[:, None]

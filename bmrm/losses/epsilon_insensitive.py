@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bmrm.losses import register
 from bmrm.losses._core.pieces import linear_residual, linear_residual_prox
-from bmrm.losses.base import Pair, RegressionLoss, Scalar, row
+from bmrm.losses.base import Array, Pair, RegressionLoss, Scalar, row
 from bmrm.registry import parameter
 
 
@@ -30,3 +32,7 @@ class EpsilonInsensitive(RegressionLoss):
     @row
     def prox(z: Scalar, step: Scalar, y: Scalar, epsilon: Scalar) -> Pair:
         return linear_residual_prox(z, step, y, epsilon, 1.0, 1.0)
+
+    def kinks(self, y: Array) -> Array:
+        """The ends of the tube."""
+        return np.column_stack((y - self.epsilon, y + self.epsilon))

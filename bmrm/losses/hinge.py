@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bmrm.losses import register
 from bmrm.losses._core.pieces import linear_margin_prox
-from bmrm.losses.base import MarginLoss, Pair, Scalar, row
+from bmrm.losses.base import Array, MarginLoss, Pair, Scalar, row
 
 
 @register("hinge", task="binary")
@@ -29,3 +29,7 @@ class Hinge(MarginLoss):
     def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
         """z moved towards the margin by `step`, but at most to y itself, where the derivative is 0."""
         return linear_margin_prox(z, step, y, 1.0, 1.0)
+
+    def kinks(self, y: Array) -> Array:
+        """The score of margin 1."""
+        return (1.0 / y)[:, None]

@@ -48,6 +48,10 @@ class Novelty(OneScoreLoss):
     def prox(z: Scalar, step: Scalar, y: Scalar, rho: Scalar) -> Pair:
         return linear_margin_prox(z, step, 1.0, rho, 1.0)
 
+    def kinks(self, y: Array) -> Array:
+        """rho."""
+        return np.full((len(y), 1), self.rho)
+
     def summarise(self, targets: Targets) -> Summary:
         """Number of rows and their weight."""
         return domain.summary_of_rows(targets, self.title)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bmrm.losses import register
 from bmrm.losses._core.pieces import ZERO_IS_BEST, linear_margin_prox
-from bmrm.losses.base import MarginLoss, Pair, Scalar, row
+from bmrm.losses.base import Array, MarginLoss, Pair, Scalar, row
 
 
 @register("perceptron", task="binary")
@@ -31,3 +33,7 @@ class Perceptron(MarginLoss):
     @row
     def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
         return linear_margin_prox(z, step, y, 0.0, 1.0)
+
+    def kinks(self, y: Array) -> Array:
+        """0."""
+        return np.zeros((len(y), 1))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bmrm.losses import register
 from bmrm.losses._core.pieces import linear_residual, linear_residual_prox
-from bmrm.losses.base import Pair, RegressionLoss, Scalar, row
+from bmrm.losses.base import Array, Pair, RegressionLoss, Scalar, row
 from bmrm.registry import parameter
 
 
@@ -32,3 +34,7 @@ class Quantile(RegressionLoss):
     @row
     def prox(z: Scalar, step: Scalar, y: Scalar, tau: Scalar) -> Pair:
         return linear_residual_prox(z, step, y, 0.0, 1.0 - tau, tau)
+
+    def kinks(self, y: Array) -> Array:
+        """The target."""
+        return np.asarray(y, np.float64)[:, None]

@@ -19,7 +19,7 @@ def _kind(find: Callable[[Rank], Any] | None, methods: str, **kept: str) -> Kind
     return Kind(find, dict.fromkeys(methods.split(), SCORES) | kept)
 
 
-PHI = "value_and_slope hessian_product hessian_diagonal moreau constant total magnitude"
+PHI = "value_and_slope breakpoints hessian_product hessian_diagonal moreau constant total magnitude"
 
 KINDS = {
     "risk": _kind(lambda rank: rank.share.risk, "value_and_subgradient"),

@@ -196,6 +196,10 @@ class RemotePhi(ScoreFunction):
     def along(self, f: RemoteScores, step: RemoteScores) -> RemoteCurve:
         return RemoteCurve(self, "along", f, step)
 
+    def breakpoints(self, f: RemoteScores, step: RemoteScores) -> tuple[float, Floats]:
+        slope, points = self.ranks.ask(self.target, "breakpoints", f, step, answer=(SUM, GATHER))
+        return slope, points
+
     def hessian_product(self, f: RemoteScores, step: RemoteScores) -> RemoteScores:
         return self.ranks.scores(self.target, "hessian_product", f, step)
 
@@ -259,7 +263,8 @@ class GatheredPhi(ScoreFunction):
 
     def __init__(self, ranks: Ranks, whole: ScoreFunction) -> None:
         self.ranks, self.whole = ranks, whole
-        self.facts = replace(whole.facts, prox=False)  # whole-sample losses are no sums over rows
+        # whole-sample losses are no sums over rows
+        self.facts = replace(whole.facts, prox=False, piecewise_linear=False)
         rows = RemoteRowScores(ranks)
         self.collect, self.hand_out = rows.collect, rows.hand_out
 

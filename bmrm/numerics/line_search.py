@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.numerics.bracket import ROUNDING, At, Illinois, Rule, Trial, meeting, narrowed
 from bmrm.problem import Vector
@@ -128,6 +129,32 @@ class _Values(_Halving):
             wanted = [middle if not halved else secant if self._round % 2 else meet]
         inside = sorted({t for t in wanted if low.t < t < high.t})
         return inside or [t for t in (middle,) if low.t < t < high.t]
+
+
+def minimum_of_pieces(slope: float, curvature: float, jumps: NDArray[np.float64]) -> float:
+    """The minimiser over t >= 0 of a convex function whose derivative is `slope + curvature * t` plus jumps.
+
+    Algorithm 2 of "F-measure bundle line search" (BM-ls-CS): the derivative rises on lines (its "slash areas") and in
+    jumps ("vertical areas"), and is followed to its zero from one breakpoint to the next. O(n log n) for n jumps.
+
+    Parameters
+    ----------
+    slope : the derivative on the right of 0.
+    curvature : the second derivative elsewhere, >= 0.
+    jumps : (n, 2), the breakpoints t > 0 in any order, and by how much the derivative jumps there, >= 0.
+
+    Returns
+    -------
+    t : 0.0 where the function does not fall; inf where it falls for ever.
+    """
+    if slope >= 0.0:
+        return 0.0
+    at, by = jumps[np.argsort(jumps[:, 0])].T
+    after = slope + np.concatenate(([0.0], np.cumsum(by)))
+    rising = np.flatnonzero(after[1:] + curvature * at >= 0.0)
+    last = int(rising[0]) if rising.size else at.size
+    zero = -after[last] / curvature if curvature > 0.0 else math.inf
+    return min(zero, float(at[last])) if rising.size else zero
 
 
 FLAT = 0.1

@@ -25,6 +25,7 @@ class Facts:
     prox : whether `moreau` is known: a sum over rows.
     shift_invariant : whether adding a number to all scores of a row changes nothing.
     structured_max : whether it is a single maximum over labelings of the whole sample.
+    piecewise_linear : whether `breakpoints` are known.
     """
 
     scores_per_row: int
@@ -36,6 +37,7 @@ class Facts:
     prox: bool = False
     shift_invariant: bool = False
     structured_max: bool = False
+    piecewise_linear: bool = False
 
     @property
     def curved(self) -> bool:

@@ -112,6 +112,8 @@ class PreparedLoss(Protocol):
     """Whether `moreau` and `moreau_along` are there."""
     structured_max: bool = False
     """Whether it is a single maximum over labelings of the whole sample."""
+    piecewise_linear: bool = False
+    """Whether `breakpoints` is there."""
     nothing: str = "the examples have total weight 0, expected at least one row of positive weight"
     """The message where `mass` is 0 over all ranks."""
 
@@ -135,6 +137,10 @@ class PreparedLoss(Protocol):
             return values, derivatives
 
         return curve
+
+    def breakpoints(self, f: Array, step: Array) -> tuple[float, Array]:
+        """As of `ScoreFunction`, of the sum, where `piecewise_linear`."""
+        raise TypeError(f"{type(self).__name__} is not piecewise linear in one score per row")
 
     def hessian_product(self, f: Array, step: Array) -> Array:
         """The second derivative at `f` times `step`, a new array, unless `hessian` is "none"."""

@@ -101,6 +101,13 @@ class ScoreFunction(Protocol):
         """
         ...
 
+    def breakpoints(self, f: Scores, step: Scores) -> tuple[float, NDArray[np.float64]]:
+        """Of t -> phi(f + t step), t >= 0, its derivative on the right of 0, and where it jumps, and by how much.
+
+        The latter as a table (jumps, 2) in no order; where `facts.piecewise_linear`, IncompatibleError elsewhere.
+        """
+        raise IncompatibleError("the loss is not piecewise linear in one score per row")
+
     def tangent(self, f: Scores) -> tuple[float, Scores, float]:
         """phi(f), a subgradient, and the height at f of the plane of that slope: less where a search finds phi."""
         value, slope = self.value_and_slope(f)

@@ -12,7 +12,11 @@ from bmrm.problem import Master, Vector
 from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l2_line, load
 
-ENGINES = {"active_set": "bmrm.masters.l2_active_set:SimplexQP", "cvxopt": "bmrm.masters.cvxopt:CvxoptQP"}
+ENGINES = {
+    "active_set": "bmrm.masters.l2_active_set:SimplexQP",
+    "cvxopt": "bmrm.masters.cvxopt:CvxoptQP",
+    "line_search": "bmrm.masters.l2_line_search:LineSearchQP",
+}
 
 
 @register("l2")
@@ -26,7 +30,9 @@ class L2(ScaledBy):
     Parameters
     ----------
     lam : lambda > 0.
-    engine : solver of the master problem: `active_set` (ours, warm-started) or `cvxopt` (interior point, from scratch).
+    engine : solver of the master problem: `active_set` (ours, warm-started), `cvxopt` (interior point, from scratch),
+        or `line_search`, one step towards the newest plane in place of the quadratic program (KDD 2007, proof of
+        Theorem 2): cheap steps, and many more of them.
 
     Raises
     ------

@@ -207,7 +207,7 @@ class ProfiledPhi(ScoreFunction):
     def __init__(self, phi: ScoreFunction, infimum: float = -math.inf) -> None:
         self.phi, self.infimum = phi, infimum
         hessian: Hessian = "product" if phi.facts.curved else "none"  # no diagonal: the rows share b; see Intercept
-        self.facts = replace(phi.facts, infimum=infimum, hessian=hessian, prox=False)
+        self.facts = replace(phi.facts, infimum=infimum, hessian=hessian, prox=False, piecewise_linear=False)
         self._last = _Search(np.zeros(phi.facts.scores_per_row))
         self._past = Past()
         self._rounding = rounding_of_sums(phi)

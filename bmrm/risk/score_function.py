@@ -173,6 +173,7 @@ class LossPhi(ScoreFunction):
             prox=whole.prox,
             shift_invariant=bound.facts.shift_invariant,
             structured_max=whole.structured_max,
+            piecewise_linear=whole.piecewise_linear,
         )
         self._workers = Workers(1) if workers is None else workers
         count = min(self._workers.threads, bound.rows // ROWS_PER_THREAD) if bound.divisible else 1
@@ -205,6 +206,18 @@ class LossPhi(ScoreFunction):
         with self.bound.quiet():
             parts = [part.along(self._piece(f, rows), self._piece(step, rows)) for rows, part in self._parts]
         return self._joined(parts)
+
+    @timed
+    def breakpoints(self, f: Array, step: Array) -> tuple[float, Array]:
+        """As of `ScoreFunction`; IncompatibleError where the loss is not piecewise linear."""
+        if not self.facts.piecewise_linear:
+            raise self._lacks("breakpoints: it is not piecewise linear in one score per row", "search: bracket")
+        found = self._workers.map(
+            lambda part: part[1].breakpoints(self._piece(f, part[0]), self._piece(step, part[0])), self._parts
+        )
+        table = np.concatenate([points for _, points in found])
+        table[:, 1] /= self.mass
+        return sum(slope for slope, _ in found) / self.mass, table
 
     def _joined(self, curves: list[Curve]) -> Curve:
         """The sum of the parts' curves, divided by the mass."""

@@ -9,6 +9,7 @@ from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.bundle import Bundle
+from tests import problems
 from tests.masters.epigraph import Model, Player
 
 INFIMA = (0.0, -1.0, -np.inf)
@@ -91,6 +92,71 @@ def test_engines_agree_with_the_constrained_program(seed, infima):
         assert solution.lower_bound <= best + 1e-10 * size
         assert abs(model.l2(solution.w) - best) <= 1e-7 * size
         assert best - solution.lower_bound <= 1e-7 * size
+
+
+def dual_value(model, alpha, rest):
+    known = np.isfinite(model.infima)
+    v = model.A.T @ alpha
+    return alpha @ model.b + rest[known] @ np.array(model.infima)[known] - v @ v / (2 * model.lam)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3))
+def test_the_line_search_takes_the_best_step_towards_the_newest_plane(seed, dim, infima):
+    player = Player(np.random.default_rng(seed), L2(0.3, "line_search"), dim, infima)
+    for block in range(len(infima)):
+        player.add(block)
+    before = player.master.solve(0.0)
+    for k in range(25):
+        if k % 10 == 9:
+            player.remove(2)
+            before = player.master.solve(0.0)
+            continue
+        player.add()
+        solution, model = player.master.solve(0.0), player.model
+        if not player.covered:
+            assert solution.lower_bound == -np.inf
+            continue
+        if before.lower_bound == -np.inf:
+            before = solution
+            continue
+        alphas = [np.array([one.multipliers.get(id, 0.0) for id in player.known]) for one in (before, solution)]
+        assert solution.lower_bound >= before.lower_bound - 1e-12
+        assert solution.lower_bound == pytest.approx(exact_bound({j: a for j, a in enumerate(alphas[1])}, model))
+        vertex = np.zeros(len(player.known))
+        vertex[-1] = 1.0
+        mine = model.block == model.block[-1]
+        rest = [1.0 - np.bincount(model.block, weights=alpha, minlength=len(infima)) for alpha in alphas]
+        for eta in np.linspace(0.0, 1.0, 41):
+            tried = np.where(mine, (1.0 - eta) * alphas[0] + eta * vertex, alphas[0])
+            left = np.where(np.arange(len(infima)) == model.block[-1], (1.0 - eta) * rest[0], rest[0])
+            assert dual_value(model, tried, left) <= solution.lower_bound + 1e-9
+        np.testing.assert_allclose(solution.w, -model.A.T @ alphas[1] / model.lam, atol=1e-12)
+        before = solution
+
+
+def test_without_a_new_plane_the_line_search_goes_to_the_minimum_of_the_model():
+    player = Player(np.random.default_rng(4), L2(0.2, "line_search"), 4, (0.0, -np.inf))
+    for _ in range(12):
+        player.add()
+    model, bounds = player.model, []
+    for _ in range(3000):
+        bounds.append(player.master.solve(0.0).lower_bound)
+    best = model.l2(model.minimise_l2())
+    assert np.all(np.diff(bounds) >= -1e-12)
+    assert best - 1e-3 <= bounds[-1] <= best + 1e-9
+
+
+@pytest.mark.parametrize("cuts", [1, 3])
+def test_a_bundle_without_a_quadratic_program(cuts):
+    """Theorem 2: its steps alone bring the gap down; the bound is one of the minimum that the other engine finds."""
+    X, y = problems.data("hinge")
+    risk = problems.real_risk(X, y, "hinge")
+    exact = Bundle(tolerance=1e-8).minimize(risk, L2(0.05))
+    solution = Bundle(tolerance=0.02, cuts_per_pass=cuts).minimize(risk, L2(0.05, "line_search"))
+    assert solution.converged
+    assert solution.lower_bound <= exact.objective <= solution.objective <= 1.02 * exact.objective
+    assert solution.iterations > Bundle(tolerance=0.02, cuts_per_pass=cuts).minimize(risk, L2(0.05)).iterations
 
 
 def test_gap_of_1e12_on_ill_conditioned_planes():

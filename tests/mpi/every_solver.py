@@ -21,6 +21,7 @@ from bmrm.solvers import SOLVERS
 CASES = {
     "bundle": ("hinge", "bundle", {}),
     "line_search_bundle": ("hinge", "line_search_bundle", {}),
+    "line_search_bundle exact": ("hinge", "line_search_bundle", {"search": "exact"}),
     "lbfgs": ("logistic", "lbfgs", {}),
     "irls": ("logistic", "irls", {}),
     "irls cgeps": ("logistic", "irls", {"preset": "cgeps", "lreps": 1e-9}),

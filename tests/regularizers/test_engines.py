@@ -10,6 +10,7 @@ from bmrm.masters.elastic_newton import ElasticQP
 from bmrm.masters.highs import HighsLP
 from bmrm.masters.l1_simplex import SimplexLP
 from bmrm.masters.l2_active_set import SimplexQP
+from bmrm.masters.l2_line_search import LineSearchQP
 from bmrm.problem import InputError
 from bmrm.regularizers import REGULARIZERS
 from bmrm.regularizers.elastic_net import ElasticNet
@@ -22,6 +23,7 @@ from bmrm.regularizers.l2 import L2
     [
         (L2(0.1), SimplexQP),
         (L2(0.1, engine="cvxopt"), CvxoptQP),
+        (L2(0.1, engine="line_search"), LineSearchQP),
         (L1(0.1), SimplexLP),
         (L1(0.1, engine="highs"), HighsLP),
         (L1(0.1, engine="cvxopt"), CvxoptLP),

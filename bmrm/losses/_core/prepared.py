@@ -57,6 +57,7 @@ class PreparedRows(PreparedLoss):
         self.mass = float(y.shape[0]) if weights is None else float(weights.sum())
         self.infimum = _least(loss.floor(y), weights, self.mass)
         self.smooth = bool(loss.smooth)
+        self.piecewise_linear = scores_per_row == 1 and loss.kinks(y[:0]) is not None
         self._kernel_weights = NO_WEIGHTS if weights is None else weights
 
     @property
@@ -98,6 +99,23 @@ class PreparedRows(PreparedLoss):
             return values, derivatives
 
         return curve
+
+    def breakpoints(self, f: Array, step: Array) -> tuple[float, Array]:
+        """As of `PreparedLoss`: a row's score passes a kink k at t = (k - f) / step."""
+        kinks = self.loss.kinks(self.y)
+        edges = np.column_stack((kinks[:, :1] - 1.0, kinks, kinks[:, -1:] + 1.0))
+        inside = 0.5 * (edges[:, :-1] + edges[:, 1:])
+        slopes = np.column_stack([self.loss.slope(plain(one), self.y) for one in inside.T])
+        if self.weights is not None:
+            slopes *= self.weights[:, None]
+        ahead = np.where(step[:, None] > 0.0, kinks > f[:, None], kinks < f[:, None])
+        passed = np.where(step > 0.0, kinks.shape[1] - ahead.sum(axis=1), ahead.sum(axis=1))
+        now = np.take_along_axis(slopes, passed[:, None], axis=1)[:, 0]
+        ahead &= step[:, None] != 0.0
+        jumps = np.abs(step[:, None] * np.diff(slopes, axis=1))[ahead]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at = ((kinks - f[:, None]) / step[:, None])[ahead]
+        return float(now @ step), np.column_stack((at, jumps))
 
     def _of(self, rows: Any) -> PreparedRows:
         weights = None if self.weights is None else self.weights[rows]
