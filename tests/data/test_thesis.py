@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
+import bmrm
 from bmrm.data.generators.thesis import FAMILIES, Thesis
 from bmrm.data.reading import read
 from bmrm.problem import InputError
@@ -29,9 +31,11 @@ def test_full_coupling_makes_rows_all_ones_or_all_zeros():
 
 @pytest.mark.parametrize(("s", "c"), [(0.2, 0.05), (0.2, 0.2), (0.05, 0.45), (0.7, 0.1)])
 def test_marginals_given_the_parent(s, c):
-    """Two attributes: one is the root, the other its child."""
+    """Two attributes: one is the root, the other its child, which is 1 as often as the root is."""
     X, _ = dense(rows=60_000, features=2, sparsity=s, coupling=c, seed=3)
-    one, zero = min(s + 2 * c, 1.0), max(s - 2 * c, 0.0)
+    one = min(s + 2 * c, 1.0)
+    zero = s * (1.0 - one) / (1.0 - s)
+    assert s * one + (1.0 - s) * zero == pytest.approx(s)
     found = []
     for root, child in ((X[:, 0], X[:, 1]), (X[:, 1], X[:, 0])):
         if abs(root.mean() - s) < 0.01:
@@ -71,8 +75,26 @@ def test_families(family):
     assert data.X.shape == (expected["rows"], expected["features"])
     assert data.targets.y.sum() == expected["share"] * expected["rows"]
     assert data.X.values is None
-    if not expected["coupling"]:
-        assert data.nnz / np.prod(data.X.shape) == pytest.approx(expected["sparsity"], rel=0.02)
+    near = 0.1 if expected["coupling"] else 0.02
+    assert data.nnz / np.prod(data.X.shape) == pytest.approx(expected["sparsity"], rel=near)
+
+
+def test_the_coupled_family_is_coupled():
+    assert FAMILIES["coupled"]["coupling"] > 0.0
+    assert FAMILIES["coupled"] != FAMILIES["sparse"]
+
+
+@pytest.mark.parametrize(("family", "coupling"), [("numatts", None), ("coupled", None), ("coupled", 0.45)])
+def test_the_dependent_families_can_be_learned(family, coupling):
+    """Ones are as frequent as s says, and logistic regression finds the rule, on rows that it has not seen too."""
+    data = Thesis(family=family, coupling=coupling).make()
+    assert data.nnz / np.prod(data.X.shape) == pytest.approx(0.01, rel=0.1)
+    half = data.rows // 2
+    seen, unseen = data.select(np.arange(half)), data.select(np.arange(half, data.rows))
+    options = {"loss": "logistic", "regularizer": bmrm.L2(10.0 / half), "solver": "irls", "bias": "regularized"}
+    model = bmrm.fit(seen.X.to_scipy(), seen.targets.y, **options)
+    for part in (seen, unseen):
+        assert roc_auc_score(part.targets.y, part.X.to_scipy() @ model.weights) > 0.95
 
 
 def test_seeds_and_errors():

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.generators.links import Links
 from bmrm.data.generators.thesis import Thesis
 from bmrm.data.matrix import Csr
 from bmrm.problem import InputError, Targets
@@ -140,7 +141,7 @@ class Ranking:
 
 
 GENERATORS: dict[str, type[Generator]] = {
-    cls.name: cls for cls in (SparseBinary, DenseRegression, Multiclass, Ranking, Thesis)
+    cls.name: cls for cls in (SparseBinary, DenseRegression, Multiclass, Ranking, Thesis, Links)
 }
 CONVERT: dict[str, Callable[[str], int | float | str]] = {"int": int, "float": float, "str": str}
 """By the type of an option."""

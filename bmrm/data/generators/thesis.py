@@ -18,28 +18,31 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "numrows": {"rows": 1_000, "features": 1_000, "sparsity": 0.01, "coupling": 0.0, "share": 0.5},
     "numatts": {"rows": 100_000, "features": 1_000, "sparsity": 0.01, "coupling": 0.15, "share": 0.1},
     "sparse": {"rows": 100_000, "features": 1_000, "sparsity": 0.01, "coupling": 0.0, "share": 0.1},
-    "coupled": {"rows": 100_000, "features": 1_000, "sparsity": 0.01, "coupling": 0.0, "share": 0.1},
+    "coupled": {"rows": 100_000, "features": 1_000, "sparsity": 0.01, "coupling": 0.05, "share": 0.1},
 }
-"""Table 5.2: what is fixed, and the first value of what varies (`rows` to 1e6, `features` to 1e5, `sparsity` from 1e-4
-to 0.1, `coupling` to 0.45)."""
+"""Table 5.2: what is fixed, and one value of what varies: the first for `rows` (to 1e6) and `features` (to 1e5), 0.01
+for `sparsity` (1e-4 to 0.1), and for `coupling` (0 to 0.45) the first above 0, as at 0 the family would be `sparse`."""
 
 
 @dataclass(frozen=True)
 class Thesis:
     """Rows of 0 and 1: attributes along a random tree, labels from a linear rule without noise.
 
-    The root is 1 with probability `sparsity` s. A node whose parent is 1 is 1 with probability min(s + 2c, 1), one
-    whose parent is 0 with probability max(s - 2c, 0), c the `coupling` (the thesis says "set to 0" in the second case,
-    which contradicts its examples: c = 0 makes attributes independent, s = c = 1/2 makes rows all 0 or all 1). Labels
-    are 1 for the `positives` rows of largest <b, x>, b uniform in [-1, 1], and 0 for the others: the classes can be
-    separated.
+    The root is 1 with probability `sparsity` s. A node whose parent is 1 is 1 with probability p = min(s + 2c, 1), c
+    the `coupling`; one whose parent is 0 with probability s (1 - p) / (1 - s), so that every attribute is 1 with
+    probability s. The thesis prints "set to 0 with probability max(s - 2c, 0)" in the second case. "Set to 0"
+    contradicts its examples (c = 0 makes attributes independent, s = c = 1/2 makes rows all 0 or all 1); "set to 1" is
+    our formula for s = 1/2 and for c = 0, but where s is small and c is not, it leaves nearly all rows empty.
+
+    Labels are 1 for the `positives` rows of largest <b, x>, b uniform in [-1, 1], and 0 for the others: the classes
+    can be separated.
     """
 
     name: ClassVar[str] = "thesis"
     family: str = parameter("numrows", doc="values of what is not given", choices=tuple(FAMILIES), example="coupled")
     rows: int | None = parameter(None, doc="examples", least=2, example=50)
     features: int | None = parameter(None, doc="attributes", least=1, example=20)
-    sparsity: float | None = parameter(None, doc="s, about the share of ones", least=0.0, most=1.0, example=0.3)
+    sparsity: float | None = parameter(None, doc="s, the expected share of ones", least=0.0, most=1.0, example=0.3)
     coupling: float | None = parameter(None, doc="c, dependence along the tree", least=0.0, most=0.5, example=0.2)
     positives: int | None = parameter(None, doc="rows of label 1; null = half of them, or a tenth", least=1, example=7)
     seed: int = parameter(0, doc="of the random numbers", least=0, example=1)
@@ -71,7 +74,8 @@ def _columns(
     rng: np.random.Generator, rows: int, features: int, sparsity: float, coupling: float
 ) -> list[NDArray[np.int64]]:
     """For each attribute the rows where it is 1, ascending; attribute numbers are in random order along the tree."""
-    after_one, after_zero = min(sparsity + 2.0 * coupling, 1.0), max(sparsity - 2.0 * coupling, 0.0)
+    after_one = min(sparsity + 2.0 * coupling, 1.0)
+    after_zero = sparsity * (1.0 - after_one) / (1.0 - sparsity) if sparsity < 1.0 else 1.0
     place = rng.permutation(features)
     columns: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * features
     known = np.zeros(rows, bool)
