@@ -298,6 +298,7 @@ def _option(field: dataclasses.Field[Any], kind: Any) -> dict[str, Any]:
     limits = field.metadata.get("range", Range())
     sides = dataclasses.asdict(limits)
     doc = sides.pop("doc")
+    del sides["renamed"]
     required = field.default is dataclasses.MISSING
     return {
         "name": option_name(field.name),

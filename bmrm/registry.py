@@ -32,7 +32,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a parameter may take; None leaves a side open."""
+    """The values that a parameter may take; None leaves a side open. `renamed`: what choices of old are called now."""
 
     least: float | None = None
     most: float | None = None
@@ -40,6 +40,7 @@ class Range:
     below: float | None = None
     choices: tuple[Any, ...] | None = None
     doc: str = ""
+    renamed: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
 
     def __contains__(self, value: object) -> bool:
         if self.choices is not None:
@@ -60,6 +61,11 @@ class Range:
         sides = ((">=", self.least), (">", self.above), ("<=", self.most), ("<", self.below))
         return " and ".join(f"{sign} {limit:g}" for sign, limit in sides if limit is not None) or "any number"
 
+    def instead_of(self, value: object) -> str:
+        """What is expected instead of `value`; of a choice that has another name now, also that name."""
+        now = self.renamed.get(value) if isinstance(value, str) else None
+        return str(self) if now is None else f"{self}; {value!r} is now {now}"
+
 
 def parameter(
     default: Any = dataclasses.MISSING,
@@ -71,8 +77,8 @@ def parameter(
 ) -> Any:
     """A dataclass field with a range, a line of documentation and, for tests, another legal value.
 
-    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`. `beside` is for an option that matters
-    only when others are set: these, as the tests are to set them.
+    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`, `renamed`. `beside` is for an option
+    that matters only when others are set: these, as the tests are to set them.
     """
     metadata = {"range": Range(doc=doc, **limits), "example": example, "beside": dict(beside or {})}
     return dataclasses.field(default=default, metadata=metadata)
@@ -95,7 +101,8 @@ def check_parameters(instance: Any) -> None:
         value = getattr(instance, field.name)
         if limits is not None and value is not None and value not in limits:
             raise InputError(
-                f"{type(instance).__name__}: {option_name(field.name)} is {shown(value)}, expected {limits}"
+                f"{type(instance).__name__}: {option_name(field.name)} is {shown(value)}, expected"
+                f" {limits.instead_of(value)}"
             )
 
 

@@ -40,7 +40,15 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
 from bmrm.solvers._core.points import Point, noted
 
-THESIS = {"cgwindow": 3, "cgdecay": 1000.0, "cgmax": 200, "lreps": 0.05, "lrmax": 30, "halving": False}
+THESIS = {
+    "cgwindow": 3,
+    "cgdecay": 1000.0,
+    "cgmax": 200,
+    "lreps": 0.05,
+    "lrmax": 30,
+    "halving": False,
+    "returns": "deviance",
+}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "certified": {
         "cgeps": 0.1,
@@ -55,15 +63,19 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "halving": True,
         "returns": "objective",
     },
-    "cgeps": THESIS
-    | {"cgeps": 1e-3, "cgscale": "attributes", "cgdeveps": 0.0, "cgbinit": False, "returns": "deviance"},
-    "cgdeveps": THESIS
-    | {"cgeps": 0.0, "cgscale": "attributes", "cgdeveps": 5e-3, "cgbinit": True, "returns": "deviance"},
+    "first_residual": THESIS | {"cgeps": 1e-3, "cgscale": "first_residual", "cgdeveps": 0.0, "cgbinit": False},
+    "afc": THESIS | {"cgeps": 1e-3, "cgscale": "attributes", "cgdeveps": 0.0, "cgbinit": False},
+    "cgdeveps": THESIS | {"cgeps": 0.0, "cgscale": "first_residual", "cgdeveps": 5e-3, "cgbinit": True},
 }
-"""Values of options that are null: `certified` for the gap, the others for the thesis' two classifiers."""
+"""Values of options that are null: `certified` for the gap, the others for the thesis' classifiers."""
+RENAMED = {
+    "cgeps": "afc, and first_residual is the one of the thesis' chapter 6 (cgeps times the first residual, not times"
+    " the number of attributes)"
+}
+"""What presets of earlier versions are called."""
 
 
-LONG_CG = {"preset": "cgeps", "cgeps": 1e-300, "lreps": 0.0}
+LONG_CG = {"preset": "afc", "cgeps": 1e-300, "lreps": 0.0}
 ROUGH = {"cgmax": 1, "holdout_size": 0.3}
 """Settings under which some options have an effect."""
 
@@ -88,18 +100,23 @@ class IRLS(IterativeSolver):
     the penalty; `details` has it for every iterate, and the CG iterations of each.
 
     An option left at null takes the value of the preset. `certified` (ours): systems are solved to a tenth of the
-    gradient, steps are halved until J falls enough, and the gap ends the run. `cgeps` and `cgdeveps`: the thesis'
-    LR-CGEPS and LR-CGDEVEPS; when their rule `lreps` is met the status is OWN_RULE, unless the gap is reached before
-    (with `tolerance: 0` only the rule ends the run).
+    gradient, steps are halved until J falls enough, and the gap ends the run. The others are the thesis' classifiers,
+    Algorithm 5 with another end of CG each: `first_residual` is its LR-CGEPS, Algorithm 6 with `cgeps` 0.001 times the
+    first residual, chosen in section 5.2.2 "for later experiments" and used in chapter 6; `afc` is learner `lr` of its
+    software (appendix B.4.3), where 0.001 is multiplied by the number of attributes, as in the experiments before
+    section 5.2.2; `cgdeveps` is LR-CGDEVEPS, Algorithm 7. When their rule `lreps` is met the status is OWN_RULE, unless
+    the gap is reached before (with `tolerance: 0` only the rule ends the run).
 
     Memory: 96 dim + 48 scores bytes, scores being rows times the scores of each; 16 scores more with a free intercept.
 
     Parameters
     ----------
-    preset : `certified`, `cgeps` or `cgdeveps`.
+    preset : `certified`, `first_residual`, `afc` or `cgdeveps`.
     cgeps : CG stops when the norm of the residual is below this times its scale (Algorithm 6); 0 for Algorithm 7.
-    cgscale : that scale. `attributes`: dim, the residual multiplied by m (section 5.2.1); `first_residual`: the norm
-        of X'(y - mu) + ... at the very start (section 5.2.2); `residual`: the norm of the gradient of J at each start.
+    cgscale : that scale, for residuals multiplied by m, as the thesis has sums over rows. `attributes`: dim (its
+        experiments before section 5.2.2, and appendix B); `root_attributes`: the square root of dim, and
+        `first_residual`: the norm of the residual that the first CG run begins with, X'(y - mu) at w = 0 (both section
+        5.2.2); `residual` (ours): the norm of the gradient of J at each start, and less as it falls.
     cgdeveps : CG stops when the relative change of the deviance is below this (Algorithm 7); 0 for Algorithm 6.
         One of `cgeps` and `cgdeveps` must be positive; giving one sets the other to 0.
     cgbinit : CG starts from the last w, not from zero.
@@ -122,15 +139,22 @@ class IRLS(IterativeSolver):
 
     Raises
     ------
+    InputError
+        An option out of its range; the preset `cgeps` of earlier versions, with the names that it has now.
     IncompatibleError
         Risk without scores or curvature, regularizer without curvature, or an option that the risk cannot serve
         (`wmargin`, `margin`, `modelmin`, `modelmax`: logistic loss; `binitmean`: a constant feature).
     """
 
-    preset: str = parameter("certified", doc="defaults of what is null", choices=tuple(PRESETS), example="cgeps")
+    preset: str = parameter(
+        "certified", doc="defaults of what is null", choices=tuple(PRESETS), renamed=RENAMED, example="afc"
+    )
     cgeps: float | None = parameter(None, doc="relative residual that ends CG", least=0.0, example=1e-6)
     cgscale: str | None = parameter(
-        None, doc="what cgeps multiplies", choices=("attributes", "first_residual", "residual"), example="attributes"
+        None,
+        doc="what cgeps multiplies",
+        choices=("attributes", "root_attributes", "first_residual", "residual"),
+        example="attributes",
     )
     cgdeveps: float | None = parameter(None, doc="change of the deviance that ends CG", least=0.0, example=0.01)
     cgbinit: bool | None = parameter(None, doc="start CG from the last w", example=False)
@@ -322,6 +346,7 @@ class Reweighting:
         # the root makes Newton's steps ever more exact, so that convergence is faster than linear
         scales = {
             "attributes": len(system.w) / self.rows,
+            "root_attributes": math.sqrt(len(system.w)) / self.rows,
             "first_residual": self.first_norm,
             "residual": norm * min(1.0, math.sqrt(norm / self.first_norm)) if self.first_norm > 0.0 else norm,
         }

@@ -24,7 +24,7 @@ CASES = {
     "line_search_bundle exact": ("hinge", "line_search_bundle", {"search": "exact"}),
     "lbfgs": ("logistic", "lbfgs", {}),
     "irls": ("logistic", "irls", {}),
-    "irls cgeps": ("logistic", "irls", {"preset": "cgeps", "lreps": 1e-9}),
+    "irls first_residual": ("logistic", "irls", {"preset": "first_residual", "lreps": 1e-9}),
     "irls cgdeveps": ("logistic", "irls", {"preset": "cgdeveps", "lreps": 1e-9}),
     "irls limits": ("logistic", "irls", {"margin": 0.01, "wmargin": 0.05, "modelmin": 0.01, "modelmax": 0.99}),
     "irls holdout": ("logistic", "irls", {"holdout_size": 0.25, "binitmean": True, "jacobi": True, "seed": 3}),

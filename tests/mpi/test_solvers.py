@@ -45,7 +45,7 @@ def test_iterates_do_not_depend_on_the_number_of_ranks(ranks, one):
         "pegasos two_out",
         "pegasos probability",
         "probe",
-        "irls cgeps",
+        "irls first_residual",
         "irls limits",
         "irls holdout",
     ):

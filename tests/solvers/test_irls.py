@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from bmrm.app.config.config import load_settings
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, InputError, Scored, Status
@@ -42,7 +43,13 @@ def deviance(X, y, beta, options):
     return -2.0 * (o * np.log(mu) + (1.0 - o) * np.log(1.0 - mu)).sum()
 
 
-def conjugate_gradients(A, b, beta_old, dev, options):
+def scale_of_cgeps(X, y, options):
+    """M, its square root, or the norm of r_0 = X'(y - 1/2), which CG begins with where beta is 0 (section 5.2.2)."""
+    scales = {"attributes": X.shape[1], "root_attributes": X.shape[1] ** 0.5}
+    return scales.get(options["cgscale"]) or np.linalg.norm(X.T @ (y - 0.5))
+
+
+def conjugate_gradients(A, b, beta_old, dev, options, scale):
     by_deviance = options["cgdeveps"] > 0
     x = beta_old.copy() if options["cgbinit"] else np.zeros_like(b)
     r0 = r = b - A @ x
@@ -51,7 +58,7 @@ def conjugate_gradients(A, b, beta_old, dev, options):
     for i in range(options["cgmax"]):
         if by_deviance and i > 0 and abs((devs[-2] - devs[-1]) / devs[-1]) < options["cgdeveps"]:
             break
-        if not by_deviance and best < options["cgeps"] * len(b):
+        if not by_deviance and best < options["cgeps"] * scale:
             break
         if window <= 0:
             break
@@ -76,13 +83,14 @@ def conjugate_gradients(A, b, beta_old, dev, options):
 def komarek(X, y, options, steps, start=None):
     beta = np.zeros(X.shape[1]) if start is None else start
     betas, devs, counts = [beta], [deviance(X, y, beta, options)], []
+    scale = scale_of_cgeps(X, y, options)
     for _ in range(steps):
         mu = np.clip(expit(X @ beta), options["modelmin"], options["modelmax"])
         w = np.clip(mu * (1.0 - mu), options["wmargin"], 1.0 - options["wmargin"])
         o = np.where(y > 0, 1.0 - options["margin"], options["margin"])
         z = X @ beta + (o - mu) / w
         A = X.T @ np.diag(w) @ X + RIDGE * np.eye(X.shape[1])
-        beta, count = conjugate_gradients(A, X.T @ (w * z), beta, lambda v: deviance(X, y, v, options), options)
+        beta, count = conjugate_gradients(A, X.T @ (w * z), beta, lambda v: deviance(X, y, v, options), options, scale)
         betas.append(beta)
         counts.append(count)
         devs.append(deviance(X, y, beta, options))
@@ -100,25 +108,30 @@ THESIS = {
     "modelmin": 0.0,
     "modelmax": 1.0,
     "wmargin": 0.0,
+    "cgscale": "attributes",
 }
 EPS = THESIS | {"cgeps": 1e-3, "cgdeveps": 0.0, "cgbinit": False}
+FIRST = EPS | {"cgscale": "first_residual"}
 DEVEPS = THESIS | {"cgeps": 0.0, "cgdeveps": 5e-3, "cgbinit": True}
 
 
 @pytest.mark.parametrize(
     ("preset", "options"),
     [
-        ("cgeps", EPS),
-        ("cgeps", EPS | {"cgeps": 0.1}),
-        ("cgeps", EPS | {"cgmax": 2}),
-        ("cgeps", EPS | {"cgbinit": True}),
-        ("cgeps", EPS | {"wmargin": 0.1}),
-        ("cgeps", EPS | {"margin": 0.05, "modelmin": 0.02, "modelmax": 0.97}),
+        ("first_residual", FIRST),
+        ("first_residual", FIRST | {"cgeps": 0.05}),
+        ("first_residual", FIRST | {"cgscale": "root_attributes", "cgeps": 0.2}),
+        ("afc", EPS),
+        ("afc", EPS | {"cgeps": 0.1}),
+        ("afc", EPS | {"cgmax": 2}),
+        ("afc", EPS | {"cgbinit": True}),
+        ("afc", EPS | {"wmargin": 0.1}),
+        ("afc", EPS | {"margin": 0.05, "modelmin": 0.02, "modelmax": 0.97}),
         ("cgdeveps", DEVEPS),
         ("cgdeveps", DEVEPS | {"cgdeveps": 0.05}),
         ("cgdeveps", DEVEPS | {"cgbinit": False, "cgwindow": 1}),
         ("cgdeveps", DEVEPS | {"cgdeveps": 1e-3, "cgbinit": False, "cgdecay": 1.0}),
-        ("cgeps", EPS | {"cgdecay": 1.0}),
+        ("afc", EPS | {"cgdecay": 1.0}),
     ],
 )
 def test_iterates_are_those_of_the_thesis(preset, options):
@@ -136,14 +149,30 @@ def test_iterates_are_those_of_the_thesis(preset, options):
 
 def test_presets_are_the_thesis_defaults():
     X, y = binary_data()
-    for preset, options in {"cgeps": EPS, "cgdeveps": DEVEPS}.items():
-        betas, devs, _ = komarek(X, y, options | {"lreps": 0.05}, 30)
+    X /= X.std(axis=0)  # CG has other lengths by other scales then
+    seen = {}
+    for preset, options in {"first_residual": FIRST, "afc": EPS, "cgdeveps": DEVEPS}.items():
+        betas, devs, counts = komarek(X, y, options | {"lreps": 0.05}, 30)
         solution = IRLS(preset=preset, tolerance=0.0).minimize(risk_of(X, y), L2(RIDGE / M))
         assert solution.status is Status.OWN_RULE
         assert "lreps" in solution.solver
         assert solution.iterations == len(betas) - 1
         np.testing.assert_allclose(solution.w, betas[int(np.argmin(devs))], atol=1e-10)
+        assert list(solution.details["cg_iterations"]) == counts
         assert solution.lower_bound > 0.0
+        seen[preset] = counts
+    assert sum(seen["first_residual"]) < sum(seen["afc"])
+
+
+def test_old_presets_are_refused_by_name(tmp_path):
+    expected = "preset is 'cgeps', expected one of .*; 'cgeps' is now afc, and first_residual is the one of .*chapter 6"
+    with pytest.raises(InputError, match=expected):
+        IRLS(preset="cgeps")
+    (tmp_path / "a.yaml").write_text("data: {train: a.svm}\nsolver: {name: irls, preset: cgeps}\n")
+    with pytest.raises(InputError, match=f"a.yaml, line 2: solver.{expected}"):
+        load_settings(tmp_path / "a.yaml")
+    with pytest.raises(InputError, match=r"expected one of certified, first_residual, afc, cgdeveps$"):
+        IRLS(preset="cgdevps")
 
 
 def test_the_fixed_point_is_the_optimum_with_lam_equal_to_ridge_over_m():
@@ -174,7 +203,7 @@ def test_a_smaller_deviance_is_returned_even_at_a_larger_objective():
     """The best-deviance iterate (line 5.2) ignores the penalty, ours does not."""
     X, y = binary_data()
     runs = {
-        returns: IRLS(preset="cgeps", tolerance=0.0, lreps=1e-9, returns=returns).minimize(risk_of(X, y), L2(0.5))
+        returns: IRLS(preset="afc", tolerance=0.0, lreps=1e-9, returns=returns).minimize(risk_of(X, y), L2(0.5))
         for returns in ("deviance", "objective")
     }
     value = {name: 2.0 * M * risk_of(X, y).value_and_subgradient(run.w)[0] for name, run in runs.items()}
@@ -188,11 +217,11 @@ def test_a_smaller_deviance_is_returned_even_at_a_larger_objective():
 
 def test_held_out_rows_decide():
     X, y = binary_data()
-    options = {"preset": "cgeps", "tolerance": 0.0, "lreps": 1e-6, "holdout_size": 0.25}
+    options = {"preset": "afc", "tolerance": 0.0, "lreps": 1e-6, "holdout_size": 0.25}
     solution = IRLS(seed=5, **options).minimize(risk_of(X, y), L2(1e-3))
     rows = np.random.default_rng(5).permutation(M)
     held, kept = np.sort(rows[:20]), np.sort(rows[20:])
-    reference = IRLS(preset="cgeps", tolerance=0.0, lreps=1e-12, lrmax=solution.iterations)
+    reference = IRLS(preset="afc", tolerance=0.0, lreps=1e-12, lrmax=solution.iterations)
     # dim / rows scales cgeps; both count all rows there, so the same CG accuracy needs this factor
     fitted = reference.minimize(risk_of(X[kept], y[kept]), L2(1e-3))
     assert solution.details["deviance"][0] == pytest.approx(2.0 * M * np.log(2.0))
@@ -208,7 +237,7 @@ def test_held_out_rows_decide():
         IRLS(holdout_size=0.001).minimize(risk_of(X, y), L2(1e-3))
 
 
-@pytest.mark.parametrize(("preset", "options"), [("cgeps", EPS | {"cgeps": 0.05}), ("cgdeveps", DEVEPS)])
+@pytest.mark.parametrize(("preset", "options"), [("afc", EPS | {"cgeps": 0.05}), ("cgdeveps", DEVEPS)])
 def test_cgdecay_ends_cg_where_newton_overshoots(preset, options):
     X, y = binary_data()
     far = np.full(D, 4.0)
@@ -226,11 +255,11 @@ def test_cgdecay_ends_cg_where_newton_overshoots(preset, options):
 
 def test_lrdevdone_and_lrmax_end_the_run():
     X, y = binary_data()
-    done = IRLS(preset="cgeps", tolerance=0.0, lrdevdone=100.0).minimize(risk_of(X, y), L2(RIDGE / M))
+    done = IRLS(preset="afc", tolerance=0.0, lrdevdone=100.0).minimize(risk_of(X, y), L2(RIDGE / M))
     assert done.status is Status.OWN_RULE
     assert "lrdevdone" in done.solver
     assert done.details["deviance"][-1] < 100.0 <= done.details["deviance"][-2]
-    limited = IRLS(preset="cgeps", tolerance=0.0, lreps=1e-12, lrmax=2).minimize(risk_of(X, y), L2(RIDGE / M))
+    limited = IRLS(preset="afc", tolerance=0.0, lreps=1e-12, lrmax=2).minimize(risk_of(X, y), L2(RIDGE / M))
     assert limited.status is Status.ITERATION_LIMIT
     assert limited.iterations == 2
 
@@ -255,11 +284,11 @@ def test_residuals_whose_squares_overflow_are_solved_for(far):
     assert solution.w[0] == pytest.approx(far - 20.0, abs=1.5)
 
 
-@pytest.mark.parametrize("scale", ["attributes", "first_residual", "residual"])
+@pytest.mark.parametrize("scale", ["attributes", "root_attributes", "first_residual", "residual"])
 def test_scales_of_cgeps(scale):
     X, y = binary_data()
     loose, tight = (
-        IRLS(preset="cgeps", tolerance=0.0, cgeps=cgeps, cgscale=scale).minimize(risk_of(X, y), L2(RIDGE / M))
+        IRLS(preset="afc", tolerance=0.0, cgeps=cgeps, cgscale=scale).minimize(risk_of(X, y), L2(RIDGE / M))
         for cgeps in (0.5, 1e-8)
     )
     assert sum(loose.details["cg_iterations"]) < sum(tight.details["cg_iterations"])
