@@ -55,7 +55,7 @@ class ActiveSet(Protocol):
 
 
 class ModifiedLoss(Protocol):
-    """The ability to state phi anew: of some rows only, or with a loss changed within limits (IRLS)."""
+    """The ability to state phi anew: of some rows only, or with a loss changed within limits (IRLS, CG-MLE)."""
 
     rows: int
     """Number of rows, over all ranks."""

@@ -256,7 +256,7 @@ class Loss(Protocol):
 
 @runtime_checkable
 class HasMeanTarget(Protocol):
-    """A loss whose targets have a mean to start from (IRLS)."""
+    """A loss whose targets have a mean to start from (IRLS, CG-MLE)."""
 
     def targets01(self, y: Array) -> Array:
         """The targets of rows as numbers: 1.0 for the positive of two labels, 0.0 for the other; (rows,)."""
@@ -265,7 +265,7 @@ class HasMeanTarget(Protocol):
 
 @runtime_checkable
 class HasVariant(Protocol):
-    """A loss that can be changed within limits (IRLS)."""
+    """A loss that can be changed within limits (IRLS, CG-MLE)."""
 
     def variant(self, margin: float, modelmin: float, modelmax: float, wmargin: float) -> Loss:
         """The changed loss; see `bmrm.losses.logistic`."""

@@ -6,7 +6,6 @@ B.4.3.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from bmrm.problem import (
     IncompatibleError,
     InputError,
     LinearMap,
-    ModifiedLoss,
     Regularizer,
     Risk,
     Scored,
@@ -36,9 +34,11 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.modified_loss import changes_of, check_limits, modified_loss, start_at_mean
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
-from bmrm.solvers._core.points import Point, noted
+from bmrm.solvers._core.points import Point, noted, placed
+from bmrm.solvers._core.presets import chosen, resolved
 
 THESIS = {
     "cgwindow": 3,
@@ -181,19 +181,16 @@ class IRLS(IterativeSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.modelmin < self.modelmax:
-            raise InputError(f"IRLS: modelmin is {self.modelmin}, expected less than modelmax ({self.modelmax})")
+        check_limits("IRLS", self.modelmin, self.modelmax)
         if self.cgeps and self.cgdeveps:
             raise InputError("IRLS: cgeps and cgdeveps are both positive, expected one of them")
-        chosen = self._values()
-        if not (chosen["cgeps"] or chosen["cgdeveps"]):
+        values = self._values()
+        if not (values["cgeps"] or values["cgdeveps"]):
             raise InputError("IRLS: cgeps and cgdeveps are both 0, expected one of them to be positive")
 
     def resolved(self) -> IRLS:
         """The same with every option of the preset filled in, and `lrmax` among the limits."""
-        values = self._values()
-        most = values["lrmax"] or self.max_iterations
-        return dataclasses.replace(self, **values, max_iterations=min(most, self.max_iterations))
+        return resolved(self, self._values(), "lrmax")
 
     def _values(self) -> dict[str, Any]:
         """The user's value, else that of the preset."""
@@ -202,7 +199,7 @@ class IRLS(IterativeSolver):
             values["cgdeveps"] = 0.0
         if self.cgdeveps:
             values["cgeps"] = 0.0
-        return values | {name: getattr(self, name) for name in values if getattr(self, name) is not None}
+        return chosen(self, values)
 
     def minimize(
         self,
@@ -221,7 +218,6 @@ class IRLS(IterativeSolver):
 HALVINGS = 40
 ARMIJO = 1e-4
 """Share of the predicted decrease that a step must bring, where steps are halved."""
-NO_CHANGES = {"margin": 0.0, "modelmin": 0.0, "modelmax": 1.0, "wmargin": 0.0}
 
 
 class Reweighting:
@@ -252,7 +248,7 @@ class Reweighting:
         self.rows = float(self.phi.total(self.phi.constant(np.ones(self.phi.facts.scores_per_row)))[0])
         self.certificate = Certificate(run.regularizer, run.risk.infimum)
         if options.binitmean and fresh:
-            self._offset()
+            start_at_mean(run)
         self.first_norm = math.nan
         self.deviances: list[float] = []
         self.cg_iterations: list[int] = []
@@ -265,11 +261,9 @@ class Reweighting:
             w = run.start
             f, fresh = self.map.matvec(w), True
             while True:
-                value, slope = self.phi.value_and_slope(f)
-                a = self.map.rmatvec(slope)
-                point = Point(w, value, a, value - self.phi.product(slope, f), f, fresh=fresh)
+                point = placed(self.map, self.phi, w, f, fresh=fresh)
                 objective = noted(run, self.certificate, point)
-                self._note(w, f, value, objective)
+                self._note(w, f, point.value, objective)
                 if run.record():
                     break
                 rule = "" if run.refreshed else self._own_rule()
@@ -298,8 +292,7 @@ class Reweighting:
 
     def _system(self, point: Point) -> WeightedSystem:
         if self.fit is not self.phi:
-            value, slope = self.fit.value_and_slope(point.f)
-            point = dataclasses.replace(point, value=value, a=self.map.rmatvec(slope))
+            point = placed(self.map, self.fit, point.w, point.f)
         return WeightedSystem(self.map, self.fit, self.run.regularizer, point)
 
     def _note(self, w: Vector, f: Scores, value: float, objective: float) -> None:
@@ -375,36 +368,23 @@ class Reweighting:
     def _models(self) -> tuple[ScoreFunction, ScoreFunction]:
         """What is fitted, and what the deviance is computed from."""
         options = self.options
-        changes = {name: float(getattr(options, name)) for name in NO_CHANGES}
-        if changes == NO_CHANGES:
-            changes = {}
+        changes = changes_of(
+            margin=options.margin, modelmin=options.modelmin, modelmax=options.modelmax, wmargin=options.wmargin
+        )
         if not (changes or options.holdout_size):
             return self.phi, self.phi
-        variants = self._variants("margin, modelmin, modelmax, wmargin and holdout_size")
+        modified = modified_loss(self.run, "margin, modelmin, modelmax, wmargin and holdout_size")
         if not options.holdout_size:
-            phi = variants.variant(None, changes)
+            phi = modified.variant(None, changes)
             return phi, phi
-        rows = np.random.default_rng(options.seed or 0).permutation(variants.rows)
-        held = round(options.holdout_size * variants.rows)
-        if not 0 < held < variants.rows:
+        rows = np.random.default_rng(options.seed or 0).permutation(modified.rows)
+        held = round(options.holdout_size * modified.rows)
+        if not 0 < held < modified.rows:
             raise InputError(
-                f"irls: holdout_size {options.holdout_size:g} of {variants.rows} rows leaves one part empty"
+                f"irls: holdout_size {options.holdout_size:g} of {modified.rows} rows leaves one part empty"
             )
         parts = np.sort(rows[held:]), np.sort(rows[:held])
-        return variants.variant(parts[0], changes), variants.variant(parts[1], changes)
-
-    def _offset(self) -> None:
-        variants = self._variants("binitmean")
-        if variants.offset is None:
-            raise IncompatibleError("irls: binitmean needs a constant feature; set data.bias: regularized")
-        targets01, weight = variants.target_sums()
-        self.run.start[variants.offset] = targets01 / weight
-
-    def _variants(self, options: str) -> ModifiedLoss:
-        variants = ability(self.run.risk, ModifiedLoss)
-        if variants is None:
-            raise IncompatibleError(f"irls: this risk cannot serve {options}; leave them at their defaults")
-        return variants
+        return modified.variant(parts[0], changes), modified.variant(parts[1], changes)
 
 
 class WeightedSystem:

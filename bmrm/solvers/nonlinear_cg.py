@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,9 +27,11 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.modified_loss import changes_of, check_limits, modified_loss, start_at_mean
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.newton.truncated_cg import relative_change
-from bmrm.solvers._core.points import Iterate, ScoredIterate, noted
+from bmrm.solvers._core.newton.truncated_cg import Watched, relative_change
+from bmrm.solvers._core.points import Iterate, ScoredIterate, noted, placed
+from bmrm.solvers._core.presets import chosen, resolved
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "certified": {
@@ -42,6 +43,10 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "cgdecay": None,
         "cgmax": None,
         "returns": "objective",
+        "binitmean": False,
+        "margin": 0.0,
+        "modelmin": 0.0,
+        "modelmax": 1.0,
     },
     "thesis": {
         "update": "modified_polak_ribiere",
@@ -52,6 +57,10 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "cgdecay": 1000.0,
         "cgmax": 100,
         "returns": "deviance",
+        "binitmean": True,
+        "margin": 0.0,
+        "modelmin": 0.0,
+        "modelmax": 1.0,
     },
 }
 """Values of options that are null."""
@@ -99,6 +108,8 @@ UPDATES: Mapping[str, Callable[[Vector, Vector, Vector], float]] = {
 
 LOOSE = {"update": "polak_ribiere", "slope_relative": 0.9}
 """Settings under which the deviance sometimes rises, so that its rules have an effect."""
+NO_OFFSET = {"binitmean": False}
+"""What the preset of the thesis needs beside it where there is no constant feature."""
 
 
 @register(
@@ -119,11 +130,18 @@ class NonlinearCG(IterativeSolver):
     `L2(lam=2 rrlambda / m)`. The deviance of the stopping rules is `2 m R(w)`, without the penalty; the rules use only
     its relative change, so m does not matter.
 
-    An option left at null takes the value of the preset: `certified` (ours) runs until the gap is reached; `thesis`
-    stops with OWN_RULE by the thesis' rules, unless the gap is reached before (with `tolerance: 0` only the rules end
-    the run).
+    An option left at null takes the value of the preset: `certified` (ours) runs until the gap is reached; `thesis` is
+    Algorithm 8 with the values of section 5.3 and appendix B.4.4, from the start of its line 8.2 (`binitmean`, so that
+    it needs `data.bias: regularized`; without a constant feature, `binitmean: false`). It stops with OWN_RULE by the
+    thesis' rules, unless the gap is reached before (with `tolerance: 0` only the rules end the run).
 
-    Memory: 72 dim + 40 scores bytes, scores being rows times the scores of each.
+    With `margin`, `modelmin` or `modelmax` directions, line searches and the deviance are those of the modified loss;
+    J, the gap and the returned `objective` stay those of the loss. Where `modelmin` or `modelmax` is met the deviance
+    is flat and no longer convex (section 5.3.1.2): the line search there follows the slope, X'(o - mu) of the targets
+    o and the limited means mu, and no step needs to make the deviance smaller.
+
+    Memory: 72 dim + 40 scores bytes, scores being rows times the scores of each; 24 dim + 49 scores more with a
+    modified loss.
 
     Parameters
     ----------
@@ -145,11 +163,17 @@ class NonlinearCG(IterativeSolver):
     cgdecay : stop with OWN_RULE when the deviance exceeds the best by this factor.
     cgmax : iterations at most, as `max_iterations`.
     returns : `objective` for the iterate of least J, `deviance` for that of least deviance (line 8.3).
+    binitmean : start with the mean target as the weight of the constant feature (`data.bias: regularized`; line 8.2).
+    margin : targets 0 and 1 become margin and 1 - margin.
+    modelmin, modelmax : limits of the predicted mean mu.
 
     Raises
     ------
+    InputError
+        An option out of its range; `modelmin` not below `modelmax`.
     IncompatibleError
-        A loss or a regularizer with kinks.
+        A loss or a regularizer with kinks, or an option that the risk cannot serve (`margin`, `modelmin`, `modelmax`:
+        logistic loss; `binitmean`: a constant feature).
     """
 
     update: str | None = parameter(None, doc="beta", choices=tuple(UPDATES), example="fletcher_reeves")
@@ -158,7 +182,9 @@ class NonlinearCG(IterativeSolver):
     slope_relative: float | None = parameter(None, above=0.0, below=1.0, doc="share of the slope left", example=1e-6)
     slope_absolute: float = parameter(0.0, least=0.0, doc="slope that is small enough", example=0.1)
     initalpha: float | None = parameter(None, above=0.0, doc="first step of a line search", example=1.0)
-    preset: str = parameter("certified", doc="defaults of what is null", choices=tuple(PRESETS), example="thesis")
+    preset: str = parameter(
+        "certified", doc="defaults of what is null", choices=tuple(PRESETS), example="thesis", beside=NO_OFFSET
+    )
     cgeps: float | None = parameter(None, least=0.0, doc="change of the deviance that ends the run", example=0.1)
     cgwindow: int | None = parameter(
         None, least=0, doc="iterations without a smaller deviance", example=1, beside=LOOSE
@@ -174,6 +200,15 @@ class NonlinearCG(IterativeSolver):
         example="deviance",
         beside={"tolerance": 1e-12},
     )
+    binitmean: bool | None = parameter(None, doc="start with the mean target as offset", example=True)
+    margin: float | None = parameter(None, least=0.0, below=0.5, doc="shrinkage of the targets", example=0.1)
+    modelmin: float | None = parameter(None, least=0.0, below=1.0, doc="least predicted mean", example=0.3)
+    modelmax: float | None = parameter(None, above=0.0, most=1.0, doc="largest predicted mean", example=0.7)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        values = chosen(self, PRESETS[self.preset])
+        check_limits("NonlinearCG", values["modelmin"], values["modelmax"])
 
     def minimize(
         self,
@@ -186,20 +221,24 @@ class NonlinearCG(IterativeSolver):
         """As of `Solver`."""
         options = self.resolved()
         with options.monitor(risk, regularizer, start, callback) as run:
-            return _Run(options, run).go(self.name)
+            return _Run(options, run, fresh=start is None).go(self.name)
 
     def resolved(self) -> NonlinearCG:
         """The same with every option of the preset filled in, and `cgmax` among the limits."""
-        values = dict(PRESETS[self.preset])
-        values |= {name: getattr(self, name) for name in values if getattr(self, name) is not None}
-        most = values["cgmax"] or self.max_iterations
-        return dataclasses.replace(self, **values, max_iterations=min(most, self.max_iterations))
+        return resolved(self, chosen(self, PRESETS[self.preset]), "cgmax")
 
 
 class _Run:
-    """What changes while nonlinear CG runs."""
+    """What changes while nonlinear CG runs.
 
-    def __init__(self, options: NonlinearCG, run: Monitor) -> None:
+    Parameters
+    ----------
+    options : with every value of the preset filled in.
+    run : the bookkeeping.
+    fresh : whether the start is the solver's own choice.
+    """
+
+    def __init__(self, options: NonlinearCG, run: Monitor, fresh: bool) -> None:
         scored = ability(run.risk, Scored)
         kinked = "loss" if scored is not None and not scored.phi.facts.smooth else ""
         kinked = kinked or ("" if run.regularizer.smooth else f"regularizer {type(run.regularizer).__name__}")
@@ -209,6 +248,16 @@ class _Run:
                 " smooth loss"
             )
         self.options, self.run = options, run
+        if options.binitmean and fresh:
+            start_at_mean(run)
+        changes = changes_of(margin=options.margin, modelmin=options.modelmin, modelmax=options.modelmax)
+        self.judge = scored if changes else None
+        """The scores and phi of J, where another loss is fitted."""
+        if changes:
+            modified = modified_loss(run, "margin, modelmin and modelmax")
+            scored = None if scored is None else Scored(scored.map, modified.variant(None, changes))
+        self.flat = (options.modelmin, options.modelmax) != (0.0, 1.0)
+        """Whether the deviance may be flat where its slope is not 0."""
         self.iterate = Iterate(run, run.start) if scored is None else ScoredIterate(run, run.start, scored)
         self.update = UPDATES[options.update or ""]
         self.small = options.slope_relative or (SLOPE_BY_PASSES if scored is None else SLOPE_WITH_SCORES)
@@ -217,7 +266,7 @@ class _Run:
         self.trials = self.restarts = 0
         self.last: tuple[float, float] | None = None
         self.best = (math.inf, run.start)
-        self.window = math.inf if options.cgwindow is None else options.cgwindow
+        self.watched = Watched(math.inf if options.cgwindow is None else options.cgwindow)
 
     def go(self, name: str) -> Solution:
         """Algorithm 8."""
@@ -245,6 +294,7 @@ class _Run:
                 self.restarts += fresh
                 since = 1 if fresh else since + 1
                 before, r = r, self._note()
+                self.watched.take(self.risks[-1])
         if self.options.returns == "deviance":
             run.settle(self.best[1])
         details = {"risk": np.array(self.risks), "restarts": self.restarts, "trials": self.trials}
@@ -252,14 +302,12 @@ class _Run:
 
     def _note(self) -> Vector:
         """Record the point; returns minus the gradient of J."""
-        run, point = self.run, self.iterate.point
-        noted(run, self.certificate, point)
+        run, point, judge = self.run, self.iterate.point, self.judge
+        judged = point if judge is None else placed(judge.map, judge.phi, point.w, point.f, fresh=point.fresh)
+        noted(run, self.certificate, judged)
         self.risks.append(point.value)
         if point.value <= self.best[0]:
             self.best = (point.value, point.w)
-            self.window = math.inf if self.options.cgwindow is None else self.options.cgwindow
-        else:
-            self.window -= 1
         return -(point.a + run.regularizer.subgradient(point.w))
 
     def _renewed(self) -> Vector:
@@ -272,7 +320,7 @@ class _Run:
         options, risks = self.options, self.risks
         if options.cgeps and len(risks) > 1 and relative_change(risks[-2], risks[-1]) < options.cgeps:
             return "the relative change of the deviance is below cgeps"
-        if self.window <= 0:
+        if self.watched.left <= 0:
             return "cgwindow iterations without a smaller deviance"
         if options.cgdecay is not None and len(risks) > 1 and risks[-1] > options.cgdecay * min(risks[:-1]):
             return "the deviance has grown by cgdecay"
@@ -300,12 +348,17 @@ class _Run:
             absolute=options.slope_absolute,
         )
         self.trials += trials
-        here = point.value + regularizer.value(point.w)
-        if found is None or not found.value <= here + ROUNDING * abs(here):
+        if found is None or not self._better(found, slope, point.value + regularizer.value(point.w)):
             return False
         self.last = found.t, slope
         self.iterate.move(found.t, d)
         return True
+
+    def _better(self, found: Trial, slope: float, here: float) -> bool:
+        """Whether a step leads on from a point with this slope along it and this value."""
+        if self.flat:
+            return math.isfinite(found.value) and abs(found.derivative) < abs(slope)
+        return found.value <= here + ROUNDING * abs(here)
 
     def _guess(self, slope: float, d: Vector) -> float:
         """A first step: as much decrease as last time, but one that changes w."""

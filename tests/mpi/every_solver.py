@@ -29,6 +29,7 @@ CASES = {
     "irls limits": ("logistic", "irls", {"margin": 0.01, "wmargin": 0.05, "modelmin": 0.01, "modelmax": 0.99}),
     "irls holdout": ("logistic", "irls", {"holdout_size": 0.25, "binitmean": True, "jacobi": True, "seed": 3}),
     "nonlinear_cg": ("logistic", "nonlinear_cg", {}),
+    "nonlinear_cg thesis": ("logistic", "nonlinear_cg", {"preset": "thesis", "cgeps": 1e-9, "margin": 0.01}),
     "proximal_gradient": ("logistic", "proximal_gradient", {}),
     "pegasos": ("hinge", "pegasos", {"seed": 1}),
     "pegasos two_out": ("hinge", "pegasos", {"variant": "two_out", "judge": "sample"}),

@@ -48,6 +48,7 @@ def test_iterates_do_not_depend_on_the_number_of_ranks(ranks, one):
         "irls first_residual",
         "irls limits",
         "irls holdout",
+        "nonlinear_cg thesis",
     ):
         np.testing.assert_allclose(several[case]["w"], one[case]["w"], rtol=1e-6, atol=1e-9, err_msg=case)
 

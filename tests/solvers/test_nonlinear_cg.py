@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import expit
 
-from bmrm.problem import IncompatibleError, Status
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import IncompatibleError, InputError, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
+from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.nonlinear_cg import UPDATES, NonlinearCG, secant_search
 from tests import problems
 
@@ -104,7 +109,7 @@ def test_powell_restarts_where_gradients_are_not_orthogonal():
 def test_the_thesis_rules(risk_class):
     X, y = problems.data("logistic")
     risk = risk_class(X, y, "logistic")
-    solution = NonlinearCG(preset="thesis", tolerance=0.0).minimize(risk, L2(LAM))
+    solution = NonlinearCG(preset="thesis", tolerance=0.0, binitmean=False).minimize(risk, L2(LAM))
     risks = solution.details["risk"]
     assert solution.status is Status.OWN_RULE
     if "cgeps" in solution.solver:
@@ -116,6 +121,119 @@ def test_the_thesis_rules(risk_class):
     assert risk.value_and_subgradient(solution.w)[0] == pytest.approx(risks.min(), rel=1e-12)
     assert solution.objective == pytest.approx(risks[np.argmin(risks)] + L2(LAM).value(solution.w), rel=1e-12)
     assert solution.lower_bound > 0.0
+
+
+# -- Algorithm 8, dense and literal: sums over rows, exact line searches, no shared code ---------------------------
+
+
+def algorithm_8(X, y, ridge, *, cgeps=5e-4, cgwindow=1, cgmax=100, margin=0.0, modelmin=0.0, modelmax=1.0):
+    """Iterates and their deviances; the constant feature stands last, and line 8.2 starts it at the mean of y."""
+    o = np.where(y > 0, 1.0 - margin, margin)
+
+    def mean(beta):
+        return np.clip(expit(X @ beta), modelmin, modelmax)
+
+    def gradient(beta):
+        return X.T @ (o - mean(beta)) - 2.0 * ridge * beta
+
+    def deviance(beta):
+        return -2.0 * (o * np.log(mean(beta)) + (1.0 - o) * np.log(1.0 - mean(beta))).sum()
+
+    beta = np.zeros(X.shape[1])
+    beta[-1] = y.mean()
+    betas, devs, window, devmin = [beta], [deviance(beta)], cgwindow, np.inf
+    r = before = d = gradient(beta)
+    for i in range(cgmax):
+        if i > 0 and abs((devs[-2] - devs[-1]) / devs[-1]) < cgeps:
+            break
+        if window <= 0:
+            break
+        gamma = max(0.0, r @ (r - before) / (before @ before)) if i % len(beta) else 0.0
+        d = r + gamma * d
+        far = 1e-3
+        while gradient(beta + far * d) @ d > 0.0:
+            far *= 2.0
+        beta = beta + brentq(lambda t, beta=beta, d=d: gradient(beta + t * d) @ d, 0.0, far, xtol=1e-16) * d
+        before, r = r, gradient(beta)
+        betas.append(beta)
+        devs.append(deviance(beta))
+        window = cgwindow if devs[-1] <= devmin else window - 1
+        devmin = min(devmin, devs[-1])
+    return betas, np.array(devs)
+
+
+def one_in_four(rows=90):
+    """Two classes with an offset, features with a constant one last, and the risk with that feature of its own."""
+    random = np.random.default_rng(4)
+    X = random.normal(size=(rows, 5)) * [1.0, 2.0, 0.5, 1.0, 0.7]
+    y = (X @ random.normal(size=5) + random.normal(size=rows) > 1.2).astype(float)
+    return (
+        np.column_stack((X, np.ones(rows))),
+        y,
+        LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("logistic"), bias=True),
+    )
+
+
+EXACT = {"tolerance": 0.0, "slope_relative": 1e-10, "initalpha": 1e-3}
+
+
+@pytest.mark.parametrize(
+    ("ridge", "options"),
+    [
+        (0.5, {}),
+        (0.01, {"cgeps": 1e-7}),
+        (40.0, {"cgeps": 1e-9, "cgwindow": 2}),
+        (0.5, {"margin": 0.08, "cgeps": 1e-6}),
+        (0.5, {"modelmin": 0.05, "modelmax": 0.9, "cgmax": 7, "cgeps": 0.0, "cgwindow": 7}),
+        (0.5, {"margin": 0.02, "modelmin": 0.1, "cgmax": 5, "cgeps": 0.0, "cgwindow": 5}),
+    ],
+)
+def test_the_preset_is_algorithm_8(ridge, options):
+    X, y, risk = one_in_four()
+    betas, devs = algorithm_8(X, y, ridge, **options)
+    assert len(betas) > 3
+    solution = NonlinearCG(preset="thesis", **EXACT, **options).minimize(risk, L2(2.0 * ridge / len(y)))
+    np.testing.assert_allclose(2.0 * len(y) * solution.details["risk"], devs, rtol=1e-7)
+    best = betas[int(np.argmin(devs))]
+    np.testing.assert_allclose(solution.w, best, atol=1e-6)
+    assert solution.status is (Status.ITERATION_LIMIT if "cgmax" in options else Status.OWN_RULE)
+    judged = np.logaddexp(0.0, -(2.0 * y - 1.0) * (X @ solution.w)).mean() + ridge / len(y) * solution.w @ solution.w
+    assert solution.objective == pytest.approx(judged, rel=1e-12)
+    assert solution.lower_bound <= NonlinearCG(tolerance=1e-10).minimize(risk, L2(2.0 * ridge / len(y))).objective
+
+
+def test_a_first_step_to_a_larger_deviance_does_not_fill_the_window():
+    """devmin is infinite until the first step is made: with cgwindow 1 a second one follows."""
+    X, y, _ = one_in_four()
+    y, ridge = 1.0 - y, 1000.0
+    _, devs = algorithm_8(X, y, ridge, cgeps=0.0)
+    assert devs[1] > devs[0]
+    risk = LinearRisk(Dataset.from_arrays(X[:, :-1], y), LOSSES.make("logistic"), bias=True)
+    solution = NonlinearCG(preset="thesis", cgeps=0.0, **EXACT).minimize(risk, L2(2.0 * ridge / len(y)))
+    assert "cgwindow" in solution.solver
+    assert solution.iterations == len(devs) - 1 > 1
+    assert solution.w[-1] == y.mean()
+
+
+def test_the_preset_starts_at_the_mean_target_and_says_what_that_needs():
+    X, y, risk = one_in_four()
+    solution = NonlinearCG(preset="thesis", cgmax=1).minimize(risk, L2(LAM))
+    expected = np.where(y > 0, np.logaddexp(0.0, -y.mean()), np.logaddexp(0.0, y.mean())).mean()
+    assert solution.details["risk"][0] == pytest.approx(expected, rel=1e-14)
+    given = NonlinearCG(preset="thesis", cgmax=1).minimize(risk, L2(LAM), start=np.zeros(6))
+    plain = NonlinearCG(preset="thesis", cgmax=1, binitmean=False).minimize(risk, L2(LAM))
+    np.testing.assert_array_equal(given.w, plain.w)
+    assert plain.details["risk"][0] == pytest.approx(np.log(2.0))
+    data = Dataset.from_arrays(X, y)
+    for bare in (LinearRisk(data, LOSSES.make("logistic")), problems.ScoredRisk(X, 2.0 * y - 1.0, "logistic")):
+        with pytest.raises(IncompatibleError, match=r"data\.bias: regularized, or binitmean: false"):
+            NonlinearCG(preset="thesis").minimize(bare, L2(LAM))
+    with pytest.raises(IncompatibleError, match="nonlinear_cg: this risk cannot serve margin, modelmin and modelmax"):
+        NonlinearCG(margin=0.1).minimize(problems.ScoredRisk(X, 2.0 * y - 1.0, "logistic"), L2(LAM))
+    with pytest.raises(IncompatibleError, match="cannot be changed by margin"):
+        NonlinearCG(margin=0.1).minimize(LinearRisk(data, LOSSES.make("squared_hinge")), L2(LAM))
+    with pytest.raises(InputError, match=r"modelmin is 0\.6, expected less than modelmax"):
+        NonlinearCG(modelmin=0.6, modelmax=0.5)
 
 
 def test_each_rule_has_an_effect():

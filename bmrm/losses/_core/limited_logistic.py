@@ -1,4 +1,4 @@
-"""Logistic loss within limits: the stability options of Komarek's thesis (2004, section 5.2.1), for solver irls."""
+"""Logistic loss within limits: the stability options of Komarek's thesis (2004, sections 5.2.1 and 5.3.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LimitedLogistic(MarginLoss):
 
     The target `o` is `margin` for y = -1 and `1 - margin` for y = 1. The slope is mu - o, the second derivative
     mu (1 - mu) within [wmargin, 1 - wmargin]: where a limit is met they are not those of the value, which is then not
-    convex. So this is no registered loss; `irls` fits it when it is asked to.
+    convex. So this is no registered loss; `irls` and `nonlinear_cg` fit it when they are asked to.
     """
 
     smooth: ClassVar[bool] = True

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.line_search import Along
-from bmrm.problem import Scored, Scores, Vector
+from bmrm.problem import LinearMap, Scored, ScoreFunction, Scores, Vector
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor
 
@@ -45,6 +45,12 @@ def noted(run: Monitor, certificate: Certificate, point: Point) -> float:
     if point.offset != -math.inf:
         run.take_plane(certificate, point.w, point.value, point.a, point.offset)
     return objective
+
+
+def placed(map: LinearMap, phi: ScoreFunction, w: Vector, f: Scores, *, fresh: bool = True) -> Point:
+    """The point w of scores f, with the plane of phi(A w) there; half a pass."""
+    value, slope = phi.value_and_slope(f)
+    return Point(w, value, map.rmatvec(slope), value - phi.product(slope, f), f, fresh=fresh)
 
 
 class Iterate:
@@ -130,7 +136,7 @@ class ScoredIterate(FusedIterate):
         w = self.point.w + t * d
         if self.run.careful or (self._moves + 1) % REFRESH == 0:
             return self._evaluated(w)
-        return replace(self._placed(w, self.point.f + t * self._fd), fresh=False)
+        return placed(self.map, self.phi, w, self.point.f + t * self._fd, fresh=False)
 
     def move_to(self, point: Point) -> None:
         """As of `Iterate`."""
@@ -138,8 +144,4 @@ class ScoredIterate(FusedIterate):
         self.point = point
 
     def _evaluated(self, w: Vector) -> Point:
-        return self._placed(w, self.map.matvec(w))
-
-    def _placed(self, w: Vector, f: Scores) -> Point:
-        value, slope = self.phi.value_and_slope(f)
-        return Point(w, value, self.map.rmatvec(slope), value - self.phi.product(slope, f), f)
+        return placed(self.map, self.phi, w, self.map.matvec(w))

@@ -37,8 +37,8 @@ class Stops:
 
 
 @dataclass
-class _Watched:
-    """What must keep falling: the residual norm or the deviance."""
+class Watched:
+    """What must keep falling, such as the norm of a residual or the deviance; `left` is 0 when it has not for long."""
 
     window: float
     left: float = field(init=False)
@@ -90,7 +90,7 @@ class TruncatedCG:
         before, least_deviance = math.inf, now
         best: tuple[Vector, Scores | None] = (x, f if follows else None)
         last = best
-        watched = _Watched(stops.window)
+        watched = Watched(stops.window)
         for self.iterations in range(stops.most + 1):
             if self.iterations == stops.most or watched.left <= 0:
                 break
