@@ -3,47 +3,42 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from bmrm.app.config.config import load_settings
+from tests.pages import ROOT, blocks
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
-
-
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+PYTHON = blocks("README.md", "python")
 
 
-@pytest.mark.parametrize("number", range(len(blocks("python"))))
+@pytest.mark.parametrize("number", range(len(PYTHON)))
 def test_a_python_block_runs_by_itself(number, tmp_path):
-    (tmp_path / "block.py").write_text(blocks("python")[number])
+    (tmp_path / "block.py").write_text(PYTHON[number])
     done = subprocess.run([sys.executable, "-W", "error", "block.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def test_there_are_blocks_for_fit_a_loss_and_a_risk():
-    assert len(blocks("python")) >= 3
+    assert len(PYTHON) >= 3
 
 
 def test_the_loss_has_at_most_fifteen_lines():
-    block = next(text for text in blocks("python") if "register_loss" in text)
+    block = next(text for text in PYTHON if "register_loss" in text)
     loss = block[block.index("@bmrm.register_loss") : block.index("random =")]
     assert len([line for line in loss.splitlines() if line.strip()]) <= 15
 
 
 def test_the_config_is_a_config(tmp_path):
-    for text in blocks("yaml"):
+    for text in blocks("README.md", "yaml"):
         (tmp_path / "a.yaml").write_text(text)
         assert load_settings(tmp_path / "a.yaml").data.train == ("sklearn:breast_cancer",)
 
 
 def test_included_files_are_named_as_the_site_reads_them():
-    root = Path(__file__).resolve().parents[1]
-    lines = [line for page in (root / "docs").glob("*.md") for line in page.read_text().splitlines() if "--8" in line]
+    lines = [line for page in (ROOT / "docs").glob("*.md") for line in page.read_text().splitlines() if "--8" in line]
     assert len(lines) >= 5
     for line in lines:
         found = re.fullmatch(r'--8<-- "(.+)"', line)
         assert found, line
-        assert (root / found[1]).is_file()
+        assert (ROOT / found[1]).is_file()
