@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.matrix import Matrix
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
@@ -150,11 +149,6 @@ class LinearRisk:
         offer = OFFERS.get(kind)
         return None if offer is None else cast("T | None", offer(self))
 
-    def _map_of(self, X: Matrix) -> DataMap | TailedMap:
-        """The map of other rows, like that of these."""
-        rows_map = self.rows_map.alike(X)
-        return TailedMap(rows_map, self.layout) if self.layout.extra else rows_map
-
     def raw_weights(self, w: Vector) -> tuple[Array, Vector]:
         """Weights (features,) or (features, K) and intercept (K,) for raw features, `columns` and bias folded in."""
         return self.map.raw_weights(w)
@@ -245,7 +239,7 @@ class RowBlocks:
 def _row_subsets(risk: LinearRisk) -> ChosenRows | None:
     if risk.loss.decomposes != "rows":
         return None
-    return ChosenRows(risk.data.X, risk.bound, risk._map_of, risk.mass, risk.meter)
+    return ChosenRows(risk.map, risk.bound, risk.mass, risk.meter)
 
 
 def _dual_steps(risk: LinearRisk) -> RowAscents | None:

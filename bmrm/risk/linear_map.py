@@ -274,9 +274,18 @@ class DataMap:
 
     def chunks(self, start: int, stop: int) -> list[Span]:
         """The rows cut into chunks that fit the cache."""
+        return self._split(start, stop, max(1, round((stop - start) / self._rows_of_chunk())))
+
+    def _rows_of_chunk(self) -> int:
         size = nnz_of(self.X) / max(1, self.rows) * self._bytes_per_entry() + 8 * self.scores_per_row
-        rows = max(CHUNK_ROWS, int(CHUNK_BYTES / max(1.0, size)))
-        return self._split(start, stop, max(1, round((stop - start) / rows)))
+        return max(CHUNK_ROWS, int(CHUNK_BYTES / max(1.0, size)))
+
+    def listed(self, rows: NDArray[np.int64]) -> list[list[NDArray[np.int64]]]:
+        """Listed rows cut into chunks that fit the cache, a list of them per thread."""
+        width = nnz_of(self.X) / max(1, self.rows)
+        count = min(self.workers.threads, int(rows.size * width * self.scores_per_row) // WORK_PER_THREAD)
+        size = self._rows_of_chunk()
+        return [np.array_split(some, max(1, round(some.size / size))) for some in np.array_split(rows, max(1, count))]
 
     def _split(self, start: int, stop: int, count: int) -> list[Span]:
         """`count` spans of about equal work, empty ones left out (but for one, where there are no rows)."""

@@ -1,7 +1,8 @@
 """Products of rows of features with weights and with slopes, for each way that features are stored.
 
-Each class offers the same four methods for rows [start, stop); `v` is (features,) with one score per row and
-(features, K) with K, `offset` a number or (K,). Safe to call from several threads.
+Each class offers the same methods for rows [start, stop), and two for listed rows, which are read where they lie. `v`
+is (features,) with one score per row and (features, K) with K, `offset` a number or (K,). Safe to call from several
+threads.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix
-from bmrm.kernels.products import csr, csr_many, dense
+from bmrm.kernels.products import csr, csr_many, dense, listed
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -34,6 +35,14 @@ class Products(Protocol):
         """X' slope of the rows, to be taken feature range by feature range."""
         ...
 
+    def scores_of(self, rows: Rows, v: Array, offset: Any, out: Array) -> None:
+        """Fill `out` with the scores of the listed rows, repetition allowed."""
+        ...
+
+    def add_rmatvec_of(self, rows: Rows, active: Rows, slope: Array, gradient: Array) -> None:
+        """Add X' slope of the listed rows to `gradient`; `active` are the positions in `rows` whose slope is not 0."""
+        ...
+
 
 class Sweep(Protocol):
     """X' slope in pieces, from the first feature to the last."""
@@ -41,6 +50,11 @@ class Sweep(Protocol):
     def add_until(self, first: int, stop: int, gradient: Array) -> None:
         """Add the features [first, stop) to those of `gradient`; `first` is where the last call stopped."""
         ...
+
+
+def active_rows(slope: Array) -> Rows:
+    """The rows of a slope, one number per row or several, that are not 0."""
+    return csr.active_rows(slope) if slope.ndim == 1 else csr_many.active_rows(slope)
 
 
 def products_of(X: Matrix, scores_per_row: int) -> Products:
@@ -74,6 +88,18 @@ class CsrProducts:
 
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _CsrSweep(self, self.indptr[start : stop + 1], slope)
+
+    def scores_of(self, rows: Rows, v: Array, offset: Any, out: Array) -> None:
+        listed.csr_scores(*self._stored, rows, v, offset, out)
+
+    def add_rmatvec_of(self, rows: Rows, active: Rows, slope: Array, gradient: Array) -> None:
+        listed.csr_scatter(*self._stored, rows, active, slope, gradient)
+
+    @property
+    def _stored(self) -> tuple[Any, ...]:
+        """As the kernels for listed rows take them."""
+        ones = self.values is None
+        return self.indptr, self.indices, NO_VALUES if ones else self.values, ones
 
 
 class _CsrSweep:
@@ -111,6 +137,12 @@ class CsrManyProducts:
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _CsrManySweep(self, self.indptr[start : stop + 1], slope)
 
+    def scores_of(self, rows: Rows, v: Array, offset: Any, out: Array) -> None:
+        listed.csr_many_scores(self.indptr, self.indices, self.values, self.ones, rows, v, offset, out)
+
+    def add_rmatvec_of(self, rows: Rows, active: Rows, slope: Array, gradient: Array) -> None:
+        listed.csr_many_scatter(self.indptr, self.indices, self.values, self.ones, rows, active, slope, gradient)
+
 
 class _CsrManySweep:
     def __init__(self, products: CsrManyProducts, indptr: Rows, slope: Array) -> None:
@@ -140,6 +172,12 @@ class DenseProducts:
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _DenseSweep(self.X[start:stop], slope)
 
+    def scores_of(self, rows: Rows, v: Array, offset: Any, out: Array) -> None:
+        listed.dense_scores(self.X, rows, v, offset, out)
+
+    def add_rmatvec_of(self, rows: Rows, active: Rows, slope: Array, gradient: Array) -> None:
+        listed.dense_scatter(self.X, rows, active, slope, gradient)
+
 
 class _DenseSweep:
     def __init__(self, X: NDArray[Any], slope: Array) -> None:
@@ -167,6 +205,13 @@ class DenseManyProducts:
 
     def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
         return _DenseManySweep(self, start, stop, slope)
+
+    def scores_of(self, rows: Rows, v: Array, offset: Any, out: Array) -> None:
+        np.matmul(_float64(self.X[rows]), v, out=out)  # BLAS wants them side by side
+        out += offset
+
+    def add_rmatvec_of(self, rows: Rows, active: Rows, slope: Array, gradient: Array) -> None:
+        gradient += _float64(self.X[rows]).T @ slope
 
     def _blocks(self, start: int, stop: int) -> list[slice]:
         """Slices within the rows, short where the data have to be converted."""

@@ -7,59 +7,85 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Matrix, rows_of
-from bmrm.problem import UNMETERED, InputError, LinearMap, Meter, Vector, timed
+from bmrm.kernels.products.vectors import column_sums, plain
+from bmrm.kernels.rows.dormancy import part_rows, settle, wake
+from bmrm.problem import UNMETERED, InputError, Meter, Vector, timed
+from bmrm.risk.layout import TailedMap
+from bmrm.risk.linear_map import DataMap, added
+from bmrm.risk.products.blocks import active_rows
 from bmrm.risk.score_function import BoundLoss
 
 Rows = NDArray[np.int64]
-ENOUGH = 0.8
-"""Share of the rows of a copy that must still be of use."""
-MapOf = Callable[[Matrix], LinearMap]
-"""A map of some rows, scaled and biased as that of all rows is."""
+Array = NDArray[np.float64]
+Seen = Callable[[Rows, Rows], object]
+"""Told listed rows and the positions of those with a slope; by several threads, but of a row by one."""
+NO_PARAMETERS = np.empty(0)
+
+
+def unseen(rows: Rows, active: Rows) -> None:
+    """Nobody wants to know."""
 
 
 class ChosenRows:
-    """The ability to evaluate chosen rows of a risk that is a sum over rows.
+    """The ability to evaluate chosen rows of a risk that is a sum over rows; they are read where they lie.
 
     The mean over `rows` is scaled so that its expectation over rows drawn uniformly is R(w), weights included.
 
     Parameters
     ----------
-    X, bound : all rows, or one rank's, and the loss with their targets.
-    map_of : a map of some rows.
+    map, bound : of all rows, or one rank's: the map (not metered), and the loss with their targets.
     mass : the divisor of R.
-    meter : is charged the share of the rows; `map_of` charges nothing.
+    meter : is charged the share of the rows.
     """
 
-    def __init__(self, X: Matrix, bound: BoundLoss, map_of: MapOf, mass: float, meter: Meter = UNMETERED) -> None:
-        self.X, self.bound, self.map_of, self.mass, self.meter = X, bound, map_of, mass, meter
+    def __init__(self, map: DataMap | TailedMap, bound: BoundLoss, mass: float, meter: Meter = UNMETERED) -> None:
+        self.map, self.bound, self.mass, self.meter = map, bound, mass, meter
         self.rows = bound.rows
 
     def value_and_subgradient_of(self, rows: Rows, w: Vector) -> tuple[float, Vector]:
         """(number of rows / number of chosen ones) times their part of R(w), and a subgradient."""
-        rows = np.asarray(rows, np.int64)
+        rows = np.ascontiguousarray(rows, np.int64)
         if not rows.size or rows.min() < 0 or rows.max() >= self.rows:
             raise InputError(f"rows must be some of 0 ... {self.rows - 1}")
-        value, subgradient, _ = self.meter.timed(rows.size / self.rows, self.part, rows, w)
+        value, subgradient = self.meter.timed(rows.size / self.rows, self.part, rows, w)
         factor = self.rows / rows.size
         return value * factor, subgradient * factor
 
-    def part(self, rows: Rows, w: Vector) -> tuple[float, Vector, NDArray[np.bool_]]:
-        """The part of R(w) that `rows` make up, its subgradient, and for each whether its slope is 0."""
+    def part(self, rows: Rows, w: Vector, seen: Seen = unseen) -> tuple[float, Vector]:
+        """The part of R(w) that `rows` make up, and its subgradient.
+
+        As `LinearRisk.evaluate` does for all rows, chunk by chunk while a chunk is in the cache.
+        """
         if not rows.size:
-            return 0.0, np.zeros_like(w), np.zeros(0, bool)
-        part = self.map_of_rows(rows)
-        value, slope = self.bound.take(rows).value_and_slope(part.matvec(w))
-        return value / self.mass, part.rmatvec(slope) / self.mass, self.quiet(slope, rows.size)
+            return 0.0, np.zeros_like(w)
+        weights, parameters = self.map.split(w) if isinstance(self.map, TailedMap) else (w, NO_PARAMETERS)
+        rows_map = self.map.rows_map if isinstance(self.map, TailedMap) else self.map
+        layout, products = self.bound.layout, rows_map.products
+        v, offset = rows_map.inward(weights)
 
-    def map_of_rows(self, rows: Rows) -> LinearMap:
-        """The map of a copy of `rows`."""
-        return self.map_of(rows_of(self.X, rows, self.meter.check))
+        def work(chunks: list[Rows]) -> tuple[float, Array, Array, Array]:
+            value, gradient = 0.0, rows_map.zeros()
+            total, of_parameters = np.zeros(layout.shape(1)[1:]), np.zeros(layout.extra)
+            for chunk in chunks:
+                f = layout.new(chunk.size, parameters)
+                products.scores_of(chunk, v, offset, layout.table(f))
+                with self.bound.quiet():
+                    loss, slope = self.bound.take(chunk).value_and_slope(f)
+                table = plain(layout.table(slope))
+                active = active_rows(table)
+                products.add_rmatvec_of(chunk, active, table, gradient)
+                seen(chunk, active)
+                value += loss
+                of_parameters += layout.parameters(slope)
+                total += column_sums(table)
+            return value, gradient, total, of_parameters
 
-    def quiet(self, slope: NDArray[np.float64], rows: int) -> NDArray[np.bool_]:
-        """For each row whether its slope is 0."""
-        quiet: NDArray[np.bool_] = ~np.any(self.bound.layout.table(slope).reshape(rows, -1), axis=1)
-        return quiet
+        values, gradients, totals, tails = zip(*rows_map.workers.map(work, rows_map.listed(rows)), strict=True)
+        subgradient = rows_map.outward(added(list(gradients)), added(list(totals)))
+        if layout.extra:
+            subgradient = np.concatenate((subgradient, added(list(tails))))
+        subgradient /= self.mass
+        return self.bound.told(sum(values) / self.mass), subgradient
 
     def active_set(self, quiet: int, least: int, most: int, seed: int, first: int = 0) -> RowActiveSet:
         """As of `RowSubsets`; `first` is the number of rows on the ranks before this one."""
@@ -67,88 +93,45 @@ class ChosenRows:
 
 
 class RowActiveSet:
-    """As of `ActiveSet`, for the rows of one rank.
-
-    A copy of the active rows is kept until too few of them still are: copying costs more than a pass.
-    """
+    """As of `ActiveSet`, for the rows of one rank."""
 
     def __init__(self, chosen: ChosenRows, quiet: int, least: int, most: int, seed: int, first: int) -> None:
         self._chosen, self.meter = chosen, chosen.meter
-        self._share = 0.0
-        self._limits = quiet, least, most
-        self._seed = np.uint64(seed)
-        self._numbers = np.arange(first, first + chosen.rows, dtype=np.uint64)
-        self._quiet = np.zeros(chosen.rows, np.int64)
-        self._tried_at = np.zeros(chosen.rows, np.int64)
+        self._limits = quiet, least, most, seed
+        self._first = first
+        self._used_at = np.zeros(chosen.rows, np.int32)
+        """The last step at which the slope was not 0."""
+        self._tried_at = np.zeros(chosen.rows, np.int32)
         """The step at which a dormant row is tried again; 0 for an active row."""
+        self._rows: Rows = np.empty(chosen.rows, np.int64)
+        """Those of the last step, and behind them those that it left out."""
+        self._due = 0
         self._step = 0
-        self._left_out: Rows = np.empty(0, np.int64)
-        self._held: Rows = np.arange(chosen.rows)
-        self._is_held = np.ones(chosen.rows, bool)
-        self._held_map: LinearMap = chosen.map_of(chosen.X)
+
+    @property
+    def _share(self) -> float:
+        return self._due / max(1, self._chosen.rows)
 
     @timed
     def step(self, w: Vector) -> tuple[float, Vector, float]:
         """As of `ActiveSet`; the share is that of this rank's rows."""
-        limit, _, _ = self._limits
         self._step += 1
-        here = self._tried_at <= self._step
-        rows, self._left_out = np.flatnonzero(here), np.flatnonzero(~here)
-        tried = self._tried_at[rows] > 0
-        value, subgradient, quiet = self._evaluate(rows, tried, w)
-        self._quiet[rows] = np.where(quiet, self._quiet[rows] + 1, 0)
-        dormant = quiet & (tried | (self._quiet[rows] >= limit))
-        self._tried_at[rows] = 0
-        self._tried_at[rows[dormant]] = self._step + 1 + self._duration(rows[dormant])
-        self._share = rows.size / max(1, self._chosen.rows)
+        self._due = int(part_rows(self._tried_at, self._step, self._rows))
+
+        def seen(rows: Rows, active: Rows) -> None:
+            state, room = (self._used_at, self._tried_at), np.empty(rows.size + 1, np.int64)
+            settle(rows, active, self._step, self._first, *self._limits, *state, room)
+
+        value, subgradient = self._chosen.part(self._rows[: self._due], w, seen)
         self.meter.charge(self._share)
         return value, subgradient, self._share
-
-    def _evaluate(self, rows: Rows, tried: NDArray[np.bool_], w: Vector) -> tuple[float, Vector, NDArray[np.bool_]]:
-        """As of `ChosenRows.part`; `tried` says which of the rows are dormant and only tried."""
-        chosen = self._chosen
-        if chosen.bound.layout.extra:
-            return chosen.part(rows, w)
-        inside = self._is_held[rows]
-        if inside.sum() < ENOUGH * self._held.size or (~inside & ~tried).sum() > (1.0 - ENOUGH) * self._held.size:
-            self._held_map = chosen.map_of_rows(rows[~tried])
-            self._held = rows[~tried]
-            self._is_held = np.zeros(chosen.rows, bool)
-            self._is_held[self._held] = True
-            inside = ~tried
-        value, subgradient, quiet = 0.0, np.zeros_like(w), np.zeros(rows.size, bool)
-        if inside.any():
-            known = rows[inside]
-            scores = self._held_map.matvec(w)
-            wanted = np.zeros(chosen.rows, bool)
-            wanted[known] = True
-            here = wanted[self._held]
-            part, slope = chosen.bound.take(known).value_and_slope(scores[here])
-            quiet[inside] = chosen.quiet(slope, known.size)
-            scores[...] = 0.0
-            scores[here] = slope
-            value, subgradient = part / chosen.mass, self._held_map.rmatvec(scores) / chosen.mass
-        more, extra, quiet[~inside] = chosen.part(rows[~inside], w)
-        return value + more, subgradient + extra, quiet
 
     @timed
     def rest(self, w: Vector) -> tuple[float, Vector]:
         """As of `ActiveSet`."""
-        rows = self._left_out
-        value, subgradient, quiet = self._chosen.part(rows, w)
-        self.meter.charge(1.0 - self._share)
-        active = rows[~quiet]
-        self._tried_at[active] = self._quiet[active] = 0
-        return value, subgradient
 
-    def _duration(self, rows: Rows) -> Rows:
-        """Steps dormant, from `least` to `most`: a hash of seed, step and row (splitmix64's mixing)."""
-        _, least, most = self._limits
-        with np.errstate(over="ignore"):
-            x = self._numbers[rows] * np.uint64(0x9E3779B97F4A7C15)
-            x += np.uint64(self._step) * np.uint64(0xD1B54A32D192ED03) + self._seed
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            x ^= x >> np.uint64(31)
-        duration: Rows = least + (x % np.uint64(most - least + 1)).astype(np.int64)
-        return duration
+        def seen(rows: Rows, active: Rows) -> None:
+            wake(rows, active, self._step, self._used_at, self._tried_at)
+
+        self.meter.charge(1.0 - self._share)
+        return self._chosen.part(self._rows[self._due :], w, seen)
