@@ -58,6 +58,9 @@ class Iteration:
     """The best point so far, not to be changed: in the lines that callbacks get, not in a history."""
     state: Callable[[], State] | None = field(default=None, repr=False, compare=False)
     """What a later run needs besides `w` to go on from here (see `Start`); to be called within the callback only."""
+    iterate: Vector | None = field(default=None, repr=False, compare=False)
+    """The point that a solver without descent (`probe`, `pegasos`) is at, w_t of the papers; None from the others. Not
+    to be changed, and in the lines that callbacks get, as `w`."""
 
     @property
     def gap(self) -> float:
@@ -72,7 +75,7 @@ class Iteration:
         """How many decimal digits of the objective are proved; see the function of this name."""
         return significant_figures(self.objective, self.lower_bound)
 
-    def told(self, w: Vector | None, state: Callable[[], State] | None) -> Iteration:
+    def told(self, w: Vector | None, state: Callable[[], State] | None, iterate: Vector | None = None) -> Iteration:
         """The same line as callbacks get it; `dataclasses.replace` takes several times as long."""
         return Iteration(
             self.iteration,
@@ -86,6 +89,7 @@ class Iteration:
             self.passes_gram,
             w,
             state,
+            iterate,
         )
 
 

@@ -58,14 +58,17 @@ class Probe(IterativeSolver):
     and a retest cycle `phi` again; `gamma phi` is kept if it lowered `f_min` at least as fast per step. The run ends
     with OWN_RULE when `phi < epsilon`, or earlier at `tolerance` (with 0 only the rule ends it).
 
-    Rows whose slope was 0 in 10 steps become dormant for 5 to 15 steps; before a new minimum is accepted they are
-    evaluated too, so `objective` is exact. This saves time only if a row with slope 0 has loss 0 (hinge-like losses);
-    for other losses every new minimum needs an evaluation of all rows.
+    Rows whose slope was 0 in 10 steps become dormant for 5 to 15 steps. With `minimum: exact` they are evaluated, too,
+    before a new minimum is accepted. With `partial`, as in the paper, `f_min` is of the rows evaluated at its step,
+    which may be too low; its point is evaluated on all rows at the end, once, and returned if it is better than those
+    evaluated so before. Either way `objective` is exact. Rows become dormant only where slopes are 0 (hinge-like
+    losses), and save the more time the longer rows are.
 
     `details` has, for each step, `value` (J, dormant rows left out), `phi`, `cycle` (0 normal, 1 test, 2 retest) and
     `active` (share of the rows). With `diagnostics` also `distance` to the reference, and for the idealised PROBE*
     (which knows the minimum) and IDEAL (which knows the minimiser) from the same start `probe_star_distance`,
-    `probe_star_value`, `ideal_distance`, `ideal_value`: figures 1 and 2 of the paper.
+    `probe_star_value`, `ideal_distance`, `ideal_value`: figures 1 and 2 of the paper. Callbacks get w_t as `iterate`,
+    for figure 3.
 
     Memory: 56 dim + 88 rows bytes; the rows only where they may become dormant.
 
@@ -75,6 +78,7 @@ class Probe(IterativeSolver):
     ccf : rises of J that end a cycle.
     epsilon : phi below which the run ends.
     dormant : whether rows become dormant, where the risk has `RowSubsets`.
+    minimum : `exact` or `partial`: what counts as `f_min` where rows are dormant.
     diagnostics : `{reference: w}`, w the minimiser or an approximation of it; null for none.
     seed : of the random lengths of dormancy; null = that of the config, 0 from Python.
 
@@ -88,6 +92,13 @@ class Probe(IterativeSolver):
     ccf: int = parameter(2, least=1, doc="rises of J that end a cycle", example=1)
     epsilon: float = parameter(0.05, above=0.0, below=1.0, doc="phi that ends the run", example=0.5)
     dormant: bool = parameter(True, doc="leave out rows that have not mattered for a while", example=False)
+    minimum: str = parameter(
+        "exact",
+        doc="of all rows, or of those evaluated",
+        choices=("exact", "partial"),
+        example="partial",
+        beside={"dormant": True, "tolerance": 0.0},
+    )
     diagnostics: Mapping[str, tuple[float, ...]] | None = parameter(
         None,
         doc="{reference: w} records distances to w, and runs PROBE* and IDEAL",
@@ -127,6 +138,8 @@ class _Run:
     reference: Vector | None
     trace: dict[str, list[float]] = field(default_factory=dict)
     active_set: ActiveSet | None = field(init=False)
+    lowest: tuple[float, Vector] | None = None
+    """The least J of the rows evaluated, and where: with `minimum: partial`, while it is below that of all rows."""
 
     def __post_init__(self) -> None:
         subsets = ability(self.run.risk, RowSubsets) if self.options.dormant else None
@@ -146,9 +159,10 @@ class _Run:
                 self._evaluate(w)
                 w, before = self._resume(saved, cycles)
             while True:
-                run.state = partial(self._state, w, before, cycles.numbers())
+                run.state, run.iterate = partial(self._state, w, before, cycles.numbers()), w
                 value, g, active = self._evaluate(w)
-                least = run.objective - floor if math.isfinite(run.objective) else UNSEEN
+                least = run.objective if self.lowest is None else self.lowest[0]
+                least = least - floor if math.isfinite(least) else UNSEEN
                 rose = value > before
                 cycles.step(rose, least)
                 self._note(value, cycles, active, w)
@@ -168,13 +182,16 @@ class _Run:
                     break
                 else:
                     w = w - (value - floor - (1.0 - cycles.phi) * least) / square * g
+        if self.lowest is not None:
+            self._evaluate_all(self.lowest[1])
         details: dict[str, Any] = {key: np.array(values) for key, values in self.trace.items()}
         if self.reference is not None:
             details |= self._idealised(start, self.reference, len(self.trace.get("value", [])))
         return run.solution(f"{name}: {rule}" if run.status is Status.OWN_RULE else name, details=details)
 
     def _state(self, w: Vector, before: float, numbers: list[float]) -> State:
-        return {"point": w, "before": np.array(before), "cycles": np.array(numbers)}
+        lowest = {} if self.lowest is None else {"lowest": self.lowest[1]}
+        return {"point": w, "before": np.array(before), "cycles": np.array(numbers), **lowest}
 
     def _resume(self, state: State, cycles: Cycles) -> tuple[Vector, float]:
         """The next point, and the value at the one before; the cycles, too."""
@@ -182,23 +199,43 @@ class _Run:
         if w.shape != self.run.start.shape or state["cycles"].shape != (len(cycles.numbers()),):
             raise InputError("the state of probe to go on from has another shape")
         cycles.resume(state["cycles"].tolist())
+        if "lowest" in state:
+            self._evaluate_all(np.array(state["lowest"], np.float64))
         return w, float(state["before"])
 
     def _evaluate(self, w: Vector) -> tuple[float, Vector, float]:
-        """J and a subgradient at `w`, and the share of rows evaluated, which is 1 where J is a new minimum."""
-        run, active = self.run, 1.0
-        penalty = run.regularizer.value(w)
+        """J and a subgradient at `w`, and the share of rows evaluated, which is 1 where J is an exact new minimum."""
+        run = self.run
         if self.active_set is None:
-            risk, a = run.risk.value_and_subgradient(w)
-        else:
-            risk, a, active = self.active_set.step(w)
-            if risk + penalty < run.objective and active < 1.0:
+            return *self._evaluate_all(w), 1.0
+        penalty = run.regularizer.value(w)
+        risk, a, active = self.active_set.step(w)
+        value = risk + penalty
+        if active < 1.0 and value < (run.objective if self.lowest is None else self.lowest[0]):
+            if self.options.minimum == "partial":
+                self.lowest = value, w
+            else:
                 rest, more = self.active_set.rest(w)
                 risk, a, active = risk + rest, a + more, 1.0
+                value = risk + penalty
         if active == 1.0:
-            run.improve(w, risk + penalty, fresh=True)
-            run.take_plane(self.certificate, w, risk, a)
-        return risk + penalty, a + run.regularizer.subgradient(w), active
+            self._take(w, risk, a)
+        return value, a + run.regularizer.subgradient(w), active
+
+    def _evaluate_all(self, w: Vector) -> tuple[float, Vector]:
+        """J and a subgradient at `w`, of all rows."""
+        risk, a = self.run.risk.value_and_subgradient(w)
+        self._take(w, risk, a)
+        return risk + self.run.regularizer.value(w), a + self.run.regularizer.subgradient(w)
+
+    def _take(self, w: Vector, risk: float, a: Vector) -> None:
+        """R(w) and a subgradient, of all rows."""
+        run = self.run
+        objective = risk + run.regularizer.value(w)
+        run.improve(w, objective, fresh=True)
+        run.take_plane(self.certificate, w, risk, a)
+        if self.lowest is not None and objective <= self.lowest[0]:
+            self.lowest = None
 
     def _note(self, value: float, cycles: Cycles, active: float, w: Vector) -> None:
         line = {"value": value, "phi": cycles.phi, "cycle": float(cycles.kind), "active": active}

@@ -1,11 +1,14 @@
 """PROBE against its pseudo-code, a case worked out by hand, and its dormant rows."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, InputError, RowSubsets, Status
+from bmrm.problem import IncompatibleError, InputError, RowSubsets, Start, Status
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.probe import Cycles, Probe
@@ -193,6 +196,106 @@ def test_the_reported_objective_is_true_though_rows_sleep():
     assert dormant.objective == pytest.approx(active.objective, rel=0.03)
     claims = dormant.details["value"] < np.minimum.accumulate(np.append(np.inf, dormant.details["value"][:-1]))
     assert np.all(dormant.details["active"][claims] == 1.0)
+
+
+def test_a_partial_minimum_is_checked_once_at_the_end():
+    """As in the paper: dormant rows are left out of f_min; the point returned is evaluated on all rows."""
+    X, y, risk = linear_risk()
+    lines = []
+    options = {"tolerance": 0.0, "dormant": True}
+    run = Probe(minimum="partial", **options).minimize(risk, L2(1e-3), callback=lambda line: lines.append(line))
+    exact = Probe(minimum="exact", **options).minimize(risk, L2(1e-3))
+    active, values = run.details["active"], run.details["value"]
+    assert run.passes == pytest.approx(active.sum() + 1.0)
+    assert active.min() < 0.7
+    assert active.mean() < exact.details["active"].mean()
+    first = np.argmax(active < 1.0)
+    assert np.argmin(values) > first
+    np.testing.assert_array_equal(run.w, lines[np.argmin(values)].iterate)
+    value = np.maximum(0.0, 1.0 - y * (X @ run.w)).mean() + L2(1e-3).value(run.w)
+    assert run.objective == pytest.approx(value, rel=1e-12)
+    assert run.objective == pytest.approx(exact.objective, rel=0.03)
+    assert values.min() < run.objective
+    assert run.lower_bound <= exact.objective
+    # the pseudo-code on the values that were seen
+    trace, f_before, f_min, cycles = [], 1e100, 1e100, Cycles(2.0 / 3.0, 2)
+    for value in values:
+        f_min = min(f_min, value)
+        cycles.step(value > f_before, f_min)
+        trace.append(cycles.phi)
+        f_before = value
+    np.testing.assert_array_equal(run.details["phi"], trace)
+
+
+def test_a_partial_minimum_that_proves_worse_is_not_returned():
+    """The row that decides is dormant when w moves far to where its loss is large."""
+    dim = 1
+
+    class Forgetful(Absolute):
+        def ability(self, kind):
+            return self if kind is RowSubsets else None
+
+        def active_set(self, *arguments):
+            return self
+
+        steps = 0
+
+        def step(self, w):
+            self.steps += 1
+            return (*self.value_and_subgradient(w), 1.0) if self.steps == 1 else (0.5 / self.steps, np.ones(dim), 0.5)
+
+    run = Probe(minimum="partial", dormant=True, tolerance=0.0, max_iterations=4).minimize(
+        Forgetful(), NoPenalty(), start=[1.5]
+    )
+    assert run.details["value"].min() < 0.2
+    np.testing.assert_array_equal(run.w, [1.5])
+    assert run.objective == 1.5
+
+
+def test_resuming_checks_the_partial_minimum():
+    _, _, risk = linear_risk()
+    kept = []
+    solver = Probe(minimum="partial", dormant=True, tolerance=0.0, max_iterations=60)
+    solver.minimize(risk, L2(1e-3), callback=lambda line: kept.append((line, dict(line.state()))))
+    line, state = kept[-1]
+    start = Start(line.w, line.lower_bound, (), state)
+    lowest = risk.value_and_subgradient(state["lowest"])[0] + L2(1e-3).value(state["lowest"])
+    assert lowest < line.objective
+    resumed = Probe(minimum="partial", dormant=True, tolerance=0.0, max_iterations=1).minimize(
+        risk, L2(1e-3), start=start
+    )
+    assert resumed.objective <= lowest
+
+
+def test_callbacks_get_the_iterate_beside_the_best_point():
+    """Figure 3 of the paper is of w_t."""
+    lines = []
+    Probe(gamma=0.5, ccf=1, tolerance=0.0, max_iterations=4).minimize(
+        Absolute(), NoPenalty(), start=[3.0], callback=lambda line: lines.append((line.iterate[0], line.w[0]))
+    )
+    assert lines == [(3.0, 3.0), (1.5, 1.5), (0.75, 0.75), (1.375, 0.75), (0.625, 0.75)]
+
+
+@pytest.mark.parametrize("store", [csr_matrix, np.asarray])
+def test_dormant_rows_are_not_paid_for_by_copies_of_the_others(store):
+    """Memory of steps that leave rows out: a few numbers a row, not its entries."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2000, 300))
+    y = np.where(X[:, 0] + 0.1 * random.normal(size=2000) > 0.0, 1, -1)
+    risk = LinearRisk(Dataset.from_arrays(store(X), y), LOSSES.make("hinge"))
+    active_set = risk.ability(RowSubsets).active_set(2, 5, 15, 0)
+    w, shares = np.eye(1, 300)[0] * 2.0, []
+    active_set.step(w)
+    tracemalloc.start()
+    try:
+        for _ in range(12):
+            shares.append(active_set.step(w)[2])
+            active_set.rest(w)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert min(shares) < 0.8
+    assert peak < 0.1 * X.nbytes
 
 
 def test_seeds_of_the_sleep():

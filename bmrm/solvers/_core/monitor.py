@@ -133,6 +133,8 @@ class Monitor(Best):
     patience: int = PATIENCE
     untried: Vector | None = None
     """A point that is presumably good, but not evaluated yet; taken into account where a run ends before it is."""
+    iterate: Vector | None = None
+    """Where the solver is, for callbacks, if that is another point than the best."""
     refreshed: bool = False
     """Whether the last `record` or `stall` has found other values than it was told. The run goes on from `w`, and a
     solver that carries something along, such as scores, must form it anew."""
@@ -329,7 +331,8 @@ class Monitor(Best):
         state: Callable[[], State] = self.state or dict
         if self.state is None and self.earlier is not None and (before := self.earlier.state_of(name)) is not None:
             state = lambda: before  # noqa: E731 (not taken up yet, but not lost either)
-        return self.history[-1].told(self.w, lambda: {**state(), "solver": np.array(name), PROVED: np.array(bound)})
+        noted = lambda: {**state(), "solver": np.array(name), PROVED: np.array(bound)}  # noqa: E731
+        return self.history[-1].told(self.w, noted, self.iterate)
 
     def _line(self, iteration: int) -> Iteration:
         network = self._waited() - self._waited_before
