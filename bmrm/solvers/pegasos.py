@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from bmrm.problem import (
     StronglyConvex,
     Vector,
     ability,
+    shown,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -35,37 +36,113 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 Rows = NDArray[np.int64]
 
 
+class TwoOut:
+    """Rows are removed permanently after their `count`-th bad step."""
+
+    def __init__(self, rows: int, count: int) -> None:
+        self.count = count
+        self.left: Rows = np.arange(rows)
+        self._blames = np.zeros(rows, np.int64)
+
+    def blame(self, rows: Rows) -> None:
+        """These rows took part in a bad step."""
+        self._blames[rows] += 1
+        if np.any(self._blames[rows] >= self.count):
+            self.left = np.flatnonzero(self._blames < self.count)
+
+    def details(self) -> Mapping[str, Any]:
+        """The rows removed."""
+        return {"removed": np.flatnonzero(self._blames >= self.count)}
+
+    def state(self) -> State:
+        """The bad steps of each row."""
+        return {"rows_blames": self._blames}
+
+    def resume(self, state: State) -> None:
+        """Restore such a state."""
+        if "rows_blames" in state:
+            self._blames = np.array(state["rows_blames"], np.int64)
+            self.left = np.flatnonzero(self._blames < self.count)
+
+
+class Probability:
+    """A row's sampling weight is 1 at first, and is multiplied by `decay` for every bad step."""
+
+    def __init__(self, rows: int, decay: float) -> None:
+        self.decay = decay
+        self.logs = np.zeros(rows)
+
+    def blame(self, rows: Rows) -> None:
+        """These rows took part in a bad step."""
+        self.logs[rows] += math.log(self.decay)
+
+    def details(self) -> Mapping[str, Any]:
+        """Each row's factor."""
+        return {"chance": np.exp(self.logs)}
+
+    def state(self) -> State:
+        """The logarithms of the weights."""
+        return {"rows_logs": self.logs}
+
+    def resume(self, state: State) -> None:
+        """Restore such a state."""
+        if "rows_logs" in state:
+            self.logs = np.array(state["rows_logs"], np.float64)
+
+
 class Sampler:
     """Samples of `size` of the rows 0, ..., rows - 1, each without repetition.
 
     Parameters
     ----------
     rows, size, seed : as named.
-    count : number of bad steps after which a row is removed (`TwoOut`).
-    decay : factor of a row's sampling weight for every bad step (`Probability`).
+    two_out, probability : what the variants of these names do to the rows of bad steps; None without.
     """
 
-    judges: ClassVar[bool] = False
-    """Whether steps must be compared, to find the rows of bad steps."""
-
-    def __init__(self, rows: int, size: int, seed: int, count: int, decay: float) -> None:
-        self.rows, self.size, self.count, self.decay = rows, size, count, decay
+    def __init__(
+        self,
+        rows: int,
+        size: int,
+        seed: int,
+        two_out: TwoOut | None = None,
+        probability: Probability | None = None,
+    ) -> None:
+        self.rows, self.size = rows, size
+        self.two_out, self.probability = two_out, probability
+        self._rules = tuple(rule for rule in (two_out, probability) if rule is not None)
         self.random = np.random.default_rng(seed)
 
     def draw(self) -> Rows:
         """The rows of the next step; none when none is left."""
-        return self._of(self.rows)
+        left = None if self.two_out is None else self.two_out.left
+        rows = self.rows if left is None else left.size
+        if self.size >= rows:
+            return np.arange(rows) if left is None else left
+        chosen = self._of(rows) if self.probability is None else self._by_chance(self.probability.logs, left)
+        return chosen if left is None else left[chosen]
+
+    def _of(self, rows: int) -> Rows:
+        return self.random.choice(rows, self.size, replace=False, shuffle=False)
+
+    def _by_chance(self, logs: NDArray[np.float64], left: Rows | None) -> Rows:
+        """The largest of log chance + Gumbel noise: a sample without repetition, each next row by its chance."""
+        logs = logs if left is None else logs[left]
+        keys = logs + self.random.gumbel(size=logs.size)
+        return np.sort(np.argpartition(keys, logs.size - self.size)[logs.size - self.size :])
 
     def blame(self, rows: Rows) -> None:
         """These rows took part in a bad step."""
+        for rule in self._rules:
+            rule.blame(rows)
 
     def details(self) -> Mapping[str, Any]:
-        """What the variant has recorded of the rows."""
-        return {}
+        """What the variants have recorded of the rows."""
+        return {key: found for rule in self._rules for key, found in rule.details().items()}
 
     def state(self) -> State:
         """The state from which another one can continue."""
-        return {"random": np.array(json.dumps(self.random.bit_generator.state))}
+        kept = {key: found for rule in self._rules for key, found in rule.state().items()}
+        return {"random": np.array(json.dumps(self.random.bit_generator.state)), **kept}
 
     def resume(self, state: State) -> None:
         """Restore such a state; InputError if it is of another variant."""
@@ -73,87 +150,12 @@ class Sampler:
             self.random.bit_generator.state = json.loads(str(state["random"]))
         except (TypeError, ValueError, KeyError) as error:
             raise InputError(f"the state of the random numbers to go on from is another one: {error}") from error
-
-    def _of(self, rows: int) -> Rows:
-        if self.size >= rows:
-            return np.arange(rows)
-        return self.random.choice(rows, self.size, replace=False, shuffle=False)
+        for rule in self._rules:
+            rule.resume(state)
 
 
-class Undo(Sampler):
-    """As `Sampler`; only steps are reverted, rows are not penalised."""
-
-    judges = True
-
-
-class TwoOut(Sampler):
-    """A row is removed permanently after its `count`-th bad step."""
-
-    judges = True
-
-    def __init__(self, rows: int, size: int, seed: int, count: int, decay: float) -> None:
-        super().__init__(rows, size, seed, count, decay)
-        self._left: Rows = np.arange(rows)
-        self._blames = np.zeros(rows, np.int64)
-
-    def draw(self) -> Rows:
-        return self._left[self._of(self._left.size)]
-
-    def blame(self, rows: Rows) -> None:
-        self._blames[rows] += 1
-        if np.any(self._blames[rows] >= self.count):
-            self._left = np.flatnonzero(self._blames < self.count)
-
-    def state(self) -> State:
-        return {**super().state(), "rows_blames": self._blames}
-
-    def resume(self, state: State) -> None:
-        super().resume(state)
-        if "rows_blames" in state:
-            self._blames = np.array(state["rows_blames"], np.int64)
-            self._left = np.flatnonzero(self._blames < self.count)
-
-    def details(self) -> Mapping[str, Any]:
-        return {"removed": np.flatnonzero(self._blames >= self.count)}
-
-
-class Probability(Sampler):
-    """A row's sampling weight is 1 at first, and is multiplied by `decay` for every bad step."""
-
-    judges = True
-
-    def __init__(self, rows: int, size: int, seed: int, count: int, decay: float) -> None:
-        super().__init__(rows, size, seed, count, decay)
-        self._logs = np.zeros(rows)
-
-    def draw(self) -> Rows:
-        if self.size >= self.rows:
-            return np.arange(self.rows)
-        # the largest of log chance + Gumbel noise: a sample without repetition, each next row by its chance
-        keys = self._logs + self.random.gumbel(size=self.rows)
-        return np.sort(np.argpartition(keys, self.rows - self.size)[self.rows - self.size :])
-
-    def blame(self, rows: Rows) -> None:
-        self._logs[rows] += np.log(self.decay)
-
-    def state(self) -> State:
-        return {**super().state(), "rows_logs": self._logs}
-
-    def resume(self, state: State) -> None:
-        super().resume(state)
-        if "rows_logs" in state:
-            self._logs = np.array(state["rows_logs"], np.float64)
-
-    def details(self) -> Mapping[str, Any]:
-        return {"chance": np.exp(self._logs)}
-
-
-VARIANTS: Mapping[str, type[Sampler]] = {
-    "plain": Sampler,
-    "undo": Undo,
-    "two_out": TwoOut,
-    "probability": Probability,
-}
+PLAIN, VARIANTS = "plain", ("undo", "two_out", "probability")
+"""Pegasos itself, and what may be combined."""
 
 
 LIMIT = 1e150
@@ -191,10 +193,14 @@ class Pegasos(IterativeSolver):
 
     The variants detect outliers: a step is bad if J rises (the note's eq. 1), which costs a pass per step, or if J on
     the sample rises (eq. 3). `undo` reverts bad steps. `two_out` removes rows that took part in `count` bad steps,
-    `probability` draws the rows of bad steps less often. `details` has `steps`, `bad_steps`, `removed` (rows) and
-    `chance` (each row's factor).
+    `probability` draws the rows of bad steps less often. They combine: section 2.2 of the note is `[undo, two_out]` and
+    `[undo, probability]`, sections 3.2 and 3.3 are `two_out` and `probability` alone.
 
-    Memory: 56 dim + 32 rows bytes, with the variant `plain` and a small `sample` 56 dim.
+    `details` has `steps`, `bad_steps`, `removed` (rows), `chance` (each row's factor) and, with `trace`, for each step
+    `value` and `bad`. Callbacks get w_t as `iterate`.
+
+    Memory: 56 dim + 32 rows bytes, with the variant `plain` and a small `sample` 56 dim; 9 bytes for each step that is
+    traced.
 
     Parameters
     ----------
@@ -203,18 +209,22 @@ class Pegasos(IterativeSolver):
         loss; the note misprints the radius). True since `R(0) >= R(w*) + <a*, -w*>` and `a* = -lambda w*`. Losses whose
         slopes grow without bound, such as `least_squares`, diverge at first without it.
     averaging : evaluate and return the mean of all w so far instead of the last; one more pass a round.
-    variant : `plain`, `undo`, `two_out` or `probability`.
+    variant : `plain`, or one or a list of `undo`, `two_out`, `probability`.
     count : bad steps after which `two_out` removes a row (the note: 2, 4 is too many).
     decay : factor by which `probability` multiplies the sampling weight of rows in a bad step.
-    take_back : whether `two_out` and `probability` also revert bad steps: yes in section 2.2 of the note, no in
-        sections 3.2 and 3.3.
-    judge : which value decides whether a step is bad: `objective` or `sample`.
+    judge : which value decides whether a step is bad: `objective` or `sample`; null: `objective` for `undo` alone, else
+        `sample`. About half of all steps on few rows raise J, so that `objective` removes most of the rows within a few
+        epochs; `sample` removes few, as in the note (about 80 of 2,144).
+    trace : record `sample`, J on the rows of each step at w_t, or `objective`, J(w_t), which costs a pass a step where
+        it does not judge; null for neither.
     epochs : stop with OWN_RULE after this many; null for no limit.
     evaluate_every : epochs between evaluations of J.
     seed : of the samples; null = that of the config, 0 from Python.
 
     Raises
     ------
+    InputError
+        A `variant` that does not exist, or is listed twice.
     IncompatibleError
         A risk that is not a sum over rows, or a regularizer that is not strongly convex.
     """
@@ -222,20 +232,46 @@ class Pegasos(IterativeSolver):
     sample: int | None = parameter(100, least=1, doc="rows of a step; null for all", example=1)
     projection: bool = parameter(True, doc="keep w in the ball of the solution", example=False)
     averaging: bool = parameter(False, doc="return the mean of all w", example=True)
-    variant: str = parameter("plain", doc="what is done about outliers", choices=tuple(VARIANTS), example="undo")
+    variant: str | tuple[str, ...] = parameter(
+        PLAIN, doc=f"what is done about outliers: {PLAIN}, or one or a list of {', '.join(VARIANTS)}", example="undo"
+    )
     count: int = parameter(2, least=1, doc="bad steps until two_out removes a row", example=1, beside=TWO_OUT)
     decay: float = parameter(
         0.5, above=0.0, below=1.0, doc="factor of the chance after a bad step", example=0.1, beside=CHANCE
     )
-    take_back: bool = parameter(False, doc="two_out, probability: take bad steps back", example=True, beside=TWO_OUT)
-    judge: str = parameter(
-        "objective", doc="what calls a step bad", choices=("objective", "sample"), example="sample", beside=TWO_OUT
+    judge: str | None = parameter(
+        None,
+        doc="what calls a step bad; null = objective for undo alone, else sample",
+        choices=("objective", "sample"),
+        example="objective",
+        beside=TWO_OUT,
+    )
+    trace: str | None = parameter(
+        None, doc="value of every step to record", choices=("objective", "sample"), example="sample"
     )
     epochs: int | None = parameter(None, least=1, doc="epochs at most", example=1)
     evaluate_every: int = parameter(1, least=1, doc="epochs between evaluations", example=2)
     seed: int | None = parameter(
         None, doc="of the samples; null = the config's", least=0, example=1, beside={"sample": 5}
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        named = self._named()
+        if len(set(named)) < len(named) or not set(named) <= set(VARIANTS):
+            known = f"{PLAIN}, or one or a list of {', '.join(VARIANTS)}"
+            raise InputError(f"Pegasos: variant is {shown(self.variant)}, expected {known}")
+
+    def _named(self) -> tuple[str, ...]:
+        """The variants, one by one."""
+        if self.variant == PLAIN:
+            return ()
+        return (self.variant,) if isinstance(self.variant, str) else tuple(self.variant)
+
+    @property
+    def variants(self) -> frozenset[str]:
+        """Those that are combined; empty for `plain`."""
+        return frozenset(self._named())
 
     def minimize(
         self,
@@ -273,14 +309,23 @@ class _Run:
     bad_steps: int = 0
     radius: float = math.inf
     epochs: int = 0
+    values: list[float] = field(default_factory=list)
+    bad: list[bool] = field(default_factory=list)
     sampler: Sampler = field(init=False)
+    _known: tuple[tuple[Vector, float, Vector], ...] = ()
+    """The last two points that all rows were evaluated at, with R and a subgradient; the last used is the last."""
 
     def __post_init__(self) -> None:
         rows = 1 if self.subsets is None else self.subsets.rows
         o = self.options
         size = rows if o.sample is None else min(o.sample, rows)
-        self.sampler = VARIANTS[o.variant](rows, size, o.seed or 0, o.count, o.decay)
-        self.takes_back = o.variant == "undo" or o.take_back
+        variants = o.variants
+        two_out = TwoOut(rows, o.count) if "two_out" in variants else None
+        probability = Probability(rows, o.decay) if "probability" in variants else None
+        self.sampler = Sampler(rows, size, o.seed or 0, two_out, probability)
+        self.judges, self.undoes = bool(variants), "undo" in variants
+        self.by_objective = (o.judge or ("objective" if variants == {"undo"} else "sample")) == "objective"
+        self.remembers = size == rows or o.trace == "objective" or (self.judges and self.by_objective)
         self.steps_a_round = o.evaluate_every * max(1, math.ceil(rows / size))
         self.certificate = Certificate(self.run.regularizer, self.run.risk.infimum)
 
@@ -291,6 +336,8 @@ class _Run:
         with run.iterating():
             rule = self._rounds()
         details = {"steps": self.steps, "bad_steps": self.bad_steps, **self.sampler.details()}
+        if self.options.trace is not None:
+            details |= {"value": np.array(self.values), "bad": np.array(self.bad, bool)}
         named = f"{name}: {rule}" if run.status is Status.OWN_RULE else name
         return run.solution(named, details=details)
 
@@ -299,6 +346,7 @@ class _Run:
         run, options, rule = self.run, self.options, ""
         w = run.start
         mean = w
+        run.iterate = w
         value = self._evaluate(w)
         if options.projection:
             self.radius = self._radius(value, w)
@@ -317,7 +365,7 @@ class _Run:
                 self.steps += 1
                 mean = mean + (w - mean) / self.steps
             epochs = self.epochs = epochs + options.evaluate_every
-            run.state = partial(self._state, w, mean)
+            run.state, run.iterate = partial(self._state, w, mean), w
             self._evaluate(w, mean if options.averaging else None)
             done = run.record()
             if not done and options.epochs is not None and epochs >= options.epochs:
@@ -341,10 +389,11 @@ class _Run:
         self.sampler.resume(state)
         return w, mean
 
-    def _step(self, w: Vector, rows: NDArray[np.int64]) -> Vector:
+    def _step(self, w: Vector, rows: Rows) -> Vector:
         run = self.run
         value, a = self._sampled(rows, w)
         direction = run.regularizer.subgradient(w) + a
+        self._note(w, value)
         if not (math.isfinite(value) and np.all(np.isfinite(direction))):
             return 0.5 * (w + run.w)
         with np.errstate(over="ignore"):
@@ -355,37 +404,46 @@ class _Run:
             after *= self.radius / length
         elif not length < LIMIT:
             return 0.5 * (w + run.w)
-        if self.sampler.judges and self._value(rows, after, None) > self._value(rows, w, value):
-            self.bad_steps += 1
-            self.sampler.blame(rows)
-            return w if self.takes_back else after
-        return after
+        if not (self.judges and self._rises(rows, w, value, after)):
+            return after
+        self.bad_steps += 1
+        self.sampler.blame(rows)
+        if self.bad:
+            self.bad[-1] = True
+        return w if self.undoes else after
 
-    def _sampled(self, rows: NDArray[np.int64], w: Vector) -> tuple[float, Vector]:
+    def _note(self, w: Vector, value: float) -> None:
+        """For `trace`, at the beginning of a step: R of its sample is `value`."""
+        if self.options.trace is None:
+            return
+        risk = value if self.options.trace == "sample" else self._whole(w)[0]
+        self.values.append(risk + self.run.regularizer.value(w))
+        self.bad.append(False)
+
+    def _rises(self, rows: Rows, w: Vector, value: float, after: Vector) -> bool:
+        """Whether the value that judges, R of the sample at `w` being `value`, is larger at `after`."""
+        before = self._whole(w)[0] if self.by_objective else value
+        later = self._whole(after)[0] if self.by_objective else self._sampled(rows, after)[0]
+        return later + self.run.regularizer.value(after) > before + self.run.regularizer.value(w)
+
+    def _sampled(self, rows: Rows, w: Vector) -> tuple[float, Vector]:
         if self.subsets is None or rows.size == self.subsets.rows:
-            return self.run.risk.value_and_subgradient(w)
+            return self._whole(w)
         return self.subsets.value_and_subgradient_of(rows, w)
 
-    def _value(self, rows: NDArray[np.int64], w: Vector, sampled: float | None) -> float:
-        """J, or J on the sample, whose risk may have been computed already."""
-        if self.options.judge == "objective":
-            risk = self._known(w)
-        else:
-            risk = self._sampled(rows, w)[0] if sampled is None else sampled
-        return risk + self.run.regularizer.value(w)
-
-    _last: tuple[Vector, float] | None = None
-
-    def _known(self, w: Vector) -> float:
-        """R(w), kept for the next step."""
-        if self._last is None or not np.array_equal(self._last[0], w):
-            self._last = w, self.run.risk.value_and_subgradient(w)[0]
-        return self._last[1]
+    def _whole(self, w: Vector) -> tuple[float, Vector]:
+        """R(w) and a subgradient; no pass where `w` is one of the last two points: this step's or the next."""
+        found = next((known for known in self._known if known[0] is w), None)
+        if found is None:
+            found = w, *self.run.risk.value_and_subgradient(w)
+        if self.remembers:
+            self._known = (*(known for known in self._known[-2:] if known is not found), found)[-2:]
+        return found[1:]
 
     def _evaluate(self, w: Vector, mean: Vector | None = None) -> float:
         """R(w), its plane for the bound, and J at `w`, or at `mean` (planes at the mean hardly differ)."""
         run = self.run
-        value, a = run.risk.value_and_subgradient(w)
+        value, a = self._whole(w)
         run.take_plane(self.certificate, w, value, a)
         if mean is None:
             run.improve(w, value + run.regularizer.value(w), fresh=True)
