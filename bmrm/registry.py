@@ -39,10 +39,14 @@ class Range:
     above: float | None = None
     below: float | None = None
     choices: tuple[Any, ...] | None = None
+    several: tuple[Any, ...] | None = None
+    """Those of the choices that may be combined: given as a list without repetition."""
     doc: str = ""
     renamed: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
 
     def __contains__(self, value: object) -> bool:
+        if self.several is not None and isinstance(value, (list, tuple)):
+            return all(one in self.several and value.count(one) == 1 for one in value)
         if self.choices is not None:
             return value in self.choices
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -57,7 +61,8 @@ class Range:
 
     def __str__(self) -> str:
         if self.choices is not None:
-            return "one of " + ", ".join(map(str, self.choices))
+            lists = f", or a list of {', '.join(map(str, self.several))}" if self.several else ""
+            return "one of " + ", ".join(map(str, self.choices)) + lists
         sides = ((">=", self.least), (">", self.above), ("<=", self.most), ("<", self.below))
         return " and ".join(f"{sign} {limit:g}" for sign, limit in sides if limit is not None) or "any number"
 
@@ -77,8 +82,8 @@ def parameter(
 ) -> Any:
     """A dataclass field with a range, a line of documentation and, for tests, another legal value.
 
-    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`, `renamed`. `beside` is for an option
-    that matters only when others are set: these, as the tests are to set them.
+    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`, `several`, `renamed`. `beside` is for an
+    option that matters only when others are set: these, as the tests are to set them.
     """
     metadata = {"range": Range(doc=doc, **limits), "example": example, "beside": dict(beside or {})}
     return dataclasses.field(default=default, metadata=metadata)
