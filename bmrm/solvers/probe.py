@@ -70,7 +70,7 @@ class Probe(IterativeSolver):
     `probe_star_value`, `ideal_distance`, `ideal_value`: figures 1 and 2 of the paper. Callbacks get w_t as `iterate`,
     for figure 3.
 
-    Memory: 56 dim + 88 rows bytes; the rows only where they may become dormant.
+    Memory: 56 dim + 32 rows bytes; the rows only where they may become dormant.
 
     Parameters
     ----------
