@@ -66,7 +66,7 @@ def features(rows):
 
 @pytest.mark.parametrize(("entry", "field"), options_of(LOSSES))
 def test_options_of_losses(entry, field):
-    plain = default_instance(entry)
+    plain = dataclasses.replace(default_instance(entry), **field.metadata.get("beside", {}))
     if field.default is MISSING and field.default_factory is MISSING:
         with pytest.raises(TypeError, match=field.name):
             entry.cls()
@@ -151,7 +151,7 @@ def test_options_of_formats(entry, field, tmp_path):
     ("name", "field"), [(name, field) for name, cls in GENERATORS.items() for field in dataclasses.fields(cls)]
 )
 def test_options_of_generators(name, field):
-    few = {"queries": 8} if name == "ranking" else {"rows": 40}
+    few = {"ranking": {"queries": 8}, "chains": {"sentences": 8}}.get(name, {"rows": 40})
 
     def made(options):
         return of_data(load(f"{name}?" + "&".join(f"{key}={value}" for key, value in options.items())))

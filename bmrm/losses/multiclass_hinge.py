@@ -105,7 +105,8 @@ class MulticlassHinge(CostMatrixLoss):
 
     Domain: at least two classes. `cost` has a row per true class and a column per predicted one, in the order of the
     labels, 0 on the diagonal and never negative; None is cost 1 for every mistake. At ties the slope takes the true
-    class first, then the first of the worst.
+    class first, then the first of the worst. It is `scaled_multiclass_hinge` with `margin: cost` and `beta: 0`, and has
+    what that one lacks, a proximal map.
     """
 
     formula = "max_k (cost(y, k) + f_k - f_y)"

@@ -18,6 +18,12 @@ from tests.conformance.slow_twins import TWINS
 STEP = 1e-3
 """Of the difference quotients that bound slopes, relative to 1 and the score."""
 
+
+def _largest_node_cost(loss):
+    _, names = twins_rows.classes(loss)
+    return max(twins_rows.node_cost(loss, one, other) for one in names for other in names)
+
+
 STEEPEST = {
     "hinge": lambda loss: 1.0,
     "cost_sensitive_hinge": lambda loss: max(loss.cost_positive, loss.cost_negative),
@@ -32,11 +38,11 @@ STEEPEST = {
     "perceptron": lambda loss: 1.0,
     "novelty": lambda loss: 1.0,
     "multiclass_hinge": lambda loss: 1.0,
-    "scaled_multiclass_hinge": lambda loss: 1.0 if loss.cost is None else float(np.max(loss.cost)),
+    "scaled_multiclass_hinge": lambda loss: 1.0 if loss.cost is None else float(np.max(loss.cost)) ** loss.beta,
     "softmax": lambda loss: 1.0,
     "weston_watkins": lambda loss: 4.0,
     "multilabel_hinge": lambda loss: 1.0,
-    "ontology_hinge": lambda loss: 1.0,
+    "ontology_hinge": lambda loss: _largest_node_cost(loss) ** loss.beta,
     "ontology_logistic": lambda loss: 1.0,
 }
 """The largest slope of a row's loss in any of its scores, where there is one."""
@@ -76,7 +82,7 @@ def size_of_target(loss, y):
     if loss.task == "multivariate":
         return 1.0 + max(map(abs, y))
     if loss.task == "ontology":
-        return 1.0 + 2.0 * len(loss.edges)
+        return 1.0 + 2.0 * len(loss.edges) + float(np.max(getattr(loss, "cost", None) or 0.0))
     return 1.0 + getattr(loss, "rho", 0.0) + getattr(loss, "h", 0.0) + float(np.max(getattr(loss, "cost", None) or 0.0))
 
 
@@ -161,14 +167,15 @@ def _sentences(problem, f, transitions) -> Risk:
     weights = np.ones(len(starts)) if problem.weights is None else problem.weights[starts]
     flat = np.concatenate((f.ravel(), transitions.ravel())).tolist()
     sentences = twins_chains.sentences(loss, problem.plain, flat)
-    values = np.array([formula(*sentence) for sentence in sentences])
+    values = np.array([formula(loss, *sentence) for sentence in sentences])
     mass = math.fsum(weights)
-    each = weights / mass * (lengths if loss.name == "chain_scaled_margin" else 1.0)
+    rates = lengths ** getattr(loss, "beta", 0.0)
+    each = weights / mass * rates
     slopes = np.concatenate((np.repeat(each, lengths)[:, None].repeat(f.shape[1], 1).ravel(), np.zeros(0)))
     of_transitions = np.full(transitions.size, float(each @ (lengths - 1)))
     both = np.concatenate((slopes, of_transitions))
     value = math.fsum(weights * values) / mass
-    terms = math.fsum(weights * (np.abs(values) + lengths)) / mass + float(both.sum())
+    terms = math.fsum(weights * (np.abs(values) + rates * lengths)) / mass + float(both.sum())
     return Risk(value, both, both, terms)
 
 

@@ -23,8 +23,8 @@ def _tree(rng):
     return trees[rng.integers(len(trees))]
 
 
-def _cost(rng):
-    table = rng.integers(0, 4, size=(3, 3)) * rng.choice([1.0, 0.37])
+def _cost(rng, classes=3):
+    table = rng.integers(0, 4, size=(classes, classes)) * rng.choice([1.0, 0.37])
     np.fill_diagonal(table, 0.0)
     return tuple(tuple(row) for row in table.tolist())
 
@@ -37,6 +37,13 @@ def _psd(rng):
 def _joint(rng, drawn):
     drawn["joint"] = str(rng.choice(["ranks", "ranks", "pairs", "pair_mean", "pair_sum"]))
     drawn["decay"] = float(rng.uniform(0.1, 2.0)) if drawn["joint"] == "ranks" and rng.random() < 0.5 else None
+
+
+def _rescaling(rng, entry, drawn):
+    """Margins and powers of costs; for a tree also costs of its candidates, in place of distances."""
+    drawn["margin"], drawn["beta"] = str(rng.choice(["one", "cost"])), float(rng.choice([0.0, 0.5, 1.0, 2.0]))
+    if "edges" in drawn and rng.random() < 0.5:
+        drawn["cost"] = _cost(rng, int(np.count_nonzero(entry.cls(**drawn).candidate)))
 
 
 def _log(low, high):
@@ -80,7 +87,10 @@ def draw_loss(rng):
     entry = entries[rng.integers(len(entries))]
     drawn = {}
     names = [field.name for field in entry.parameters]
+    apart = ("margin", "beta", *["cost"] * ("edges" in names)) if "margin" in names else ()
     for name in names:
+        if name in apart:
+            continue
         if name in ALWAYS:
             drawn[name] = ALWAYS[name](rng)
         elif name in OPTIONS and rng.random() < 0.5:
@@ -89,6 +99,8 @@ def draw_loss(rng):
             assert name in OPTIONS or name in ("joint", "decay"), f"{entry.name}: say how to draw {name}"
     if "joint" in names:
         _joint(rng, drawn)
+    if apart and rng.random() > 0.3:  # last, so that the other options of each seed are what they were
+        _rescaling(rng, entry, drawn)
     return entry.cls(**drawn)
 
 

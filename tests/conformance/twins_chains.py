@@ -29,19 +29,24 @@ def sentences(loss, targets, scores):
 
 def _over_sentences(formula):
     def total(loss, targets, scores):
-        return sum(formula(*sentence) for sentence in sentences(loss, targets, scores))
+        return sum(formula(loss, *sentence) for sentence in sentences(loss, targets, scores))
 
     return total
 
 
-def _likelihood(excess, errors):
+def _likelihood(loss, excess, errors):
     return excess.max() + np.log(np.exp(excess - excess.max()).sum())
+
+
+def _scaled_margin(loss, excess, errors):
+    margins = 1.0 if loss.margin == "one" else errors
+    return np.where(errors == 0, 0.0, errors**loss.beta * (margins + excess)).max()
 
 
 FORMULAS = {
     "chain_crf": _likelihood,
-    "chain_margin": lambda excess, errors: (excess + errors).max(),
-    "chain_scaled_margin": lambda excess, errors: (errors * (1.0 + excess)).max(),
+    "chain_margin": lambda loss, excess, errors: (excess + errors).max(),
+    "chain_scaled_margin": _scaled_margin,
 }
 """For one sentence."""
 TWINS = {name: _over_sentences(formula) for name, formula in FORMULAS.items()}

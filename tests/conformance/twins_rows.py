@@ -46,8 +46,13 @@ def cost(loss, y, k):
     return float(k != y) if loss.cost is None else loss.cost[y][k]
 
 
+def violation(loss, delta, excess):
+    """Delta^beta (margin + score of a mistake - score of the truth), of a loss with `margin` and `beta`."""
+    return delta**loss.beta * ((1.0 if loss.margin == "one" else delta) + excess)
+
+
 def scaled_multiclass_hinge(loss, y, f):
-    return max(cost(loss, y, k) * (1.0 + f[k] - f[y]) for k in range(len(f)))
+    return max(0.0, *(violation(loss, cost(loss, y, k), f[k] - f[y]) for k in range(len(f)) if k != y))
 
 
 def multivariate_least_squares(loss, y, f):
@@ -84,13 +89,18 @@ def class_scores(loss, f):
     return {name: math.fsum(score[node] for node in path(loss, name)) for name in candidates}
 
 
+def node_cost(loss, y, name):
+    """Of the label `name` where `y` is true: edges between them, or what the user says."""
+    if loss.cost is None:
+        return float(len(set(path(loss, y)) ^ set(path(loss, name))))
+    _, candidates = classes(loss)
+    return loss.cost[candidates.index(y)][candidates.index(name)]
+
+
 def ontology_hinge(loss, y, f):
     scores = class_scores(loss, f)
-
-    def apart(one, other):
-        return len(set(path(loss, one)) ^ set(path(loss, other)))
-
-    return max(apart(y, name) + scores[name] - scores[y] for name in scores)
+    others = [name for name in scores if name != y]
+    return max(0.0, *(violation(loss, node_cost(loss, y, name), scores[name] - scores[y]) for name in others))
 
 
 def ontology_logistic(loss, y, f):

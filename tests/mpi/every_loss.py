@@ -16,7 +16,7 @@ from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
 from bmrm.regularizers.l2 import L2
 from bmrm.solvers import SOLVERS
-from tests.targets import default_instance, groups_for, targets_for
+from tests.targets import RESCALED, default_instance, groups_for, rescaled, targets_for
 
 
 def small_data(loss: Any) -> tuple[np.ndarray, Any]:
@@ -34,14 +34,21 @@ def small_data(loss: Any) -> tuple[np.ndarray, Any]:
     return X, y
 
 
+def instances() -> dict[str, Any]:
+    """Every loss by its name, and with other options by its name and a number."""
+    found: dict[str, Any] = {entry.name: default_instance(entry) for entry in LOSSES.all()}
+    for name, variants in RESCALED.items():
+        found |= {f"{name} {k}": rescaled(LOSSES.get(name), options) for k, options in enumerate(variants)}
+    return found
+
+
 def main(names: list[str]) -> None:
     """Rows in rank order, the last rank without any when there are three."""
     group = open_group()
     sharers = 2 if group.size == 3 else group.size
-    answers = {}
-    for name in names:
-        entry = LOSSES.get(name)
-        loss = default_instance(entry)
+    answers, known = {}, instances()
+    for name in names or known:
+        loss = known[name]
         X, y = small_data(loss)
         groups = groups_for(loss, rows=len(y))
         start, stop = row_share(len(y), group.rank, sharers, groups) if group.rank < sharers else (len(y), len(y))
@@ -66,4 +73,4 @@ if __name__ == "__main__":
     if "--small-pieces" in names:
         names.remove("--small-pieces")
         use_small_pieces()
-    main(names or [entry.name for entry in LOSSES.all()])
+    main(names)

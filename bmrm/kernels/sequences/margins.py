@@ -1,6 +1,6 @@
 """Margins of chains: the labeling that violates its margin most, for margins and slacks rescaled by errors.
 
-Conventions as in `chain_marginals`. Templates call `worst_labeling`, one of `oracle_of`.
+Conventions as in `chain_marginals`. Templates call `most_violating`, which `margins_of` chooses.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ class Margins(NamedTuple):
     Attributes
     ----------
     observed : whether transitions have scores of their own for each token.
-    scaled : False for errors + score, True for errors (1 + score), with the score of a labeling less that of the true
-        one.
     y : (tokens,), true labels.
     starts : (sentences + 1,), where the tokens of each begin, and the last end.
     weights : (sentences,), empty where all are 1.
+    margins, rates : (longest sentence + 1,), by the number of errors e. A labeling violates its margin by
+        rates[e] (margins[e] + its score less that of the true one).
     """
 
     observed: bool
-    scaled: bool
     y: NDArray[np.int64]
     starts: NDArray[np.int64]
     weights: NDArray[np.float64]
+    margins: NDArray[np.float64]
+    rates: NDArray[np.float64]
 
 
 def chain_margins(f, trans, sentences, slope, trans_slope):  # type: ignore[no-untyped-def]
     """The sum over sentences of weight times the largest violation; adds to `slope` and `trans_slope`."""
-    observed, scaled, y, starts, weights = sentences
+    observed, y, starts, weights, margins, rates = sentences
     path = np.empty(y.size, np.int64)
-    worst_labeling(f, trans, observed, y, starts, path)  # type: ignore[name-defined]  # noqa: F821
+    most_violating(f, trans, observed, y, starts, margins, rates, path)  # type: ignore[name-defined]  # noqa: F821
     total = 0.0
     for s in range(starts.size - 1):
         first, stop = starts[s], starts[s + 1]
         weight = weights[s] if weights.size else 1.0
         truth, found = y[first:stop], path[first:stop]
         excess, errors = excess_and_errors(f[first:stop], trans, observed, truth, found)
-        value = errors * (1.0 + excess) if scaled else errors + excess
+        value = rates[errors] * (margins[errors] + excess)
         if value > 0.0 and weight != 0.0:
             total += weight * value
-            factor = weight * errors if scaled else weight
-            _add_difference(observed, truth, found, factor, slope[first:stop], trans_slope)
+            _add_difference(observed, truth, found, weight * rates[errors], slope[first:stop], trans_slope)
     return total
 
 
 def chain_margins_along(f, trans, step, step_trans, sentences, ts, values, derivatives):  # type: ignore[no-untyped-def]
     """Fill the sums of `chain_margins` at f + t step, trans + t step_trans, and their derivatives, for t of `ts`."""
-    observed, scaled, y, starts, weights = sentences
+    observed, y, starts, weights, margins, rates = sentences
     longest = _longest(starts)
     here, path = np.empty((longest, f.shape[1])), np.empty(longest, np.int64)
     alone = np.zeros(2, np.int64)
@@ -72,14 +72,14 @@ def chain_margins_along(f, trans, step, step_trans, sentences, ts, values, deriv
                     here[t, k] = f[first + t, k] + ts[q] * step[first + t, k]
             alone[1] = steps
             truth = y[first : first + steps]
-            worst_labeling(here[:steps], moved, observed, truth, alone, path)  # type: ignore[name-defined]  # noqa: F821
+            most_violating(here[:steps], moved, observed, truth, alone, margins, rates, path)  # type: ignore[name-defined]  # noqa: F821
             excess, errors = excess_and_errors(here[:steps], moved, observed, truth, path)
-            value = errors * (1.0 + excess) if scaled else errors + excess
+            value = rates[errors] * (margins[errors] + excess)
             if value > 0.0:
                 weight = weights[s] if weights.size else 1.0
                 values[q] += weight * value
                 change, _ = excess_and_errors(step[first : first + steps], step_trans, observed, truth, path)
-                derivatives[q] += weight * (errors * change if scaled else change)
+                derivatives[q] += weight * (rates[errors] * change)
 
 
 @jit
@@ -130,9 +130,19 @@ def _worst_observed(f, trans, observed, y, starts, path):  # type: ignore[no-unt
     best_labels_observed(f, trans, y, 1.0, starts, path)
 
 
+@inlined
+def _by_score(f, trans, observed, y, starts, margins, rates, path):  # type: ignore[no-untyped-def]
+    best_labels(f, trans, y, 1.0, starts, path)
+
+
+@inlined
+def _by_score_observed(f, trans, observed, y, starts, margins, rates, path):  # type: ignore[no-untyped-def]
+    best_labels_observed(f, trans, y, 1.0, starts, path)
+
+
 @jit
-def _worst_scaled(f, trans, observed, y, starts, path):  # type: ignore[no-untyped-def]
-    """Exact, by a dynamic program over the number of errors."""
+def _by_score_and_errors(f, trans, observed, y, starts, margins, rates, path):  # type: ignore[no-untyped-def]
+    """Exact for all margins and rates, by one dynamic program over the number of errors."""
     labels, longest = trans.shape[0], _longest(starts)
     D = np.empty((longest, labels, longest + 1))
     for s in range(starts.size - 1):
@@ -142,8 +152,9 @@ def _worst_scaled(f, trans, observed, y, starts, path):  # type: ignore[no-untyp
         worst, errors, label = 0.0, 0, y[stop - 1]
         for e in range(1, t + 2):
             for j in range(labels):
-                if e * (1.0 + D[t, j, e]) > worst:
-                    worst, errors, label = e * (1.0 + D[t, j, e]), e, j
+                violation = rates[e] * (margins[e] + D[t, j, e])
+                if violation > worst:
+                    worst, errors, label = violation, e, j
         if errors == 0:
             for at in range(first, stop):
                 path[at] = y[at]
@@ -189,16 +200,16 @@ def _by_errors(f, trans, observed, y, first, stop, D):  # type: ignore[no-untype
                     here[e] = reach if reach > here[e] else here[e]
 
 
-def oracle_of(observed: bool, scaled: bool) -> Callable[..., None]:
-    """The kernel (f, trans, observed, y, starts, path) that fills `path` with the labeling of the largest violation.
-
-    That is a true one where none is above 0 and `scaled`.
-    """
-    return _worst_scaled if scaled else _worst_observed if observed else _worst
+def oracle_of(observed: bool) -> Callable[..., None]:
+    """The kernel (f, trans, observed, y, starts, path) that fills `path` with the labeling of most errors + score."""
+    return _worst_observed if observed else _worst
 
 
 @cache
 def margins_of(observed: bool, scaled: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`chain_margins` and `chain_margins_along`."""
-    worst_labeling = oracle_of(observed, scaled)
-    return tuple(specialised(each, worst_labeling=worst_labeling) for each in (chain_margins, chain_margins_along))  # type: ignore[return-value]
+    """`chain_margins` and `chain_margins_along`.
+
+    Unless `scaled`, margins must be the errors and rates 1, for which Viterbi's recursion is enough.
+    """
+    search = _by_score_and_errors if scaled else _by_score_observed if observed else _by_score
+    return tuple(specialised(each, most_violating=search) for each in (chain_margins, chain_margins_along))  # type: ignore[return-value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from bmrm.kernels.sequences.margins import Margins, margins_of, oracle_of
 from bmrm.kernels.sequences.viterbi import best_labels, best_labels_observed
 from bmrm.losses._core import domain
 from bmrm.losses._core.prepared import NO_WEIGHTS, Array, Curve, Positions
+from bmrm.losses._core.rescaling import rescaled
 from bmrm.losses.base import Labels, LossBase
 from bmrm.problem import Hessian, InputError, PreparedLoss, Summary, Targets, Vector
 from bmrm.registry import parameter
@@ -96,17 +98,22 @@ class MarginChains(PreparedChains):
 
     @property
     def worst_labeling(self) -> Callable[..., None]:
-        """The compiled search for the labeling of the largest violation."""
-        return oracle_of(self.observed, self.scaled)
+        """The compiled search for the labeling of most errors + score, which dual steps use."""
+        return oracle_of(self.observed)
 
     def _add_up(self, f: Array, transitions: Array, slope: Array, transitions_slope: Array) -> float:
         add_up, _ = margins_of(self.observed, self.scaled)
         total: float = add_up(f, transitions, self._sentences, slope, transitions_slope)
         return total
 
-    @property
+    @cached_property
     def _sentences(self) -> Margins:
-        return Margins(self.observed, self.scaled, self.y, self.starts, self._kernel_weights)
+        errors = np.arange(1.0 + np.diff(self.starts).max(initial=0))
+        return Margins(self.observed, self.y, self.starts, self._kernel_weights, *self._tables(errors))
+
+    def _tables(self, errors: Array) -> tuple[Array, Array]:
+        """Margins and rates by the number of errors, 0, 1 and so on."""
+        return errors, np.ones_like(errors)
 
     def along(self, f: Array, step: Array) -> Curve:
         """The function t -> (sum at f + t step, its derivative in t), for a vector of t; no slope is formed."""
@@ -127,6 +134,13 @@ class ScaledMarginChains(MarginChains):
     """Sentences for `chain_scaled_margin`."""
 
     scaled = True
+
+    def __init__(self, loss: Any, y: Positions, starts: Positions, weights: Vector | None, labels: int) -> None:
+        super().__init__(loss, y, starts, weights, labels)
+        _ = self._sentences  # which refuses powers that are not finite
+
+    def _tables(self, errors: Array) -> tuple[Array, Array]:
+        return rescaled(errors, errors == 0.0, self.loss.margin, self.loss.beta, self.loss.title)
 
 
 def sentence_starts(groups: NDArray[np.int64] | None, rows: int, loss: str) -> Positions:

@@ -9,9 +9,9 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit
 from bmrm.losses._core.prepared import Array, Positions, PreparedRows, along_by_blocks
+from bmrm.losses._core.rescaling import Cost, checked_cost, cost_option
 from bmrm.losses.base import MulticlassLoss
 from bmrm.problem import InputError, Summary, Targets
-from bmrm.registry import parameter
 
 
 def worst_rivals(violations: Array, y: Positions) -> Positions:
@@ -32,14 +32,11 @@ def above_own(f: Array, y: Positions) -> Array:
     return f - f[np.arange(len(y)), y][:, None]
 
 
-Cost = tuple[tuple[float, ...], ...]
-
-
 @fast_jit
-def cost_matrix_kernel(f, y, weights, slope, cost, scaled):  # type: ignore[no-untyped-def]
+def cost_matrix_kernel(f, y, weights, slope, margins, rates, scaled):  # type: ignore[no-untyped-def]
     """Fill `slope`, return the sum of the largest violations.
 
-    A violation is cost (1 + f_k - f_y) where `scaled`, else cost + f_k - f_y.
+    A violation is rate (margin + f_k - f_y); rates are not looked at, and taken for 1, unless `scaled`.
     """
     total = 0.0
     weighted = weights.size > 0
@@ -49,10 +46,10 @@ def cost_matrix_kernel(f, y, weights, slope, cost, scaled):  # type: ignore[no-u
         for k in range(f.shape[1]):
             slope[i, k] = 0.0
             ahead = f[i, k] - f[i, own]
-            violation = cost[own, k] * (1.0 + ahead) if scaled else cost[own, k] + ahead
+            violation = rates[own, k] * (margins[own, k] + ahead) if scaled else margins[own, k] + ahead
             if violation > best:
                 worst, best = k, violation
-        rate = cost[own, worst] if scaled else 1.0
+        rate = rates[own, worst] if scaled else 1.0
         if weighted:
             best *= weights[i]
             rate *= weights[i]
@@ -69,32 +66,17 @@ class CostMatrixLoss(MulticlassLoss):
     0 on the diagonal and never negative; None is cost 1 for every mistake.
     """
 
-    cost: Cost | None = parameter(  # noqa: RUF009
-        None,
-        doc="cost of each mistake, a row per true class; or a file of numbers",
-        example=((0.0, 2.0, 1.0), (1.0, 0.0, 1.0), (3.0, 1.0, 0.0)),
-    )
+    cost: Cost | None = cost_option()  # noqa: RUF009
 
     scaled: ClassVar[bool]
-    """Whether the cost rescales the slack, not the margin."""
+    """Whether the cost may rescale the slack, not the margin alone."""
     kernel = staticmethod(cost_matrix_kernel)
     along_kernel = staticmethod(along_by_blocks(cost_matrix_kernel))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.cost is None:
-            return
-        name = self.title
-        try:
-            table = np.array(self.cost, np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name}: cost is no matrix of numbers, expected a row per class") from error
-        if table.ndim != 2 or table.shape[0] != table.shape[1] or table.shape[0] < 2:
-            raise InputError(f"{name}: cost has shape {table.shape}, expected (classes, classes)")
-        if not np.all(np.isfinite(table)) or table.min() < 0.0 or np.any(np.diag(table) != 0.0):
-            raise InputError(f"{name}: cost must be finite, never negative, and 0 on the diagonal")
-        # Lists come from YAML; tuples make the loss hashable and comparable.
-        object.__setattr__(self, "cost", tuple(tuple(row) for row in table.tolist()))
+        if self.cost is not None:
+            object.__setattr__(self, "cost", checked_cost(self.cost, self.title))
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
         """Bind to some rows; InputError unless there are two classes or more, and as many as `cost` has rows."""
@@ -103,8 +85,8 @@ class CostMatrixLoss(MulticlassLoss):
         return super().prepare(targets, summary)
 
     def arguments(self, summary: Summary) -> tuple[Any, ...]:
-        """The cost matrix, and what it rescales."""
-        return self._table(len(summary.labels)), self.scaled
+        """Margins and rates, and whether there are rates other than 1."""
+        return *self._tables(len(summary.labels)), self.scaled
 
     def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
@@ -114,11 +96,18 @@ class CostMatrixLoss(MulticlassLoss):
     def slope(self, f: Array, y: Positions) -> Array:
         """Its slope: the rate at the worst class, minus it at the true one, 0 where they are the same."""
         rivals = worst_rivals(self._violations(f, y), y)
-        return towards(rivals, y, f.shape[1], self._table(f.shape[1])[y, rivals] if self.scaled else 1.0)
+        _, rates = self._tables(f.shape[1])
+        return towards(rivals, y, f.shape[1], rates[y, rivals])
 
     def _violations(self, f: Array, y: Positions) -> Array:
-        cost, ahead = self._table(f.shape[1])[y], above_own(f, y)
-        return cost * (1.0 + ahead) if self.scaled else cost + ahead
+        margins, rates = self._tables(f.shape[1])
+        found: Array = rates[y] * (margins[y] + above_own(f, y))
+        return found
+
+    def _tables(self, classes: int) -> tuple[Array, Array]:
+        """Margins and rates, (classes, classes): a mistake violates its margin by rate (margin + f_k - f_y)."""
+        cost = self._table(classes)
+        return cost, np.ones_like(cost)
 
     def _table(self, classes: int) -> Array:
         return 1.0 - np.eye(classes) if self.cost is None else np.array(self.cost)
