@@ -216,7 +216,7 @@ def test_bundled(name):
     np.testing.assert_array_equal(np.concatenate([share.X for share in datasets]), data.X)
 
 
-@pytest.mark.parametrize("name", ["sparse_binary", "dense_regression", "multiclass", "ranking"])
+@pytest.mark.parametrize("name", ["sparse_binary", "dense_regression", "multiclass", "ranking", "chains"])
 def test_generated_alike_everywhere_and_by_seed(name):
     first, again, other = (read(f"synthetic:{name}{seed}") for seed in ("", "?seed=0", "?seed=1"))
     np.testing.assert_array_equal(first.targets.y, again.targets.y)
@@ -238,6 +238,13 @@ def test_generated_data_are_what_they_say():
     for query in range(1, 8):
         assert sorted(ranking.targets.y[ranking.targets.groups == query]) == [0, 0, 1, 1, 2, 2]
     assert set(read("synthetic:multiclass?classes=4").targets.y) == {0, 1, 2, 3}
+    chains = read("synthetic:chains?sentences=2000&longest=6&labels=3&follow=0.7&spread=20")
+    groups, y = chains.targets.groups, chains.targets.y
+    assert np.unique(np.unique(groups, return_counts=True)[1]).tolist() == [1, 2, 3, 4, 5, 6]
+    within = np.diff(groups) == 0
+    assert np.mean(((np.diff(y) % 3) == 1)[within]) == pytest.approx(0.7 + 0.3 / 3, abs=0.02)
+    centres = np.array([chains.X[y == k].mean(axis=0) for k in range(3)])
+    assert np.std(chains.X - centres[y.astype(int)]) == pytest.approx(1.0, abs=0.02)
     exact = read("synthetic:dense_regression?rows=100&features=5&noise=0")
     v, residual, *_ = np.linalg.lstsq(exact.X, exact.targets.y, rcond=None)
     assert residual[0] < 1e-20

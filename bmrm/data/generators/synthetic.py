@@ -140,8 +140,43 @@ class Ranking:
         return Dataset(X.reshape(-1, self.features), Targets(y.ravel(), None, groups))
 
 
+@dataclass(frozen=True)
+class Chains:
+    """Sentences of 1 to `longest` tokens: labels of a Markov chain, each token in a cloud around its label's centre.
+
+    A label is followed by the next one, in a circle, with probability `follow`, and else by any, equally likely. The
+    clouds have unit variance, their centres are normal with deviation `spread`.
+    """
+
+    name: ClassVar[str] = "chains"
+    sentences: int = parameter(200, doc="groups", least=1, example=6)
+    longest: int = parameter(10, doc="most tokens of a sentence", least=1, example=4)
+    features: int = parameter(5, doc="columns", least=1, example=7)
+    labels: int = parameter(4, doc="labels 0 to labels - 1", least=2, example=3)
+    follow: float = parameter(0.6, doc="probability of the next label", least=0.0, most=1.0, example=0.9)
+    spread: float = parameter(1.0, doc="standard deviation of the centres", above=0.0, example=2.0)
+    seed: int = parameter(0, doc="of the random numbers", least=0, example=1)
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def make(self) -> Dataset:
+        """`X` is a dense float64 array; groups count from 1."""
+        rng = np.random.default_rng(self.seed)
+        centres = self.spread * rng.standard_normal((self.labels, self.features))
+        lengths = rng.integers(1, self.longest + 1, self.sentences)
+        starts = np.cumsum(lengths) - lengths
+        y = rng.integers(self.labels, size=lengths.sum())
+        follows = rng.random(y.size) < self.follow
+        follows[starts] = False
+        for t in np.flatnonzero(follows):
+            y[t] = (y[t - 1] + 1) % self.labels
+        X = centres[y] + rng.standard_normal((y.size, self.features))
+        return Dataset(X, Targets(y.astype(np.float64), None, np.repeat(np.arange(1, self.sentences + 1), lengths)))
+
+
 GENERATORS: dict[str, type[Generator]] = {
-    cls.name: cls for cls in (SparseBinary, DenseRegression, Multiclass, Ranking, Thesis, Links)
+    cls.name: cls for cls in (SparseBinary, DenseRegression, Multiclass, Ranking, Chains, Thesis, Links)
 }
 CONVERT: dict[str, Callable[[str], int | float | str]] = {"int": int, "float": float, "str": str}
 """By the type of an option."""
