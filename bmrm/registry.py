@@ -82,8 +82,8 @@ def parameter(
 ) -> Any:
     """A dataclass field with a range, a line of documentation and, for tests, another legal value.
 
-    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`, `several`, `renamed`. `beside` is for an
-    option that matters only when others are set: these, as the tests are to set them.
+    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`, `several`, `renamed`. `beside` is for
+    an option that matters only when others are set: these, as the tests are to set them.
     """
     metadata = {"range": Range(doc=doc, **limits), "example": example, "beside": dict(beside or {})}
     return dataclasses.field(default=default, metadata=metadata)
