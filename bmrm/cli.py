@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bmrm.app.phases import process_begin
 from bmrm.mpi.group import Group
 from bmrm.problem import InputError, facts_of
-from bmrm.registry import Entry, Range, Registry, option_name
+from bmrm.registry import Entry, Range, Registry, nearest, option_name
 from bmrm.run import FAILED, OK, add_arguments, guarded, overrides_of, run, switches_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from bmrm.app.model import Model
     from bmrm.data.dataset import Dataset
+    from bmrm.metrics import Measure
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,13 +52,18 @@ def _parser() -> argparse.ArgumentParser:
     _add_model_and_data(predict)
     predict.add_argument("--out", help="file for the result, a row per line; default: standard output")
     predict.add_argument("--labels", action="store_true", help="write predicted labels or numbers instead of scores")
-    _add_model_and_data(add("evaluate", _evaluate, "measure a model on a data file with targets"))
+    measured = add("evaluate", _evaluate, "measure a model on a data file with targets")
+    _add_model_and_data(measured)
+    _add_measuring(measured)
     _add_data(add("info", _info, "say what is in a data file"))
     for name in ("losses", "regularizers", "solvers"):
         table = add(name, _list, f"table of the {name}, or all about one of them")
         table.add_argument("name", nargs="?", help="one of them, with its options")
         table.add_argument("--json", action="store_true", help="the same as JSON, for programs")
         table.set_defaults(table=name)
+    measures = add("measures", _measures, "table of the measures, by the tasks that they fit")
+    measures.add_argument("task", nargs="?", help="of one task only, such as binary")
+    measures.add_argument("--json", action="store_true", help="the same as JSON, for programs")
     check = add("check", _check, "try a loss or regularizer of yours against the laws that solvers rest on")
     check.add_argument("plug_in", metavar="NAME", help="module:Class, a name, or {name: ..., option: value}")
     check.add_argument("--seed", type=int, default=0, help="of the points that are tried; default: 0")
@@ -115,6 +121,21 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 def _add_model_and_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="model.npz of a run")
     _add_data(parser)
+
+
+def _add_measuring(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        metavar="NAME",
+        help="measures that fit the loss, such as auc ndcg@5, see `bmrm measures`; default: those of the loss",
+    )
+    parser.add_argument(
+        "--folds", type=int, default=None, help="measure so many parts of the rows each by itself: mean and interval"
+    )
+    parser.add_argument(
+        "--confidence", type=float, default=0.95, help="of the interval over the parts; default: %(default)s"
+    )
 
 
 def _train(group: Group, arguments: argparse.Namespace) -> int:
@@ -183,15 +204,75 @@ def _text(value: Any) -> str:
 
 
 def _evaluate(group: Group, arguments: argparse.Namespace) -> int:
+    from bmrm.app.measure import check_metrics
     from bmrm.app.model import load_model
-    from bmrm.app.pipeline.train import evaluate_model
 
     model = load_model(arguments.model)
-    values = evaluate_model(model, _read(arguments, model, facts_of(model.loss).needs_targets))
-    _print_pairs(
-        f"{arguments.model} on {arguments.data}", {k: "-" if v is None else f"{v:.6g}" for k, v in values.items()}
-    )
+    names = _names(arguments.metrics)
+    check_metrics(names, model.loss)
+    data = _read(arguments, model, facts_of(model.loss).needs_targets)
+    if arguments.folds is None:
+        values = model.evaluate(data, metrics=names)
+        shown = {name: "-" if value is None else f"{value:.6g}" for name, value in values.items()}
+    else:
+        found = model.evaluate_folds(data, metrics=names, folds=arguments.folds, confidence=arguments.confidence)
+        shown = {name: str(interval) for name, interval in found.items()}
+    _print_pairs(f"{arguments.model} on {arguments.data}", shown)
     return 0
+
+
+def _names(given: Sequence[str] | None) -> list[str] | None:
+    """Names with blanks or commas between them."""
+    return None if given is None else [name for part in given for name in part.split(",") if name]
+
+
+def _measures(group: Group, arguments: argparse.Namespace) -> int:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from bmrm.metrics import MEASURES, TASKS
+
+    task = arguments.task
+    if task is not None and task not in TASKS:
+        raise InputError(f"unknown task {task!r}{nearest(task, TASKS)}; expected one of {', '.join(TASKS)}")
+    tasks = TASKS if task is None else (task,)
+    found = sorted((one for one in MEASURES.values() if set(one.tasks) & set(tasks)), key=lambda one: one.spelling)
+    if arguments.json:
+        print(json.dumps([_measure_described(one) for one in found], indent=2, allow_nan=False))
+        return 0
+    for task in tasks:
+        table = Table(title=task, title_justify="left", show_lines=True)
+        for heading in ("name", "formula", "weights", "source"):
+            table.add_column(heading, overflow="fold", no_wrap=heading == "name")
+        for one in found:
+            if task in one.tasks:
+                table.add_row(*map(escape, (one.spelling, one.formula, one.weighted, one.source)))
+        _print(table)
+    return 0
+
+
+def _measure_described(measure: Measure) -> dict[str, Any]:
+    """For programs."""
+    number = measure.number
+    return {
+        "name": measure.name,
+        "spelling": measure.spelling,
+        "tasks": list(measure.tasks),
+        "judges": measure.of,
+        "formula": measure.formula,
+        "weights": measure.weighted,
+        "source": measure.source,
+        "number": None
+        if number is None
+        else {
+            "name": number.name,
+            "types": ["integer" if number.whole else "number"],
+            "range": _sides(number.range),
+            "required": number.required,
+            "default": number.default,
+            "doc": number.range.doc,
+        },
+    }
 
 
 def _print_pairs(title: str, pairs: dict[str, str]) -> None:
@@ -296,18 +377,21 @@ def _option(field: dataclasses.Field[Any], kind: Any) -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     limits = field.metadata.get("range", Range())
-    sides = dataclasses.asdict(limits)
-    doc = sides.pop("doc")
-    del sides["renamed"]
     required = field.default is dataclasses.MISSING
     return {
         "name": option_name(field.name),
         "types": _json_types(TypeAdapter(kind).json_schema()),
-        "range": {side: limit for side, limit in sides.items() if limit not in (None, math.inf)},
+        "range": _sides(limits),
         "required": required,
         "default": None if required else field.default,
-        "doc": doc,
+        "doc": limits.doc,
     }
+
+
+def _sides(limits: Range) -> dict[str, Any]:
+    """The bounds that there are."""
+    sides = {side: limit for side, limit in dataclasses.asdict(limits).items() if side not in ("doc", "renamed")}
+    return {side: limit for side, limit in sides.items() if limit not in (None, math.inf)}
 
 
 def _json_types(schema: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group
 from bmrm.problem import HasMeasured, InputError, Targets, facts_of, provides
 from bmrm.risk.linear_map import DataMap
+
+if TYPE_CHECKING:
+    from bmrm.metrics import Scored
 
 Labels = Sequence[float | str]
 
@@ -89,11 +92,36 @@ def measure(
     classes: int,
     group: Group | None = None,
     *,
+    metrics: Sequence[str] | None = None,
     groups: NDArray[np.int64] | None = None,
     arrays: Mapping[str, NDArray[Any]] | None = None,
     labels: Labels | None = None,
 ) -> dict[str, float | None] | None:
-    """Collective: the measures that the loss names, over the rows of all ranks; None but on rank 0.
+    """Collective: measures over the rows of all ranks, as of `scored`; None but on rank 0.
+
+    `metrics` are their names; None for those that the loss names.
+    """
+    rows = scored(scores, y, weights, loss, classes, group, groups=groups, arrays=arrays, labels=labels)
+    if rows is None:
+        return None
+    from bmrm.metrics import evaluate
+
+    return evaluate(facts_of(loss).metrics if metrics is None else metrics, rows)
+
+
+def scored(
+    scores: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    loss: Any,
+    classes: int,
+    group: Group | None = None,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    arrays: Mapping[str, NDArray[Any]] | None = None,
+    labels: Labels | None = None,
+) -> Scored | None:
+    """Collective: the rows of all ranks as measures take them; None but on rank 0.
 
     Parameters
     ----------
@@ -114,15 +142,22 @@ def measure(
         return None
     if len(all_y) != len(all_scores):  # rank 0 may have no rows, and not know how many numbers there are in one
         all_y = all_y.reshape(len(all_scores), -1)
-    from bmrm.metrics import Scored, evaluate
+    from bmrm.metrics import Scored
 
     targets = all_y.astype(np.int64) if classes and not provides(loss, HasMeasured) else all_y
     predicted = predictions(loss, all_scores, np.arange(classes), arrays or {}, all_groups)
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
-    scored = Scored(
+    return Scored(
         targets, all_scores, predicted, all_weights, classes, parameters, all_groups, tuple(map(str, labels or ()))
     )
-    return evaluate(facts_of(loss).metrics, scored)
+
+
+def check_metrics(names: Sequence[str] | None, loss: Any) -> None:
+    """Raise one InputError for measures that are unknown or do not fit the loss; None is for those that it names."""
+    if names is not None:
+        from bmrm import metrics
+
+        metrics.check_metrics(names, loss)
 
 
 def predictions(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.measure import predictions, scores_of
+from bmrm.app.measure import check_labelled, check_metrics, predictions, prepared_targets, scored, scores_of
 from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
 from bmrm.data.files import whole_file
@@ -27,10 +27,14 @@ from bmrm.data.reading import Source, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
 from bmrm.losses import LOSSES
-from bmrm.problem import HasThreshold, InputError, Loss, Regularizer, Solution, Targets, provides, shown
+from bmrm.problem import HasThreshold, InputError, Loss, Regularizer, Solution, Targets, facts_of, provides, shown
 from bmrm.registry import Registry, field_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
+
+if TYPE_CHECKING:
+    from bmrm.metrics import Scored as Judged
+    from bmrm.metrics.intervals import Interval
 
 FORMAT = 2
 """Version of the model file."""
@@ -167,6 +171,86 @@ class Model:
             )
         predicted = predictions(self.loss, scores, self.labels, self.arrays, checked)
         return predicted if sets is None else in_form(predicted, self.labels, **sets)
+
+    def evaluate(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        metrics: Sequence[str] | None = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> dict[str, float | None]:
+        """Measures of this model on rows with targets, by name; None where a measure is not defined.
+
+        Parameters
+        ----------
+        X, y : rows and their labels or numbers, as of `bmrm.fit`; or a Dataset, which brings all.
+        metrics : names of measures that fit the loss, as `bmrm measures` lists them, such as `["auc", "ndcg@5"]`; None
+            for those that the loss names.
+        sample_weight : (rows,), >= 0; None for 1 each.
+        groups : (rows,) integers: the query or sentence of each row.
+
+        Raises
+        ------
+        InputError
+            For a measure that is unknown or does not fit, naming those that do; for unsuitable rows or targets.
+        """
+        from bmrm.metrics import evaluate
+
+        names = self._names(metrics)
+        return evaluate(names, self._scored(X, y, sample_weight, groups))
+
+    def evaluate_folds(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        metrics: Sequence[str] | None = None,
+        folds: int = 10,
+        confidence: float = 0.95,
+        sample_weight: Any = None,
+        groups: Any = None,
+        seed: int = 0,
+    ) -> dict[str, Interval]:
+        """As `evaluate`, of each of several parts of the rows: the mean and its interval, by name.
+
+        The interval is that of Student's distribution over the values of the folds (Komarek's thesis 2004, section
+        5.1.4), whose scores here are all from this one model.
+
+        Parameters
+        ----------
+        X, y, metrics, sample_weight, groups : as of `evaluate`.
+        folds : how many parts of equal size, at random; rows of one group stay together.
+        confidence : of the interval, in (0, 1).
+        seed : of the parts.
+
+        Raises
+        ------
+        InputError
+            As `evaluate`, and where a measure is not defined in a fold.
+        """
+        from bmrm.metrics.intervals import folds_of, interval_over_folds
+
+        names, rows = self._names(metrics), self._scored(X, y, sample_weight, groups)
+        fold = folds_of(len(rows.y), folds, rows.groups, seed)
+        return {name: interval_over_folds(rows, fold, name, confidence) for name in names}
+
+    def _names(self, metrics: Sequence[str] | None) -> Sequence[str]:
+        check_metrics(metrics, self.loss)
+        return facts_of(self.loss).metrics if metrics is None else metrics
+
+    def _scored(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Judged:
+        data = X if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
+        loss, labels, targets = self.loss, self.label_codes, data.targets
+        check_labelled(loss, data, "data")
+        codes = prepared_targets(loss, targets, labels, "data")
+        scores, groups = self.decision_function(data), targets.groups
+        rows = scored(
+            scores, codes, targets.weights, loss, len(labels), groups=groups, arrays=self.arrays, labels=labels
+        )
+        assert rows is not None
+        return rows
 
     def read(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Dataset:
         """The rows of a file as this model needs them: columns by name or number, text by templates and dictionary.

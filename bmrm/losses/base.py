@@ -107,6 +107,8 @@ class LossBase:
     """A weight acts as repetition of the row; if False, weights other than 1 are refused."""
     by_group: ClassVar[bool] = False
     """`predict` takes `groups=`: the predictions of a group's rows depend on one another."""
+    only_ranks: ClassVar[bool] = False
+    """`predict` gives scores, which order rows but are no targets."""
     needs_targets: ClassVar[bool] = True
     """Whether rows must have labels or numbers; if False they are ignored."""
     no_free_intercept: ClassVar[str] = ""

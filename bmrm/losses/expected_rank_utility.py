@@ -34,7 +34,7 @@ class ExpectedRankUtility(AssignmentLoss):
 
     formula = "mean over queries of max_pi 1 - ERU(pi) + sum_i (c(pi(i)) - c_i) f_i"
     source = "Breese, Heckerman & Kadie 1998; Le & Smola 2007"
-    metrics = ("expected_rank_utility", "ndcg_at_10", "ndcg", "mrr", "kendall_tau")
+    metrics = ("expected_rank_utility", "ndcg@10", "ndcg", "mrr", "kendall_tau")
 
     def gains(self, targets: Targets) -> Array:
         """max(0, y - neutral)."""

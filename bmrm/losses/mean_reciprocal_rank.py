@@ -128,7 +128,7 @@ class MeanReciprocalRank(RankingLoss):
     weighted = False
     formula = "mean over queries of max_pi 1 - RR(pi) + sum_i (1/pi(i) - c_i) f_i"
     source = "Voorhees 1999; Le & Smola 2007; several relevant rows: this package"
-    metrics = ("mrr", "ndcg_at_10", "ndcg", "map")
+    metrics = ("mrr", "ndcg@10", "ndcg", "map")
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedReciprocal:
         """Bind to some whole groups; InputError if a grade is not a finite number or there are no groups."""

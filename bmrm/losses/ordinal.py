@@ -31,6 +31,7 @@ class Ordinal(LossBase):
     formula = "mean over pairs, y_i > y_j, of max(0, 1 - (f_i - f_j))"
     source = "Herbrich, Graepel & Obermayer 2000; Joachims 2006"
     metrics = ("kendall_tau",)
+    only_ranks = True
     no_free_intercept = "a common shift of the scores changes nothing"
 
     def summarise(self, targets: Targets) -> Summary:

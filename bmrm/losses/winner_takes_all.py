@@ -30,7 +30,7 @@ class WinnerTakesAll(RankingLoss):
     weighted = False
     formula = "mean over queries of max_j ([y_j not best] + f_j) - mean of f over best rows"
     source = "Le & Smola 2007"
-    metrics = ("winner_found", "mrr", "ndcg_at_10", "ndcg")
+    metrics = ("winner_found", "mrr", "ndcg@10", "ndcg")
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedWinners:
         """Bind to some whole groups; InputError if a grade is not a finite number or there are no groups."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bmrm.problem import Vector
 
 OUTSIDE = "O"
 """The label of tokens that belong to nothing."""
@@ -54,13 +57,45 @@ def _split(label: str) -> tuple[str, str]:
     return "I", label
 
 
-def f1_of_chunks(truth: Sequence[str], predicted: Sequence[str], starts: Sequence[int]) -> float:
-    """2 (chunks in common) / (true chunks + predicted chunks): F1 over all types together; 0 without any chunk."""
+@dataclass(frozen=True)
+class Counts:
+    """Sums of weights: of what is true, of what was found, and of what is both."""
+
+    true: float
+    found: float
+    common: float
+
+    @property
+    def precision(self) -> float:
+        """common / found; 0 where nothing was found."""
+        return self.common / self.found if self.found > 0.0 else 0.0
+
+    @property
+    def recall(self) -> float:
+        """common / true; 0 where nothing is true."""
+        return self.common / self.true if self.true > 0.0 else 0.0
+
+    @property
+    def f1(self) -> float:
+        """2 common / (true + found); 0 where there is nothing."""
+        both = self.true + self.found
+        return 2.0 * self.common / both if both > 0.0 else 0.0
+
+
+def counts_of_chunks(
+    truth: Sequence[str], predicted: Sequence[str], starts: Sequence[int], weights: Vector | None = None
+) -> Counts:
+    """Chunks of all types together; a chunk weighs as much as its first token, 1 where `weights` is None."""
     true, found = chunks(truth, starts), chunks(predicted, starts)
-    return 2.0 * len(true & found) / max(1, len(true) + len(found))
+
+    def mass(some: set[Chunk]) -> float:
+        return float(len(some)) if weights is None else float(sum(weights[begin] for begin, _, _ in sorted(some)))
+
+    return Counts(mass(true), mass(found), mass(true & found))
 
 
-def f1_of_tokens(truth: NDArray[np.str_], predicted: NDArray[np.str_]) -> float:
-    """F1 over the tokens whose label is not `O`: a hit is a true label, not `O`, that is predicted."""
-    hits = np.count_nonzero((truth == predicted) & (truth != OUTSIDE))
-    return float(2.0 * hits / max(1, np.count_nonzero(truth != OUTSIDE) + np.count_nonzero(predicted != OUTSIDE)))
+def counts_of_tokens(truth: NDArray[np.str_], predicted: NDArray[np.str_], weights: Vector | None = None) -> Counts:
+    """Tokens whose label is not `O`: what is common is a true label, not `O`, that is predicted."""
+    mass = np.ones(len(truth)) if weights is None else weights
+    common = mass[(truth == predicted) & (truth != OUTSIDE)]
+    return Counts(float(mass[truth != OUTSIDE].sum()), float(mass[predicted != OUTSIDE].sum()), float(common.sum()))

@@ -5,21 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import metrics as sk
 
-from bmrm.metrics.core import Scored, both_classes, known_labels, measure
+from bmrm.metrics.core import Number, Scored, both_classes, known_labels, measure
+from bmrm.problem import Vector
+from bmrm.registry import Range
 
 _POSITIVE: dict[str, Any] = {"labels": [1], "average": "macro", "zero_division": 0}
 """scikit-learn's way to ask for the positive class alone, whatever other codes there are."""
+_ONE_LABEL = ("binary", "multiclass", "ontology", "ordinal")
+_BETA = Number("beta", Range(above=0.0, doc="weight of recall against precision"), 1.0)
+_MAX_FPR = Number("max_fpr", Range(above=0.0, most=1.0, doc="largest false positive rate"), 0.1)
+_TOP = Number("k", Range(least=1, doc="classes of largest score"), 5, whole=True, of_loss=False)
 
 
-@measure
+@measure(*_ONE_LABEL, "multilabel", source="scikit-learn: accuracy_score", of="predictions")
 def accuracy(s: Scored) -> float:
-    """Share of rows predicted right, by weight."""
-    return float(sk.accuracy_score(s.y, s.predicted, sample_weight=s.weights))
+    """Share of rows predicted right, sum of s_i [prediction = y_i] / sum of s_i; of sets of labels, all of them."""
+    return float(sk.accuracy_score(_codes(s.y), _codes(s.predicted), sample_weight=s.weights))
 
 
-@measure
+@measure(*_ONE_LABEL, source="scikit-learn: balanced_accuracy_score", of="predictions")
 def balanced_accuracy(s: Scored) -> float:
     """Mean over the classes that occur of the share of their rows predicted right."""
     weights = np.ones(len(s.y)) if s.weights is None else s.weights
@@ -28,34 +35,32 @@ def balanced_accuracy(s: Scored) -> float:
     return float(np.mean([right[s.y == k].sum() / weights[s.y == k].sum() for k in present]))
 
 
-@measure
+@measure("binary", source="scikit-learn: f1_score", of="predictions")
 def f1(s: Scored) -> float:
-    """Harmonic mean of precision and recall of the positive class; 0 where neither predicted nor true ones exist."""
+    """2 TP / (2 TP + FP + FN) of the positive class; 0 where neither predicted nor true ones exist."""
     return float(sk.f1_score(s.y, s.predicted, sample_weight=s.weights, **_POSITIVE))
 
 
-@measure
+@measure(*_ONE_LABEL, "multilabel", "sequence", source="scikit-learn: f1_score, average macro", of="predictions")
 def macro_f1(s: Scored) -> float:
-    """Mean of the F1 of each class that the model knows."""
-    labels = np.arange(s.classes)
-    return float(
-        sk.f1_score(s.y, s.predicted, labels=labels, average="macro", sample_weight=s.weights, zero_division=0)
-    )
+    """Mean of the F1 of each class or label that the model knows; 0 for one that is neither true nor predicted."""
+    how: dict[str, Any] = {"labels": np.arange(s.classes), "average": "macro", "zero_division": 0}
+    return float(sk.f1_score(_codes(s.y), _codes(s.predicted), sample_weight=s.weights, **how))
 
 
-@measure
+@measure("binary", source="scikit-learn: precision_score", of="predictions")
 def precision(s: Scored) -> float:
-    """Share of true positives among the rows predicted positive."""
+    """TP / (TP + FP): share of true positives among the rows predicted positive; 0 where there are none."""
     return float(sk.precision_score(s.y, s.predicted, sample_weight=s.weights, **_POSITIVE))
 
 
-@measure
+@measure("binary", source="scikit-learn: recall_score", of="predictions")
 def recall(s: Scored) -> float:
-    """Share of the positive rows that are predicted positive."""
+    """TP / (TP + FN): share of the positive rows that are predicted positive; 0 where there are none."""
     return float(sk.recall_score(s.y, s.predicted, sample_weight=s.weights, **_POSITIVE))
 
 
-@measure
+@measure("binary", source="scikit-learn: roc_auc_score; Komarek 2004, section 5.1.4")
 def auc(s: Scored) -> float | None:
     """Area under the ROC curve: the chance that a positive row scores above a negative one, ties half."""
     if not both_classes(s):
@@ -63,36 +68,81 @@ def auc(s: Scored) -> float | None:
     return float(sk.roc_auc_score(s.y, s.scores, sample_weight=s.weights))
 
 
-@measure
+@measure("binary", source="scikit-learn: average_precision_score")
 def average_precision(s: Scored) -> float | None:
-    """Precision averaged over the recall steps of the ranking by score."""
+    """Sum over n of (R_n - R_{n-1}) P_n: precision and recall of the rows down to the n-th highest score."""
     if not both_classes(s):
         return None
     return float(sk.average_precision_score(s.y, s.scores, sample_weight=s.weights))
 
 
-@measure
+@measure("binary", "multiclass", source="scikit-learn: log_loss, of these p")
 def log_loss(s: Scored) -> float | None:
-    """Mean of -log p(true class), with p = 1/(1 + exp(-f)) for two classes, softmax of the scores for more."""
+    """Mean of -log p(true class), p = 1/(1 + exp(-f)) for two classes, softmax of the scores for more."""
     if not known_labels(s):
         return None
+    s = s.present
     f = s.scores if s.scores.ndim == 2 else np.column_stack((np.zeros(len(s.scores)), s.scores))
     shifted = f - f.max(axis=1, keepdims=True)
     rows = shifted[np.arange(len(f)), s.y.astype(np.intp)] - np.log(np.exp(shifted).sum(axis=1))
     return float(np.average(-rows, weights=s.weights))
 
 
-@measure
-def f_beta(s: Scored) -> float:
-    """Weighted harmonic mean of precision and recall at the loss's `beta`; F1 where it has none."""
-    beta = float(s.parameters.get("beta", 1.0))
-    return float(sk.fbeta_score(s.y, s.predicted, beta=beta, sample_weight=s.weights, **_POSITIVE))
+@measure("binary", source="scikit-learn: brier_score_loss, of these p")
+def brier(s: Scored) -> float | None:
+    """Mean of (p - y)^2, y 0 or 1 and p = 1/(1 + exp(-f))."""
+    p = 0.5 * (1.0 + np.tanh(0.5 * s.scores))
+    return float(np.average((p - s.y) ** 2, weights=s.weights)) if known_labels(s) else None
 
 
-@measure
-def partial_auc(s: Scored) -> float | None:
-    """Area under the ROC curve up to the loss's `max_fpr`, standardised by McClish: 0.5 for chance, 1 at best."""
+@measure("binary", "multiclass", "ontology", source="scikit-learn: matthews_corrcoef", of="predictions")
+def matthews_correlation(s: Scored) -> float:
+    """Correlation of true and predicted classes, 1 if perfect; 0 where either of them is constant."""
+    present = s.present
+    if len(np.unique(present.y)) < 2 or len(np.unique(present.predicted)) < 2:
+        return 0.0
+    return float(sk.matthews_corrcoef(s.y, s.predicted, sample_weight=s.weights))
+
+
+@measure("ordinal", source="scikit-learn: cohen_kappa_score, weights quadratic", of="predictions")
+def quadratic_kappa(s: Scored) -> float | None:
+    """1 - mean squared distance in grades / the same were grade and prediction independent."""
+    present = s.present
+    if len(np.unique(np.concatenate((present.y, present.predicted)))) < 2:
+        return None
+    return float(sk.cohen_kappa_score(s.y, s.predicted, weights="quadratic", sample_weight=s.weights))
+
+
+@measure("multiclass", source="scikit-learn: top_k_accuracy_score", number=_TOP, stem="accuracy")
+def top_k_accuracy(s: Scored, k: int) -> float:
+    """Share of rows whose class is among the k of largest score; without a number 5."""
+    weights: Vector = np.ones(len(s.y)) if s.weights is None else s.weights
+    known = s.y < s.classes
+    if k >= s.classes:
+        found = weights[known].sum()
+    else:
+        order = np.argsort(s.scores, axis=1, kind="stable")[:, ::-1][:, :k]  # of ties the last, as scikit-learn has it
+        found = weights[(order == s.y[:, None]).any(axis=1)].sum()
+    return float(found / weights.sum())
+
+
+@measure("binary", source="scikit-learn: fbeta_score; f-measure paper", of="predictions", number=_BETA)
+def f_beta(s: Scored, beta: float) -> float:
+    """(1 + beta^2) P R / (beta^2 P + R), precision and recall; without a number at the loss's `beta`, else F1."""
+    return float(sk.fbeta_score(s.y, s.predicted, beta=float(beta), sample_weight=s.weights, **_POSITIVE))
+
+
+@measure("binary", source="scikit-learn: roc_auc_score, max_fpr; McClish 1989", number=_MAX_FPR)
+def partial_auc(s: Scored, max_fpr: float) -> float | None:
+    """Area under the ROC curve up to `max_fpr`, standardised by McClish: 0.5 for chance, 1 at best.
+
+    Without a number up to the loss's `max_fpr`, else to 0.1.
+    """
     if not both_classes(s):
         return None
-    limit = float(s.parameters.get("max_fpr", 0.1))
-    return float(sk.roc_auc_score(s.y, s.scores, sample_weight=s.weights, max_fpr=limit))
+    return float(sk.roc_auc_score(s.y, s.scores, sample_weight=s.weights, max_fpr=float(max_fpr)))
+
+
+def _codes(values: NDArray[Any]) -> NDArray[Any]:
+    """As whole numbers, which scikit-learn takes for classes."""
+    return values.astype(np.int64)

@@ -1,16 +1,21 @@
-"""Measures by name: what they judge, their register, and how several are taken."""
+"""Measures by name: what they judge, their register, and how several are taken.
+
+A measure is a function of `Scored` under `@measure`, which states the tasks that it fits. Some take a number, written
+behind their name: `ndcg@5`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import InputError, Vector
-from bmrm.registry import nearest
+from bmrm.problem import InputError, Vector, facts_of
+from bmrm.registry import Range, nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,34 +45,229 @@ class Scored:
     groups: NDArray[np.int64] | None = None
     labels: tuple[str, ...] = ()
 
+    def rows(self, chosen: NDArray[np.bool_]) -> Scored:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[chosen]
+        groups = None if self.groups is None else self.groups[chosen]
+        y, scores, predicted = self.y[chosen], self.scores[chosen], self.predicted[chosen]
+        return replace(self, y=y, scores=scores, predicted=predicted, weights=weights, groups=groups)
 
-Measure = Callable[[Scored], float | None]
+    @property
+    def present(self) -> Scored:
+        """The rows of weight above 0."""
+        return self if self.weights is None or np.all(self.weights > 0.0) else self.rows(self.weights > 0.0)
+
+
+Function = Callable[..., "float | None"]
+"""(scored), or (scored, number) where the measure takes one -> the value; None where it is not defined."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """The number that a measure takes.
+
+    Attributes
+    ----------
+    name : of the number.
+    range : its values; its `doc` says what it is.
+    default : where none is written and the loss has none; None means no limit.
+    required : whether there is no default.
+    whole : whether only whole numbers will do.
+    of_loss : whether it is the loss's parameter of this name where none is written.
+    gap : bounds of an open interval in the range without values.
+    """
+
+    name: str
+    range: Range
+    default: float | None = None
+    required: bool = False
+    whole: bool = False
+    of_loss: bool = True
+    gap: tuple[float, float] | None = None
+
+    def read(self, text: str) -> float:
+        """The number that is written; ValueError with what was expected."""
+        expected = f"a {'whole ' if self.whole else ''}number {self.range}"
+        if self.gap is not None:
+            expected += f", not between {self.gap[0]:g} and {self.gap[1]:g}"
+        try:
+            value = int(text) if self.whole else float(text)
+        except ValueError as error:
+            raise ValueError(expected) from error
+        inside = self.gap is not None and self.gap[0] < value < self.gap[1]
+        if not np.isfinite(value) or value not in self.range or inside:
+            raise ValueError(expected)
+        return value
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A registered measure.
+
+    Attributes
+    ----------
+    name : as losses and `evaluate` name it.
+    tasks : the tasks of losses that it fits.
+    source : the function of scikit-learn that it is, or the paper or custom that defines it.
+    of : what it judges; losses that only rank have "scores" but no "predictions".
+    weighted : what weights do: they weigh "rows", are whole numbers of "copies", or the measure has "none".
+    number : what may be written behind the name; None where nothing may.
+    stem : what is written before the @.
+    """
+
+    name: str
+    function: Function
+    tasks: tuple[str, ...]
+    source: str
+    of: Literal["scores", "predictions"] = "scores"
+    weighted: Literal["rows", "copies", "none"] = "rows"
+    number: Number | None = None
+    stem: str = ""
+
+    @property
+    def formula(self) -> str:
+        """What it is, in words and symbols."""
+        return " ".join((self.function.__doc__ or "").split())
+
+    @property
+    def spelling(self) -> str:
+        """How it may be written: `auc`, `ndcg[@k]`, `precision@k`."""
+        if self.number is None:
+            return self.name
+        optional = self.stem == self.name and not self.number.required
+        return f"{self.stem}[@{self.number.name}]" if optional else f"{self.stem}@{self.number.name}"
+
+    def fits(self, loss: Any) -> bool:
+        """Whether models of this loss can be judged by it: for the task, or because the loss names it."""
+        facts = facts_of(loss)
+        with suppress(InputError):  # a loss of a user's may name what there is not
+            if any(chosen(name)[0] is self for name in facts.metrics):
+                return True
+        return facts.task in self.tasks and (self.of == "scores" or not facts.only_ranks)
+
+    def needs_number(self, loss: Any) -> bool:
+        """Whether a number must be written, for models of this loss."""
+        number = self.number
+        return number is not None and number.required and number.name not in {f.name for f in fields(loss)}
+
+    def value(self, scored: Scored, number: float | None = None) -> float | None:
+        """The measure of these rows; `number` is None where none was written."""
+        if self.number is None:
+            return self.function(scored)
+        if number is None:
+            number = self.number.default
+            if self.number.of_loss:
+                number = scored.parameters.get(self.number.name, number)
+        return self.function(scored, number)
+
+
 MEASURES: dict[str, Measure] = {}
+TASKS = (
+    "binary",
+    "multiclass",
+    "multilabel",
+    "ontology",
+    "sequence",
+    "ranking",
+    "ordinal",
+    "regression",
+    "multivariate",
+    "novelty",
+)
+"""In the order of tables."""
 
 
-def measure(function: Measure) -> Measure:
-    """Make a measure known under its name."""
-    MEASURES[function.__name__] = function
-    return function
+def measure(
+    *tasks: str,
+    source: str,
+    of: Literal["scores", "predictions"] = "scores",
+    weighted: Literal["rows", "copies", "none"] = "rows",
+    number: Number | None = None,
+    stem: str = "",
+) -> Callable[[Function], Function]:
+    """Make a measure known under the name of its function; arguments as of `Measure`."""
+
+    def keep(function: Function) -> Function:
+        name = function.__name__
+        MEASURES[name] = Measure(name, function, tasks, source, of, weighted, number, stem or name)
+        return function
+
+    return keep
+
+
+def chosen(name: str) -> tuple[Measure, float | None]:
+    """The measure that a name means, with the number written behind it, if any.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, or a number that is missing, wrong or not wanted.
+    """
+    stem, at, text = name.partition("@")
+    if not at:
+        if stem not in MEASURES:
+            raise InputError(f"{name!r} is unknown{nearest(name, MEASURES)}")
+        return MEASURES[stem], None
+    found = next((one for one in MEASURES.values() if one.number is not None and one.stem == stem), None)
+    if found is None or found.number is None:
+        if stem in MEASURES:
+            raise InputError(f"{name!r}: {stem} takes no number")
+        raise InputError(f"{name!r} is unknown{nearest(stem, [one.stem for one in MEASURES.values()])}")
+    try:
+        return found, found.number.read(text)
+    except ValueError as error:
+        raise InputError(f"{name!r}: {found.number.name} is {text[:20]!r}, expected {error}") from error
+
+
+def check_metrics(names: Iterable[str], loss: Any) -> None:
+    """Raise one InputError for names of measures that are unknown or do not fit the loss, with those that do fit."""
+    facts, cls = facts_of(loss), loss if isinstance(loss, type) else type(loss)
+    title = facts.name or cls.__name__
+    wrong = []
+    for name in dict.fromkeys(names):
+        try:
+            found, number = chosen(name)
+        except InputError as error:
+            wrong.append(str(error))
+            continue
+        if not found.fits(loss):
+            wrong.append(f"{name!r} does not fit {title}")
+        elif number is None and found.needs_number(loss):
+            wrong.append(f"{name!r} needs a number: {found.spelling}")
+    if wrong:
+        task = f" ({facts.task})" if facts.task else ""
+        known = ", ".join(dict.fromkeys(one.spelling for one in fitting(loss))) or "none"
+        raise InputError(f"metrics: {'; '.join(wrong)}; those that fit {title}{task}: {known}")
+
+
+def fitting(loss: Any) -> list[Measure]:
+    """The measures that fit a loss, as they are spelled in sort order."""
+    return sorted((one for one in MEASURES.values() if one.fits(loss)), key=lambda one: one.spelling)
 
 
 def evaluate(names: Iterable[str], scored: Scored) -> dict[str, float | None]:
     """The measures `names`; None where a measure is not defined (ROC area with one class only)."""
-    table: dict[str, float | None] = {}
-    for name in names:
-        if name not in MEASURES:
-            raise InputError(f"unknown metric {name!r}{nearest(name, MEASURES)}")
-        value = MEASURES[name](scored) if len(scored.y) else None
-        table[name] = None if value is None or not np.isfinite(value) else float(value)
-    return table
+    return {name: value_of(name, scored) for name in names}
+
+
+def value_of(name: str, scored: Scored) -> float | None:
+    """One measure; None where it is not defined, as without rows of weight above 0."""
+    try:
+        found, number = chosen(name)
+    except InputError as error:
+        raise InputError(f"metric {error}") from error
+    if not len(scored.y) or (scored.weights is not None and not scored.weights.any()):
+        return None
+    value = found.value(scored, number)
+    return None if value is None or not np.isfinite(value) else float(value)
 
 
 def both_classes(s: Scored) -> bool:
     """Whether there are positive and negative rows of weight > 0."""
-    y = s.y if s.weights is None else s.y[s.weights > 0]
+    y = s.present.y
     return bool(np.any(y == 1) and np.any(y == 0))
 
 
 def known_labels(s: Scored) -> bool:
-    """Whether the model knows the label of every row."""
-    return bool(np.all(s.y < s.classes))
+    """Whether the model knows the label of every row of weight > 0."""
+    return bool(np.all(s.present.y < s.classes))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.metrics.classes import auc
-from bmrm.metrics.core import Scored
+from bmrm.metrics.core import Scored, value_of
 from bmrm.problem import InputError
 
 
@@ -50,7 +50,7 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 def interval_over_folds(
     scored: Scored,
     fold: NDArray[np.int64],
-    measure: Callable[[Scored], float | None] = auc,
+    measure: str | Callable[[Scored], float | None] = "auc",
     confidence: float = 0.95,
 ) -> Interval:
     """The measure of each fold by itself, their mean and its interval.
@@ -59,7 +59,7 @@ def interval_over_folds(
     ----------
     scored : all rows, each with the score from the model that has not seen its fold.
     fold : (rows,) the number of each row's fold.
-    measure : the area under the ROC curve, or another.
+    measure : the area under the ROC curve, or another: a name as of `evaluate`, or a function.
     confidence : of the interval.
 
     Raises
@@ -67,16 +67,31 @@ def interval_over_folds(
     InputError
         Where the measure is not defined in some fold, or there are fewer than two folds.
     """
+    judge = partial(value_of, measure) if isinstance(measure, str) else measure
+    name = measure if isinstance(measure, str) else "the measure"
     values = []
     for number in np.unique(fold):
-        value = measure(_rows(scored, fold == number))
+        value = judge(scored.rows(fold == number))
         if value is None:
-            raise InputError(f"the measure is not defined in fold {number}; use fewer folds")
+            raise InputError(f"{name} is not defined in fold {number}; use fewer folds")
         values.append(value)
     return t_interval(values, confidence)
 
 
-def _rows(s: Scored, rows: NDArray[np.bool_]) -> Scored:
-    weights = None if s.weights is None else s.weights[rows]
-    groups = None if s.groups is None else s.groups[rows]
-    return Scored(s.y[rows], s.scores[rows], s.predicted[rows], weights, s.classes, s.parameters, groups, s.labels)
+def folds_of(rows: int, folds: int, groups: NDArray[np.int64] | None = None, seed: int = 0) -> NDArray[np.int64]:
+    """The fold of each row, (rows,): at random, of equal sizes; rows of one group are in one fold.
+
+    Parameters
+    ----------
+    rows : how many.
+    folds : how many, from 2 to the number of rows or groups.
+    groups : (rows,), or None.
+    seed : of the draw.
+    """
+    units = np.arange(rows) if groups is None else np.unique(groups, return_inverse=True)[1].reshape(-1)
+    count = int(units.max(initial=-1)) + 1
+    if not 2 <= folds <= count:
+        what = "rows" if groups is None else "groups"
+        raise InputError(f"folds is {folds}, expected a number from 2 to the {count} {what}")
+    fold: NDArray[np.int64] = (np.random.default_rng(seed).permutation(count) % folds)[units]
+    return fold

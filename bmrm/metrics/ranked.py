@@ -13,16 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Measure = Callable[[Array, Array], float | None]
+Measure = Callable[..., "float | None"]
+"""(grades, scores), and (grades, scores, weights) where rows may have weights."""
 
 
-def mean_over_queries(measure: Measure, y: Array, f: Array, groups: NDArray[np.int64] | None) -> float | None:
-    """The mean of a measure over the queries where it is defined; None where it is for none of them."""
+def mean_over_queries(measure: Measure, *rows: Array, groups: NDArray[np.int64] | None) -> float | None:
+    """The mean of a measure over the queries where it is defined; None where it is for none of them.
+
+    `rows` are the arrays that the measure takes, an entry for each row.
+    """
     if groups is None:
-        return measure(y, f)
+        return measure(*rows)
     order = np.argsort(groups, kind="stable")
     borders = np.flatnonzero(np.diff(groups[order])) + 1
-    values = [measure(y[rows], f[rows]) for rows in np.split(order, borders)]
+    values = [measure(*(array[query] for array in rows)) for query in np.split(order, borders)]
     defined = [value for value in values if value is not None]
     return float(np.mean(defined)) if defined else None
 
@@ -65,29 +69,38 @@ def reciprocal_rank(y: Array, f: Array) -> float | None:
     return sum(chance / (before + j + 1) for j, chance in enumerate(marginals))
 
 
-def relevant_among(y: Array, f: Array, k: int) -> float:
-    """How many rows of grade above 0 are among the k of highest score."""
-    border = np.sort(f)[::-1][k - 1] if k <= f.size else -np.inf
-    above, tied = f > border, f == border
-    room = (k - int(above.sum())) / max(1, int(tied.sum()))
-    return float(np.sum(y[above] > 0.0) + room * np.sum(y[tied] > 0.0))
+def relevant_among(y: Array, f: Array, k: float, weights: Array | None = None) -> float:
+    """The weight of the rows of grade above 0 among rows of highest score that weigh k together."""
+    mass = np.ones(f.size) if weights is None else weights
+    order = np.argsort(-f, kind="stable")
+    starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(np.diff(f[order])) + 1))
+    blocks = np.add.reduceat(mass[order], starts)
+    good = np.add.reduceat(np.where(y > 0.0, mass, 0.0)[order], starts)
+    taken = np.clip(k - (np.cumsum(blocks) - blocks), 0.0, blocks)
+    shares = np.divide(taken, blocks, out=np.zeros(blocks.size), where=blocks > 0.0)
+    return float(shares @ good)
 
 
-def precision_at(y: Array, f: Array, k: int) -> float | None:
+def relevant(y: Array, weights: Array | None = None) -> float:
+    """The weight of the rows of grade above 0."""
+    return float(np.sum(y > 0.0) if weights is None else weights[y > 0.0].sum())
+
+
+def precision_at(y: Array, f: Array, k: int, weights: Array | None = None) -> float | None:
     """Share of rows of grade above 0 among the k of highest score; missing ones count as irrelevant."""
-    return relevant_among(y, f, k) / k
+    return relevant_among(y, f, k, weights) / k
 
 
-def recall_at(y: Array, f: Array, k: int) -> float | None:
+def recall_at(y: Array, f: Array, k: int, weights: Array | None = None) -> float | None:
     """Share of the rows of grade above 0 that are among the k of highest score."""
-    total = int(np.sum(y > 0.0))
-    return relevant_among(y, f, k) / total if total else None
+    total = relevant(y, weights)
+    return relevant_among(y, f, k, weights) / total if total > 0.0 else None
 
 
-def break_even(y: Array, f: Array) -> float | None:
+def break_even(y: Array, f: Array, weights: Array | None = None) -> float | None:
     """Precision, and recall, among as many rows as there are of grade above 0."""
-    total = int(np.sum(y > 0.0))
-    return relevant_among(y, f, total) / total if total else None
+    total = relevant(y, weights)
+    return relevant_among(y, f, total, weights) / total if total > 0.0 else None
 
 
 def average_precision(y: Array, f: Array) -> float | None:

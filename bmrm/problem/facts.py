@@ -71,6 +71,7 @@ class LossFacts:
     scattered_groups : rows of equal group number are one group wherever they stand.
     weighted : a weight means so many copies of the row; where False, weights other than 1 are refused.
     by_group : `predict` takes `groups=`: the predictions of a group's rows depend on one another.
+    only_ranks : `predict` gives scores, which order rows but are no targets.
     needs_targets : whether rows must have labels or numbers.
     no_free_intercept : why an intercept that the regularizer does not touch has no meaning; empty where it has one.
     targets_from : "", ">= 0" or "> 0": where the targets of a regression begin.
@@ -90,6 +91,7 @@ class LossFacts:
     scattered_groups: bool = False
     weighted: bool = True
     by_group: bool = False
+    only_ranks: bool = False
     needs_targets: bool = True
     no_free_intercept: str = ""
     targets_from: str = ""

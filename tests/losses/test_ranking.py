@@ -153,10 +153,10 @@ def test_losses_bound_their_measures(seed):
         (ExpectedRankUtility(), _eru),
         (WinnerTakesAll(), winner_found),
     ):
-        assert value(loss, y, groups, f)[0] >= 1.0 - mean_over_queries(measure, y, f, groups) - 1e-12, loss
+        assert value(loss, y, groups, f)[0] >= 1.0 - mean_over_queries(measure, y, f, groups=groups) - 1e-12, loss
     binary = (y > 1).astype(float)
     both = np.concatenate([np.full(np.sum(groups == k), np.ptp(binary[groups == k]) > 0) for k in np.unique(groups)])
-    measured = mean_over_queries(reciprocal_rank, binary[both], f[both], groups[both])
+    measured = mean_over_queries(reciprocal_rank, binary[both], f[both], groups=groups[both])
     assert value(MeanReciprocalRank(), binary, groups, f)[0] >= 1.0 - measured - 1e-12
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from bmrm.app.config.config import load_settings
 from bmrm.app.fit import fit
 from bmrm.app.model import load_model
-from bmrm.app.pipeline.train import evaluate_model
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES
@@ -258,7 +257,7 @@ def test_every_loss_of_rows_trains_with_every_intercept(name, bias, tmp_path):
     again = load_model(tmp_path / "model.npz")
     assert again.loss == loss
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    measures = evaluate_model(again, Dataset.from_arrays(X, y))
+    measures = again.evaluate(X, y)
     assert set(measures) == set(loss.metrics)
     assert all(number is not None for number in measures.values())
 

@@ -84,8 +84,8 @@ def test_where_nothing_is_defined():
 def test_means_are_over_the_queries_that_count_wherever_their_rows_stand():
     y, f = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.array([2.0, 1.0, 5.0, 4.0, 9.0, 8.0])
     groups = np.array([7, 7, 3, 3, 5, 5])
-    assert ranked.mean_over_queries(ranked.reciprocal_rank, y, f, groups) == 0.75
+    assert ranked.mean_over_queries(ranked.reciprocal_rank, y, f, groups=groups) == 0.75
     order = np.array([5, 0, 2, 4, 3, 1])
-    assert ranked.mean_over_queries(ranked.reciprocal_rank, y[order], f[order], groups[order]) == 0.75
-    assert ranked.mean_over_queries(ranked.reciprocal_rank, np.zeros(6), f, groups) is None
-    assert ranked.mean_over_queries(ranked.reciprocal_rank, y, f, None) == pytest.approx(1 / 2)
+    assert ranked.mean_over_queries(ranked.reciprocal_rank, y[order], f[order], groups=groups[order]) == 0.75
+    assert ranked.mean_over_queries(ranked.reciprocal_rank, np.zeros(6), f, groups=groups) is None
+    assert ranked.mean_over_queries(ranked.reciprocal_rank, y, f, groups=None) == pytest.approx(1 / 2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmrm.metrics import Scored, evaluate
-from bmrm.metrics.chunks import chunks, f1_of_chunks, f1_of_tokens
+from bmrm.metrics.chunks import chunks, counts_of_chunks, counts_of_tokens
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_f1_of_chunks_by_hand():
     truth = ["B-NP", "I-NP", "O", "B-VP", "B-NP", "O"]
     found = ["B-NP", "I-NP", "O", "B-VP", "I-VP", "B-NP"]
     # 3 true chunks, 3 found, in common: the first
-    assert f1_of_chunks(truth, found, [0]) == pytest.approx(2 * 1 / 6)
-    assert f1_of_chunks(truth, truth, [0]) == 1.0
-    assert f1_of_chunks(["O"], ["O"], [0]) == 0.0
+    assert counts_of_chunks(truth, found, [0]).f1 == pytest.approx(2 * 1 / 6)
+    assert counts_of_chunks(truth, truth, [0]).f1 == 1.0
+    assert counts_of_chunks(["O"], ["O"], [0]).f1 == 0.0
 
 
 def test_f1_of_tokens_by_hand():
     truth, found = np.array(["O", "A", "A", "B"]), np.array(["A", "A", "O", "B"])
-    assert f1_of_tokens(truth, found) == pytest.approx(2 * 2 / (3 + 3))
+    assert counts_of_tokens(truth, found).f1 == pytest.approx(2 * 2 / (3 + 3))
 
 
 def test_measures_of_scored_tokens():

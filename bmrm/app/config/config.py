@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from bmrm.app.config.fields import checked, expected, option_types
 from bmrm.app.config.marks import Document, Place
 from bmrm.app.config.relative import checked_rule
+from bmrm.app.measure import check_metrics
 from bmrm.checks.named import kind_of
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
@@ -39,6 +40,12 @@ def _file_list(value: Any) -> Any:
         value = (value,)
     if not isinstance(value, (list, tuple)) or not value or not all(isinstance(v, str) and v for v in value):
         raise ValueError("a path or a list of paths")
+    return tuple(value)
+
+
+def _names(value: Any) -> Any:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+        raise ValueError("a list of measures, such as [auc, log_loss], or null")
     return tuple(value)
 
 
@@ -93,6 +100,11 @@ class OutputSection(BaseModel):
     )
     overwrite: bool = Field(
         False, description="whether files in the folder that are of another problem or other data are replaced"
+    )
+    metrics: Annotated[tuple[str, ...], BeforeValidator(_names)] | None = Field(
+        None,
+        description="measures of the rows of each part, such as `[auc, map, ndcg@5]`: any that fit the task, see "
+        "`bmrm measures`; null = those of the loss",
     )
 
 
@@ -226,11 +238,24 @@ def _settings(document: Document, default_directory: str) -> Settings:
         for detail in error.errors():
             place = tuple(str(part) for part in detail["loc"])
             problems.append((place, _sentence(place, detail)))
+    else:
+        _check_metrics(settings, problems)
     _refuse(document, problems)
     if settings.output.directory is None:
         output = settings.output.model_copy(update={"directory": default_directory})
         settings = settings.model_copy(update={"output": output})
     return settings
+
+
+def _check_metrics(settings: Settings, problems: Problems) -> None:
+    """Add a problem for measures that do not fit the loss."""
+    name = settings.loss.get("name")
+    if settings.output.metrics is None or name is None:
+        return
+    try:
+        check_metrics(settings.output.metrics, LOSSES.get(name).cls)
+    except InputError as error:
+        problems.append((("output", "metrics"), f"output.{error}"))
 
 
 def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> dict[str, Any]:

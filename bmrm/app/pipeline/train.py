@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bmrm.app.measure import check_labelled, measure, prepared_targets, scores_of
+from bmrm.app.measure import check_metrics, measure, prepared_targets, scores_of
 from bmrm.app.model import Model, from_plain
 from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
@@ -119,6 +119,8 @@ def _train(
     with together(group):
         _look_into_folder(settings["output"], facts, group, opening=True)
         problem = problem_of(settings)
+        if group.rank == 0:
+            check_metrics(settings["output"]["metrics"], problem.loss)
     with phases("load", ", ".join(settings["data"]["train"])):
         loaded = load(settings["data"], settings["seed"], group)
         if group.size > 1:  # the first of a node compiles
@@ -144,7 +146,8 @@ def _train(
         model, search = fit(parts, problem, group, _watch(settings, facts, found.start, phases, show))
         with phases("measure"):
             # a search may end with another loss than it was given; ranks without the model judge nothing
-            metrics = measure_parts(model, problem.loss if model is None else model.loss, parts, group)
+            loss = problem.loss if model is None else model.loss
+            metrics = measure_parts(model, loss, parts, group, settings["output"]["metrics"])
         if model is None:
             return None
         earlier = _seconds(found.start)
@@ -286,9 +289,12 @@ def problem_of(settings: Mapping[str, Any]) -> Problem:
 
 
 def measure_parts(
-    model: Model | None, loss: Any, parts: Mapping[str, Dataset], group: Group
+    model: Model | None, loss: Any, parts: Mapping[str, Dataset], group: Group, metrics: Sequence[str] | None = None
 ) -> dict[str, dict[str, float | None]]:
-    """Collective: the loss's measures of every part; {} except on rank 0. Rows must be scaled as for the model."""
+    """Collective: measures of every part, by default those that the loss names; {} except on rank 0.
+
+    Rows must be scaled as for the model.
+    """
     labels = group.broadcast(None if model is None else model.label_codes)
     weights = group.broadcast_array(None if model is None else model.weights)
     intercept = group.broadcast_array(None if model is None else model.intercept)
@@ -304,6 +310,7 @@ def measure_parts(
             loss,
             len(labels),
             group,
+            metrics=metrics,
             groups=data.targets.groups,
             arrays=arrays,
             labels=labels,
@@ -311,18 +318,6 @@ def measure_parts(
         if values is not None:
             table[part] = values
     return table
-
-
-def evaluate_model(model: Model, data: Dataset) -> dict[str, float | None]:
-    """The measures of the model's loss on rows with targets."""
-    loss = model.loss
-    check_labelled(loss, data, "data")
-    y = prepared_targets(loss, data.targets, model.label_codes, "data")
-    scores, t = model.decision_function(data), data.targets
-    labels = model.label_codes
-    values = measure(scores, y, t.weights, loss, len(labels), groups=t.groups, arrays=model.arrays, labels=labels)
-    assert values is not None
-    return values
 
 
 def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, phases: Phases, show: Callback) -> Watch:

@@ -95,8 +95,9 @@ class RankingLoss(LossBase):
     task: ClassVar[str] = "ranking"
     decomposes: ClassVar[Literal["rows", "groups", "no"]] = "groups"
     scattered_groups: ClassVar[bool] = True
+    only_ranks: ClassVar[bool] = True
     no_free_intercept: ClassVar[str] = "a common shift of a query's scores changes nothing"
-    metrics: ClassVar[tuple[str, ...]] = ("ndcg_at_10", "ndcg", "mrr", "map", "kendall_tau")
+    metrics: ClassVar[tuple[str, ...]] = ("ndcg@10", "ndcg", "mrr", "map", "kendall_tau")
 
     def summarise(self, targets: Targets) -> Summary:
         """Number of rows and their weight; InputError for weights that the loss gives no meaning."""
