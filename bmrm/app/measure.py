@@ -86,22 +86,20 @@ def scores_of(data: Dataset, weights: NDArray[np.float64], intercept: NDArray[np
 
 def measure(
     scores: NDArray[np.float64],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
+    targets: Targets,
     loss: Any,
-    classes: int,
+    labels: Labels,
     group: Group | None = None,
     *,
     metrics: Sequence[str] | None = None,
-    groups: NDArray[np.int64] | None = None,
     arrays: Mapping[str, NDArray[Any]] | None = None,
-    labels: Labels | None = None,
+    part: str = "data",
 ) -> dict[str, float | None] | None:
     """Collective: measures over the rows of all ranks, as of `scored`; None but on rank 0.
 
     `metrics` are their names; None for those that the loss names.
     """
-    rows = scored(scores, y, weights, loss, classes, group, groups=groups, arrays=arrays, labels=labels)
+    rows = scored(scores, targets, loss, labels, group, arrays=arrays, part=part)
     if rows is None:
         return None
     from bmrm.metrics import evaluate
@@ -111,45 +109,66 @@ def measure(
 
 def scored(
     scores: NDArray[np.float64],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
+    targets: Targets,
     loss: Any,
-    classes: int,
+    labels: Labels,
     group: Group | None = None,
     *,
-    groups: NDArray[np.int64] | None = None,
     arrays: Mapping[str, NDArray[Any]] | None = None,
-    labels: Labels | None = None,
+    part: str = "data",
 ) -> Scored | None:
     """Collective: the rows of all ranks as measures take them; None but on rank 0.
 
     Parameters
     ----------
-    scores, y, weights : of this rank's rows; `y` as of `prepared_targets`.
-    classes : number of labels; 0 for tasks without.
-    groups : of this rank's rows; None where they have none.
+    scores, targets : of this rank's rows.
+    labels : of the model, in score order; empty for tasks without.
     arrays : on rank 0, the learned arrays besides weights and intercept.
-    labels : their names, for measures of chunks.
+    part : what the rows are, for messages.
+
+    Raises
+    ------
+    InputError
+        For unsuitable targets.
     """
     group = Alone() if group is None else group
-    weighted = any(group.broadcast(group.gather(weights is not None)))
+    y, names = prepared_targets(loss, targets, labels, part), list(map(str, labels))
+    if facts_of(loss).task == "sequence":
+        y, more = _told_apart(y, targets, labels, group)
+        names += more
+    weighted = any(group.broadcast(group.gather(targets.weights is not None)))
     all_scores, all_y = group.gather_array(scores), group.gather_array(y)
     all_weights = None
     if weighted:
-        all_weights = group.gather_array(np.ones(len(y)) if weights is None else np.asarray(weights, np.float64))
-    all_groups = _gathered_groups(groups, len(y), group)
+        mine = np.ones(len(y)) if targets.weights is None else np.asarray(targets.weights, np.float64)
+        all_weights = group.gather_array(mine)
+    all_groups = _gathered_groups(targets.groups, len(y), group)
     if all_scores is None or all_y is None:
         return None
     if len(all_y) != len(all_scores):  # rank 0 may have no rows, and not know how many numbers there are in one
         all_y = all_y.reshape(len(all_scores), -1)
     from bmrm.metrics import Scored
 
-    targets = all_y.astype(np.int64) if classes and not provides(loss, HasMeasured) else all_y
-    predicted = predictions(loss, all_scores, np.arange(classes), arrays or {}, all_groups)
+    all_y = all_y.astype(np.int64) if len(labels) and not provides(loss, HasMeasured) else all_y
+    predicted = predictions(loss, all_scores, np.arange(len(labels)), arrays or {}, all_groups)
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
-    return Scored(
-        targets, all_scores, predicted, all_weights, classes, parameters, all_groups, tuple(map(str, labels or ()))
-    )
+    return Scored(all_y, all_scores, predicted, all_weights, len(labels), parameters, all_groups, tuple(names))
+
+
+def _told_apart(
+    y: NDArray[np.float64], targets: Targets, labels: Labels, group: Group
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Collective: the codes with a number of its own for each label that the model does not know, and their names.
+
+    Chunks begin and end by the names of labels, those too.
+    """
+    strange = y == len(labels)
+    mine = targets.y[strange]
+    told: list[Any] = group.broadcast(group.gather(np.unique(mine).tolist()))
+    unknown = sorted({label for some in told for label in some})
+    y = y.copy()
+    y[strange] = len(labels) + np.searchsorted(np.array(unknown), mine) if unknown else np.zeros(0)
+    return y, list(map(str, unknown))
 
 
 def check_metrics(names: Sequence[str] | None, loss: Any) -> None:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.measure import check_labelled, check_metrics, predictions, prepared_targets, scored, scores_of
+from bmrm.app.measure import check_labelled, check_metrics, predictions, scored, scores_of
 from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
 from bmrm.data.files import whole_file
@@ -242,13 +242,9 @@ class Model:
 
     def _scored(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Judged:
         data = X if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
-        loss, labels, targets = self.loss, self.label_codes, data.targets
-        check_labelled(loss, data, "data")
-        codes = prepared_targets(loss, targets, labels, "data")
-        scores, groups = self.decision_function(data), targets.groups
-        rows = scored(
-            scores, codes, targets.weights, loss, len(labels), groups=groups, arrays=self.arrays, labels=labels
-        )
+        check_labelled(self.loss, data, "data")
+        scores = self.decision_function(data)
+        rows = scored(scores, data.targets, self.loss, self.label_codes, arrays=self.arrays)
         assert rows is not None
         return rows
 

@@ -25,7 +25,7 @@ class Scored:
     Attributes
     ----------
     y : (rows,) or (rows, outputs) numbers; for tasks with classes their codes 0..K-1 (of two, 1 is positive), and K
-        for a label that the model does not know, which counts as an error.
+        or more for labels that the model does not know, which count as errors.
     scores : (rows,) or (rows, K).
     predicted : like `y`.
     weights : (rows,) or None.
@@ -33,7 +33,7 @@ class Scored:
     parameters : of the loss, by field name.
     groups : (rows,) the query of each row, or None; measures of rankings are then means over the queries.
         Of sequences the sentence of each token.
-    labels : the names of the codes, K of them.
+    labels : the names of the codes, of sequences also of those that the model does not know.
     """
 
     y: NDArray[Any]

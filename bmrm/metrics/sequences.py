@@ -12,7 +12,7 @@ from bmrm.metrics.core import Scored, measure
 
 
 def _named(s: Scored, codes: NDArray[Any]) -> NDArray[np.str_]:
-    """Labels by their names; one that the model does not know is a chunk of its own."""
+    """Labels by their names; one without a name is a chunk of its own."""
     return np.array([*s.labels, "B-?"])[codes.astype(np.intp)]
 
 

@@ -55,7 +55,10 @@ def case(loss, weighted):
     """Rows, and a model of them that nobody has trained."""
     random = np.random.default_rng(0)
     X = random.normal(size=(ROWS, 4))
-    data = Dataset.from_arrays(X, targets_for(loss, ROWS), random.random(ROWS) + 0.1 if weighted else None)
+    y = targets_for(loss, ROWS)
+    if loss.task == "sequence":
+        y = np.array(["B-A", "I-A", "O"])[y.astype(int)]
+    data = Dataset.from_arrays(X, y, random.random(ROWS) + 0.1 if weighted else None)
     data = replace(data, targets=replace(data.targets, groups=groups_for(loss, ROWS)))
     targets = data.targets
     summary = loss.summarise(targets)
@@ -68,6 +71,8 @@ def case(loss, weighted):
         arrays = loss.named_parameters(random.normal(size=loss.extra_parameters(len(labels))), len(labels))
     if not provides(loss, HasMeasured) and loss.task == "ordinal":
         arrays = {"cut_points": np.linspace(-1.0, 1.0, len(labels) - 1)}
+    if loss.task == "sequence":  # labels that the model does not know
+        targets.y[[3, 50, 51]] = "I-C", "B-C", "I-C"
     header = {"loss": LOSSES.describe(loss)}
     return data, Model(weights, np.zeros(per_row), labels, header, _loss=loss, arrays=arrays)
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bmrm.app.measure import check_metrics, measure, prepared_targets, scores_of
+from bmrm.app.measure import check_metrics, measure, scores_of
 from bmrm.app.model import Model, from_plain
 from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
@@ -301,20 +301,8 @@ def measure_parts(
     arrays = None if model is None else model.arrays
     table = {}
     for part, data in parts.items():
-        y = prepared_targets(loss, data.targets, labels, f"data.{part}")
-        scores = scores_of(data, weights, intercept)
-        values = measure(
-            scores,
-            y,
-            data.targets.weights,
-            loss,
-            len(labels),
-            group,
-            metrics=metrics,
-            groups=data.targets.groups,
-            arrays=arrays,
-            labels=labels,
-        )
+        scores, where = scores_of(data, weights, intercept), f"data.{part}"
+        values = measure(scores, data.targets, loss, labels, group, metrics=metrics, arrays=arrays, part=where)
         if values is not None:
             table[part] = values
     return table
