@@ -94,4 +94,18 @@ def _solvers():
     return "\n".join(lines)
 
 
-TABLES = {"schema": _schema, "losses": _losses, "solvers": _solvers}
+def _measures():
+    from bmrm.metrics import MEASURES, TASKS
+
+    lines = []
+    for task in TASKS:
+        lines += [f"## {task}", "", "| measure | what it is | weights | source |", "|---|---|---|---|"]
+        for one in sorted(MEASURES.values(), key=lambda one: one.spelling):
+            if task in one.tasks:
+                cells = one.formula, one.weighted, one.source
+                lines.append(f"| `{one.spelling}` | " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+TABLES = {"schema": _schema, "losses": _losses, "solvers": _solvers, "measures": _measures}
