@@ -181,6 +181,9 @@ OTHER = {
     ("output", "directory"): "elsewhere",
     ("output", "checkpoint_every"): 1e-9,
     ("output", "overwrite"): False,
+    ("output", "metrics"): ["map", "f1"],
+    ("output", "follow"): ["map"],
+    ("output", "follow_every"): 1,
     ("start",): "start.npz",
     ("seed",): 5,
     ("search",): {"name": "f_measure", "costs": 2, "folds": 2},
@@ -245,6 +248,9 @@ def test_fields_of_the_config(folder, capsys, monkeypatch, place):
         base["output"]["overwrite"] = True
         (folder / "out").mkdir()
         (folder / "out" / "history.csv").touch()
+    if place in (("output", "follow"), ("output", "follow_every")):
+        base["data"]["validation"], base["solver"] = "other.svm", "line_search_bundle"
+        base["output"] |= {"follow": ["auc"], "follow_every": 2} if place[-1] == "follow_every" else {}
     changed = json.loads(json.dumps(base))
     section = changed
     for part in place[:-1]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ from bmrm.app.measure import name_of_targets
 from bmrm.app.model import Model
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import start_of_file
+from bmrm.app.pipeline.follow import Follow
 from bmrm.app.pipeline.solve import BIASES, Problem, solve, solved
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
+from bmrm.data.layout import aligned
+from bmrm.data.matrix import Csr, with_columns
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
 from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Start, Vector, facts_of
@@ -41,6 +45,9 @@ def fit(
     threads: int | None = None,
     callback: Callback | None = None,
     start: Any = None,
+    validation: Any = None,
+    follow: Sequence[str] = (),
+    follow_every: int = 10,
     **options: Any,
 ) -> Model:
     """Train a linear model: minimise Omega(w) + R(w), R the (weighted) mean loss of the rows.
@@ -64,6 +71,10 @@ def fit(
     start : starting point: a `Model` or the path of its file, of any problem with these features and labels; the path
         of a checkpoint of this problem, whose bound is used; a vector in the units of the solver (scaled features, a
         constant feature last); None for zero.
+    validation : `(X, y)` or a Dataset: the rows that are followed.
+    follow : measures of them that are taken while the solver runs, such as `["map"]`; see `bmrm measures`. The solution
+        has them as `details["validation"]`: arrays by name, nan where a measure is not defined, and `iteration`.
+    follow_every : iterations between two measurements of the best point so far; the last line is the result.
     options : of the solver, where it is given by name: `tolerance=1e-6`, `max_iterations`, `time_limit`, ...
 
     Returns
@@ -91,6 +102,7 @@ def fit(
         scale=scale,
         positive_label=positive_label,
         threads=threads,
+        follow=_follow(validation, follow, follow_every),
     )
     if y is None and facts_of(problem.loss).needs_targets:
         raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
@@ -98,9 +110,32 @@ def fit(
     data = SCALINGS[scale].rows(plain)
     if isinstance(start, (str, PathLike)):
         start = start_of_file(Path(start), _facts(problem, plain))
-    model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback), start=start)
+    others = {}
+    if problem.follow is not None:
+        others["validation"] = SCALINGS[scale].rows(_like(plain, validation))
+    model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback), others=others, start=start)
     assert model is not None
     return model
+
+
+def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | None:
+    """What is followed; InputError where it is not clear."""
+    if not metrics:
+        return None
+    if validation is None:
+        raise InputError("follow measures validation rows, expected validation=(X, y)")
+    if every not in Range(least=1):
+        raise InputError(f"follow_every is {every!r}, expected a whole number >= 1")
+    return Follow(tuple(metrics), every)
+
+
+def _like(train: Dataset, validation: Any) -> Dataset:
+    """Validation rows with the columns of the training rows."""
+    rows = validation if isinstance(validation, Dataset) else Dataset.from_arrays(*validation)
+    X = aligned(rows.X, rows.feature_names, train.feature_names, "validation")
+    if X.shape[1] > train.features or (not isinstance(X, Csr) and X.shape[1] != train.features):
+        raise InputError(f"validation has {X.shape[1]} features, X has {train.features}")
+    return replace(rows, X=with_columns(X, train.features), layout=train.layout)
 
 
 def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:

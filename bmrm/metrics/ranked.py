@@ -7,7 +7,6 @@ giving many rows one score. None where a measure is not defined.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +63,10 @@ def reciprocal_rank(y: Array, f: Array) -> float | None:
     top = f[relevant].max()
     before, tied = int(np.sum(f > top)), int(np.sum(f == top))
     good = int(np.sum(relevant & (f == top)))
-    # The first good one of the tied rows is the (j + 1)-th of them in comb(tied - j - 1, good - 1) of all placements.
-    marginals = [comb(tied - j - 1, good - 1) / comb(tied, good) for j in range(tied - good + 1)]
-    return sum(chance / (before + j + 1) for j, chance in enumerate(marginals))
+    # The first good one of the tied rows is the (j + 1)-th of them where j others come first, which are drawn in turn.
+    j = np.arange(tied - good + 1)
+    others = np.cumprod(np.append(1.0, (tied - good - j[:-1]) / (tied - j[:-1])))
+    return float(np.sum(others * good / (tied - j) / (before + j + 1)))
 
 
 def relevant_among(y: Array, f: Array, k: float, weights: Array | None = None) -> float:

@@ -36,5 +36,6 @@ KINDS = {
     "ascent": _kind(None, "unshrink totals settle offset squares slope scores"),
     "rounding": _kind(RankRounding, "at absolute_scores absolute_rmatvec"),
     "identity": _kind(lambda rank: rank.share.identity, "fingerprint"),
+    "validation": _kind(None, "scores"),
 }
 """By name; arrays kept by number are scores, and what can be done to them is an object of that name."""

@@ -83,6 +83,10 @@ class LocalObjects:
             self._named[name] = found
         return self._named[name]
 
+    def put(self, name: str, found: Any) -> None:
+        """Have this object under a name of a kind that finds none itself."""
+        self._named[name] = found
+
     def kept(self, number: int) -> Any:
         """What is kept under the number."""
         return self._entry(number)[1]

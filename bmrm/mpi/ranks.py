@@ -37,6 +37,10 @@ class Ranks:
         self.broken = False
         """Rank 0 failed in the middle of a request: the others cannot be spoken to any more."""
 
+    def put(self, name: str, found: Any) -> None:
+        """Have this rank answer requests for `name`, which `bmrm.mpi.kinds` lists, by this object."""
+        self.local.put(name, found)
+
     # -- rank 0 ----------------------------------------------------------------------------------
 
     def ask(self, target: Target, method: str, *arguments: Any, answer: Answer | tuple[Answer, ...] = ()) -> Any:

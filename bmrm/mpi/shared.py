@@ -11,6 +11,7 @@ import numpy as np
 from bmrm.checks.sample import sample_loss, sample_risk
 from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import is_whole
+from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Loss, Risk, Summary, Targets, facts_of
@@ -170,15 +171,19 @@ def _whole_sample(
 
 def gathered_targets(targets: Targets, group: Group) -> Targets | None:
     """The targets of all ranks in rank order, on rank 0; None elsewhere."""
-    kind_and_type = [targets.y.dtype.kind, targets.dtype] if targets.rows else None
-    said = [one for one in group.broadcast(group.gather(kind_and_type)) if one is not None]
-    kinds = {kind for kind, _ in said}
+    sets = isinstance(targets.y, LabelSets)
+    mine_is = ["sets" if sets else targets.y.dtype.kind, targets.dtype, list(targets.y.shape[1:])]
+    said = [one for one in group.broadcast(group.gather(mine_is if targets.rows else None)) if one is not None]
+    kinds = {kind for kind, _, _ in said}
     y: Any
-    if kinds & set("UO"):
+    if "sets" in kinds:
+        y = _gathered_sets(targets.y if isinstance(targets.y, LabelSets) else LabelSets.from_rows([]), group)
+    elif kinds & set("UO"):
         y = _gathered_text(targets, group)
     else:  # one type on all ranks, that which holds the integers of all where they are such
-        whole = "i" in kinds and all(kind == "i" or is_whole(dtype) for kind, dtype in said)
+        whole = "i" in kinds and all(kind == "i" or is_whole(dtype) for kind, dtype, _ in said)
         y = group.gather_array(targets.y.astype(np.int64 if whole else np.float64))
+        y = y if y is None else y.reshape(-1, *(said[0][2] if said else ()))
     have = group.broadcast(group.gather([targets.weights is not None, targets.groups is not None]))
     weights = groups = None
     if any(one for one, _ in have):
@@ -187,6 +192,15 @@ def gathered_targets(targets: Targets, group: Group) -> Targets | None:
     if any(one for _, one in have):
         groups = group.gather_array(np.zeros(targets.rows, np.int64) if targets.groups is None else targets.groups)
     return None if y is None else Targets(y, weights, groups, targets.dtype)
+
+
+def _gathered_sets(sets: LabelSets, group: Group) -> LabelSets | None:
+    """The sets of all ranks, on rank 0."""
+    counts = group.gather_array(np.diff(sets.indptr))
+    flat = gathered_targets(Targets(sets.labels[sets.indptr[0] : sets.indptr[-1]], dtype=sets.dtype), group)
+    if counts is None or flat is None:
+        return None
+    return LabelSets(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), flat.y, sets.dtype, sets.form)
 
 
 def _gathered_text(targets: Targets, group: Group) -> np.ndarray | None:

@@ -175,3 +175,15 @@ def test_an_interval_takes_names_too():
     named = interval_over_folds(rows, fold, "precision@3")
     parts = [evaluate(["precision@3"], rows.rows(fold == k))["precision@3"] for k in range(5)]
     assert named.values == pytest.approx(parts)
+
+
+def test_measures_of_rankings_take_large_samples_of_equal_scores():
+    y = (np.arange(20000) % 4 == 0).astype(np.int64)
+    rows = Scored(y, np.zeros(20000), y, None, 2, {})
+    values = evaluate(["mrr", "map", "break_even", "precision@100", "kendall_tau"], rows)
+    # the first of places 1, 2, ... with a relevant row: a geometric law of 1/4, but for the finite sample
+    places = np.arange(1.0, 200.0)
+    assert values["mrr"] == pytest.approx(np.sum(0.25 * 0.75 ** (places - 1.0) / places), rel=1e-3)
+    assert values["map"] == pytest.approx(0.25, rel=1e-2)
+    assert values["break_even"] == values["precision@100"] == 0.25
+    assert values["kendall_tau"] == 0.0

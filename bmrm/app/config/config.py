@@ -106,6 +106,10 @@ class OutputSection(BaseModel):
         description="measures of the rows of each part, such as `[auc, map, ndcg@5]`: any that fit the task, see "
         "`bmrm measures`; null = those of the loss",
     )
+    follow: Annotated[tuple[str, ...], BeforeValidator(_names)] | None = Field(
+        None, description="measures of the validation rows while the solver runs, such as `[map]`; null = none"
+    )
+    follow_every: Annotated[Count, Field(ge=1)] = Field(10, description="iterations between two such measurements")
 
 
 class MpiSection(BaseModel):
@@ -250,12 +254,15 @@ def _settings(document: Document, default_directory: str) -> Settings:
 def _check_metrics(settings: Settings, problems: Problems) -> None:
     """Add a problem for measures that do not fit the loss."""
     name = settings.loss.get("name")
-    if settings.output.metrics is None or name is None:
+    if name is None:
         return
-    try:
-        check_metrics(settings.output.metrics, LOSSES.get(name).cls)
-    except InputError as error:
-        problems.append((("output", "metrics"), f"output.{error}"))
+    if settings.output.follow is not None and settings.data.validation is None:
+        problems.append((("output", "follow"), "output.follow measures validation rows, but data.validation is null"))
+    for field in ("metrics", "follow"):
+        try:
+            check_metrics(getattr(settings.output, field), LOSSES.get(name).cls)
+        except InputError as error:
+            problems.append((("output", field), f"output.{field}: {str(error).removeprefix('metrics: ')}"))
 
 
 def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from bmrm.app.measure import check_labelled, prepared_targets, scores_of
 from bmrm.app.model import ROW_SCALES, Model, make_header
 from bmrm.app.pipeline.beginning import From, start_of_model
 from bmrm.app.pipeline.fingerprint import Facts
+from bmrm.app.pipeline.follow import Follow, Follower, check_followed
 from bmrm.app.pipeline.load import positive_last
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
@@ -75,6 +76,8 @@ class Problem:
     threads: int | None = None
     relative: Mapping[str, Any] | None = None
     """For a lambda relative to the data: the checked rule of `bmrm.app.config.relative`."""
+    follow: Follow | None = None
+    """What is measured of the validation rows while the solver runs."""
 
 
 def unwatched(model_of: ModelOf) -> AbstractContextManager[Callback | None]:
@@ -98,7 +101,7 @@ def solve(
     data : this rank's rows; `data.scale: unit_norm` has been applied to them.
     problem : the same on every rank.
     watch : what surrounds the solver on rank 0.
-    others : rows whose targets are checked before the work begins.
+    others : rows whose targets are checked before the work begins; `problem.follow` follows those of `validation`.
     start : starting point, in the solver's units (scaled features, a constant feature last) or as a model of any
         problem with these features and labels; only that of rank 0 is used.
     facts : description of the problem, see `bmrm.app.pipeline.fingerprint`, if the bound of a model may belong to it.
@@ -108,6 +111,8 @@ def solve(
         sample.check_declared("regularizer", problem.regularizer)
         for part, rows in {"train": data, **(others or {})}.items():
             check_labelled(problem.loss, rows, f"data.{part}")
+        if problem.follow is not None and group.rank == 0:
+            check_followed(problem.follow, problem.loss)
     summary = merged_summary(data.targets, problem.loss, group)
     with together(group):
         _refuse_third_label(problem.loss, data, summary)
@@ -139,6 +144,10 @@ def solve(
             threads=problem.threads,
         )
 
+    follower = None
+    if problem.follow is not None:
+        follower = Follower(problem.follow, (others or {})["validation"], problem.loss, group, risk)
+
     def work(whole: Risk) -> Model:
         minimised = bias.wrap(whole)
 
@@ -155,8 +164,11 @@ def solve(
             w = weights_of(start, problem, summary, columns, data.features, own)
             first = start_of_model(start, facts or {}, w) if facts is not None else w
         with watch(model_of) as callback:
+            if follower is not None:
+                callback = follower.beside(callback, model_of)
             solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
-        return model_of(solution)
+        model = model_of(solution)
+        return model if follower is None else follower.finished(model)
 
     with one_thread(threads):
         model = lead(risk, group, work)

@@ -18,6 +18,7 @@ from bmrm.app.model import Model, from_plain
 from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import Beginning, From, beginning, goal_of
+from bmrm.app.pipeline.follow import DETAILS, Follow, listed
 from bmrm.app.pipeline.load import Loaded, load
 from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, solve
 from bmrm.data.dataset import Dataset
@@ -120,7 +121,8 @@ def _train(
         _look_into_folder(settings["output"], facts, group, opening=True)
         problem = problem_of(settings)
         if group.rank == 0:
-            check_metrics(settings["output"]["metrics"], problem.loss)
+            for field in ("metrics", "follow"):
+                check_metrics(settings["output"][field], problem.loss)
     with phases("load", ", ".join(settings["data"]["train"])):
         loaded = load(settings["data"], settings["seed"], group)
         if group.size > 1:  # the first of a node compiles
@@ -155,6 +157,8 @@ def _train(
         summary = _summary(model, loaded, metrics, facts, group, phases)
         if search:
             summary["search"] = search
+        if model.solution is not None and DETAILS in model.solution.details:
+            summary["followed"] = listed(model.solution.details[DETAILS])
         if earlier:
             summary["resumed"] = {"seconds": earlier}
         return _write(replace(model, header={**model.header, "problem": facts}), summary, settings, phases)
@@ -285,7 +289,12 @@ def problem_of(settings: Mapping[str, Any]) -> Problem:
         scale=settings["data"]["scale"],
         positive_label=settings["data"]["positive_label"],
         threads=threads,
+        follow=_follow(settings["output"]),
     )
+
+
+def _follow(output: Mapping[str, Any]) -> Follow | None:
+    return None if output["follow"] is None else Follow(tuple(output["follow"]), output["follow_every"])
 
 
 def measure_parts(

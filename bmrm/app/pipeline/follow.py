@@ -1,0 +1,122 @@
+"""Measures of the validation rows while the solver runs (figure 3 of the PROBE paper), for every solver alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.app.measure import check_metrics, scored, scores_of
+from bmrm.app.model import Model
+from bmrm.data.dataset import Dataset
+from bmrm.mpi.group import Alone, Group
+from bmrm.mpi.shared import gathered_targets
+from bmrm.problem import Callback, HasThreshold, InputError, Iteration, Risk, Solution, Status, facts_of, provides
+
+DETAILS = "validation"
+"""The name in `Solution.details`."""
+ModelOf = Callable[[Solution], Model]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Follow:
+    """What is measured of the validation rows, and every how many iterations."""
+
+    metrics: tuple[str, ...]
+    every: int = 10
+
+
+def check_followed(follow: Follow, loss: Any) -> None:
+    """Raise InputError for measures that do not fit the loss, or need what is only fitted after training."""
+    from bmrm.metrics.core import chosen
+
+    check_metrics(follow.metrics, loss)
+    late = [name for name in follow.metrics if chosen(name)[0].of == "predictions"]
+    if late and provides(loss, HasThreshold):
+        raise InputError(
+            f"follow: {', '.join(late)} of {facts_of(loss).title} needs the threshold, which is fitted after training; "
+            "follow measures of its rankings"
+        )
+
+
+class ValidationRows:
+    """Those of one rank, as rank 0 may ask for their scores."""
+
+    def __init__(self, data: Dataset) -> None:
+        self._data = data
+
+    def scores(self, weights: Floats, intercept: Floats) -> Floats:
+        """`X weights + intercept`."""
+        return scores_of(self._data, weights, intercept)
+
+
+class Follower:
+    """Collective to make, before rank 0 leads: it gathers the targets, and scores when it measures, but no features.
+
+    Parameters
+    ----------
+    follow : what is measured, and how often.
+    data : this rank's validation rows; `data.scale: unit_norm` has been applied to them.
+    loss : of the problem, which the measures fit.
+    group : the ranks.
+    risk : that of the training rows, as the ranks share it.
+    """
+
+    def __init__(self, follow: Follow, data: Dataset, loss: Any, group: Group, risk: Risk) -> None:
+        self._follow, self._loss, rows = follow, loss, ValidationRows(data)
+        self._targets = gathered_targets(data.targets, group)
+        self._scores: Callable[[Floats, Floats], Floats] = rows.scores
+        if not isinstance(group, Alone):
+            from bmrm.mpi.requests import Answer
+
+            ranks = cast(Any, risk).ranks
+            ranks.put("validation", rows)
+            self._scores = lambda w, b: ranks.array("validation", "scores", w, b, answer=Answer.GATHER)
+        self._table: dict[str, list[float]] = {"iteration": [], **{name: [] for name in follow.metrics}}
+
+    def beside(self, callback: Callback | None, model_of: ModelOf) -> Callback:
+        """The callback that also measures the best point of every so many iterations."""
+
+        def followed(line: Iteration) -> Any:
+            if line.iteration % self._follow.every == 0 and line.w is not None and math.isfinite(line.objective):
+                bound, spent = line.lower_bound, (line.iteration, line.passes, line.seconds)
+                self._take(model_of(Solution(line.w, line.objective, bound, Status.INTERRUPTED, *spent)))
+            return None if callback is None else callback(line)
+
+        return followed
+
+    def finished(self, model: Model) -> Model:
+        """The model with the table in the details of its solution; its own measures are the last line."""
+        solution = model.solution
+        assert solution is not None
+        if math.isfinite(solution.objective):
+            self._take(model)
+        table: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in self._table.items()}
+        table["iteration"] = table["iteration"].astype(np.int64)
+        return replace(model, solution=replace(solution, details={**solution.details, DETAILS: table}))
+
+    def _take(self, model: Model) -> None:
+        """A line of the table: a line of the same iteration is replaced, an undefined measure is nan."""
+        from bmrm.metrics import evaluate
+
+        assert self._targets is not None
+        assert model.solution is not None
+        scores, arrays = self._scores(model.weights, model.intercept), model.arrays
+        rows = scored(scores, self._targets, self._loss, model.label_codes, arrays=arrays, part="data.validation")
+        assert rows is not None
+        values = evaluate(self._follow.metrics, rows)
+        line = {"iteration": float(model.solution.iterations)}
+        line |= {name: math.nan if value is None else value for name, value in values.items()}
+        again = self._table["iteration"][-1:] == [line["iteration"]]
+        for name, value in line.items():
+            self._table[name][-1 if again else len(self._table[name]) :] = [value]
+
+
+def listed(table: Mapping[str, NDArray[Any]]) -> dict[str, list[float | None]]:
+    """The table as JSON has it; null for nan."""
+    return {name: [None if math.isnan(value) else value for value in column.tolist()] for name, column in table.items()}

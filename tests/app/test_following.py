@@ -1,0 +1,138 @@
+"""Measures of validation rows while a solver runs: PROBE's figure 3, from Python and in a run."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from sklearn import metrics as sk
+
+import bmrm
+from bmrm.problem import InputError
+from bmrm.run import main
+
+NAMES = ["map", "break_even", "auc"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(160, 5)) + 1.0
+    y = np.where(X @ [1.0, -1.0, 2.0, 0.0, 0.5] - 2.5 + 2.0 * random.normal(size=160) > 0, 1, -1)
+    return X[:100], y[:100], X[100:], y[100:]
+
+
+@pytest.mark.parametrize("bias", ["none", "regularized", "free"])
+def test_probe_follows_map_and_break_even_in_its_details(rows, bias):
+    X, y, X_v, y_v = rows
+    how = {"regularizer": bmrm.L2(1e-3), "solver": "probe", "bias": bias, "scale": "standardize"}
+    points = {}
+    plain = bmrm.fit(X, y, **how, callback=lambda line: points.update({line.iteration: line.w.copy()}))
+    model = bmrm.fit(X, y, **how, validation=(X_v, y_v), follow=NAMES, follow_every=10)
+    assert (model.weights == plain.weights).all()  # who is watched runs as before
+    table = model.solution.details["validation"]
+    last = model.solution.iterations
+    assert table["iteration"].tolist() == sorted({*range(0, last + 1, 10), last})
+    result = model.evaluate(X_v, y_v, metrics=NAMES)
+    assert {name: table[name][-1] for name in NAMES} == pytest.approx(result)
+    assert len(model.solution.details["value"]) > 1  # PROBE's own details are there too
+    centre, spread = X.mean(axis=0), X.std(axis=0)
+    for at, found in zip(table["iteration"], zip(*(table[name] for name in ("map", "auc")))):
+        f = (X_v - centre) / spread @ points[at][:5]
+        if len(set(f)) > 1:  # not at the start, 0
+            assert found == pytest.approx((sk.average_precision_score(y_v, f), sk.roc_auc_score(y_v, f)))
+
+
+def test_every_solver_can_be_followed_and_frames_find_their_columns(rows):
+    pandas = pytest.importorskip("pandas")
+    X, y, X_v, y_v = rows
+    names = list("abcde")
+    other = pandas.DataFrame(X_v, columns=names)[names[::-1]]
+    how = {"regularizer": bmrm.L2(1e-2), "solver": "line_search_bundle", "follow": ["auc"], "follow_every": 2}
+    model = bmrm.fit(pandas.DataFrame(X, columns=names), y, validation=(other, y_v), **how)
+    table = model.solution.details["validation"]
+    assert table["auc"][-1] == pytest.approx(sk.roc_auc_score(y_v, X_v @ model.weights))
+    assert len(table["auc"]) >= 3
+
+
+def test_an_undefined_measure_is_nan(rows):
+    X, y, X_v, _ = rows
+    how = {"regularizer": bmrm.L2(1e-2), "solver": "probe", "follow": ["auc", "accuracy"]}
+    table = bmrm.fit(X, y, validation=(X_v, np.ones(60)), **how).solution.details["validation"]
+    assert np.isnan(table["auc"]).all()
+    assert np.isfinite(table["accuracy"]).all()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"follow": ["map"]}, r"expected validation=\(X, y\)"),
+        (
+            {"follow": ["mae"], "validation": True},
+            r"'mae' does not fit hinge; those that fit hinge \(binary\): accuracy",
+        ),
+        ({"follow": ["map"], "validation": True, "follow_every": 0}, "follow_every is 0, expected a whole number >= 1"),
+        ({"follow": ["map"], "validation": False}, "validation has 4 features, X has 5"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(rows, more, words):
+    X, y, X_v, y_v = rows
+    if "validation" in more:
+        more = {**more, "validation": (X_v if more["validation"] else X_v[:, :4], y_v)}
+    with pytest.raises(InputError, match=words):
+        bmrm.fit(X, y, regularizer=bmrm.L2(1e-2), **more)
+
+
+def test_predicted_sets_of_labels_are_not_followed():
+    random = np.random.default_rng(1)
+    X, Y = random.normal(size=(40, 3)), random.integers(0, 2, (40, 3))
+    how = {"loss": "multilabel_hinge", "regularizer": bmrm.L2(1e-2), "validation": (X, Y)}
+    with pytest.raises(InputError, match="micro_f1 of multilabel_hinge needs the threshold"):
+        bmrm.fit(X, Y, **how, follow=["one_error", "micro_f1"])
+    model = bmrm.fit(X, Y, **how, solver="line_search_bundle", follow=["one_error"])
+    assert model.solution.details["validation"]["one_error"][-1] == model.evaluate(X, Y)["one_error"]
+
+
+@pytest.fixture
+def job(rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y, X_v, y_v = rows
+    for name, features, labels in (("train", X, y), ("validation", X_v, y_v)):
+        lines = (
+            f"{label} " + " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row))
+            for row, label in zip(features.tolist(), labels)
+        )
+        Path(f"{name}.svm").write_text("\n".join(lines) + "\n")
+    settings = {
+        "data": {"train": "train.svm", "validation": "validation.svm"},
+        "loss": "hinge",
+        "regularizer": {"name": "l2", "lambda": 1e-3},
+        "solver": {"name": "probe"},
+        "output": {"directory": "out", "follow": NAMES, "follow_every": 5},
+    }
+    Path("config.yaml").write_text(yaml.safe_dump(settings))
+
+
+def test_a_run_writes_what_it_followed(job):
+    assert main(["config.yaml", "--quiet"]) in (0, 3)
+    summary = json.loads(Path("out/summary.json").read_text())
+    followed = summary["followed"]
+    assert list(followed) == ["iteration", *NAMES]
+    assert followed["iteration"][:3] == [0, 5, 10]
+    assert followed["iteration"][-1] == summary["iterations"]
+    assert followed["auc"][-1] == pytest.approx(summary["metrics"]["validation"]["auc"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("data.validation=null", "output.follow measures validation rows, but data.validation is null"),
+        ("output.follow=[mae]", "output.follow: 'mae' does not fit hinge; those that fit hinge (binary): accuracy"),
+        ("output.follow_every=0", "output.follow_every is 0, expected a number >= 1"),
+    ],
+)
+def test_a_wrong_config_is_status_2(job, capsys, change, words):
+    assert main(["config.yaml", "--quiet", "--set", change]) == 2
+    assert words in capsys.readouterr().err
+    assert not Path("out").exists()
