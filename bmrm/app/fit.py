@@ -74,7 +74,8 @@ def fit(
     validation : `(X, y)` or a Dataset: the rows that are followed.
     follow : measures of them that are taken while the solver runs, such as `["map"]`; see `bmrm measures`. The solution
         has them as `details["validation"]`: arrays by name, nan where a measure is not defined, and `iteration`.
-    follow_every : iterations between two measurements of the best point so far; the last line is the result.
+    follow_every : iterations between two measurements, of the best point so far or, with `probe` and `pegasos`, of w_t;
+        the last line is the result.
     options : of the solver, where it is given by name: `tolerance=1e-6`, `max_iterations`, `time_limit`, ...
 
     Returns

@@ -28,7 +28,7 @@ def test_probe_follows_map_and_break_even_in_its_details(rows, bias):
     X, y, X_v, y_v = rows
     how = {"regularizer": bmrm.L2(1e-3), "solver": "probe", "bias": bias, "scale": "standardize"}
     points = {}
-    plain = bmrm.fit(X, y, **how, callback=lambda line: points.update({line.iteration: line.w.copy()}))
+    plain = bmrm.fit(X, y, **how, callback=lambda line: points.update({line.iteration: line.iterate.copy()}))
     model = bmrm.fit(X, y, **how, validation=(X_v, y_v), follow=NAMES, follow_every=10)
     assert (model.weights == plain.weights).all()  # who is watched runs as before
     table = model.solution.details["validation"]

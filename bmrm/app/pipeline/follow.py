@@ -80,12 +80,13 @@ class Follower:
         self._table: dict[str, list[float]] = {"iteration": [], **{name: [] for name in follow.metrics}}
 
     def beside(self, callback: Callback | None, model_of: ModelOf) -> Callback:
-        """The callback that also measures the best point of every so many iterations."""
+        """The callback that also measures a point every so many iterations: the solver's own, or the best so far."""
 
         def followed(line: Iteration) -> Any:
-            if line.iteration % self._follow.every == 0 and line.w is not None and math.isfinite(line.objective):
+            w = line.w if line.iterate is None else line.iterate
+            if line.iteration % self._follow.every == 0 and w is not None and math.isfinite(line.objective):
                 bound, spent = line.lower_bound, (line.iteration, line.passes, line.seconds)
-                self._take(model_of(Solution(line.w, line.objective, bound, Status.INTERRUPTED, *spent)))
+                self._take(model_of(Solution(w, line.objective, bound, Status.INTERRUPTED, *spent)))
             return None if callback is None else callback(line)
 
         return followed
