@@ -5,19 +5,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from bmrm.kernels.dual import order as dual_order
-from bmrm.kernels.dual import rows as dual_rows
-from bmrm.kernels.dual import sweep as dual_sweep
 from bmrm.kernels.dual.rows import Rows
 from bmrm.kernels.dual.sweep import CURVE, SCORE, SHIFT, SLOPE, TARGET, WEIGHT, WIDTH, Dual, Steps
-from bmrm.kernels.jit import specialised
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.squared_hinge import SquaredHinge
+from bmrm.risk.dual.rows import kernels_of
 
-WAYS = {
-    "csr": (dual_rows.gather, dual_rows.spread, dual_rows.fetch),
-    "valueless": (dual_rows.gather_valueless, dual_rows.spread_valueless, dual_rows.fetch_valueless),
-    "dense": (dual_rows.gather_dense, dual_rows.spread_dense, dual_rows.fetch_dense),
-}
 ROWS, COLUMNS = 30, 7
 
 
@@ -69,10 +62,7 @@ def test_a_sweep_is_its_formulas(way, dtype, threshold, loss):
     if way != "csr" and isinstance(loss, SquaredHinge):
         loss = Hinge()  # fewer kernels to compile
     X, random = table(way, dtype), np.random.default_rng(5)
-    gather, spread, fetch = WAYS[way]
-    weigh = dual_rows.soft if threshold else dual_rows.itself
-    rows = {"gather": specialised(gather, weigh=weigh), "spread": spread, "fetch": fetch, "weigh": weigh}
-    sweep = specialised(dual_sweep.sweep, prox_row=loss.prox_row, value_row=loss.value_row, **rows)
+    sweep = kernels_of(way, threshold > 0.0, loss.prox_row, loss.value_row).visit
     state = np.zeros((ROWS, WIDTH))
     state[:, CURVE] = random.uniform(0.5, 2.0, ROWS)
     state[:, TARGET] = np.where(random.random(ROWS) < 0.5, -1.0, 1.0)
@@ -107,9 +97,7 @@ def hinge_state(random):
 
 def test_only_rows_far_from_their_kink_are_set_aside():
     """Scores are 0 and slopes -1: the margin at which a row at distance 1 from its kink stays is 1."""
-    rows = {"spread": dual_rows.spread_dense, "fetch": dual_rows.fetch_dense, "weigh": dual_rows.itself}
-    gather = specialised(dual_rows.gather_dense, weigh=dual_rows.itself)
-    sweep = specialised(dual_sweep.sweep, gather=gather, prox_row=Hinge.prox_row, value_row=Hinge.value_row, **rows)
+    sweep = kernels_of("dense", False, Hinge.prox_row, Hinge.value_row).visit
     X = np.zeros((ROWS, 2))
     state = hinge_state(np.random.default_rng(1))
     state[:, WEIGHT], state[:, CURVE] = 1.0, 0.25
@@ -129,8 +117,7 @@ def test_offsets_are_minus_the_conjugates():
     share = random.uniform(size=ROWS)
     state[:, SLOPE] = -state[:, TARGET] * state[:, WEIGHT] * share
     state[:, SCORE] = state[:, TARGET]
-    score_of = specialised(dual_sweep.score_of, prox_row=Hinge.prox_row)
-    offsets = specialised(dual_sweep.offsets, value_row=Hinge.value_row, prox_row=Hinge.prox_row, score_of=score_of)
+    offsets = kernels_of("dense", False, Hinge.prox_row, Hinge.value_row).offsets
     # the conjugate of the hinge at -y a is -a
     assert offsets(state.reshape(-1), ()) == pytest.approx((state[:, WEIGHT] * share).sum())
 
@@ -138,16 +125,15 @@ def test_offsets_are_minus_the_conjugates():
 def test_slopes_near_scores_and_after_shifts():
     random = np.random.default_rng(4)
     state, scores, loss = hinge_state(random), random.normal(size=ROWS), SquaredHinge()
-    near = specialised(dual_sweep.near, prox_row=loss.prox_row)
-    shifted = specialised(dual_sweep.shifted, prox_row=loss.prox_row)
+    kernels = kernels_of("dense", False, loss.prox_row, loss.value_row)
     present = state[:, WEIGHT] > 0.0
     k = 0.5 * state[:, CURVE]
     f, _ = loss.prox(scores, k * state[:, WEIGHT], state[:, TARGET])
-    near(state.reshape(-1), scores, 0.5, ())
+    kernels.near(state.reshape(-1), scores, 0.5, ())
     np.testing.assert_allclose(state[:, SLOPE], np.where(present, (scores - f) / k, 0.0), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(state[present, SCORE], f[present], rtol=1e-12, atol=1e-14)
     totals = np.empty(3)
-    shifted(state.reshape(-1), np.array([-0.5, 0.0, 2.0]), 1.0, totals, ())
+    kernels.shifted(state.reshape(-1), np.array([-0.5, 0.0, 2.0]), 1.0, totals, ())
     assert totals[1] == pytest.approx(state[:, SLOPE].sum(), rel=1e-12)
     assert totals[0] < totals[1] < totals[2]
 
@@ -156,7 +142,7 @@ def test_slopes_near_scores_and_after_shifts():
 def test_slopes_are_found_again_and_others_moved_to_the_nearest(loss):
     random = np.random.default_rng(6)
     state = hinge_state(random)
-    inverse = specialised(dual_sweep.inverse, prox_row=loss.prox_row)
+    inverse = kernels_of("dense", False, loss.prox_row, loss.value_row).inverse
     present = state[:, WEIGHT] > 0.0
     wanted = -state[:, TARGET] * state[:, WEIGHT] * random.uniform(size=ROWS)
     inverse(state.reshape(-1), wanted, ())

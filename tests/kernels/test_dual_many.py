@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from bmrm.kernels.dual import many as dual_many
-from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual.many import SEEN, SPARE, VALUE, Dual
 from bmrm.kernels.dual.sweep import CURVE, SHIFT, TARGET, WEIGHT, WIDTH, Shrinking, Steps
-from bmrm.kernels.jit import specialised
 from bmrm.losses.multiclass_hinge import MulticlassHinge
 from bmrm.losses.softmax import Softmax
-from bmrm.risk.dual.many import WAYS, kernels_of
+from bmrm.risk.dual.many import kernels_of
 from tests.kernels.test_dual import COLUMNS, ROWS, as_arguments, soft, table
 
 STORES = [("csr", float), ("csr", np.float32), ("valueless", float), ("dense", float)]
@@ -45,18 +42,7 @@ def test_a_sweep_is_its_formulas(way, dtype, classes, threshold, loss):
     if isinstance(loss, Softmax) and way != "csr":
         return  # fewer kernels to compile; how rows are read is the same for all losses
     X, random = table(way, dtype), np.random.default_rng(5)
-    span, column, entry, fetch = WAYS[way]
-    weigh = dual_rows.soft if threshold else dual_rows.itself
-    row = {"span": span, "column": column, "entry": entry}
-    sweep = specialised(
-        dual_many.sweep,
-        gather_row=specialised(dual_many.gather, weigh=weigh, **row),
-        spread_row=specialised(dual_many.spread, **row),
-        fetch=fetch,
-        weigh=weigh,
-        prox_scores_row=loss.prox_scores_row,
-        value_scores_row=loss.value_scores_row,
-    )
+    sweep = kernels_of(way, threshold > 0.0, loss.prox_scores_row, loss.value_scores_row).visit
     state = np.zeros((ROWS, WIDTH))
     state[:, CURVE] = random.uniform(0.5, 2.0, ROWS)
     state[:, TARGET] = random.integers(0, classes, ROWS)
