@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import bmrm
 import bmrm.app.pipeline.write
 from bmrm.run import main
 from bmrm.solvers import SOLVERS
+from tests.mpi.launch import work
 
 FILES = {"model.npz", "summary.json", "history.csv", "convergence.png", "config.yaml"}
 MPIRUN = Path(sys.executable).parent / "mpirun"
@@ -273,33 +275,46 @@ def start(*words, **options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
+def run_where_files_hold(limit):
+    """The exit status and messages of a run in a process of its own, whose files hold so many bytes at most."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 70
+        try:
+            os.dup2(writing, 2)
+            sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115 (until the process ends)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            status = main(["config.yaml", "--quiet"])
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with open(reading) as messages:
+        said = messages.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said.splitlines()
+
+
 @pytest.mark.parametrize("limit", [10, 2000, 20000])
 def test_a_disk_that_fills_leaves_nothing_half_written(job, limit):
-    def few_bytes():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    process = start("--quiet", preexec_fn=few_bytes)
-    _, message = process.communicate(timeout=120)
+    status, messages = run_where_files_hold(limit)
     # other packages complain of their caches
-    ours = [line for line in message.splitlines() if line.startswith("bmrm: ")]
+    ours = [line for line in messages if line.startswith("bmrm: ")]
     assert len(ours) == 1
     assert ours[0].startswith("bmrm: out/")
     assert "cannot be written: the limit of the file size is reached" in ours[0]
     if limit == 20000:  # enough for all but the picture, which is no result
-        assert process.returncode == 0
+        assert status == 0
         assert {path.name for path in (job / "out").iterdir()} == FILES - {"convergence.png"}
         assert bmrm.load_model("out/model.npz").header["status"] == "CONVERGED"
     else:
-        assert process.returncode == 4
+        assert status == 4
         assert list((job / "out").iterdir()) == []
 
 
 def test_files_of_an_older_run_stay_when_the_disk_fills(job):
     assert run() == 0
     before = {path.name: path.read_bytes() for path in (job / "out").iterdir()}
-    process = start("--quiet", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)))
-    process.communicate(timeout=120)
-    assert process.returncode == 4
+    assert run_where_files_hold(2000)[0] == 4
     assert {path.name: path.read_bytes() for path in (job / "out").iterdir()} == before
 
 
@@ -373,19 +388,18 @@ def wait_for_progress(process):
     pytest.fail("no progress")
 
 
-def mpirun(ranks, *words):
-    command = [
-        str(MPIRUN),
-        "-n",
-        str(ranks),
-        sys.executable,
-        "-m",
-        "bmrm.run",
-        "config.yaml",
-        "--quiet",
-        "--overwrite",
-        *words,
-    ]
+SHORT = ("bmrm.run", "config.yaml", "--quiet", "--overwrite")
+
+
+def ranks(count, *overrides):
+    """A run on ranks that stand ready."""
+    return work(count, *SHORT, *(word for override in overrides for word in ("--set", override)), cwd=Path.cwd())
+
+
+def mpirun(count, *overrides):
+    """A run on ranks of its own: how they end."""
+    words = [word for override in overrides for word in ("--set", override)]
+    command = [str(MPIRUN), "-n", str(count), sys.executable, "-m", *SHORT, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -402,7 +416,7 @@ def test_two_ranks_give_what_one_gives(job, bias, loss):
         "data.scale=standardize",
     )
     assert run(*words, "output.directory=one") == 0
-    done = mpirun(2, *(word for one in words for word in ("--set", one)), "--set", "output.directory=two")
+    done = ranks(2, *words, "output.directory=two")
     assert done.returncode == 0, done.stderr
     one, two = summary("one"), summary("two")
     assert two["ranks"] == 2
@@ -421,7 +435,7 @@ def test_a_wrong_line_in_one_ranks_shard_is_one_message_with_rank_file_and_line(
         if rank == 2:
             part[4] = "1 1:oops"
         (job / f"part-{rank}.svm").write_text("\n".join(part) + "\n")
-    done = mpirun(3, "--set", "data.train=part-{rank}.svm", "--set", "data.test=null")
+    done = mpirun(3, "data.train=part-{rank}.svm", "data.test=null")
     assert done.returncode == 2
     message = done.stderr.strip()
     for words in ("rank 2", "part-2.svm", "line 5", "oops"):
@@ -433,11 +447,11 @@ def test_a_wrong_line_in_one_ranks_shard_is_one_message_with_rank_file_and_line(
 @pytest.mark.mpi
 def test_ranks_without_rows_are_fine_and_an_empty_file_is_not(job):
     (job / "train.svm").write_text("1 1:1\n-1 1:-1\n")
-    done = mpirun(3, "--set", "data.train=[train.svm]", "--set", "data.test=null")
+    done = ranks(3, "data.train=[train.svm]", "data.test=null")
     assert done.returncode == 0, done.stderr
     assert summary()["rows"] == 2
     (job / "empty.svm").write_text("")
-    done = mpirun(3, "--set", "data.train=[train.svm, empty.svm]", "--set", "data.test=null")
+    done = ranks(3, "data.train=[train.svm, empty.svm]", "data.test=null")
     assert done.returncode == 2
     assert "empty.svm" in done.stderr
 
@@ -446,11 +460,11 @@ def test_ranks_without_rows_are_fine_and_an_empty_file_is_not(job):
 def test_classes_are_judged_over_all_ranks(job):
     (job / "part-0.svm").write_text("1 1:1\n1 2:1\n")
     (job / "part-1.svm").write_text("-1 1:-1 7:2\n")
-    done = mpirun(2, "--set", "data.train=part-{rank}.svm", "--set", "data.test=null")
+    done = ranks(2, "data.train=part-{rank}.svm", "data.test=null")
     assert done.returncode == 0, done.stderr
     assert summary()["dim"] == 7
     (job / "part-1.svm").write_text("1 1:-1 7:2\n")
-    done = mpirun(2, "--set", "data.train=part-{rank}.svm", "--set", "data.test=null")
+    done = ranks(2, "data.train=part-{rank}.svm", "data.test=null")
     assert done.returncode == 2
     assert "only one class" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -458,28 +472,9 @@ def test_classes_are_judged_over_all_ranks(job):
 
 @pytest.mark.mpi
 def test_a_wrong_config_is_said_once_under_mpirun(job):
-    done = mpirun(2, "--set", "solver.tolerence=1")
+    done = mpirun(2, "solver.tolerence=1")
     assert done.returncode == 2
     assert done.stderr.count("did you mean 'tolerance'") == 1
-
-
-@pytest.mark.mpi
-def test_ranks_that_only_compute_import_little(job):
-    (job / "imports.py").write_text(
-        "import sys\n"
-        "from bmrm.run import main\n"
-        "status = main(['config.yaml', '--quiet'])\n"
-        "from mpi4py import MPI\n"
-        "heavy = {'sklearn', 'scipy.optimize', 'pydantic', 'rich', 'matplotlib', 'highspy', 'cvxopt', 'pandas'}\n"
-        "if MPI.COMM_WORLD.rank == 1:\n"
-        "    print(sorted(heavy & set(sys.modules)))\n"
-        "sys.exit(status)\n"
-    )
-    done = subprocess.run(
-        [str(MPIRUN), "-n", "2", sys.executable, "imports.py"], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.mpi

@@ -16,7 +16,7 @@ from bmrm.data.reading import read
 from bmrm.data.writers import write_npz, write_svmlight
 from bmrm.losses._core.thresholds import best_thresholds
 from bmrm.problem import InputError
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 BIG = 2**60 + 1, 2**60 + 3
 
@@ -183,10 +183,8 @@ def test_ranks_tell_big_integers_apart(rows, tmp_path, loss):
         write_svmlight(tmp_path / f"part-{rank}.svm", bmrm.Dataset.from_arrays(X[part], y[part]))
     train_words = [f"data.train={tmp_path}/part-*.svm", f"loss={loss}"]
     one = train(tmp_path, *train_words)
-    done = launch(
-        2, "-m", "bmrm.run", "job.yaml", "--set", train_words[0], "--set", train_words[1], "--set",
-        "output.directory=two", cwd=tmp_path,
-    )  # fmt: skip
+    words = (*train_words, "output.directory=two")
+    done = work(2, "bmrm.run", "job.yaml", *(word for each in words for word in ("--set", each)), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     two = bmrm.load_model(tmp_path / "two" / "model.npz")
     assert two.labels.tolist() == one.labels.tolist() == [3, BIG[1]]
@@ -298,7 +296,7 @@ def test_ranks_agree_on_the_threshold(several, tmp_path):
         "data: {train: 'part-{rank}.npz'}\nloss: multilabel_hinge\nregularizer: {name: l2, lambda: 0.01}\n"
         "solver: {tolerance: 1.0e-8}\noutput: {directory: out}\n"
     )
-    done = launch(2, "-m", "bmrm.run", "job.yaml", cwd=tmp_path)
+    done = work(2, "bmrm.run", "job.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     two = bmrm.load_model(tmp_path / "out" / "model.npz")
     one = bmrm.fit(X, sets, loss="multilabel_hinge", regularizer=bmrm.L2(0.01), tolerance=1e-8)
@@ -317,7 +315,7 @@ def test_a_third_label_is_reported_with_rank_and_file(rows, tmp_path):
         "data: {train: 'part-{rank}.svm'}\nloss: hinge\nregularizer: {name: l2, lambda: 0.1}\n"
         "output: {directory: out}\n"
     )
-    done = launch(3, "-m", "bmrm.run", "job.yaml", cwd=tmp_path)
+    done = work(3, "bmrm.run", "job.yaml", cwd=tmp_path)
     assert done.returncode == 2
     message = " ".join(done.stderr.split())
     assert "rank 2: hinge: 3 labels: 0, 1, 7; expected two classes; part-2.svm has the label 7" in message

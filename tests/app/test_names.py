@@ -12,7 +12,7 @@ from bmrm.cli import main
 from bmrm.data.reading import read
 from bmrm.data.writers import write_npz
 from bmrm.problem import InputError
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 NAMES = ("age", "height", "weight", "income")
 
@@ -310,7 +310,7 @@ def test_ranks_agree_on_the_order_of_the_columns(job, rows, tmp_path):
     (tmp_path / "test.csv").write_text(csv_text(X, ("weight", "buys", "age", "income", "height"), buys=y))
     config = (job / "job.yaml").read_text().replace(f"{job}/train.csv", '"part-{rank}.csv", test: test.csv')
     (tmp_path / "job.yaml").write_text(config.replace(f"{job}/out", "out"))
-    done = launch(2, "-m", "bmrm.run", "job.yaml", cwd=tmp_path)
+    done = work(2, "bmrm.run", "job.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (tmp_path / "all.csv").write_text(csv_text(np.r_[X[::2], X[1::2]], orders[0], buys=np.r_[y[::2], y[1::2]]))
     alone = [f"data.train={tmp_path}/all.csv", f"output.directory={tmp_path}/alone"]
@@ -319,6 +319,6 @@ def test_ranks_agree_on_the_order_of_the_columns(job, rows, tmp_path):
     assert two["objective"] == pytest.approx(one["objective"], rel=2e-3)
     assert two["metrics"]["test"]["accuracy"] == pytest.approx(two["metrics"]["train"]["accuracy"])
     (tmp_path / "part-1.csv").write_text(csv_text(X, (*NAMES[1:], "buys"), buys=y))
-    done = launch(2, "-m", "bmrm.run", "job.yaml", cwd=tmp_path)
+    done = work(2, "bmrm.run", "job.yaml", cwd=tmp_path)
     assert done.returncode == 2
     assert "rank 1: part-1.csv: no column 'age'" in done.stderr.replace("\n", " ")

@@ -17,7 +17,7 @@ from bmrm.risk.products.columns import Columns
 from bmrm.risk.products.row_norms import row_norms
 from bmrm.risk.scaling import SCALINGS
 from bmrm.run import main
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(30, 4)) * (RANDOM.random((30, 4)) < 0.7)
@@ -93,7 +93,7 @@ def test_ranks_agree(config, tmp_path):
     path = config({"over": 100})
     found = []
     for ranks in (1, 2):
-        done = launch(ranks, "-m", "bmrm.run", str(path), "--quiet", cwd=tmp_path)
+        done = work(ranks, "bmrm.run", str(path), "--quiet", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         found.append(load_model(tmp_path / "out" / "model.npz").header["regularizer"]["lambda"])
         assert json.loads((tmp_path / "out" / "summary.json").read_text())["ranks"] == ranks

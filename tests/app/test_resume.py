@@ -19,6 +19,7 @@ from bmrm.app.phases import SOLVING
 from bmrm.app.pipeline.checkpoint import read_start
 from bmrm.problem import InputError
 from bmrm.run import main
+from tests.mpi.launch import work
 from tests.test_run import MPIRUN
 
 EVERY = 0.2
@@ -210,7 +211,8 @@ def test_what_one_process_has_begun_three_ranks_finish(job, solver, bias):
     assert train(*words, "--set", "output.directory=whole") == 0
     half = summary("whole")["iterations"] // 2
     assert train(*words, "--set", f"solver.max_iterations={half}") == 3
-    assert launched(*words).wait(timeout=300) == 0
+    done = work(3, "bmrm.run", "config.yaml", "--quiet", "--resume", *words, timeout=300.0, cwd=job)
+    assert done.returncode == 0, done.stderr
     assert summary()["ranks"] == 3
     assert summary()["iterations"] < 4 * summary("whole")["iterations"]
     check_like_uninterrupted(summary("whole"))

@@ -4,6 +4,7 @@ Rank 0 prints one JSON line: per case objective, lower bound, status and w, and 
 """
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -37,7 +38,7 @@ CASES = {
 }
 
 
-def main():
+def main(_):
     group = open_group()
     whole = small_data()
     # the last rank has no rows
@@ -71,4 +72,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

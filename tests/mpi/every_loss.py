@@ -2,7 +2,9 @@
 
 import json
 import sys
+from contextlib import ExitStack
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -42,7 +44,18 @@ def instances() -> dict[str, Any]:
     return found
 
 
-def main(names: list[str]) -> None:
+def main(arguments: list[str]) -> None:
+    """The losses named, or all; after `--small-pieces` in messages of seven numbers, gradients in parts of four."""
+    small = "--small-pieces" in arguments
+    names = [name for name in arguments if name != "--small-pieces"]
+    with ExitStack() as stack:
+        if small:  # what long vectors get
+            stack.enter_context(mock.patch.object(communicator, "PIECE", 7))
+            stack.enter_context(mock.patch.object(scored, "LONG", 4))
+        solve(names)
+
+
+def solve(names: list[str]) -> None:
     """Rows in rank order, the last rank without any when there are three."""
     group = open_group()
     sharers = 2 if group.size == 3 else group.size
@@ -62,15 +75,5 @@ def main(names: list[str]) -> None:
         print(json.dumps(answers))
 
 
-def use_small_pieces() -> None:
-    """Messages of seven numbers, gradients reduced in parts of four: what long vectors get."""
-    communicator.PIECE = 7
-    scored.LONG = 4
-
-
 if __name__ == "__main__":
-    names = sys.argv[1:]
-    if "--small-pieces" in names:
-        names.remove("--small-pieces")
-        use_small_pieces()
-    main(names)
+    main(sys.argv[1:])

@@ -48,7 +48,8 @@ def small_data():
     return Dataset.from_arrays(X, (X @ random.normal(size=6) + 0.3 * random.normal(size=301) > 0.2).astype(int))
 
 
-def main(source):
+def main(arguments):
+    (source,) = arguments
     group = open_group()
     whole = small_data() if source == "small" else read(source)
     mine = np.arange(whole.rows) * group.size // whole.rows == group.rank
@@ -73,4 +74,4 @@ def main(source):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

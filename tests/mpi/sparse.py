@@ -4,6 +4,7 @@ Rank 0 prints one JSON line: per case w, the objective and the status; and what 
 """
 
 import json
+import sys
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def solve(name, regularizer, free):
     return on_lead
 
 
-def main():
+def main(_):
     group = open_group()
     answers = {}
     for loss, regularizer, free in CASES:
@@ -69,4 +70,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

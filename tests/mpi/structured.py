@@ -1,6 +1,7 @@
 """Run under mpirun: matching by assignment with the examples shared out; rank 0 prints objective and bound."""
 
 import json
+import sys
 
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
@@ -10,7 +11,8 @@ from bmrm.risk.structured import StructuredRisk
 from bmrm.solvers import SOLVERS
 from tests.risk.test_structured import matching_features, matchings, worst_matching
 
-if __name__ == "__main__":
+
+def main(_):
     group = open_group()
     mine = list(matchings(0, 30))[group.rank :: group.size]
 
@@ -21,3 +23,7 @@ if __name__ == "__main__":
     solution = lead(risk, group, lambda whole: SOLVERS.make("bundle", {"tolerance": 1e-8}).minimize(whole, L2(0.01)))
     if solution is not None:
         print(json.dumps([solution.objective, solution.lower_bound, solution.status.name]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from tests.mpi.auto import CASES, LIMIT
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks):
-    done = launch(ranks, "-m", "tests.mpi.auto", timeout=300.0)
+    done = work(ranks, "tests.mpi.auto", timeout=300.0)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

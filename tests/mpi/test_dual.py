@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from tests.mpi.dual import CASES
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks):
-    done = launch(ranks, "-m", "tests.mpi.dual", timeout=300.0)
+    done = work(ranks, "tests.mpi.dual", timeout=300.0)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_a_sweep_is_broken_off_on_all_ranks_in_step():
-    done = launch(3, "-m", "tests.mpi.broken_sweeps", timeout=120.0)
+    done = work(3, "tests.mpi.broken_sweeps", timeout=120.0)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     for case, run in found.items():

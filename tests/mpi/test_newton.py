@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 from tests.mpi.newton import CASES
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks):
-    done = launch(ranks, "-m", "tests.mpi.newton", timeout=300.0)
+    done = work(ranks, "tests.mpi.newton", timeout=300.0)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 from tests.mpi.prepared import CASES
 
 pytestmark = pytest.mark.mpi
 
 
 def test_the_loss_is_prepared_once_per_rank():
-    done = launch(2, "-m", "tests.mpi.prepared")
+    done = work(2, "tests.mpi.prepared")
     assert done.returncode == 0, done.stderr
     counts = json.loads(done.stdout)
     assert set(counts) == set(CASES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bmrm.data.reading import read
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 pytestmark = pytest.mark.mpi
 
@@ -23,7 +23,7 @@ def run(folder, ranks, loss, train):
     out = folder / f"{loss}-{ranks}"
     config = folder / "config.yaml"
     config.write_text(CONFIG.format(train=train, loss=loss, out=out))
-    return launch(ranks, "-m", "bmrm.run", str(config), "--quiet", cwd=folder), out
+    return work(ranks, "bmrm.run", str(config), "--quiet", cwd=folder), out
 
 
 @pytest.fixture(scope="module")

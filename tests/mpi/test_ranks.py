@@ -5,13 +5,13 @@ import json
 import pytest
 
 from tests.mpi.every_loss import instances
-from tests.mpi.launch import launch
+from tests.mpi.launch import launch, work
 
 pytestmark = pytest.mark.mpi
 
 
-def answers(ranks, *losses, timeout=120.0):
-    done = launch(ranks, "-m", "tests.mpi.every_loss", *losses, timeout=timeout)
+def answers(ranks, *losses):
+    done = work(ranks, "tests.mpi.every_loss", *losses)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -40,7 +40,8 @@ def test_long_vectors_go_in_pieces_and_overlap(one_rank):
 
 @pytest.mark.slow
 def test_sixty_four_ranks_on_a_few_cores(one_rank):
-    many = answers(64, "hinge", "roc_area", timeout=300.0)  # only a guard against hanging
-    for name, (objective, _, status) in many.items():
+    done = launch(64, "-m", "tests.mpi.every_loss", "hinge", "roc_area", timeout=300.0)  # only a guard against hanging
+    assert done.returncode == 0, done.stderr
+    for name, (objective, _, status) in json.loads(done.stdout).items():
         assert status == "CONVERGED", name
         assert objective == pytest.approx(one_rank[name][0], rel=1e-8), name

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 pytestmark = pytest.mark.mpi
 
@@ -14,7 +14,7 @@ CARRYING = ("newton", "semismooth_newton", "lbfgs", "irls", "nonlinear_cg", "lin
 
 @pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_objective_reported_is_that_of_the_model(ranks):
-    done = launch(ranks, "-m", "tests.mpi.saved_models", *CARRYING, timeout=400.0)
+    done = work(ranks, "tests.mpi.saved_models", *CARRYING, timeout=400.0)
     assert done.returncode == 0, done.stderr
     count, wrong = json.loads(done.stdout)
     assert count > 60

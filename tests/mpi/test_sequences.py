@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bmrm.app.model import load_model
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 pytestmark = pytest.mark.mpi
 
@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
 def run(folder, ranks, train, loss, options=""):
     out = folder / f"{loss}-{ranks}-{train[:4]}"
     (folder / "config.yaml").write_text(CONFIG.format(train=train, loss=loss, options=options, out=out))
-    done = launch(ranks, "-m", "bmrm.run", "config.yaml", "--quiet", cwd=folder)
+    done = work(ranks, "bmrm.run", "config.yaml", "--quiet", cwd=folder)
     assert done.returncode == 0, done.stderr
     return json.loads((out / "summary.json").read_text()), load_model(out / "model.npz")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mpi.launch import ROOT, launch, mpirun
+from tests.mpi.launch import ROOT, launch, mpirun, work
 from tests.mpi.silent import CALLS
 from tests.mpi.test_failures import shards, start, wait_until_training
 
@@ -70,6 +70,6 @@ def test_training_ends_when_a_rank_stands_still(shards):
 
 
 def test_a_wrong_timeout_is_refused(shards):
-    done = launch(2, "-m", "bmrm.run", "config.yaml", "--set", "mpi.timeout=0", cwd=shards)
+    done = work(2, "bmrm.run", "config.yaml", "--set", "mpi.timeout=0", cwd=shards)
     assert done.returncode == 2
     assert "mpi.timeout" in done.stderr

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.mpi.every_solver import CASES, CERTIFIED
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks, source="small"):
-    done = launch(ranks, "-m", "tests.mpi.every_solver", str(source), timeout=300.0)
+    done = work(ranks, "tests.mpi.every_solver", str(source), timeout=300.0)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 pytestmark = pytest.mark.mpi
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.mpi
 def test_a_structured_risk_is_the_same_on_any_number_of_ranks():
     answers = []
     for ranks in (1, 2, 3):
-        done = launch(ranks, "-m", "tests.mpi.structured")
+        done = work(ranks, "tests.mpi.structured")
         assert done.returncode == 0, done.stderr
         answers.append(json.loads(done.stdout))
     for objective, bound, status in answers:

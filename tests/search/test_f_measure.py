@@ -22,7 +22,7 @@ from bmrm.run import main
 from bmrm.search.f_measure import FMeasure, fit
 from bmrm.search.threshold import best_threshold, f_beta_at
 from bmrm.solvers.line_search_bundle import LineSearchBundle
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 
 def rare(seed=0, rows=400):
@@ -210,7 +210,7 @@ def test_ranks_find_the_same(folder):
     path = config(folder)
     found = []
     for ranks in (1, 2):
-        done = launch(ranks, "-m", "bmrm.run", path, "--quiet", cwd=folder)
+        done = work(ranks, "bmrm.run", path, "--quiet", cwd=folder)
         assert done.returncode == 0, done.stderr
         found.append(json.loads((folder / "out" / "summary.json").read_text())["search"])
     assert found[0]["chosen"] == found[1]["chosen"]
