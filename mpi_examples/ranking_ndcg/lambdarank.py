@@ -57,7 +57,7 @@ class Boosted:
 
     def decision_function(self, rows: Dataset) -> Array:
         """Scores of rows, (rows,)."""
-        return np.asarray(self.booster.predict(_dense(rows), num_iteration=self.trees), np.float64)
+        return np.asarray(self.booster.predict(_dense(rows), num_iteration=self.trees, num_threads=1), np.float64)
 
 
 def by_validation(rows: Dataset, validation: Dataset, measure: Callable[[Any, Dataset], float]) -> Boosted:

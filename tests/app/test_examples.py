@@ -10,7 +10,8 @@ from bmrm.app.pipeline.train import train
 from bmrm.mpi.group import Alone
 from bmrm.problem import Status
 from mpi_examples.prepare import HERE, prepare
-from tests.mpi.launch import launch
+from mpi_examples.ranking_ndcg import lambdarank
+from tests.mpi.launch import work
 
 PREPARED = sorted(path.parent.name for path in HERE.glob("*/data.py"))
 FOLDERS = sorted(path.parent.name for path in HERE.glob("*/config.yaml"))
@@ -47,7 +48,13 @@ def test_an_example_with_data_of_its_own_making(name, tmp_path, monkeypatch):
 )
 def test_lambda_is_chosen_by_a_script(name, arguments, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    importlib.import_module(f"mpi_examples.{name}.tune").main(["--without-shared", *arguments])
+    tune = importlib.import_module(f"mpi_examples.{name}.tune")
+    if name == "ranking_ndcg":  # fewer to choose among
+        monkeypatch.setattr(tune, "FOLDS", 2)
+        monkeypatch.setattr(lambdarank, "LEAVES", (4, 8))
+        monkeypatch.setattr(lambdarank, "TREES", (5, 20))
+        monkeypatch.setattr(lambdarank, "MOST_TREES", 50)
+    tune.main(["--without-shared", *arguments])
     printed = capsys.readouterr().out
     assert printed.startswith("no ../shared/data")
     assert said in printed
@@ -57,6 +64,6 @@ def test_lambda_is_chosen_by_a_script(name, arguments, said, tmp_path, monkeypat
 @pytest.mark.mpi
 def test_an_example_over_two_ranks(tmp_path):
     prepare("poisson_counts", None, tmp_path / "runs" / "data")
-    done = launch(2, "-m", "bmrm.run", str(HERE / "poisson_counts" / "config.yaml"), cwd=tmp_path)
+    done = work(2, "bmrm.run", str(HERE / "poisson_counts" / "config.yaml"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "CONVERGED" in done.stdout
