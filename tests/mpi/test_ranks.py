@@ -39,8 +39,10 @@ def test_long_vectors_go_in_pieces_and_overlap(one_rank):
 
 
 @pytest.mark.slow
-def test_sixty_four_ranks_on_a_few_cores(one_rank):
-    done = launch(64, "-m", "tests.mpi.every_loss", "hinge", "roc_area", timeout=300.0)  # only a guard against hanging
+def test_sixty_four_ranks_on_a_few_cores():
+    losses = ("hinge", "roc_area")
+    one_rank = answers(1, *losses)
+    done = launch(64, "-m", "tests.mpi.every_loss", *losses, timeout=300.0)  # only a guard against hanging
     assert done.returncode == 0, done.stderr
     for name, (objective, _, status) in json.loads(done.stdout).items():
         assert status == "CONVERGED", name
