@@ -16,6 +16,7 @@ $(VENV)/installed: pyproject.toml
 run: install
 	$(BIN)/python -m mpi_examples.tour
 
+test: export PYTHONDONTWRITEBYTECODE =
 test: install lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
