@@ -20,7 +20,7 @@ ROUNDS = 200
 
 
 def closes(regularizer: Any, dim: int, infima: Infima) -> Iterator[Violation]:
-    """The bound is below the minimum, and no further below J(w) than was asked for."""
+    """The bound is below the minimum and, unless the solution says otherwise, as near to J(w) as was asked for."""
     rng = np.random.default_rng(6)
     n, K = 12, len(infima)
     A = _around(rng, n, dim) * (1.0 + _slope_near_zero(regularizer, dim))
@@ -38,7 +38,7 @@ def closes(regularizer: Any, dim: int, infima: Infima) -> Iterator[Violation]:
         if bound > best + 1e-7 * size:
             text = f"lower_bound {bound:.10g} is above the minimum, {best:.10g}"
             yield Violation("master", where, bound - best, text, (A, b))
-        if value - bound > max(1.01 * accuracy, 1e-6) * size:
+        if solution.exact and value - bound > max(1.01 * accuracy, 1e-6) * size:
             text = f"J(w) = {value:.10g} and lower_bound {bound:.10g} are further apart than the accuracy"
             yield Violation("master", where, value - bound, text, (A, b))
 
@@ -55,8 +55,9 @@ def same_when_hot(regularizer: Any, dim: int) -> Iterator[Violation]:
         hot.add(row, float(offset), int(k))
         bounds.append(hot.solve(1e-9).lower_bound)
     kept = np.r_[0:3, 9:30]
-    cold = _filled(regularizer, A[kept], b[kept], block[kept], infima).solve(1e-9).lower_bound
-    if abs(bounds[-1] - cold) > 1e-7 * max(abs(cold), 1e-2):
+    solution = _filled(regularizer, A[kept], b[kept], block[kept], infima).solve(1e-9)
+    cold = solution.lower_bound
+    if solution.exact and abs(bounds[-1] - cold) > 1e-7 * max(abs(cold), 1e-2):
         text = f"after planes went and came the bound is {bounds[-1]:.10g}, from the same planes at once {cold:.10g}"
         yield Violation("master", "", abs(bounds[-1] - cold), text, (A, b))
     falls = -float(np.min(np.diff(bounds)))

@@ -76,7 +76,7 @@ class LineSearchQP:
         linear = float(self._alpha @ self.planes.offsets) + float(self._rest[known] @ self._infima[known])
         covered = known | (np.bincount(self.planes.blocks, minlength=known.size) > 0)
         bound = linear - 0.5 * dot(pull, pull) / self._lam if covered.all() else -math.inf
-        return MasterSolution(pull / -self._lam, self.planes.multipliers(self._alpha), bound)
+        return MasterSolution(pull / -self._lam, self.planes.multipliers(self._alpha), bound, exact=False)
 
     def _towards(self, place: int, pull: Vector) -> Vector:
         """Move the multipliers of a block towards this plane; returns A alpha after it."""

@@ -139,6 +139,8 @@ class MasterSolution:
     """Plane id -> alpha; planes that are not here have 0."""
     lower_bound: float
     """A true lower bound of min J, from a feasible dual point: never above the minimum but for rounding."""
+    exact: bool = True
+    """Whether w is meant to minimise the model to the accuracy asked for; else it is a step on the way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,5 +179,8 @@ class Master(Protocol):
         ...
 
     def solve(self, accuracy: float) -> MasterSolution:
-        """Solve to `accuracy` relative to the objective of the model; `lower_bound` is valid at any accuracy."""
+        """Solve to `accuracy` relative to the objective of the model; `lower_bound` is valid at any accuracy.
+
+        A master that only takes a step towards it says so (`MasterSolution.exact`).
+        """
         ...

@@ -203,10 +203,8 @@ def _judge_point(problem, run, twin, model, value, outcome):
         _exceeds(outcome, "worse than the start", value.value - start.value, value.unit + start.unit, twin.roundings)
     if solution.lower_bound > solution.objective:
         faults.append(f"bound {solution.lower_bound!r} above the objective {solution.objective!r}")
-    if (
-        solution.status is Status.CONVERGED
-        and not solution.relative_gap <= SOLVERS.make(run.solver, run.options).tolerance
-    ):
+    goal = SOLVERS.make(run.solver, run.options).goal(solution.objective)
+    if solution.status is Status.CONVERGED and not solution.relative_gap <= goal:
         faults.append(f"CONVERGED at a gap of {solution.relative_gap}")
     faults.extend(_wrong_copies(problem, twin, model))
 
@@ -232,7 +230,9 @@ def _judge_bound(truths, model, run, outcome, twin):
     if outcome.faults and outcome.faults[-1].startswith("bound:"):
         outcome.faults[-1] += f"; bound {bound!r}, least J {best.value!r}, J {solution.objective!r}"
     if solution.status is Status.CONVERGED:
-        beyond = solution.objective - best.value - run.options["tolerance"] * max(abs(solution.objective), LEAST)
+        relative = run.options["tolerance"] * max(abs(solution.objective), LEAST)
+        goal = max(relative, run.options.get("absolute_tolerance", 0.0))
+        beyond = solution.objective - best.value - goal
         _exceeds(outcome, "gap", beyond, best.steep, 2 * twin.roundings)
 
 

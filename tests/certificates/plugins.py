@@ -1,5 +1,7 @@
 """Random instances of every loss, regularizer and solver."""
 
+import copy
+
 import numpy as np
 
 from bmrm.losses import LOSSES
@@ -52,6 +54,16 @@ def _log(low, high):
 
 def _one(*values):
     return lambda rng: values[rng.integers(len(values))]
+
+
+LATER = {"absolute_tolerance", "search", "minimum", "trace", "binitmean", "margin", "modelmin", "modelmax"}
+"""Options of solvers that came when the problems of `FOUND` had been found: drawn apart, so that these stay the same.
+`irls` had some of them before."""
+
+
+def _aside(rng):
+    """Random numbers that belong to the state of `rng`, which stays as it is."""
+    return np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
 
 
 OPTIONS = {
@@ -113,7 +125,10 @@ def draw_regularizer(rng):
         if field.name == "l1_ratio":
             drawn["l1_ratio"] = float(rng.choice([0.5, 0.05, 0.95, rng.uniform(0.0, 1.0)]))
         elif field.name == "engine" and rng.random() < 0.08:
-            drawn["engine"] = str(rng.choice(field.metadata["range"].choices))
+            known = [name for name in field.metadata["range"].choices if name != "line_search"]
+            drawn["engine"] = str(rng.choice(known))
+    if entry.name == "l2" and _aside(rng).random() < 0.04:
+        drawn["engine"] = "line_search"
     return entry.cls(**drawn)
 
 
@@ -128,6 +143,15 @@ def unfit(entry, loss, regularizer):
     return any(kinds.get(kind, False) for kind in entry.facts.get("refuses", ()))
 
 
+def _another(rng, fields):
+    """One of the options at another value, with what it needs beside it; {} for those that are tables."""
+    field = fields[rng.integers(len(fields))]
+    others = [*(getattr(field.metadata["range"], "choices", None) or ()), field.metadata["example"]]
+    if isinstance(field.metadata["example"], dict):
+        return {}
+    return field.metadata["beside"] | {option_name(field.name): others[rng.integers(len(others))]}
+
+
 def draw_solver(rng, loss, regularizer, name=None):
     """Name and options of a registered solver that takes such problems; one in ten times, of any.
 
@@ -140,11 +164,12 @@ def draw_solver(rng, loss, regularizer, name=None):
     options = {"tolerance": TOLERANCES[rng.integers(len(TOLERANCES))]}
     options["max_iterations"] = SLOW.get(entry.name, 600)
     own = [field for field in entry.parameters if field.name not in ("tolerance", "max_iterations", "time_limit")]
-    if own and rng.random() < 0.2:
-        field = own[rng.integers(len(own))]
-        others = [*(getattr(field.metadata["range"], "choices", None) or ()), field.metadata["example"]]
-        if not isinstance(field.metadata["example"], dict):
-            options |= field.metadata["beside"] | {option_name(field.name): others[rng.integers(len(others))]}
+    old = [field for field in own if field.name not in LATER or (entry.name == "irls" and "tol" not in field.name)]
+    later, aside = [field for field in own if field not in old], _aside(rng)
+    if old and rng.random() < 0.2:
+        options |= _another(rng, old)
+    elif aside.random() < 0.1:
+        options |= _another(aside, later)
     if rng.random() < 0.05:
         options["max_iterations"] = int(rng.integers(1, 6))
     return entry.name, options

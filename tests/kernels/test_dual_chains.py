@@ -130,9 +130,7 @@ def small_problem(observed):
 def test_visits_are_their_formulas(threshold, observed):
     X, wide, sentences, random = small_problem(observed)
     starts, y, weights, products, gram_at, _ = sentences
-    visit = specialised(
-        dual_chains.visit, worst_labeling=oracle_of(observed, False), **access_of("dense", threshold > 0.0)
-    )
+    visit = specialised(dual_chains.visit, worst_labeling=oracle_of(observed), **access_of("dense", threshold > 0.0))
     for s in range(3):
         mine = wide[starts[s] : starts[s + 1]]
         np.testing.assert_allclose(products[gram_at[s] : gram_at[s + 1]], (mine @ mine.T).ravel(), atol=1e-12)
