@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -46,6 +47,20 @@ def test_a_stalled_stage_is_followed_and_the_two_are_one_run():
     alone = Chains(tolerance=1e-9, names=("line_search_bundle",)).minimize(risk_of(Hinge()), L2(1e-2))
     assert solution.lower_bound <= alone.objective
     assert solution.objective == pytest.approx(alone.objective, rel=1e-6)
+
+
+def test_the_time_between_stages_counts(monkeypatch):
+    inside = portfolio.Portfolio._handed_over
+
+    def slowly(self, stage):
+        time.sleep(0.05)
+        return inside(self, stage)
+
+    monkeypatch.setattr(portfolio.Portfolio, "_handed_over", slowly)
+    solution = Chains(tolerance=1e-7, names=("lbfgs", "line_search_bundle")).minimize(risk_of(Hinge()), L2(1e-2))
+    assert "line_search_bundle" in solution.solver
+    assert solution.seconds >= 0.1
+    assert solution.history[-1].seconds <= solution.seconds
 
 
 def test_a_solver_that_does_not_fit_is_passed_over():

@@ -138,6 +138,9 @@ class Portfolio:
         elif found.status is Status.INTERRUPTED:
             self._stopped = True
         self.total = found if before is None else self._joined(before, found)
+        budget = ability(self.risk, Budget)
+        if budget is not None:  # with the time between stages
+            self.total = dataclasses.replace(self.total, seconds=self.earlier + budget.seconds)
         open_still = self.total.status not in (Status.CONVERGED, Status.NOT_CONVEX)
         if open_still and self.total.relative_gap <= self.options.goal(self.total.objective):
             self.total = dataclasses.replace(self.total, status=Status.CONVERGED)
