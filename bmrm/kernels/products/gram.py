@@ -76,6 +76,18 @@ def _add_products(columns, values, start, stop, weight, width, flat):  # type: i
 
 
 @jit
+def lengths(indptr, weights):  # type: ignore[no-untyped-def]
+    """Of the rows whose weight is not 0: the sum of their numbers of entries, and of the squares of these."""
+    entries, squares = 0, 0.0
+    for i in range(weights.size):
+        if weights[i] != 0.0:
+            length = indptr[i + 1] - indptr[i]
+            entries += length
+            squares += np.float64(length) * np.float64(length)
+    return entries, squares
+
+
+@jit
 def add_gram_valueless(indptr, indices, weights, out):  # type: ignore[no-untyped-def]
     """out += sum over rows of weight x x', on and below the diagonal, where every stored value is 1."""
     width, flat = U(out.shape[1]), out.reshape(-1)
