@@ -67,7 +67,7 @@ def gram_work(X: Matrix, weights: Vector, share: float = 1.0) -> float:
     """Products of two entries that `gram_of` takes, in the time of those of a pass, with a `share` of each row."""
     if isinstance(X, Csr):
         entries, squares = gram.lengths(X.indptr, weights)
-        products = share * (share * squares + entries) / 2.0
+        products = share * float(share * squares + entries) / 2.0
     else:
         width = share * float(X.shape[1])
         products = float(np.count_nonzero(weights)) * width * (width + 1.0) / 2.0
