@@ -1,0 +1,90 @@
+"""What a fit of little data costs: the whole, what is outside the solver, and an iteration."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import bmrm
+from benchmarks.harness import Table
+from bmrm.problem import Callback, Regularizer, Risk, Solution, Solver, Vector
+from bmrm.solvers import SOLVERS
+
+SIZES = (100, 5), (4_600, 57)
+CASES = (
+    ("hinge", "auto"),
+    ("hinge", "dual_coordinate"),
+    ("squared_hinge", "auto"),
+    ("squared_hinge", "newton"),
+    ("logistic", "auto"),
+    ("logistic", "newton"),
+    ("logistic", "lbfgs"),
+    ("least_squares", "auto"),
+    ("least_squares", "newton"),
+)
+LAMBDA = 1e-3
+FITS = 200
+
+
+@dataclass
+class Watched:
+    """A solver that measures the processor seconds of its runs."""
+
+    inner: Solver
+    seconds: float = 0.0
+
+    def minimize(
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """As of the solver inside."""
+        begin = time.process_time()
+        solution = self.inner.minimize(risk, regularizer, start=start, callback=callback)
+        self.seconds = time.process_time() - begin
+        return solution
+
+
+def measure() -> Table:
+    """Every loss and solver on noisy linear data of each size."""
+    rows = [
+        (f"{m:,} x {d}", loss, f"`{solver}`", *_costs(m, d, loss, solver)) for m, d in SIZES for loss, solver in CASES
+    ]
+    return Table(
+        "Fits of little data",
+        f"`bmrm.fit` of dense arrays, l2 with lambda {LAMBDA:g}, gap 1e-3, one thread: processor time, the least of"
+        f" {FITS} fits; what of it is outside the solver's `minimize`; and that of `minimize` per iteration.",
+        ("data", "loss", "solver", "iterations", "ms per fit", "ms outside the solver", "us per iteration"),
+        tuple(rows),
+    )
+
+
+def _costs(m: int, d: int, loss: str, solver: str) -> tuple[str, ...]:
+    X, y = _data(m, d, loss)
+    watched, regularizer = Watched(SOLVERS.make(solver)), bmrm.L2(LAMBDA)
+    whole, outside, inside, iterations = [], [], [], 0
+    for _ in range(FITS):
+        begin = time.process_time()
+        model = bmrm.fit(X, y, loss=loss, regularizer=regularizer, solver=watched, threads=1)
+        whole.append(time.process_time() - begin)
+        inside.append(watched.seconds)
+        outside.append(whole[-1] - inside[-1])
+        assert model.solution is not None
+        iterations = model.solution.iterations
+    each = min(inside) / max(1, iterations)
+    return f"{iterations}", f"{1e3 * min(whole):.2f}", f"{1e3 * min(outside):.2f}", f"{1e6 * each:.0f}"
+
+
+def _data(m: int, d: int, loss: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Normal features, and the sign of a noisy linear function of them, or its value."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, d))
+    f = X @ rng.normal(size=d) + 0.5 * np.sqrt(d) * rng.normal(size=m)
+    return X, f if loss == "least_squares" else np.where(f > 0.0, 1.0, -1.0)
