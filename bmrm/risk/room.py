@@ -10,6 +10,8 @@ from bmrm.problem import InputError
 
 VECTORS = 4
 """A solver holds the weights, a subgradient, the best weights and something to step with, at the very least."""
+SMALL = 1 << 20
+"""Bytes that are there without asking: to ask takes as long as a small fit may."""
 _LIMITS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
@@ -33,8 +35,10 @@ def available_bytes() -> int | None:
 
 def refuse_too_wide(features: int, scores: int) -> None:
     """Raise InputError where `VECTORS` vectors of weights, float64, do not fit into memory."""
-    free = available_bytes()
     vector = 8 * features * scores
+    if VECTORS * vector <= SMALL:
+        return
+    free = available_bytes()
     if free is None or VECTORS * vector <= free:
         return
     by_scores = f" of {scores} scores each" if scores > 1 else ""
