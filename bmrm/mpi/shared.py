@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,8 @@ def merged_summary(targets: Targets, loss: Loss, group: Group) -> Summary:
     """Collective: what `loss` must know of the targets of all ranks."""
     with together(group):
         mine = loss.summarise(targets)
+    if group.size == 1:
+        return _summary(vars(mine))
     parts = group.gather(dataclasses.asdict(mine))
     merged = None
     with together(group):
@@ -42,7 +44,7 @@ def merged_summary(targets: Targets, loss: Loss, group: Group) -> Summary:
     return _summary(group.broadcast(merged))
 
 
-def _summary(part: dict[str, object]) -> Summary:
+def _summary(part: Mapping[str, object]) -> Summary:
     return Summary(**{key: tuple(value) if isinstance(value, list) else value for key, value in part.items()})  # type: ignore[arg-type]
 
 
