@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 Hessian = Literal["none", "product", "diagonal"]
@@ -98,11 +98,13 @@ class LossFacts:
     dual: Literal["", "crf", "margin"] = ""
 
 
+_DEFAULTS: tuple[tuple[str, Any], ...] = tuple((field.name, field.default) for field in fields(LossFacts))
+
+
 def facts_of(loss: Any) -> LossFacts:
     """The facts of a loss, of whatever class."""
-    known = {field.name: getattr(loss, field.name) for field in fields(LossFacts) if hasattr(loss, field.name)}
-    found = LossFacts(**known)
+    found = LossFacts(*(getattr(loss, name, default) for name, default in _DEFAULTS))
     if found.title:
         return found
     cls = loss if isinstance(loss, type) else type(loss)
-    return LossFacts(**known | {"title": found.name or cls.__name__})
+    return replace(found, title=found.name or cls.__name__)
