@@ -8,7 +8,7 @@ here, several are for large factors only, and no count is raised above what it w
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,11 +28,13 @@ class Allowance:
     most: int = sys.maxsize
     outside: Mapping[str, int] = field(default_factory=dict)
 
-    def of(self, library: Any) -> int:
-        """The threads of one library."""
-        outside: int = self.outside.get(library.filepath, library.num_threads)
-        return min(self.most, outside)
+    def of(self, library: Any, now: int) -> int:
+        """The threads of one library, which has so many now."""
+        return min(self.most, self.outside.get(library.filepath, now))
 
+
+Counts = Sequence[tuple[Any, int]]
+"""Libraries, and their threads."""
 
 _allowance: ContextVar[Allowance | None] = ContextVar("threads of large factors", default=None)
 
@@ -46,10 +48,11 @@ def one_thread(large: int | None = None) -> Iterator[None]:
     large : what `lapack_threads` may give to a large factor, at least 1; None for as many as outside.
     """
     before = _allowance.get() or Allowance()
-    outside = {library.filepath: before.of(library) for library in _libraries()}
+    counts = _counted()
+    outside = {library.filepath: before.of(library, now) for library, now in counts}
     token = _allowance.set(Allowance(min(before.most, large or before.most), outside))
     try:
-        with _counts(lambda library: 1):
+        with _set(counts, lambda library, now: 1):
             yield
     finally:
         _allowance.reset(token)
@@ -62,16 +65,16 @@ def lapack_threads(rows: int) -> Iterator[None]:
         yield
         return
     allowance = _allowance.get() or Allowance()
-    with _counts(allowance.of if rows >= LARGE else lambda library: 1):
+    with _set(_counted(), allowance.of if rows >= LARGE else lambda library, now: 1):
         yield
 
 
 @contextmanager
-def _counts(wanted: Callable[[Any], int]) -> Iterator[None]:
+def _set(counts: Counts, wanted: Callable[[Any, int], int]) -> Iterator[None]:
     changed = []
     try:
-        for library in _libraries():
-            before, count = library.num_threads, wanted(library)
+        for library, before in counts:
+            count = wanted(library, before)
             if count != before:
                 library.set_num_threads(count)
                 changed.append((library, before))
@@ -79,6 +82,11 @@ def _counts(wanted: Callable[[Any], int]) -> Iterator[None]:
     finally:
         for library, before in changed:
             library.set_num_threads(before)
+
+
+def _counted() -> Counts:
+    """Each library with the threads that it has: to ask is a call of it, microseconds."""
+    return [(library, library.num_threads) for library in _libraries()]
 
 
 def _libraries() -> list[Any]:

@@ -133,7 +133,7 @@ def solve(
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))
     threads = problem.threads or group.cores_per_rank
-    with one_thread(threads):  # a user's loss is tried there
+    with one_thread(threads):  # from here on: a user's loss is tried where the risk is made
         risk = shared_risk(
             data,
             problem.loss,
@@ -144,33 +144,32 @@ def solve(
             threads=problem.threads,
         )
 
-    follower = None
-    if problem.follow is not None:
-        follower = Follower(problem.follow, (others or {})["validation"], problem.loss, group, risk)
+        follower = None
+        if problem.follow is not None:
+            follower = Follower(problem.follow, (others or {})["validation"], problem.loss, group, risk)
 
-    def work(whole: Risk) -> Model:
-        minimised = bias.wrap(whole)
+        def work(whole: Risk) -> Model:
+            minimised = bias.wrap(whole)
 
-        def model_of(solution: Solution) -> Model:
-            w = solution.w
-            table, intercept = bias.read(minimised, w, data.features, own, solution.objective)
-            arrays = _learned(minimised, w)
-            if own:
-                arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
-            return _model(problem, summary, columns, solution, table, intercept, arrays, data.layout)
+            def model_of(solution: Solution) -> Model:
+                w = solution.w
+                table, intercept = bias.read(minimised, w, data.features, own, solution.objective)
+                arrays = _learned(minimised, w)
+                if own:
+                    arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
+                return _model(problem, summary, columns, solution, table, intercept, arrays, data.layout)
 
-        first: Any = start
-        if isinstance(start, Model):
-            w = weights_of(start, problem, summary, columns, data.features, own)
-            first = start_of_model(start, facts or {}, w) if facts is not None else w
-        with watch(model_of) as callback:
-            if follower is not None:
-                callback = follower.beside(callback, model_of)
-            solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
-        model = model_of(solution)
-        return model if follower is None else follower.finished(model)
+            first: Any = start
+            if isinstance(start, Model):
+                w = weights_of(start, problem, summary, columns, data.features, own)
+                first = start_of_model(start, facts or {}, w) if facts is not None else w
+            with watch(model_of) as callback:
+                if follower is not None:
+                    callback = follower.beside(callback, model_of)
+                solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
+            model = model_of(solution)
+            return model if follower is None else follower.finished(model)
 
-    with one_thread(threads):
         model = lead(risk, group, work)
     return _with_threshold(model, data, problem.loss, summary, group)
 
