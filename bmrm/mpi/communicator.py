@@ -30,6 +30,8 @@ PIECE = 1 << 20
 
 FORWARDING = 0.5
 """Seconds that the launcher gets to pass on what was printed, before all are ended."""
+GRACE = 10.0
+"""Seconds that it then gets to end them."""
 TIMEOUT, LOOK = 600.0, 0.25
 """Seconds without a sign of life of a rank after which the job ends, unless the config says otherwise; and between two
 looks at that while waiting."""
@@ -219,6 +221,8 @@ class MpiGroup:
         sys.stderr.flush()
         time.sleep(FORWARDING)
         MPI.COMM_WORLD.Abort(status)
+        time.sleep(GRACE)  # it may return before the launcher has ended the ranks; nothing more is to be said or done
+        os._exit(status)
 
     # -- pieces ----------------------------------------------------------------------------------
 
