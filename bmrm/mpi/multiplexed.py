@@ -116,14 +116,15 @@ class MultiplexedRisk:
 
 def _measured(size: ProblemSize | None, group: MpiGroup) -> ProblemSize | None:
     """Of all ranks; None where one does not know."""
-    mine = ProblemSize(0, 0, 0.0) if size is None else size
+    mine = ProblemSize(0, 0, lambda: (0.0, 0.0)) if size is None else size
     known = float(size is not None)
     numbers = [known, mine.rows, mine.entries, mine.rows * mine.square, mine.rows * mine.overlap]
     known, rows, entries, squares, overlaps = group.sum(np.array(numbers))
     if known < group.size:
         return None
     each = max(rows, 1.0)
-    return ProblemSize(int(rows), int(entries), squares / each, overlaps / each, group.size, mine.threads)
+    means = squares / each, overlaps / each
+    return ProblemSize(int(rows), int(entries), lambda: means, group.size, mine.threads)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -111,18 +112,30 @@ class ProblemSize:
     ----------
     rows : number of rows.
     entries : stored numbers, rows times features for dense data.
-    square : mean squared norm of the rows of features, estimated from some of them.
-    overlap : mean squared product of two different rows, estimated from some of them.
+    estimate : gives `square` and `overlap`; called once, when one of them is first asked for.
     ranks : processes that share the data.
     threads : at most so many in each.
     """
 
     rows: int
     entries: int
-    square: float
-    overlap: float = 0.0
+    estimate: Callable[[], tuple[float, float]]
     ranks: int = 1
     threads: int = 1
+
+    @cached_property
+    def _estimated(self) -> tuple[float, float]:
+        return self.estimate()
+
+    @property
+    def square(self) -> float:
+        """Mean squared norm of the rows of features, estimated from some of them."""
+        return self._estimated[0]
+
+    @property
+    def overlap(self) -> float:
+        """Mean squared product of two different rows, estimated from some of them."""
+        return self._estimated[1]
 
     @property
     def effective_rank(self) -> float:

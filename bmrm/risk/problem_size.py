@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,15 @@ SAMPLE, PAIRED = 300, 40
 
 def problem_size(X: Matrix, columns: Columns, bias: bool, threads: int) -> ProblemSize:
     """Of rows `X` as solvers see them: features shifted and scaled, with the constant one if there is a bias."""
-    rows = int(X.shape[0])
+    return ProblemSize(int(X.shape[0]), nnz_of(X), partial(_estimate, X, columns, bias), threads=threads)
+
+
+def _estimate(X: Matrix, columns: Columns, bias: bool) -> tuple[float, float]:
+    """Mean squared norm of the rows, and mean squared product of two."""
     few = _some(X, SAMPLE)
     count = int(few.shape[0])
     squares = float(diagonal(few, columns, bias, np.ones(count)).sum())
-    overlap = _overlap(_some(few, PAIRED), columns, bias)
-    return ProblemSize(rows, nnz_of(X), squares / max(1, count), overlap, threads=threads)
+    return squares / max(1, count), _overlap(_some(few, PAIRED), columns, bias)
 
 
 def _some(X: Matrix, count: int) -> Matrix:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.matrix import Csr, Matrix
-from bmrm.problem import DualBlocks, Elastic, ProblemSize, Regularizer, ScoreFunction, Scores, provides
+from bmrm.problem import DualBlocks, Elastic, Regularizer, ScoreFunction, Scores, provides
 from bmrm.risk.dual.rows import AscentRows
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk
@@ -45,7 +45,7 @@ def warm_up(risk: LinearRisk, regularizer: Regularizer) -> None:
     """Every question that the ranks of a loss by rows or groups answer with what `risk` is made of."""
     f = warm_up_map(risk.map)
     risk.value_and_subgradient(np.full(risk.dim, TINY))
-    risk.ability(ProblemSize)
+    risk.problem_size.estimate()
     _warm_up_phi(risk.phi, f)
     steps: Any = risk.ability(DualBlocks)
     if steps is not None and provides(regularizer, Elastic):
