@@ -29,6 +29,8 @@ CHUNK_BYTES = 2_000_000
 """Data of one chunk of rows, with its scores: measured; smaller ones cost more in calls than the L2 cache saves."""
 CHUNK_ROWS = 512
 """Fewer rows would cost more in calls than the cache saves."""
+NO_TOTAL = np.empty(0)
+"""Stands for a sum of slopes that nobody looks at."""
 
 
 class DataMap:
@@ -107,7 +109,8 @@ class DataMap:
             self.products.add_rmatvec(span[0], span[1], slope[span[0] : span[1]], gradient)
             return gradient
 
-        return self.outward(added(self.workers.map(work, self.spans(0, self.rows))), column_sums(slope))
+        total = column_sums(slope) if self.needs_total else NO_TOTAL
+        return self.outward(added(self.workers.map(work, self.spans(0, self.rows))), total)
 
     def rmatvec_parts(self, slope: Array, parts: int) -> Iterator[tuple[slice, Vector]]:
         """A' slope in `parts` consecutive pieces (fewer where there are fewer inputs), each as soon as it is ready.
