@@ -155,7 +155,7 @@ class ProximalRows(PreparedRows):
         The sums are those of the loss at f, of slope * f, and of (f - z)^2.
         """
         z = plain(z)
-        if z.size and sigma * EPS * max(float(z.max()), -float(z.min())) > COARSE:
+        if z.size and sigma * EPS * float(np.abs(z).max()) > COARSE:
             return self._careful_envelope(z, sigma)
         kernels = envelope_kernels(self.loss)
         if kernels is not None:

@@ -73,12 +73,14 @@ class Row:
 
     def _of_arrays(self, loss: Any, *arrays: Any) -> Any:
         shapes = [np.shape(array) for array in arrays]
-        shape = shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
-        flat = [plain(a if of == shape else np.broadcast_to(a, shape)).reshape(-1) for a, of in zip(arrays, shapes)]
-        filled = [np.empty(flat[0].size) for _ in range(ARRAYS[self._name][1])]
-        self._filling(*flat, *filled, *loss.scalars)
-        shaped = tuple(each.reshape(shape) for each in filled)
-        return shaped if len(shaped) > 1 else shaped[0]
+        shape = shapes[0]
+        if shapes.count(shape) < len(shapes):
+            shape = np.broadcast_shapes(*shapes)
+            arrays = tuple([a if of == shape else np.broadcast_to(a, shape) for a, of in zip(arrays, shapes)])
+        filled = tuple([np.empty(shape) for _ in range(ARRAYS[self._name][1])])
+        flat = [plain(array).reshape(-1) for array in (*arrays, *filled)]  # of those to be filled, views
+        self._filling(*flat, *loss.scalars)
+        return filled if len(filled) > 1 else filled[0]
 
 
 class _Generated:
