@@ -17,11 +17,12 @@ def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -
     """
     if not provides(regularizer, HasConjugate):
         return -math.inf
-    scale = regularizer.feasible(-a)
+    down = -a
+    scale = regularizer.feasible(down)
     if scale < 1.0 and not math.isfinite(infimum):
         return -math.inf
     floor = (1.0 - scale) * infimum if scale < 1.0 else 0.0
-    bound = scale * b + floor - regularizer.conjugate(-scale * a)
+    bound = scale * b + floor - regularizer.conjugate(down if scale == 1.0 else -scale * a)
     return bound if not math.isnan(bound) else -math.inf
 
 

@@ -55,7 +55,7 @@ class DenseModel:
         curvature = goal.phi.hessian_diagonal(point.full)
         self._bring(curvature)
         assert self.gram is not None
-        if not np.all(np.isfinite(self.gram)):
+        if not np.isfinite(self.gram).all():
             self.gram = self.weights = None
             return None
         hessian = self.gram.copy()

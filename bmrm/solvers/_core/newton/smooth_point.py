@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,10 +31,10 @@ class SmoothPoint(Point):
     gradient: Vector
     objective: float
 
-    @property
+    @cached_property
     def finite(self) -> bool:
         """Whether a model can be made here."""
-        return math.isfinite(self.objective) and bool(np.all(np.isfinite(self.gradient)))
+        return math.isfinite(self.objective) and bool(np.isfinite(self.gradient).all())
 
 
 @dataclass(frozen=True)

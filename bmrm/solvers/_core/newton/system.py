@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,14 +23,12 @@ def solve_positive(matrix: Matrix, right: Vector) -> Vector:
 
     The `matrix` is symmetric and in C order; what is above its diagonal stays, the rest is overwritten.
     """
-    from scipy.linalg.lapack import dposv
-
-    diagonal, ridge = matrix.diagonal().copy(), 0.0
+    dposv, diagonal, ridge = _dposv(), matrix.diagonal().copy(), 0.0
     while True:
         # the transpose of a symmetric matrix is itself, and in the order that LAPACK overwrites
         with lapack_threads(matrix.shape[0]):
             _, x, info = dposv(matrix.T, right, lower=0, overwrite_a=1)
-        if info == 0 and np.all(np.isfinite(x)):
+        if info == 0 and np.isfinite(x).all():
             return np.asarray(x, np.float64)
         ridge = 100.0 * ridge if ridge else RIDGE * float(np.mean(np.abs(diagonal)))
         if not (np.isfinite(ridge) and ridge > 0.0):
@@ -34,6 +36,14 @@ def solve_positive(matrix: Matrix, right: Vector) -> Vector:
         untouched = np.triu(matrix, 1)
         matrix = untouched + untouched.T
         np.fill_diagonal(matrix, diagonal + ridge)
+
+
+@cache
+def _dposv() -> Callable[..., Any]:
+    """Imported where it is needed; an import statement takes as long as the solution of a small system."""
+    from scipy.linalg.lapack import dposv
+
+    return dposv  # type: ignore[no-any-return]
 
 
 def add_to_diagonal(matrix: Matrix, number: float) -> None:
