@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 ROUNDING = 2.0**-50
 """Of a sum over rows, relative: four times that of float64."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
+class Trial(NamedTuple):
     """A point of the search: t, the value and the derivative there, and whatever else the caller wants to keep."""
 
     t: float

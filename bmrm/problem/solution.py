@@ -35,6 +35,8 @@ class Status(Enum):
 
 MOST_FIGURES = -math.log10(float(np.finfo(np.float64).eps))
 """Decimal digits of float64."""
+TINY = float(np.finfo(np.float64).tiny)
+"""The least normal float64."""
 
 
 @dataclass(frozen=True)
@@ -128,14 +130,14 @@ def relative_gap(objective: float, lower_bound: float) -> float:
     """
     if not (math.isfinite(objective) and -math.inf < lower_bound <= objective):
         return math.inf
-    return (objective - lower_bound) / max(abs(objective), float(np.finfo(np.float64).tiny))
+    return (objective - lower_bound) / max(abs(objective), TINY)
 
 
 def relative_goal(objective: float, tolerance: float, absolute_tolerance: float = 0.0) -> float:
     """The relative gap at which a run ends: where either tolerance is met, absolute_tolerance being one of the gap."""
     if not absolute_tolerance > 0.0:
         return tolerance
-    return max(tolerance, absolute_tolerance / max(abs(objective), float(np.finfo(np.float64).tiny)))
+    return max(tolerance, absolute_tolerance / max(abs(objective), TINY))
 
 
 def significant_figures(objective: float, lower_bound: float) -> float:

@@ -160,7 +160,7 @@ class AugmentedLagrangian:
             part = cast(RowParts, model.parts).part(curvature)
             return self.go(step_by_rows(part, part.restrict(curvature), gradient, model.l2), 0.0)
         hessian = model.map.gram(curvature)
-        if not np.all(np.isfinite(hessian)):
+        if not np.isfinite(hessian).all():
             return 0.0
         add_to_diagonal(hessian, model.l2)
         border, corner = None, 0.0
@@ -197,9 +197,9 @@ class AugmentedLagrangian:
         linear += 0.0 if self.model.linear_term is None else float(self.model.linear_term @ step)
 
         def function(t: Vector) -> tuple[Vector, Vector]:
-            value, derivative = curve(t)
-            value = value + 0.5 * l2 * (ww + t * (2.0 * ws + t * ss)) + t * linear
-            return value, derivative + l2 * (ws + t * ss) + linear
+            (value, derivative), rate = curve(t), t * ss
+            value, derivative = value + 0.5 * l2 * (ww + t * (2.0 * ws + rate)), derivative + l2 * (ws + rate)
+            return (value + t * linear, derivative + linear) if linear else (value, derivative)
 
         return function
 
