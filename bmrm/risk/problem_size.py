@@ -62,7 +62,11 @@ def _full(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.integer[Any]] | sl
     if not isinstance(X, Csr):
         return np.asarray(X, np.float64), slice(None)
     first, last = int(X.indptr[0]), int(X.indptr[-1])
-    used, where = np.unique(X.indices[first:last], return_inverse=True)
+    indices, marked, place = X.indices[first:last], np.zeros(X.columns, bool), np.empty(X.columns, np.intp)
+    marked[indices] = True
+    used = np.flatnonzero(marked)
+    place[used] = np.arange(used.size)
     raw = np.zeros((X.rows, used.size))
-    raw[np.repeat(np.arange(X.rows), np.diff(X.indptr)), where] = 1.0 if X.values is None else X.values[first:last]
+    values = 1.0 if X.values is None else X.values[first:last]
+    raw[np.repeat(np.arange(X.rows), np.diff(X.indptr)), place[indices]] = values
     return raw, used
