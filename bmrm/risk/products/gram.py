@@ -144,7 +144,7 @@ def _blocks(weights: Vector, width: int) -> list[Rows]:
 def _scaled(raw: Array, sums: Vector, weights: Vector, columns: Columns, kept: Rows | None, with_bias: bool) -> Array:
     """The Gram matrix of the inputs, from that of raw features and their weighted sums."""
     part = slice(None) if kept is None else kept
-    total = float(weights.sum())
+    total = float(weights.sum()) if with_bias or columns.shift is not None else 0.0
     if columns.shift is not None:
         shift = columns.shift[part]
         raw -= np.outer(shift, sums)
