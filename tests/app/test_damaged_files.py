@@ -265,7 +265,16 @@ def test_an_index_that_takes_more_memory_than_there_is(tmp_path, monkeypatch, ca
 def test_memory_is_told(monkeypatch):
     free = room.available_bytes()
     assert free is None or 0 < free < 2**50
+    room.refuse_too_wide(10_000, 10)
+
+
+def test_memory_is_not_asked_for_where_weights_are_few(monkeypatch):
+    asked = []
+    monkeypatch.setattr(room, "available_bytes", lambda: asked.append("once"))
     room.refuse_too_wide(1000, 10)
+    assert not asked
+    room.refuse_too_wide(10_000, 10)
+    assert asked == ["once"]
 
 
 @pytest.mark.parametrize("loss", ["logistic", "softmax", "squared_hinge", "least_squares"])

@@ -7,6 +7,7 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
+from bmrm.problem import ProblemSize
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products.columns import Columns
 
@@ -45,6 +46,27 @@ def test_the_extent_is_that_of_the_features_as_solvers_see_them(changed, bias):
 def test_one_row_spreads_over_one_direction():
     size = problem_size(np.array([[3.0, 4.0]]), Columns(), False, 1)
     assert (size.rows, size.entries, size.square, size.effective_rank) == (1, 2, 25.0, 1.0)
+
+
+def test_how_rows_spread_is_estimated_once_and_only_where_it_is_asked_for():
+    asked = []
+
+    def estimate():
+        asked.append("once")
+        return 2.0, 0.5
+
+    size = ProblemSize(rows=3, entries=6, estimate=estimate)
+    assert (size.rows, size.entries, asked) == (3, 6, [])
+    assert (size.square, size.overlap, size.effective_rank) == (2.0, 0.5, 8.0)
+    assert asked == ["once"]
+
+
+def test_columns_that_are_empty_in_all_rows_add_nothing():
+    X = np.zeros((50, 1000))
+    X[:, ::100] = np.random.default_rng(7).normal(size=(50, 10))
+    few = problem_size(X[:, ::100].copy(), Columns(), False, 1)
+    found = problem_size(Dataset.from_arrays(_sparse(X), np.ones(50)).X, Columns(), False, 1)
+    assert found.overlap == pytest.approx(few.overlap, rel=1e-12)
 
 
 def _sparse(X):
