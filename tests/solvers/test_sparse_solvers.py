@@ -17,7 +17,7 @@ from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products.columns import Columns
 from bmrm.solvers import SOLVERS
-from bmrm.solvers.proximal_newton import minimum
+from bmrm.solvers._core.gram_model import minimum
 from tests import problems
 from tests.targets import default_instance, targets_for
 
