@@ -163,7 +163,7 @@ class Run:
         monitor, goal = self.monitor, self.objective
         with monitor.iterating():
             point = goal.at(monitor.start, goal.map.matvec(monitor.start))
-            done = self._note(point, fresh=not goal.free)
+            done = self._note(point)
             if not done and fresh:
                 found = start_from_sample(self.options, monitor, steady=True, exact=True)
                 if found is not None:
@@ -176,7 +176,7 @@ class Run:
                 moved = self._moved(point)
                 if moved is not None:
                     point = moved
-                    done = self._note(point, fresh=monitor.careful and not goal.free)
+                    done = self._note(point)
                 else:
                     done = monitor.stall()
         name, details = self.options.name, {}
@@ -184,9 +184,9 @@ class Run:
             details["cg_iterations"] = np.array(self.model.iterations)
         return monitor.solution(name, details=details)
 
-    def _note(self, point: SmoothPoint, fresh: bool = False) -> bool:
-        """Bound and objective of a point, which may be J at its weights; whether to stop."""
-        self.monitor.improve(point.w, point.objective, fresh=fresh)
+    def _note(self, point: SmoothPoint) -> bool:
+        """Bound and objective of a point; whether to stop."""
+        self.monitor.improve(point.w, point.objective, fresh=point.fresh)
         if abs(point.rest) <= SKEWED:
             self.monitor.take_plane(self.certificate, point.w, point.value, point.a, point.offset)
         return self.monitor.record()
@@ -210,6 +210,8 @@ class Run:
         return self._at(point, step, t) if t > 0.0 else None
 
     def _at(self, point: SmoothPoint, step: Step, t: float) -> SmoothPoint:
-        w = point.w + t * step.w
-        f = self.objective.map.matvec(w) if self.monitor.careful else point.f + t * step.f
-        return self.objective.at(w, f, point.b + t * step.b)
+        w, anew = point.w + t * step.w, self.monitor.careful
+        f = self.objective.map.matvec(w) if anew else point.f + t * step.f
+        # A whole step from 0, all that a quadratic takes, has the scores of its end.
+        anew = anew or (step.computed and t == 1.0 and not point.w.any())
+        return self.objective.at(w, f, point.b + t * step.b, fresh=anew)

@@ -66,6 +66,26 @@ def test_least_squares_take_one_step():
     assert solution.objective == pytest.approx(problems.least_squares_l2_optimum(X, y, LAM), rel=1e-12)
 
 
+@pytest.mark.parametrize("free", [False, True])
+def test_ridge_is_one_linear_system(free):
+    random = np.random.default_rng(0)
+    X, s = random.normal(size=(9000, 20)), random.integers(0, 4, 9000).astype(float)
+    y = X @ random.normal(size=20) + 3.0 + random.normal(size=9000)
+    risk = LinearRisk(Dataset.from_arrays(X, y, s), LOSSES.make("least_squares"))
+    solution = Newton(tolerance=1e-9).minimize(FreeIntercept(risk) if free else risk, L2(LAM))
+    s /= s.sum()
+    A, b = (X - s @ X, y - s @ y) if free else (X, y)  # centred by the weighted means
+    w = np.linalg.solve((A.T * s) @ A + LAM * np.eye(20), A.T @ (s * b))
+    np.testing.assert_allclose(solution.w, w, rtol=1e-9)
+    optimum = 0.5 * s @ (A @ w - b) ** 2 + 0.5 * LAM * w @ w
+    assert solution.objective == pytest.approx(optimum, rel=1e-12)
+    assert solution.lower_bound <= optimum * (1.0 + 1e-12)
+    assert solution.iterations == 1
+    gram = solution.history[-1].passes_gram
+    assert gram == pytest.approx(21.0 / 4.0 / 10.0 * np.count_nonzero(s) / 9000.0)
+    assert solution.passes - gram == (3.5 if free else 2.5)  # the start, H, the step, its end; the intercept
+
+
 @pytest.mark.parametrize("loss", ["softmax", "poisson", "exponential"])
 def test_losses_that_have_no_diagonal_or_overflow(loss):
     risk = made(loss if loss != "poisson" else "squared_hinge")

@@ -6,11 +6,10 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from bmrm.problem import IncompatibleError, InputError, Iteration, ProblemSize, RowSample, Scored, Vector, ability
 from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.row_scores import looks_quadratic
 
 WELL_POSED = 2
 """Rows for each feature in a sample that is worth it."""
@@ -79,9 +78,6 @@ def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:
 
 
 def _looks_quadratic(monitor: Monitor) -> bool:
-    """Whether the second derivative of the loss is the same for two scores, in every row."""
+    """Whether `looks_quadratic` holds for the scores of the risk, any free intercept apart."""
     scored = ability(monitor.risk, Scored)
-    if scored is None or not scored.phi.facts.separable:
-        return False
-    one, other = (scored.phi.hessian_diagonal(scored.phi.constant(np.array([f]))) for f in (0.0, 2.0))
-    return not scored.phi.total((one - other) ** 2)[0] > 0.0
+    return scored is not None and looks_quadratic(scored.of_rows)

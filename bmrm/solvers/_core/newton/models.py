@@ -24,12 +24,16 @@ LONGEST = 1000
 
 @dataclass(frozen=True)
 class Step:
-    """A change of w and b, with the change of the scores: of w alone, and of both."""
+    """A change of w and b, with the change of the scores: of w alone, and of both.
+
+    `computed` says whether `f` is a product of the data with w, not a sum of such products.
+    """
 
     w: Vector
     b: float
     f: Scores
     full: Scores
+    computed: bool = False
 
 
 class NewtonModel(Protocol):
@@ -66,7 +70,7 @@ class DenseModel:
         both = newton_step(hessian, point.gradient, border, corner, point.rest)
         w, b = both[: point.w.size], float(both[-1]) if goal.free else 0.0
         f = goal.map.matvec(w)
-        return Step(w, b, f, goal.shifted(f, b))
+        return Step(w, b, f, goal.shifted(f, b), computed=True)
 
     def _bring(self, curvature: Scores) -> None:
         """Make `gram` that of `curvature`."""

@@ -56,8 +56,11 @@ class Objective:
         """f + b."""
         return f + self.phi.constant(np.array([b])) if self.free else f
 
-    def at(self, w: Vector, f: Scores, b: float = 0.0) -> SmoothPoint:
-        """The point w with scores f, b moved to its minimum; half a pass."""
+    def at(self, w: Vector, f: Scores, b: float = 0.0, *, fresh: bool = True) -> SmoothPoint:
+        """The point w with scores f, b moved to its minimum; half a pass.
+
+        `fresh` where f was computed from w; with a free intercept the point is not, see `Monitor.improve`.
+        """
         if self.free:
             one, other, share = newton_root(lambda b: self._trial(f, b), self._trial(f, b), self._rate)
             found = one if share >= 0.5 else other
@@ -70,7 +73,8 @@ class Objective:
         offset = value - self.phi.product(slope, full)  # by scores: those of w they may be but for rounding
         offset += rest * b - abs(rest) * (1.0 + abs(b))  # the slopes should sum to 0
         objective = value + self.regularizer.value(w)
-        return SmoothPoint(w, value, a, offset, f, b, full, rest, gradient, objective)
+        fresh = fresh and not self.free
+        return SmoothPoint(w, value, a, offset, f, b, full, rest, gradient, objective, fresh=fresh)
 
     def _trial(self, f: Scores, b: float) -> Trial:
         full = self.shifted(f, b)
