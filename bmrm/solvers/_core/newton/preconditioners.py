@@ -36,6 +36,8 @@ FEW, DEAR = 20.0, 12.0
 """Passes that the blocks may cost, and those that a Hessian must cost that is not to be formed of all rows."""
 LEAST = 0.5
 """Rows of less weight than this, times the mean, are left out: where scores are far apart few rows count."""
+ROUNDING = 1e-12
+"""Share of a diagonal that a difference with it cannot tell from 0."""
 ENOUGH = 8
 """Full rows for each feature that tell how features go together."""
 
@@ -87,15 +89,14 @@ def rows_for_blocks(risk: Risk, objective: Objective, seed: int, check: Check) -
         return None
 
 
-def by_diagonal(objective: Objective, point: SmoothPoint) -> Preconditioner:
-    """Jacobi's; none where there are several scores per row."""
+def by_diagonal(objective: Objective, point: SmoothPoint, eliminated: Vector | float = 0.0) -> Preconditioner:
+    """Jacobi's; none where there are several scores per row. `eliminated` is what the diagonal of A' phi'' A loses."""
     if not objective.phi.facts.separable:
         return lambda r: r
     weights = objective.phi.hessian_diagonal(point.full)
     of_omega = cast(HasCurvature, objective.regularizer).hessian_product(point.w, np.ones_like(point.w))
-    diagonal = objective.map.diagonal(weights) + of_omega
-    if objective.free:
-        diagonal = np.append(diagonal, objective.phi.total(weights)[0])
+    of_phi = objective.map.diagonal(weights)
+    diagonal = np.maximum(of_phi - eliminated, ROUNDING * of_phi) + of_omega
     inverse = 1.0 / np.where(np.isfinite(diagonal) & (diagonal > 0.0), diagonal, 1.0)
     return lambda r: inverse * r
 
