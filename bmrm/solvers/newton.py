@@ -10,11 +10,13 @@ import numpy as np
 from bmrm.numerics.line_search import step_length, total
 from bmrm.problem import (
     Callback,
+    Elastic,
     HasCurvature,
     IncompatibleError,
     ProblemSize,
     Regularizer,
     Risk,
+    RowParts,
     Scored,
     Solution,
     Vector,
@@ -27,10 +29,11 @@ from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.models import CgModel, Step, model_for
 from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
+from bmrm.solvers._core.newton.rows import RowGram, rank_at_most
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
 from bmrm.solvers._core.row_start import start_from_sample
 
-HESSIANS = ("auto", "dense", "cg")
+HESSIANS = ("auto", "dense", "rows", "cg")
 
 
 @register(
@@ -38,7 +41,7 @@ HESSIANS = ("auto", "dense", "cg")
     problem="smooth losses with a second derivative, piecewise quadratic ones too; l2 and other smooth regularizers",
     needs="Scored with curvature; a regularizer with curvature",
     certificate="the conjugate of the regularizer at the slopes (eq. 15), mixed over iterations",
-    cost="1 pass, and a Gram matrix with its Cholesky factor or 1 pass for each CG iteration",
+    cost="1 pass, and a Cholesky factor of a Gram matrix, of features or of rows, or 1 pass for each CG iteration",
     source="Dembo & Steihaug 1983; Keerthi & DeCoste 2005",
     abilities=("Scored",),
     refuses=("kinked loss", "kinked regularizer"),
@@ -48,9 +51,10 @@ class Newton(IterativeSolver):
     """w - t H^-1 g, with g and H the gradient and the (generalised) Hessian of J, t by a search on the scores.
 
     H = A' phi''(A w) A + Omega''. `dense` forms it and factors it by Cholesky; if few rows have changed their curvature
-    since the last iteration (`squared_hinge`), H is updated by these. `cg` solves H d = -g by conjugate gradients,
-    preconditioned, until the residual is `forcing` times min(1, (|g| / |g_0|)^1/2) of |g|. The step t = 1 is taken if
-    the derivative of J is at most half there, else a step is searched.
+    since the last iteration (`squared_hinge`), H is updated by these. `rows` takes the same step, with `l2`, in the
+    inner products A A' of the rows (Woodbury), which are formed once: for more features than rows, in one process.
+    `cg` solves H d = -g by conjugate gradients, preconditioned, until the residual is `forcing` times min(1, (|g| /
+    |g_0|)^1/2) of |g|. The step t = 1 is taken if the derivative of J is at most half there, else a step is searched.
 
     The preconditioner has the blocks of the Hessian that belong to one score, factored, if they are available and cheap
     (at most 128 megabytes). For dense rows they are computed from a sample, so that in hundreds of features `auto`
@@ -58,14 +62,15 @@ class Newton(IterativeSolver):
     by the regularizer alone. Otherwise the preconditioner is the diagonal (Jacobi), or none with several scores.
 
     Each point gives the plane of its slopes. A free intercept is one more variable, minimised over at every point. With
-    several scores per row only `cg` is available.
+    several scores per row `dense` is not available, and with a free intercept, too, only `cg` is.
 
-    Memory: 18 dim^2 + 72 scores bytes (`dense`), 96 dim + 72 scores bytes (`cg`), scores being rows times the scores of
-    each; with blocks 96 dim + 72 scores + 16 dim^2 / K bytes, K being the scores of a row.
+    Memory: 18 dim^2 + 72 scores bytes (`dense`), 96 dim + 24 scores^2 bytes (`rows`), 96 dim + 72 scores bytes (`cg`),
+    scores being rows times the scores of each; with blocks 96 dim + 72 scores + 16 dim^2 / K bytes, K being the scores
+    of a row.
 
     Parameters
     ----------
-    hessian : `dense`, `cg`, or `auto`: the one with fewer operations for the size of the data.
+    hessian : `dense`, `rows`, `cg`, or `auto`: the one with the fewest operations for the size of the data.
     forcing : relative accuracy of `cg`.
     sample : share of the rows in a subproblem that provides the start, 0 for none; not used with a `start`. Null: 0.05,
         but none for up to 150,000 entries, nor for a quadratic loss.
@@ -109,6 +114,8 @@ CG_ITERATIONS = 40.0
 """Assumed number of products of a step by cg."""
 FACTOR_SPEED = 20.0
 """Operations of a Cholesky factor in the time of one product of two entries of a sparse row."""
+STEPS = 4.0
+"""Steps among which the inner products of rows, formed once, are shared out."""
 HALF = 0.5
 """Share of the derivative of J that may remain at step 1."""
 SKEWED = 1e-12
@@ -135,28 +142,46 @@ class Run:
         free = scored.intercept is not None and scored.of_rows.facts.separable
         self.objective = Objective(scored.map, scored.of_rows if free else scored.phi, regularizer, free)
         seed, check = options.seed or 0, monitor.budget.check
-        rows = rows_for_blocks(risk, self.objective, seed, check) if options.hessian != "dense" else None
-        self.model = model_for(self.objective, self._hessian(rows), options.forcing, rows)
+        wanted = options.hessian
+        blocks = rows_for_blocks(risk, self.objective, seed, check) if wanted in ("auto", "cg") else None
+        rows = self._rows() if wanted in ("auto", "rows") and (free or scored.intercept is None) else None
+        self.model = model_for(self.objective, self._hessian(blocks, rows), options.forcing, blocks, rows)
         self.certificate = Certificate(regularizer, risk.infimum)
 
-    def _hessian(self, rows: Scored | None) -> str:
-        """`dense` or `cg`; `rows` are those of blocks for `cg`."""
-        options, phi, risk = self.options, self.objective.phi, self.monitor.risk
-        wanted = options.hessian
-        if wanted == "dense" and not (phi.facts.separable and risk.dim <= WIDEST):
+    def _rows(self) -> RowGram | None:
+        """The rows, where Newton's system can be solved in their inner products."""
+        phi, regularizer = self.objective.phi, self.objective.regularizer
+        parts, known = ability(self.monitor.risk, RowParts), phi.facts.separable or phi.facts.scores_per_row > 1
+        if parts is None or not (known and provides(regularizer, Elastic) and regularizer.l2 > 0.0):
+            return None
+        return RowGram(parts) if rank_at_most(phi.facts, parts.rows) <= WIDEST else None
+
+    def _hessian(self, blocks: Scored | None, rows: RowGram | None) -> str:
+        """`dense`, `rows` or `cg`; `blocks` for `cg`."""
+        phi, risk, wanted = self.objective.phi, self.monitor.risk, self.options.hessian
+        separable = phi.facts.separable and risk.dim <= WIDEST
+        if wanted == "dense" and not separable:
             raise IncompatibleError(
                 f"newton: hessian dense needs one score per row and at most {WIDEST} features; use cg or auto"
             )
+        if wanted == "rows" and rows is None:
+            raise IncompatibleError(
+                "newton: hessian rows needs a loss that is a sum over rows, all of them in one process, at most"
+                f" {WIDEST} scores of rows, no free intercept with several of them, and l2; use dense, cg or auto"
+            )
         if wanted != "auto":
             return wanted
-        size, costs = ability(risk, ProblemSize), Costs.of(risk, 1)
-        if not phi.facts.separable or risk.dim > WIDEST or rows is not None:
-            return "cg"
+        size, costs = ability(risk, ProblemSize), Costs.of(risk, phi.facts.scores_per_row)
         if size is None or costs is None:
-            return "dense"
-        a_pass = 2.0 * size.entries / size.ranks
-        dense = costs.passes * a_pass + risk.dim**3 / 3.0 / FACTOR_SPEED
-        return "dense" if dense <= CG_ITERATIONS * a_pass else "cg"
+            return "dense" if separable and blocks is None else "cg"
+        a_pass = 2.0 * phi.facts.scores_per_row * size.entries / size.ranks
+        of = {"cg": CG_ITERATIONS * a_pass}
+        if separable and blocks is None:
+            of["dense"] = costs.passes * a_pass + risk.dim**3 / 3.0 / FACTOR_SPEED
+        if rows is not None:
+            rank = rank_at_most(phi.facts, rows.parts.rows)
+            of["rows"] = costs.of_rows * a_pass / STEPS + rank**3 / 3.0 / FACTOR_SPEED
+        return min(of, key=lambda name: of[name])
 
     def go(self, fresh: bool) -> Solution:
         """The whole run."""

@@ -28,15 +28,16 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers._core.augmented_lagrangian import AugmentedLagrangian, Model
+from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Model
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.newton.rows import RowGram
 from bmrm.solvers._core.row_start import Start, start_from_sample
 
 
 @register(
     "semismooth_newton",
-    problem="losses of one score with a proximal map, kinked or smooth, and multiclass_hinge; l2; few features",
+    problem="losses of one score with a proximal map, kinked or smooth, and multiclass_hinge; l2; few features or rows",
     needs="Scored with a proximal map; a dense Hessian",
     certificate="the multipliers, which are slopes of the loss: a plane, by eq. 15 of the KDD paper",
     cost="1 pass and Newton steps: the Gram matrix of the rows at a kink, or their inner products, a Cholesky factor,"
@@ -55,11 +56,11 @@ class SemismoothNewton(IterativeSolver):
 
     whose gradient is lambda w + A'u with u = env'(z), a subgradient of phi at the minimising f. Newton's matrix lambda
     + A' env''(z) A depends only on the rows at a kink of a piecewise linear loss, which become few; if they are fewer
-    than dimensions, the system is solved in their inner products (Woodbury). With several scores per row env'' is a
-    matrix for each row, diag(c) - c c' / sum(c) over the classes at the kink. Then s is set to u, and sigma is
-    increased. At every step u proves the bound -phi*(u) - ||A'u||^2 / (2 lambda); the gap is the sum of the
-    subproblem's error, ||gradient||^2 / (2 lambda), and that of the multipliers, and a subproblem ends as soon as the
-    first is the smaller.
+    than dimensions, the system is solved in their inner products (Woodbury), in those of all rows, formed once, if all
+    are fewer. With several scores per row env'' is a matrix for each row, diag(c) - c c' / sum(c) over the classes at
+    the kink. Then s is set to u, and sigma is increased. At every step u proves the bound
+    -phi*(u) - ||A'u||^2 / (2 lambda); the gap is the sum of the subproblem's error, ||gradient||^2 / (2 lambda), and
+    that of the multipliers, and a subproblem ends as soon as the first is the smaller.
 
     After the first subproblem, slopes change mainly in rows near a kink: Newton's method continues on a copy of these
     rows alone, the slopes of the others being a linear term, until this smaller problem is solved; then all rows are
@@ -70,7 +71,7 @@ class SemismoothNewton(IterativeSolver):
     that the regularizer does not touch (one score per row).
 
     Memory: 10 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data the size of the
-    rows, some of which are copied.
+    rows, some of which are copied; 24 scores^2 instead of the first where rows are fewer than 0.7 dim.
 
     Parameters
     ----------
@@ -83,9 +84,9 @@ class SemismoothNewton(IterativeSolver):
     Raises
     ------
     IncompatibleError
-        The risk has no proximal map (use `line_search_bundle` or `lbfgs`), there are more features than a dense matrix
-        can hold, or several scores per row with a free intercept (use `dual_coordinate`), or the regularizer is not
-        `l2` (use `bundle`).
+        The risk has no proximal map (use `line_search_bundle` or `lbfgs`), there are more features, and more rows, than
+        a dense matrix can hold, or several scores per row with a free intercept (use `dual_coordinate`), or the
+        regularizer is not `l2` (use `bundle`).
     """
 
     superlinear: ClassVar[bool] = True
@@ -170,20 +171,28 @@ class Run:
             raise IncompatibleError(
                 "semismooth_newton has a free intercept with one score per row only; use dual_coordinate or lbfgs"
             )
-        if risk.dim > WIDEST:
-            raise IncompatibleError(
-                f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers, at most {WIDEST} x"
-                f" {WIDEST} are allowed; use dual_coordinate or line_search_bundle"
-            )
         self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
         self.parts, self.rows = ability(risk, RowParts), ability(risk, RowScores)
+        if risk.dim > WIDEST and not self._few_rows():
+            raise IncompatibleError(
+                f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers, at most {WIDEST} x"
+                f" {WIDEST} are allowed, or as few rows, in one process; use dual_coordinate or line_search_bundle"
+            )
         if self.rows is not None:
             monitor.state = self._saved
-        self.model = Model(scored.map, phi, regularizer.l2, free, parts=self.parts)
+        rows = None if self.parts is None else RowGram(self.parts)
+        self.model = Model(scored.map, phi, regularizer.l2, free, rows=rows)
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
         self.state: AugmentedLagrangian | None = None
         """The current state."""
+
+    def _few_rows(self) -> bool:
+        """Whether every system can be solved in inner products of the rows."""
+        if self.parts is None:
+            return False
+        rank = self.parts.rows * max(1, self.scored.of_rows.facts.scores_per_row - 1)
+        return rank <= min(WIDEST, FEW * self.monitor.risk.dim)
 
     def go(self, fresh: bool) -> Solution:
         """The whole run."""
@@ -283,7 +292,7 @@ class Run:
 
     def _improved(self, state: AugmentedLagrangian) -> tuple[bool, AugmentedLagrangian]:
         """A Newton step, or several that solve the subproblem for the rows near a kink; returns whether it moved."""
-        near = state.near(self.parts, self.width, WORTH_IT) if self.parts is not None and self.trusted else None
+        near = state.near(self.width, WORTH_IT) if self.parts is not None and self.trusted else None
         if near is None:
             self.steps += 1
             return state.step() > 0.0, state

@@ -9,11 +9,13 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.generators.synthetic import SparseBinary
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, InputError, ProblemSize, Scored, Status, ability
+from bmrm.problem.meter import FULL_SPEED
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.products.columns import Columns
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.newton import preconditioners as newton_preconditioners
 from bmrm.solvers._core.newton.models import DenseModel
@@ -248,3 +250,76 @@ def test_a_free_intercept_costs_conjugate_gradients_no_more_iterations():
         assert solution.status is Status.CONVERGED
         taken[free] = solution.passes
     assert taken[True] <= 1.2 * taken[False]
+
+
+def wide(loss, rows=30, features=60, free=False, **options):
+    """More features than rows, some of weight 0; columns scaled and shifted, a constant feature."""
+    random = np.random.default_rng(2)
+    X = random.normal(size=(rows, features)) + 1.0
+    y = X @ random.normal(size=features) + random.normal(size=rows)
+    task = LOSSES.get(loss).cls.task
+    y = {"binary": (y > np.median(y)).astype(int), "multiclass": np.arange(rows) % 3}.get(task, y)
+    columns = Columns(scale=random.random(features) + 0.5, shift=random.normal(size=features))
+    data = Dataset.from_arrays(X, y, random.integers(0, 3, rows).astype(float))
+    risk = LinearRisk(data, LOSSES.make(loss), bias=not free, columns=columns, **options)
+    return FreeIntercept(risk) if free else risk
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "least_squares", "huber"])
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("features", [30, 60])
+def test_rows_take_the_steps_of_the_dense_hessian(loss, free, features):
+    risk = wide(loss, features=features, free=free)
+    lines = {}
+    for hessian in ("dense", "rows"):
+        solution = Newton(tolerance=1e-10, hessian=hessian).minimize(risk, L2(LAM))
+        assert solution.status is Status.CONVERGED
+        lines[hessian] = np.array([(line.objective, line.lower_bound) for line in solution.history])
+    scale = lines["dense"][0, 0]
+    np.testing.assert_allclose(lines["rows"], lines["dense"], rtol=1e-7, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("lam", [1e-2, 1e-8])
+def test_ridge_by_rows_is_its_formula(lam):
+    """At small lambda too, where slopes lose all but 1e-8 of their size in one step."""
+    risk = wide("least_squares")
+    solution = Newton(tolerance=1e-9).minimize(risk, L2(lam))
+    A = np.column_stack([risk.map.matvec(unit) for unit in np.eye(risk.dim)])
+    shares = risk.data.targets.weights / risk.data.targets.weights.sum()
+    used = shares > 0.0
+    kernel = A[used] @ A[used].T + lam * np.diag(1.0 / shares[used])
+    expected = A[used].T @ np.linalg.solve(kernel, risk.data.targets.y[used])
+    assert solution.status is Status.CONVERGED
+    assert solution.iterations <= 2
+    assert not solution.details  # no conjugate gradients
+    np.testing.assert_allclose(solution.w, expected, rtol=1e-5, atol=1e-7 * np.abs(expected).max())
+
+
+def test_few_rows_are_solved_by_their_inner_products():
+    """Their one Gram matrix is charged, and a pass or one and a half to each step with one evaluation."""
+    risk = wide("logistic", rows=38, features=3000, free=True)
+    solution = Newton(tolerance=1e-9).minimize(risk, L2(1e-4))
+    X = risk.risk.map.columns.scale * (risk.risk.data.X - risk.risk.map.columns.shift)
+    weights = risk.risk.data.targets.weights
+    model = LogisticRegression(C=1.0 / (1e-4 * weights.sum()), tol=1e-10, max_iter=1000)
+    model.fit(X, risk.risk.data.targets.y, weights)
+    np.testing.assert_allclose(solution.w, model.coef_[0], atol=1e-4 * np.abs(solution.w).max())
+    assert solution.status is Status.CONVERGED
+    assert not solution.details
+    assert solution.history[-1].passes_gram == pytest.approx((38 + 1) / 4 / FULL_SPEED)
+    assert solution.passes <= 3.0 + 2.0 * solution.iterations
+
+
+def test_several_scores_by_rows():
+    risk = wide("softmax")
+    solution = Newton(tolerance=1e-10, hessian="rows").minimize(risk, L2(LAM))
+    other = SOLVERS.make("lbfgs", {"tolerance": 1e-9}).minimize(risk, L2(LAM))
+    assert solution.status is Status.CONVERGED
+    assert solution.iterations < 20
+    assert other.lower_bound * (1.0 - 1e-9) <= solution.objective <= other.objective * (1.0 + 1e-10)
+
+
+def test_rows_need_a_sum_over_rows_and_one_constant():
+    for risk in (wide("softmax", free=True), problems.ScoredRisk(*problems.data("logistic"), "logistic")):
+        with pytest.raises(IncompatibleError, match="hessian rows needs"):
+            Newton(hessian="rows").minimize(risk, L2(LAM))

@@ -18,7 +18,7 @@ from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.augmented_lagrangian import AugmentedLagrangian, Model
-from bmrm.solvers._core.newton.rows import rank_of, step_by_rows, vectors_of
+from bmrm.solvers._core.newton.rows import RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton
 from tests import problems
@@ -170,7 +170,7 @@ def test_what_is_missing_is_told():
     for regularizer in (L1(0.1), ElasticNet(0.1, 0.5)):
         with pytest.raises(IncompatibleError, match="proximal_newton"):
             TIGHT.minimize(risk, regularizer)
-    wide = LinearRisk(Dataset.from_arrays(csr_array((4, 9000)), np.arange(4) % 2), LOSSES.make("hinge"))
+    wide = LinearRisk(Dataset.from_arrays(csr_array((9000, 9000)), np.arange(9000) % 2), LOSSES.make("hinge"))
     with pytest.raises(IncompatibleError, match="dual_coordinate"):
         TIGHT.minimize(wide, L2(0.1))
     three = Dataset.from_arrays(np.eye(6), np.arange(6) % 3)
@@ -207,18 +207,47 @@ def test_the_step_by_rows_is_that_of_the_dense_matrix(loss):
         for i, c in enumerate(curvature):
             whole = np.diag(c) - np.outer(c, c) / max(c.sum(), 1e-300)
             np.testing.assert_allclose(vectors[rows == i].T @ vectors[rows == i], whole, atol=1e-15)
-    part, gradient = parts.part(curvature), random.normal(size=risk.dim)
-    step = step_by_rows(part, part.restrict(curvature), gradient, 0.01)
+    w, slope, linear = random.normal(size=risk.dim), random.normal(size=f.shape), random.normal(size=risk.dim)
+    gradient = 0.01 * w + linear + scored.map.rmatvec(slope)
     hessian = scored.map.gram(curvature) + 0.01 * np.eye(risk.dim)
-    np.testing.assert_allclose(step, -np.linalg.solve(hessian, gradient), rtol=1e-8)
+    expected = -np.linalg.solve(hessian, gradient)
+    quadratic = RowQuadratic(
+        scored.map, parts.products(), vectors_of(curvature), scored.map.matvec(w), slope, 0.01, linear
+    )
+    np.testing.assert_allclose(quadratic.minimum()[0] - w, expected, rtol=1e-8)
+    np.testing.assert_allclose(quadratic.step(w, gradient, 0.0)[0], expected, rtol=1e-8)
+    near = RowQuadratic(quadratic.map, quadratic.products, quadratic.vectors, 0.0 * f, 0.0 * f, 0.01, gradient)
+    np.testing.assert_allclose(near.minimum()[0], expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "multiclass_hinge"])
-def test_few_rows_in_many_dimensions(loss):
-    """Where steps go by rows."""
+def test_the_step_by_rows_of_a_free_intercept_is_that_of_the_bordered_matrix():
+    risk = made(rows=40)
+    scored, parts = ability(risk, Scored), ability(risk, RowParts)
+    random = np.random.default_rng(3)
+    w, slope, linear, b = random.normal(size=risk.dim), random.normal(size=40), random.normal(size=risk.dim), 0.3
+    curvature = random.random(40) * (random.random(40) < 0.6)
+    gradient, rest = 0.01 * w + linear + scored.map.rmatvec(slope), slope.sum() + b
+    border = scored.map.rmatvec(curvature)
+    hessian = scored.map.gram(curvature) + 0.01 * np.eye(risk.dim)
+    both = np.block([[hessian, border[:, None]], [border[None, :], np.array([[curvature.sum()]])]])
+    expected = -np.linalg.solve(both, np.append(gradient, rest))
+    Z, f = vectors_of(curvature), scored.map.matvec(w)
+    point, shift = RowQuadratic(scored.map, parts.products(), Z, f, slope, 0.01, linear, b).minimum()
+    np.testing.assert_allclose(np.append(point - w, shift), expected, rtol=1e-8)
+    step = RowQuadratic(scored.map, parts.products(), Z, 0.0 * f, 0.0 * f, 0.01, gradient, rest).minimum()
+    np.testing.assert_allclose(np.append(*step), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("loss", "features"), [("hinge", 700), ("hinge", 130), ("multiclass_hinge", 700)])
+@pytest.mark.parametrize("free", [False, True])
+def test_few_rows_in_many_dimensions(loss, features, free):
+    """Where steps go by rows, all of them or some."""
+    if free and loss == "multiclass_hinge":
+        return
     random = np.random.default_rng(5)
-    X, y = random.normal(size=(120, 700)), np.arange(120) % (2 if loss == "hinge" else 3)
-    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(loss))
+    X, y = random.normal(size=(120, features)), np.arange(120) % (2 if loss == "hinge" else 3)
+    risk = LinearRisk(Dataset.from_arrays(X, y, random.integers(0, 3, 120).astype(float)), LOSSES.make(loss))
+    risk = FreeIntercept(risk) if free else risk
     solution = SemismoothNewton(tolerance=1e-9).minimize(risk, L2(1e-3))
     assert solution.status is Status.CONVERGED
     other = SOLVERS.make("dual_coordinate", {"tolerance": 1e-8}).minimize(risk, L2(1e-3))
@@ -252,3 +281,16 @@ def test_cvxopt_agrees_on_quantiles():
     parts = map(cvxopt.matrix, (P, q, G, np.zeros(2 * m), A, y))
     optimum = cvxopt.solvers.qp(*parts, options=problems.QUIET)["primal objective"]
     assert TIGHT.minimize(risk, L2(lam)).objective == pytest.approx(optimum, rel=1e-9)
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_few_rows_in_more_dimensions_than_a_dense_matrix_can_have(free):
+    random = np.random.default_rng(1)
+    X, y = random.normal(size=(30, 9000)), np.arange(30) % 2
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("squared_hinge"))
+    risk = FreeIntercept(risk) if free else risk
+    solution = SemismoothNewton(tolerance=1e-8).minimize(risk, L2(1e-2))
+    other = SOLVERS.make("dual_coordinate", {"tolerance": 1e-8}).minimize(risk, L2(1e-2))
+    assert solution.status is Status.CONVERGED
+    assert solution.objective == pytest.approx(other.objective, rel=1e-7)
+    assert solution.passes < 30.0

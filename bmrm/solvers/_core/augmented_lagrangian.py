@@ -10,8 +10,8 @@ import numpy as np
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import Along, step_length
 from bmrm.numerics.roots import newton_root
-from bmrm.problem import LinearMap, MoreauEnvelope, RowPart, RowParts, ScoreFunction, Scores, Vector
-from bmrm.solvers._core.newton.rows import rank_of, step_by_rows
+from bmrm.problem import LinearMap, MoreauEnvelope, RowPart, ScoreFunction, Scores, Vector
+from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step
 
 NOISE = 1e-14
@@ -33,7 +33,7 @@ class Model:
     free : whether there is a b, a free intercept.
     linear_term, intercept_residual : the slopes of rows that are not looked at, multiplied by A' and summed; None and 0
         where all are.
-    parts : of these rows; None where they cannot be parted.
+    rows : these rows and their inner products; None where they cannot be parted.
     """
 
     map: LinearMap
@@ -42,7 +42,7 @@ class Model:
     free: bool
     linear_term: Vector | None = None
     intercept_residual: float = 0.0
-    parts: RowParts | None = None
+    rows: RowGram | None = None
 
     def constant(self, b: float) -> Scores:
         """Scores that are all b."""
@@ -155,10 +155,8 @@ class AugmentedLagrangian:
         1 pass, and the Gram matrix of the rows at a kink, or their inner products where these are few.
         """
         model, curvature, gradient = self.model, self.envelope.curvature, self.gradient
-        can = model.parts is not None and not model.free and self.w.size >= MANY
-        if can and 0 < rank_of(curvature) <= FEW * self.w.size:
-            part = cast(RowParts, model.parts).part(curvature)
-            return self.go(step_by_rows(part, part.restrict(curvature), gradient, model.l2), 0.0)
+        if model.rows is not None and self.w.size >= MANY and rank_of(curvature) <= FEW * self.w.size:
+            return self.go(*self._step_by_rows(model.rows))
         hessian = model.map.gram(curvature)
         if not np.isfinite(hessian).all():
             return 0.0
@@ -168,6 +166,36 @@ class AugmentedLagrangian:
             border, corner = model.map.rmatvec(curvature), float(model.phi.total(curvature)[0])
         both = newton_step(hessian, gradient, border, corner, self.rest)
         return self.go(both[: self.w.size], float(both[-1]) if model.free else 0.0)
+
+    def _step_by_rows(self, rows: RowGram) -> tuple[Vector, float]:
+        """In the inner products of all rows where these are few, else of those at a kink."""
+        model, slope, curvature = self.model, self.envelope.slope, self.envelope.curvature
+        if rows.parts.rows <= FEW * self.w.size:
+            residual = model.intercept_residual if model.free else None
+            quadratic = RowQuadratic(
+                model.map,
+                rows.matrix,
+                vectors_of(curvature),
+                self.f,
+                slope,
+                model.l2,
+                model.linear_term,
+                residual,
+            )
+        else:
+            part = rows.parts.part(curvature)
+            some, f = part.restrict(slope), part.restrict(self.f)
+            quadratic = RowQuadratic(
+                part.map,
+                part.parts.products(),
+                vectors_of(part.restrict(curvature)),
+                f,
+                some,
+                model.l2,
+                self.gradient - model.l2 * self.w - part.map.rmatvec(some),
+                self.rest - float(part.phi.total(some)[0]) if model.free else None,
+            )
+        return quadratic.step(self.w, self.gradient, self.rest)
 
     def go(self, step: Vector, shift: float) -> float:
         """Go along a step of w and b as far as the function falls; how far, as a share of the step. 1 pass."""
@@ -253,13 +281,14 @@ class AugmentedLagrangian:
 
     # -- rows near a kink ------------------------------------------------------------------------
 
-    def near(self, parts: RowParts, width: float, most: float) -> AugmentedLagrangian | None:
+    def near(self, width: float, most: float) -> AugmentedLagrangian | None:
         """The same function of the rows alone whose slopes can change when their scores do by width/sigma.
 
         The others give the linear term. None where these rows are more than `most` of all. Half a pass over them, and 2
         envelopes.
         """
         model = self.model
+        parts = cast(RowGram, model.rows).parts
         weights = parts.curved_rows(self.z, self.sigma, width / self.sigma)
         if not 0 < model.map.active(weights) <= most * parts.rows:
             return None
@@ -279,7 +308,7 @@ class AugmentedLagrangian:
             self.model.free,
             self.risk_gradient - risk_gradient,
             intercept_residual,
-            part.parts,
+            cast(RowGram, self.model.rows).of(part),
         )
         return AugmentedLagrangian(
             model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, risk_gradient, self.rest

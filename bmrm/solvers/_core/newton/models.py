@@ -1,4 +1,4 @@
-"""Newton's system at a point, solved exactly through a dense Hessian or roughly by conjugate gradients."""
+"""Newton's system at a point, solved exactly by features or by rows, or roughly by conjugate gradients."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import Elastic, HasCurvature, Regularizer, Scored, Scores, Vector, provides
 from bmrm.solvers._core.newton.preconditioners import Blocks, Preconditioner, by_diagonal
+from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, vectors_at
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
 from bmrm.solvers._core.newton.system import Matrix, add_to_diagonal, newton_step
 
@@ -85,6 +86,33 @@ class DenseModel:
                 self.weights, self.corrections = curvature, self.corrections + 1
                 return
         self.gram, self.weights, self.corrections = map.gram(curvature), curvature, 0
+
+
+@dataclass
+class RowsModel:
+    """The same step in the inner products of the rows, which are formed once; see `rows`.
+
+    Attributes
+    ----------
+    rows : all rows of a loss that is a sum over them.
+    l2 : of the regularizer.
+    """
+
+    objective: Objective
+    rows: RowGram
+    l2: float
+
+    def step(self, point: SmoothPoint) -> Step | None:
+        """By Cholesky; 1 or one and a half passes, and the inner products at first."""
+        goal = self.objective
+        vectors = vectors_at(goal.phi, point.full)
+        if vectors is None or not np.all(np.isfinite(self.rows.matrix)):
+            return None
+        slope, residual = goal.phi.value_and_slope(point.full)[1], 0.0 if goal.free else None
+        model = RowQuadratic(goal.map, self.rows.matrix, vectors, point.f, slope, self.l2, residual=residual)
+        w, b = model.step(point.w, point.gradient, point.rest)
+        f = goal.map.matvec(w)
+        return Step(w, b, f, goal.shifted(f, b))
 
 
 def add_bend(matrix: Matrix, regularizer: Regularizer, w: Vector) -> None:
@@ -197,6 +225,20 @@ class CgModel:
         return self.forcing * min(1.0, math.sqrt(ratio)) * norm
 
 
-def model_for(objective: Objective, hessian: str, forcing: float, rows: Scored | None) -> NewtonModel:
-    """The model that `hessian` names: `dense` or `cg`, preconditioned by blocks where there are `rows`."""
-    return DenseModel(objective) if hessian == "dense" else CgModel(objective, forcing, rows)
+def model_for(
+    objective: Objective, hessian: str, forcing: float, blocks: Scored | None, rows: RowGram | None
+) -> NewtonModel:
+    """The model that `hessian` names.
+
+    Parameters
+    ----------
+    objective : what is minimised.
+    hessian : `dense`, `rows` or `cg`.
+    forcing : of `cg`.
+    blocks : the rows of whose Hessian the blocks are the preconditioner of `cg`; None for the diagonal.
+    rows : for `rows`.
+    """
+    if hessian == "rows":
+        assert rows is not None
+        return RowsModel(objective, rows, cast(Elastic, objective.regularizer).l2)
+    return DenseModel(objective) if hessian == "dense" else CgModel(objective, forcing, blocks)

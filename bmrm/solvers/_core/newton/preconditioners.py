@@ -44,16 +44,18 @@ ENOUGH = 8
 
 @dataclass(frozen=True)
 class Costs:
-    """What a Gram matrix costs.
+    """What Gram matrices cost, in passes.
 
     Attributes
     ----------
     full : whether rows are multiplied as full ones.
-    passes : of one over all rows, where there is one score per row.
+    passes : of one of features over all rows, where there is one score per row.
+    of_rows : of the inner products of all rows.
     """
 
     full: bool
     passes: float
+    of_rows: float
 
     @classmethod
     def of(cls, risk: Risk, scores_per_row: int) -> Costs | None:
@@ -63,7 +65,8 @@ class Costs:
             return None
         width = size.entries / max(1, size.rows)
         full = width > FULL * risk.dim / scores_per_row
-        return cls(full, 0.25 * (width + 1.0) / (FULL_SPEED if full else 1.0))
+        speed = FULL_SPEED if full else 1.0
+        return cls(full, 0.25 * (width + 1.0) / speed, 0.25 * (size.rows + 1.0) / (scores_per_row * speed))
 
 
 def rows_for_blocks(risk: Risk, objective: Objective, seed: int, check: Check) -> Scored | None:
