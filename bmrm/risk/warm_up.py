@@ -35,6 +35,7 @@ def warm_up_map(map: DataMap | TailedMap) -> Scores:
         map.active(ones)
         if map.scores_per_row == 1:
             map.diagonal(ones)
+        map.gram_work(np.ones(f.shape), None)
         for matrix in _tiny(map.X):  # a Gram matrix of all features might not fit into memory
             for chosen in (None, np.arange(2)):
                 gram_of(matrix, Columns(), False, np.ones(2), chosen)
@@ -59,6 +60,8 @@ def _warm_up_phi(phi: ScoreFunction, f: Scores) -> None:
     phi.value_and_slope(f)
     phi.along(f, f)(np.zeros(1))
     phi.total(phi.constant(np.zeros(phi.facts.scores_per_row)))
+    if phi.facts.piecewise_linear:
+        phi.breakpoints(f, f)
     if phi.facts.curved:
         phi.hessian_product(f, f)
     if phi.facts.diagonal:
