@@ -12,7 +12,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 
-DATA = {"a9a": "hinge", "w8a": "hinge", "farm-ads": "hinge", "bike": "least_absolute_deviation"}
+DATA = {"a9a": "hinge", "w8a": "hinge", "cpusmall": "least_absolute_deviation"}
 LAMBDAS = (1e-3, 1e-5)
 TOLERANCE = 1e-3
 REPETITIONS = 5
