@@ -28,7 +28,7 @@ class LineSearchQP:
     """Improves the model of `SimplexQP` (the protocol `Master`), whose parameters these are, by a step for each plane.
 
     Its solution is a point that the multipliers determine and a bound that they prove, not the minimum of the model,
-    whatever accuracy is asked for: this is what makes it cheap, O(dim) besides one product with the planes.
+    whatever accuracy is asked for: this is what makes it cheap, a few products with the planes and no system to solve.
     """
 
     def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
@@ -69,8 +69,8 @@ class LineSearchQP:
         for place in range(count - self._new, count) if self._new else self._highest(pull):
             pull = self._towards(place, pull)
         self._new = 0
-        self._onto_simplices()
         self._alpha[self._alpha < FORGOTTEN] = 0.0
+        self._onto_simplices()
         pull = self.planes.combine(self._alpha)
         known = np.isfinite(self._infima)
         linear = float(self._alpha @ self.planes.offsets) + float(self._rest[known] @ self._infima[known])
