@@ -45,8 +45,11 @@ def work(
 ) -> subprocess.CompletedProcess[str]:
     """What `launch(ranks, "-m", module, *arguments)` would give, by `main` of the module, on ranks that stand ready.
 
-    For what ranks compute together. How processes begin and end, and what they import, needs `launch`.
+    For what ranks compute together; more than stand ready are started. How processes begin and end, and what they
+    import, needs `launch`.
     """
+    if ranks > MOST:
+        return launch(ranks, "-m", module, *arguments, timeout=timeout, cwd=cwd)
     if not _standing().alive:
         _standing().end()
         _standing.cache_clear()
