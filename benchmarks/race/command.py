@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.race import comparison, page, results, tables
 from benchmarks.race.competitor import Competitor
 from benchmarks.race.contest import Rules, hold
+from benchmarks.race.halves import HALVES
 from benchmarks.race.ours import Ours, solvers
 from benchmarks.race.peers import peers
 from benchmarks.race.problem import Problem, Task
@@ -37,6 +38,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--quick", action="store_true", help="the problems of `make bench`, 5 rounds, short limits")
     made.add_argument("--classes", nargs="+", choices=tuple(KINDS), help="only these classes")
     made.add_argument("--problems", nargs="+", metavar="PATTERN", help="only problems whose names match, with * and ?")
+    made.add_argument(
+        "--halves", nargs="+", choices=tuple(HALVES), help="only sets for tuning, judging, or unlike both"
+    )
     made.add_argument("--peers", nargs="+", metavar="PATTERN", help="only these peers, or families")
     made.add_argument("--solvers", nargs="+", metavar="NAME", help="our single solvers beside auto; `all` for all")
     made.add_argument("--accuracies", nargs="+", type=float, default=[1e-3, 1e-6])
@@ -68,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = options.output or options.resume or RUNS / time.strftime("%Y%m%d-%H%M%S")
     found = _race(options, arguments, folder)
     results.write(folder, found)
-    print(f"\n{tables.classes(found['problems'])}\nwritten: {page.write(folder, found)}")
+    print(f"\n{tables.classes(found['problems'])}\n{tables.halves(found['problems'])}")
+    print(f"written: {page.write(folder, found)}")
     if options.compare:
         text = comparison.report(found, results.read(options.compare))
         (folder / "changes.md").write_text(text)
@@ -164,6 +169,8 @@ def chosen_problems(options: argparse.Namespace) -> list[Problem]:
     found = [problem for problem in all_problems() if problem.quick or not options.quick]
     if options.classes:
         found = [problem for problem in found if problem.kind in options.classes]
+    if options.halves:
+        found = [problem for problem in found if problem.half in options.halves]
     if options.problems:
         found = [p for p in found if any(fnmatch.fnmatch(p.name, pattern) for pattern in options.problems)]
     return found

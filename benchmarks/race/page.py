@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.race import figures, results, tables
+from benchmarks.race import figures, halves, results, tables
 from benchmarks.race.peers import programs
 from benchmarks.race.problems import all_problems
 from benchmarks.race.results import Race
@@ -40,6 +40,15 @@ The mean is over the cases in which a peer got to the accuracy. It is inf where 
 the time limit; the mean of the other cases stands beside it. *Target* is what this project aims at, to be met by the
 upper end of the interval. *Fastest in* is the share of cases in which we got there and no peer did sooner, over the
 problems on which a peer took part.
+"""
+SPLIT = """
+## Tuning and judging
+
+What is chosen (rules of `auto`, thresholds, defaults) is chosen on the sets of the first column and on the problems of
+`python -m benchmarks.decisions`. The second are other real sets; the third are generated families that neither
+resembles (`benchmarks/race/halves.py` names them all). Results of the last two were looked at {looks} times since the
+split was made. Each cell has the geometric mean of the cases that both reached, and the worst case.
+
 """
 PROFILE = """
 ## Performance profile
@@ -117,6 +126,7 @@ def text(races: Sequence[Race], folder: str) -> str:
     records = results.joined(races)
     reasons = json.loads(REASONS.read_text()) if REASONS.exists() else {}
     parts = [HEAD.format(measured=_measured(races)), tables.classes(records), CLASSES]
+    parts += [SPLIT.format(looks=halves.LOOKS), tables.halves(records)]
     profile = tables.profile(records)
     if profile:
         parts += [PROFILE.format(figures=folder), profile, WORST, tables.worst(records, reasons)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.race.halves import half_of
 from benchmarks.race.sets import load
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
@@ -46,6 +47,11 @@ class Problem:
         lambdas = [f"{sign}={value:g}" for sign, value in (("l1", self.l1), ("l2", self.l2)) if value]
         ours = "" if self.ours == "auto" else f" [{self.ours}]"
         return f"{self.loss}{options} {self.data} {' '.join(lambdas)}{ours}"
+
+    @property
+    def half(self) -> str:
+        """Of the split into sets for tuning and for judging."""
+        return half_of(self.data)
 
     @property
     def penalty(self) -> str:

@@ -95,6 +95,8 @@ def _structured() -> Iterator[Problem]:
     yield from grid("chain", "chain_crf", ("conll2000-300",), (2.0 / 300,), [("conll2000-300", 2.0 / 300)])
     yield from grid("chain", "chain_crf", ("conll2000",), (2.0 / 8936,))
     yield from grid("chain", "chain_margin", ("conll2000-300", "conll2000"), (1e-2,))
+    for loss in ("chain_crf", "chain_margin"):
+        yield from grid("chain", loss, ("chains-like",), (1e-2, 1e-3))
 
 
 def _bundles() -> Iterator[Problem]:
@@ -103,4 +105,27 @@ def _bundles() -> Iterator[Problem]:
     yield from grid("bundle", "logistic", ("a9a",), (1e-3, 1e-5), **ours)
 
 
-PARTS = (_two_classes, _absolute, _regression, _sparse_weights, _many_classes, _structured, _bundles)
+def _unlike() -> Iterator[Problem]:
+    """Of the generated families that neither half resembles."""
+    low, high = ("heavy-tails", "noise", "small"), ("genes", "short-texts", "long-texts")
+    yield from grid("hinge-low", "hinge", low, LAMBDAS[::2])
+    yield from grid("hinge-high", "hinge", high, LAMBDAS[::2])
+    yield from grid("logistic", "logistic", (*low, *high), LAMBDAS[::2])
+    yield from grid("squared-hinge", "squared_hinge", (*low, *high), LAMBDAS[::2])
+    numbers = ("genes-regression", "heavy-tails-regression", "long-texts-regression", "small-regression")
+    yield from grid("absolute", "least_absolute_deviation", numbers, (1e-3, 1e-5))
+    yield from grid("absolute", "epsilon_insensitive", numbers, (1e-3, 1e-5), epsilon=0.1)
+    yield from grid("regression", "huber", numbers, (1e-3, 1e-5), delta=0.5)
+    yield from grid("regression", "least_squares", numbers, (1e-3, 1e-5))
+    yield from grid("l1", "logistic", (*low, *high), (1e-3, 1e-4, 1e-5), penalty="l1")
+    yield from grid("l1", "least_squares", numbers, (1e-2, 1e-3), penalty="l1")
+    yield from grid("l1", "least_squares", numbers, (1e-2,), penalty="elastic_net")
+    yield from grid("l1", "squared_hinge", ("heavy-tails", "short-texts"), (1e-3, 1e-4), penalty="l1")
+    for loss in ("multiclass_hinge", "softmax"):
+        yield from grid("multiclass", loss, ("apart-classes", "noisy-classes"), (1e-3, 1e-5))
+    for loss in ("roc_area", "f_beta"):
+        kind = "ranking" if loss == "roc_area" else "f-beta"
+        yield from grid(kind, loss, ("heavy-tails", "short-texts"), (1e-3, 1e-4))
+
+
+PARTS = (_two_classes, _absolute, _regression, _sparse_weights, _many_classes, _structured, _bundles, _unlike)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from benchmarks.harness import SHARED
 from bmrm.data.dataset import Dataset
@@ -243,6 +245,7 @@ _from_generator("tiny-multiclass", "multiclass?rows=200&features=5&classes=3")
 _from_generator("tiny-ranking", "ranking?queries=20&rows_per_query=10&features=5&levels=2")
 _from_generator("multiclass-like", "multiclass?rows=20000&features=60&classes=8")
 _from_generator("ranking-like", "ranking?queries=1000&rows_per_query=40&features=40&levels=4")
+_from_generator("chains-like", "chains?sentences=400&longest=30&features=60&labels=8&spread=0.3")
 _from_generator("year-like", "dense_regression?rows=200000&features=90&noise=0.5&outliers=0.05")
 _from_generator("lasso-like", "dense_regression?rows=50000&features=100&noise=0.5")
 _from_generator("million", "dense_regression?rows=1000000&features=50&noise=0.5&outliers=0.05")
@@ -255,3 +258,128 @@ def _rcv1_like_regression() -> Dataset:
     X = data.X.to_scipy()  # type: ignore[union-attr]
     f = X @ rng.standard_normal(data.features)
     return with_targets(data.X, f / f.std() + 0.3 * rng.standard_normal(data.rows))
+
+
+def _generated(name: str) -> Callable[[Callable[[np.random.Generator], Dataset]], None]:
+    """Decorator: the function makes the set from random numbers, always the same."""
+
+    def keep(make: Callable[[np.random.Generator], Dataset]) -> None:
+        named(name, generated=True)(lambda: make(np.random.default_rng(zlib.crc32(name.encode()))))
+
+    return keep
+
+
+def _noisy(f: Array, noise: float, rng: np.random.Generator) -> Array:
+    """Scores of variance 1 and what they do not explain."""
+    return (f - f.mean()) / f.std() + noise * rng.standard_normal(f.size)
+
+
+def _signed(f: Array, noise: float, rng: np.random.Generator) -> Array:
+    return np.where(_noisy(f, noise, rng) > 0.0, 1.0, -1.0)
+
+
+def _genes(rng: np.random.Generator) -> tuple[Array, Array]:
+    """60 rows of 5,000 columns that follow 12 factors, and the scores of 20 of the columns."""
+    X = rng.standard_normal((60, 12)) @ rng.standard_normal((12, 5000)) + 0.7 * rng.standard_normal((60, 5000))
+    return X / X.std(axis=0), X[:, :20] @ rng.standard_normal(20)
+
+
+@_generated("genes")
+def _genes_binary(rng: np.random.Generator) -> Dataset:
+    X, f = _genes(rng)
+    return with_targets(X, _signed(f, 0.2, rng))
+
+
+@_generated("genes-regression")
+def _genes_regression(rng: np.random.Generator) -> Dataset:
+    X, f = _genes(rng)
+    return with_targets(X, _noisy(f, 0.2, rng))
+
+
+def _texts(rows: int, words: int, mean: float, rng: np.random.Generator) -> tuple[Csr, Array]:
+    """Counts of words by a power law, of which some 200 common ones carry the topic; rows by tf-idf, of length 1."""
+    lengths = 1 + rng.poisson(mean * rng.lognormal(-0.125, 0.5, rows))
+    chances = 1.0 / (np.arange(words) + 10.0)
+    row = np.repeat(np.arange(rows), lengths)
+    topic = rng.standard_normal(rows)
+    common = rng.choice(200, row.size)
+    told = rng.random(row.size) < 0.15
+    shifted = np.where(topic[row] > 0.0, common, common + 200)
+    column = np.where(told, shifted, rng.choice(words, row.size, p=chances / chances.sum()))
+    X = sparse.csr_matrix((np.ones(row.size), (row, column)), shape=(rows, words))
+    X.sum_duplicates()
+    counts = np.bincount(X.indices, minlength=words)
+    X = sparse.csr_matrix(X @ sparse.diags(np.log(1.0 + rows / np.maximum(counts, 1))))
+    return unit_rows(Csr(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, words)), topic
+
+
+@_generated("short-texts")
+def _short_texts(rng: np.random.Generator) -> Dataset:
+    X, topic = _texts(9_000, 15_000, 9.0, rng)
+    return with_targets(X, _signed(topic, 0.3, rng))
+
+
+@_generated("long-texts")
+def _long_texts(rng: np.random.Generator) -> Dataset:
+    X, topic = _texts(2_500, 30_000, 350.0, rng)
+    return with_targets(X, _signed(topic, 0.3, rng))
+
+
+@_generated("long-texts-regression")
+def _long_texts_regression(rng: np.random.Generator) -> Dataset:
+    X, topic = _texts(2_500, 30_000, 350.0, rng)
+    return with_targets(X, _noisy(topic, 0.3, rng))
+
+
+def _classes(rows: int, features: int, classes: int, noise: float, rng: np.random.Generator) -> Dataset:
+    """The largest of linear scores with noise, in correlated columns of mean 0 and variance 1, and a column of ones."""
+    X = rng.standard_normal((rows, features)) @ rng.standard_normal((features, features))
+    X = standardised(X + 0.3 * X.std() * rng.standard_normal((rows, 1)))
+    f = X @ rng.standard_normal((features + 1, classes))
+    return with_targets(X, np.argmax(f / f.std() + noise * rng.gumbel(size=f.shape), axis=1).astype(np.float64))
+
+
+@_generated("apart-classes")
+def _apart_classes(rng: np.random.Generator) -> Dataset:
+    return _classes(5_000, 32, 7, 0.02, rng)
+
+
+@_generated("noisy-classes")
+def _noisy_classes(rng: np.random.Generator) -> Dataset:
+    return _classes(30_000, 11, 6, 0.8, rng)
+
+
+def _heavy(rng: np.random.Generator) -> Array:
+    """Columns with the tails of a t distribution of 2.5 degrees, of sizes from 0.01 to 100, and a column of ones."""
+    X = rng.standard_t(2.5, (15_000, 24)) * 10.0 ** rng.uniform(-2.0, 2.0, 24)
+    return np.hstack([X, np.ones((15_000, 1))])
+
+
+@_generated("heavy-tails")
+def _heavy_tails(rng: np.random.Generator) -> Dataset:
+    X = _heavy(rng)
+    return with_targets(X, _signed((X / X.std(axis=0).clip(1e-9)) @ rng.standard_normal(25), 0.5, rng))
+
+
+@_generated("heavy-tails-regression")
+def _heavy_tails_regression(rng: np.random.Generator) -> Dataset:
+    X = _heavy(rng)
+    f = (X / X.std(axis=0).clip(1e-9)) @ rng.standard_normal(25)
+    return with_targets(X, (f + rng.standard_t(3, f.size)) / f.std())
+
+
+@_generated("noise")
+def _noise(rng: np.random.Generator) -> Dataset:
+    return with_targets(rng.standard_normal((1_800, 450)), rng.choice([-1.0, 1.0], 1_800))
+
+
+@_generated("small")
+def _small(rng: np.random.Generator) -> Dataset:
+    X = standardised(rng.standard_normal((400, 20)) @ rng.standard_normal((20, 20)))
+    return with_targets(X, _signed(X @ rng.standard_normal(21), 0.5, rng))
+
+
+@_generated("small-regression")
+def _small_regression(rng: np.random.Generator) -> Dataset:
+    X = standardised(rng.standard_normal((300, 10)))
+    return with_targets(X, _noisy(X @ rng.standard_normal(11), 0.5, rng))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from benchmarks.race.halves import HALVES, half_of_problem
 from benchmarks.race.statistics import performance_profile, share_at
 from benchmarks.race.summary import (
     ClassFigure,
@@ -46,6 +47,27 @@ def classes(records: Sequence[Record]) -> str:
     rows = [_class_row(figure) for figure in class_figures(records)]
     head = ("class", "to", "cases", "geometric mean", "target", "worst", "target", "worst case", "fastest in")
     return table(head, rows)
+
+
+def halves(records: Sequence[Record]) -> str:
+    """Every class by halves of the sets: geometric mean and worst case, and our failures."""
+    by_half = {half: [one for one in records if half_of_problem(one["name"]) == half] for half in HALVES}
+    cells: dict[tuple[str, float], dict[str, str]] = {}
+    for half, some in by_half.items():
+        for figure in class_figures(some):
+            cells.setdefault((figure.kind, figure.accuracy), {})[half] = _half_cell(figure)
+    order = sorted(cells, key=lambda key: (list(KINDS).index(key[0]), -key[1]))
+    rows = [
+        [KINDS[k].title, f"{accuracy:g}", *(cells[k, accuracy].get(h, "-") for h in HALVES)] for k, accuracy in order
+    ]
+    return table(("class", "to", *HALVES), rows)
+
+
+def _half_cell(figure: ClassFigure) -> str:
+    if figure.worst is None:
+        return "-"
+    failed = f", {figure.failed} not reached" if figure.failed else ""
+    return f"{figure.reached.middle:.2f} (worst {figure.worst.ratio.middle:.3g}, cases {figure.problems}{failed})"
 
 
 def _class_row(figure: ClassFigure) -> list[object]:

@@ -118,3 +118,12 @@ def test_every_problem_belongs_to_a_class_and_has_a_set() -> None:
         assert problem.loss in MEANS or problem.loss in WHOLE
         assert (problem.l1 > 0.0) or (problem.l2 > 0.0)
     assert {problem.kind for problem in problems.all_problems() if problem.quick} == set(KINDS)
+
+
+def test_every_set_is_in_one_half_and_every_class_in_each() -> None:
+    from benchmarks.race.halves import HALVES
+
+    names = [name for half in HALVES.values() for name in half]
+    assert sorted(names) == sorted({problem.data for problem in problems.all_problems()})
+    for half in ("tuning", "judging"):
+        assert {problem.kind for problem in problems.all_problems() if problem.half == half} == set(KINDS)

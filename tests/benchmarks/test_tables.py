@@ -111,3 +111,12 @@ def test_every_case_among_the_worst_has_a_reason() -> None:
 
     worst = summary.worst_cases(results.joined(results.kept()))[:10]
     assert {one.problem for one in worst} <= set(json.loads(page.REASONS.read_text()))
+
+
+def test_halves_have_figures_of_their_own() -> None:
+    name = "hinge {} l2=0.001"
+    fast, slow = {"bmrm auto": 1.0, "peer": 2.0}, {"bmrm auto": 3.0, "peer": 2.0}
+    records = [record(name.format(data), times) for data, times in (("a9a", fast), ("w8a", slow), ("unknown", slow))]
+    (_, _, row) = tables.halves(records).splitlines()
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[2:] == ["0.50 (worst 0.5, cases 1)", "1.50 (worst 1.5, cases 1)", "-"]
