@@ -1,7 +1,10 @@
-"""`python -m benchmarks.decisions`: measure the solvers on generated problems, and write the table that `auto` reads.
+"""`python -m benchmarks.decisions`: measure the solvers on generated problems; the evidence for the rules of `auto`.
 
-Every problem is made from a seed, so the table can be made again anywhere. Times are processor times of one thread; a
-time-out is recorded as null. Under mpirun the rows are shared out, times are those of rank 0, and lines say the ranks.
+The table, decisions.jsonl beside this file, has a line for each problem and tolerance: what the rules may ask of it,
+and for each solver the seconds and the passes over the data that it took, null where it did not get there in time.
+`--judge` says how good the rules are on it. Every problem is made from a seed, so the table can be made again anywhere.
+Times are processor times of one thread. Under mpirun the rows are shared out, times are those of rank 0, and lines say
+the ranks.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ import fnmatch
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
@@ -26,22 +30,20 @@ from bmrm.mpi.group import Group
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
-from bmrm.problem import IncompatibleError, ProblemSize, Regularizer, Risk, ability
+from bmrm.problem import IncompatibleError, ProblemSize, Regularizer, Risk, Solution, ability
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.auto.decisions import TABLE, Case, Lines, case_of, measured_of, ranked
-from bmrm.solvers._core.auto.portfolio import CHAINED, Chains
+from bmrm.solvers._core.auto.rules import NUMBERS, Case, advice
 
+TABLE = Path(__file__).with_name("decisions.jsonl")
 CANDIDATES = (
     "newton",
     "semismooth_newton",
     "dual_coordinate",
-    f"dual_coordinate{CHAINED}semismooth_newton",
     "proximal_newton",
     "coordinate_descent",
     "lbfgs",
-    f"lbfgs{CHAINED}line_search_bundle",
     "line_search_bundle",
     "bundle",
     "proximal_gradient",
@@ -101,6 +103,14 @@ class Shape:
 BUSY = 3.0
 """Times are processor times of one thread; on a busy machine the clock on the wall may run so much faster."""
 SHAPES = (
+    Shape(300, 20, 20),
+    Shape(4_600, 57, 57),
+    Shape(60, 3_000, 3_000),
+    Shape(4_400, 36, 36),
+    Shape(40_000, 9, 9),
+    Shape(10_000, 18_000, 8),
+    Shape(2_000, 40_000, 250, "even"),
+    Shape(2_000, 500, 500, "even"),
     Shape(4_000, 8, 8),
     Shape(4_000, 30, 30),
     Shape(30_000, 120, 14),
@@ -230,14 +240,17 @@ def problems(seed: int, chosen: list[str], group: Group) -> Iterator[tuple[str, 
                     yield title, family.free, risk, regularizer
 
 
-def seconds_of(
+def costs_of(
     name: str, risk: Risk, regularizer: Regularizer, repetitions: int, best: dict[float, float]
-) -> dict[float, float | None] | None:
-    """Median seconds to each tolerance; None where the solver does not fit. `best` of the solvers is kept."""
-    found: dict[float, float | None] = {}
+) -> dict[float, tuple[float, float] | None] | None:
+    """Median seconds, and passes, to each tolerance; None where the solver does not fit. `best` of all is kept."""
+    found: dict[float, tuple[float, float] | None] = {}
+
+    def run(tolerance: float, limit: float) -> Solution:
+        return SOLVERS.make(name, {"tolerance": tolerance, "time_limit": limit}).minimize(risk, regularizer)
+
     try:
-        for part in name.split(CHAINED):  # all parts must fit; compiles
-            SOLVERS.make(part, {"tolerance": 0.1, "time_limit": SHORTEST}).minimize(risk, regularizer)
+        run(0.1, SHORTEST)  # compiles
     except IncompatibleError:
         return None
     for tolerance in TOLERANCES:
@@ -245,13 +258,13 @@ def seconds_of(
         limit = min(LIMIT, max(SHORTEST, LATE * best.get(tolerance, LIMIT)))
         for _ in range(repetitions):
             begin = time.process_time()
-            solution = Chains(tolerance=tolerance, time_limit=BUSY * limit, names=(name,)).minimize(risk, regularizer)
+            solution = run(tolerance, BUSY * limit)
             if not solution.converged:
                 break
             times.append(time.process_time() - begin)
             if times[-1] > SHORTEST:
                 break
-        found[tolerance] = median(times) if times else None
+        found[tolerance] = (median(times), solution.passes) if times else None
         if not times:
             break
         best[tolerance] = min(best.get(tolerance, LIMIT), median(times))
@@ -274,7 +287,7 @@ def main() -> None:
         judge()
         return
     known = {entry.name for entry in SOLVERS.all()}
-    candidates = [name for name in options.solvers if set(name.split(CHAINED)) <= known]
+    candidates = [name for name in options.solvers if name in known]
     group = open_group()
     if options.anew and group.rank == 0:
         write([], keep=False)
@@ -294,55 +307,65 @@ def main() -> None:
 def measured(
     title: str, risk: Risk, regularizer: Regularizer, candidates: list[str], repetitions: int
 ) -> list[dict[str, Any]]:
-    """The lines of a problem, one for each tolerance; solvers that are not candidates keep their old times."""
+    """The lines of a problem, one for each tolerance; solvers that are not candidates keep their old figures."""
     others = {tolerance: kept(title, tolerance, candidates) for tolerance in TOLERANCES}
-    best = {tolerance: min([s for s in others[tolerance].values() if s], default=LIMIT) for tolerance in TOLERANCES}
-    times = {name: seconds_of(name, risk, regularizer, repetitions, best) for name in candidates}
-    size = ability(risk, ProblemSize)
+    best = {t: min([s for s in others[t]["seconds"].values() if s], default=LIMIT) for t in TOLERANCES}
+    costs = {name: costs_of(name, risk, regularizer, repetitions, best) for name in candidates}
+    size, case = ability(risk, ProblemSize), Case(risk, regularizer)
     ranks = {"ranks": size.ranks} if size is not None and size.ranks > 1 else {}
+    about = {"problem": title, "words": sorted(case.words), **ranks}
+    about["numbers"] = {name: rounded(case.number(name)) for name in NUMBERS}
     lines = []
     for tolerance in TOLERANCES:
-        case = case_of(risk, regularizer, tolerance)
-        assert case is not None
-        new = {name: _rounded(found.get(tolerance)) for name, found in times.items() if found is not None}
-        seconds = others[tolerance] | new
-        place = [round(number, 3) for number in case.place]
-        lines.append({"problem": title, "kind": case.kind, "place": place, **ranks, "seconds": seconds})
+        figures = others[tolerance]
+        for place, what in enumerate(("seconds", "passes")):
+            new = {name: found.get(tolerance) for name, found in costs.items() if found is not None}
+            figures[what] = figures[what] | {
+                n: None if cost is None else rounded(cost[place]) for n, cost in new.items()
+            }
+        lines.append({**about, "tolerance": tolerance, **figures})
     return lines
 
 
-def kept(title: str, tolerance: float, candidates: list[str]) -> dict[str, float | None]:
-    """The seconds in the table, of a problem, for solvers that are not measured anew."""
-    lines = [line for line in (read() if TABLE.exists() else []) if line["problem"] == title]
-    chosen = [line["seconds"] for line in lines if line["place"][-1] == round(math.log10(tolerance), 3)]
-    return {name: time for seconds in chosen for name, time in seconds.items() if name not in candidates}
+def kept(title: str, tolerance: float, candidates: list[str]) -> dict[str, dict[str, float | None]]:
+    """Seconds and passes in the table, of a problem, for solvers that are not measured anew."""
+    found: dict[str, dict[str, float | None]] = {"seconds": {}, "passes": {}}
+    for line in read() if TABLE.exists() else []:
+        if line["problem"] == title and line["tolerance"] == tolerance:
+            for what, figures in found.items():
+                figures |= {name: cost for name, cost in line[what].items() if name not in candidates}
+    return found
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A problem as a line of the table describes it."""
+
+    words: frozenset[str]
+    numbers: Mapping[str, float]
+
+    def number(self, name: str) -> float:
+        """As of `Described`."""
+        return self.numbers[name]
 
 
 def judge() -> None:
-    """Say how good the choice is on shapes that the table has not got: each shape in turn is left out of it."""
-    lines = [line for line in read() if line.get("ranks", 1) == 1]
-    behind: list[float] = []
-    for line in lines:
-        others = [other for other in lines if other["kind"] == line["kind"] and shape_of(other) != shape_of(line)]
+    """Say how good the first choice of the rules is, rule by rule and over all."""
+    behind: dict[str, list[float]] = {}
+    for line in read():
         times = {name: seconds for name, seconds in line["seconds"].items() if seconds is not None}
-        if others and times:
-            table = Lines([measured_of(other) for other in others])
-            order = ranked(Case(line["kind"], tuple(line["place"]), False), table)
-            chosen = next((name for name in order if name in line["seconds"]), "")
-            behind.append(times[chosen] / min(times.values()) if chosen in times else math.inf)
-    finite = [one for one in behind if one < math.inf]
-    count = len(behind)
-    print(
-        f"{count} problems of shapes left out: the first choice takes {geometric_mean(finite):.2f} times as long as the"
-        f" best (geometric mean), at most 1.3 times in {sum(one <= 1.3 for one in behind) / count:.0%}, more than 4"
-        f" times in {sum(one > 4.0 for one in finite) / count:.1%}, not there in time in"
-        f" {1.0 - len(finite) / count:.1%}"
-    )
-
-
-def shape_of(line: dict[str, Any]) -> str:
-    """The shape in the name of a problem."""
-    return str(line["problem"]).split("Shape")[1]
+        if times:
+            rule, _ = advice(Recorded(frozenset(line["words"]), line["numbers"]))
+            first = next((name for name in rule.solvers if name in line["seconds"]), "")
+            behind.setdefault(str(rule), []).append(times.get(first, math.inf) / min(times.values()))
+    for rule, ratios in (*behind.items(), ("all rules", [one for some in behind.values() for one in some])):
+        reached, count = [one for one in ratios if one < math.inf], len(ratios)
+        print(
+            f"{rule}: {count} problems, {geometric_mean(reached or [math.inf]):.2f} times the time of the best"
+            f" (geometric mean), at most 1.3 times in {sum(one <= 1.3 for one in ratios) / count:.0%}, more than 3"
+            f" times in {sum(one > 3.0 for one in reached) / count:.1%}, not there in time in"
+            f" {1.0 - len(reached) / count:.1%}"
+        )
 
 
 def read() -> list[dict[str, Any]]:
@@ -361,8 +384,9 @@ def write(lines: list[dict[str, Any]], keep: bool) -> None:
     TABLE.write_text("".join(json.dumps(line) + "\n" for line in [{"about": about}, *lines]), encoding="utf-8")
 
 
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else float(f"{seconds:.3g}")
+def rounded(number: float) -> float:
+    """To three digits."""
+    return float(f"{number:.3g}")
 
 
 if __name__ == "__main__":

@@ -108,4 +108,13 @@ def _measures():
     return "\n".join(lines)
 
 
-TABLES = {"schema": _schema, "losses": _losses, "solvers": _solvers, "measures": _measures}
+def _rules():
+    from bmrm.solvers._core.auto.rules import NUMBERS, RULES, WORDS
+
+    lines = ["| problem | solvers |", "|---|---|"]
+    lines += [f"| {rule} | {', '.join(f'`{name}`' for name in rule.solvers)} |" for rule in RULES]
+    words = "; ".join(f"*{word}*: {meaning}" for word, meaning in WORDS.items())
+    return "\n".join([*lines, "", f"Words: {words}.", "", f"Numbers: {', '.join(NUMBERS.values())}."])
+
+
+TABLES = {"schema": _schema, "losses": _losses, "solvers": _solvers, "measures": _measures, "rules": _rules}

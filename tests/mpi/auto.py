@@ -1,4 +1,4 @@
-"""Run under mpirun: auto, a chain that begins with a solver for one process only, and a time limit.
+"""Run under mpirun: auto, turns that begin with a solver for one process only, and a time limit.
 
 Rank 0 prints one JSON line: per case objective, bound, status, solver and seconds.
 """
@@ -17,7 +17,7 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.auto.portfolio import Chains
+from bmrm.solvers._core.auto.turns import Turns
 
 CASES = {
     "hinge": (L2(0.003), False),
@@ -66,8 +66,8 @@ def main(_):
     auto, answers = SOLVERS.make("auto", {"tolerance": 1e-7}), {}
     for case, (regularizer, free) in CASES.items():
         answers[case] = lead(risk_of(case.split(",")[0], group), group, solve(auto, regularizer, free))
-    chain = Chains(tolerance=1e-7, names=("coordinate_descent", "proximal_newton"))
-    answers["passed over"] = lead(risk_of("logistic", group), group, solve(chain, L1(0.003)))
+    turns = Turns(tolerance=1e-7, names=("coordinate_descent", "proximal_newton"))
+    answers["passed over"] = lead(risk_of("logistic", group), group, solve(turns, L1(0.003)))
     never = SOLVERS.make("auto", {"tolerance": 0.0, "max_iterations": 10**9, "time_limit": LIMIT})
     answers["limit"] = lead(risk_of("hinge", group), group, solve(never, L2(1e-9)))
     if group.rank == 0:

@@ -12,7 +12,7 @@ from bmrm.problem import IncompatibleError, Solution, Status
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.auto.portfolio import Portfolio
+from bmrm.solvers._core.auto.joined import Joined
 from bmrm.solvers._core.contradiction import Consistency, Proof
 from tests.solvers.mistakes import CORRECT, MISTAKES
 
@@ -93,13 +93,13 @@ def test_a_false_infimum_is_named():
 def test_bounds_and_objectives_of_two_solvers_in_turn_are_compared():
     risk, regularizer = CORRECT.risk("loss"), L2(1.0)
     honest = SOLVERS.make("bundle", {}).minimize(risk, regularizer)
-    portfolio = Portfolio(SOLVERS.make("auto", {}), risk, regularizer, None, None)
+    stages = Joined(SOLVERS.make("auto", {}), risk, regularizer, None, None)
     above = Solution(honest.w, honest.objective, honest.objective + 1.0, Status.STALLED, 0, 0.0, 0.0)
-    joined = portfolio._joined(above, honest)
+    joined = stages._joined(above, honest)
     assert joined.status is Status.NOT_CONVEX
     assert joined.lower_bound == -math.inf
     within = Solution(honest.w, honest.objective, honest.objective * (1 + 1e-15), Status.STALLED, 0, 0.0, 0.0)
-    joined = portfolio._joined(within, honest)
+    joined = stages._joined(within, honest)
     assert joined.status is Status.CONVERGED
     assert joined.lower_bound == joined.objective
 

@@ -195,11 +195,11 @@ def test_a_shift_that_would_make_sparse_rows_dense_and_too_long_sentences_leave_
     assert Auto(tolerance=1e-4).minimize(risk, L2(0.05)).status is Status.CONVERGED
 
 
-def test_auto_begins_with_it_where_nothing_like_it_was_measured():
+def test_auto_begins_with_it_where_dual_steps_are_all_that_is_known():
     found = Auto(tolerance=1e-6).minimize(risk_of(data()), ElasticNet(0.05, 0.3))
     assert found.status is Status.CONVERGED
     assert found.solver.startswith("dual_coordinate")
-    assert "not smooth, but with dual steps" in found.solver
+    assert "dual steps, l1 and l2" in found.solver
 
 
 @pytest.mark.parametrize(("lam", "gap"), [(10.0, 1e-6), (1.0, 1e-6), (0.1, 1e-6), (0.01, 1e-4), (1e-4, 0.9)])

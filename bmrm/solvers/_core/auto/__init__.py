@@ -1,1 +1,1 @@
-"""What the solver `auto` is made of: measured decisions, and a portfolio of solvers in stages."""
+"""What the solver `auto` is made of: rules, solvers in turns, and their runs joined to one."""

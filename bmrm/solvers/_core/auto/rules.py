@@ -1,0 +1,204 @@
+"""Which solvers to try, in which order: rules on what a problem is and on a few numbers, the first that holds counts.
+
+`RULES` is what `docs/choose.md` prints. The measurements behind them are in `benchmarks/decisions`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from bmrm.problem import (
+    DualBlocks,
+    Elastic,
+    HasConjugate,
+    HasMaster,
+    ProblemSize,
+    Regularizer,
+    Risk,
+    Scored,
+    ability,
+    provides,
+)
+
+
+class Described(Protocol):
+    """What the rules ask of a problem."""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Of `WORDS`, such as `smooth` and `one score`: those that apply."""
+
+    def number(self, name: str) -> float:
+        """One of `NUMBERS`; nan where it is not known."""
+
+
+class Case:
+    """The description of a problem.
+
+    Parameters
+    ----------
+    risk, regularizer : the problem.
+    """
+
+    def __init__(self, risk: Risk, regularizer: Regularizer) -> None:
+        self._risk, self._regularizer = risk, regularizer
+        self._size = ability(risk, ProblemSize)
+        self.words = frozenset(_of_risk(risk) | _of_regularizer(regularizer))
+
+    @cached_property
+    def numbers(self) -> Mapping[str, float]:
+        """By their names in `NUMBERS`; none where the size of the data is not known."""
+        size = self._size
+        if size is None or not provides(self._regularizer, Elastic):
+            return {}
+        dim, length = self._risk.dim, math.sqrt(size.square or 1.0)
+        # features times c and weights divided by c are the same problem
+        scaled = size.rows * (self._regularizer.l2 / length**2 or self._regularizer.l1 / length)
+        entries = size.entries / max(1, size.rows)
+        return {"rows": size.rows, "dim": dim, "smaller": min(size.rows, dim), "entries": entries, "lambda": scaled}
+
+    def number(self, name: str) -> float:
+        """As of `Described`."""
+        if name == "rank":  # takes products of rows, and few rules ask
+            return math.nan if self._size is None else self._size.effective_rank
+        return self.numbers.get(name, math.nan)
+
+
+WORDS = {
+    "smooth": "the loss has a derivative everywhere",
+    "kinked": "it has not",
+    "one score": "a row has one score",
+    "several scores": "a row has several, as of classes",
+    "rows": "the risk is a sum over rows, as far as solvers can use it",
+    "groups": "the risk is a sum over groups of rows, such as sentences",
+    "one maximum": "the risk is one maximum over labelings of all rows",
+    "dual steps": "there are coordinate steps on the dual",
+    "scores": "the risk is a function of scores A w",
+    "free intercept": "a constant is left out of the regularizer",
+    "ranks": "several ranks share the rows",
+    "l2": "the regularizer is l2",
+    "l1": "the regularizer is l1",
+    "l1 and l2": "the regularizer has both",
+    "smooth regularizer": "the regularizer has a derivative everywhere, and a conjugate",
+    "master": "the regularizer has a master problem over planes",
+}
+NUMBERS = {
+    "rows": "m",
+    "dim": "d",
+    "smaller": "min(m, d)",
+    "entries": "entries a row",
+    "lambda": "scaled lambda",
+    "rank": "effective rank of X",
+}
+"""m rows, d weights. The scaled lambda is m lambda over the mean squared length of a row, or, for l1 alone, over the
+root of that. The effective rank is tr(S)^2 / tr(S^2) of the second moments S of the rows: over how many directions they
+spread."""
+
+
+def _of_risk(risk: Risk) -> set[str]:
+    scored, size, steps = ability(risk, Scored), ability(risk, ProblemSize), ability(risk, DualBlocks)
+    words = {"ranks"} if size is not None and size.ranks > 1 else set()
+    if scored is None:
+        return words
+    phi = scored.of_rows
+    facts = phi.facts
+    holds = {
+        "smooth" if scored.phi.facts.smooth else "kinked": True,
+        "one score" if facts.scores_per_row == 1 else "several scores": True,
+        "scores": True,
+        "one maximum": facts.structured_max and not scored.phi.facts.smooth,
+        "free intercept": scored.intercept is not None,
+        "dual steps": steps is not None,
+    }
+    grouped = steps is not None and steps.grouped
+    holds["groups"] = grouped
+    holds["rows"] = not grouped and (facts.separable or facts.prox or steps is not None)
+    return words | {word for word, true in holds.items() if true}
+
+
+def _of_regularizer(regularizer: Regularizer) -> set[str]:
+    words = {"master"} if provides(regularizer, HasMaster) else set()
+    if provides(regularizer, HasConjugate) and regularizer.smooth:
+        words.add("smooth regularizer")
+    if provides(regularizer, HasConjugate) and provides(regularizer, Elastic):
+        l1, l2 = regularizer.l1 > 0.0, regularizer.l2 > 0.0
+        words |= {"l1 and l2"} if l1 and l2 else {"l1"} if l1 else {"l2"}
+    return words
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One line of advice.
+
+    Attributes
+    ----------
+    kind : words of `WORDS` that must all apply, with commas between.
+    solvers : to be tried, the best first.
+    most, least : numbers of `NUMBERS` and what they may be at most, and must be at least.
+    """
+
+    kind: str
+    solvers: tuple[str, ...]
+    most: Mapping[str, float] = field(default_factory=dict)
+    least: Mapping[str, float] = field(default_factory=dict)
+
+    def holds(self, case: Described) -> bool:
+        """Whether it is about such a problem."""
+        return (
+            all(word in case.words for word in self.kind.split(", ") if word)
+            and all(case.number(name) <= number for name, number in self.most.items())
+            and all(case.number(name) >= number for name, number in self.least.items())
+        )
+
+    def __str__(self) -> str:
+        bounds = [f"{NUMBERS[name]} at least {number:,g}" for name, number in self.least.items()]
+        bounds += [f"{NUMBERS[name]} at most {number:,g}" for name, number in self.most.items()]
+        return ", ".join(filter(None, [self.kind, *bounds])) or "anything else"
+
+
+NEWTON, SEMISMOOTH, DUAL = "newton", "semismooth_newton", "dual_coordinate"
+LBFGS, LINES, BUNDLE = "lbfgs", "line_search_bundle", "bundle"
+PROXIMAL, COLUMNS = "proximal_newton", "coordinate_descent"
+
+RULES = (
+    Rule("ranks, smooth, l2", (NEWTON, LBFGS)),
+    Rule("ranks, kinked, one score, l2", (LINES, SEMISMOOTH)),
+    Rule("ranks, smooth, one score, l1", (PROXIMAL,)),
+    Rule("ranks, smooth, one score, l1 and l2", (PROXIMAL,)),
+    Rule("smooth, one score, rows, l2", (LBFGS, NEWTON), least={"rank": 40, "rows": 50_000}, most={"smaller": 9_000}),
+    Rule("smooth, one score, rows, l2", (NEWTON, LBFGS), most={"smaller": 9_000}),
+    Rule("smooth, one score, rows, l2", (DUAL, NEWTON)),
+    Rule("smooth, several scores, rows, l2", (NEWTON, DUAL), most={"lambda": 0.1, "dim": 1_000}),
+    Rule("smooth, several scores, rows, l2", (DUAL, LBFGS)),
+    Rule("smooth, groups, l2", (LBFGS, DUAL), most={"lambda": 1.0}),
+    Rule("smooth, groups, l2", (DUAL, LBFGS)),
+    Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"smaller": 900, "lambda": 2.0}),
+    Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 900}, least={"rows": 50_000}),
+    Rule("kinked, one score, rows, l2", (DUAL, SEMISMOOTH)),
+    Rule("kinked, several scores, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 2_000, "lambda": 2.0}),
+    Rule("kinked, several scores, rows, l2", (DUAL, LINES)),
+    Rule("kinked, groups, l2", (DUAL, LINES)),
+    Rule("one maximum, l2", (BUNDLE, LINES), most={"entries": 45}),
+    Rule("one maximum, l2", (LINES, BUNDLE)),
+    Rule("kinked, one score, l2", (LBFGS, LINES), most={"dim": 9_000}),
+    Rule("smooth, one score, rows, l1", (PROXIMAL, COLUMNS), most={"dim": 900}),
+    Rule("smooth, one score, rows, l1", (COLUMNS, PROXIMAL)),
+    Rule("smooth, one score, rows, l1 and l2", (DUAL, PROXIMAL), most={"dim": 900}, least={"entries": 140}),
+    Rule("smooth, one score, rows, l1 and l2", (PROXIMAL, COLUMNS), most={"dim": 900}),
+    Rule("smooth, one score, rows, l1 and l2", (COLUMNS, PROXIMAL)),
+    Rule("dual steps, l1 and l2", (DUAL, LINES)),
+    Rule("smooth, smooth regularizer", (LBFGS,)),
+    Rule("dual steps, l2", (DUAL,)),
+    Rule("scores, master", (LINES,)),
+    Rule("", (BUNDLE,)),
+)
+
+
+def advice(case: Described) -> tuple[Rule, str]:
+    """The first rule that holds, and the solver that is left when all of its solvers have stalled."""
+    rule = next(rule for rule in RULES if rule.holds(case))
+    return rule, LINES if "scores" in case.words else BUNDLE
