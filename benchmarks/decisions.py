@@ -250,7 +250,7 @@ def costs_of(
         return SOLVERS.make(name, {"tolerance": tolerance, "time_limit": limit}).minimize(risk, regularizer)
 
     try:
-        run(0.1, SHORTEST)  # compiles
+        run(0.1, LIMIT)  # compiles
     except IncompatibleError:
         return None
     for tolerance in TOLERANCES:

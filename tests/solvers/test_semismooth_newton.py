@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.svm import SVC
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.reading import read
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, RowParts, Scored, Status, ability
 from bmrm.regularizers.elastic_net import ElasticNet
@@ -294,3 +295,13 @@ def test_few_rows_in_more_dimensions_than_a_dense_matrix_can_have(free):
     assert solution.status is Status.CONVERGED
     assert solution.objective == pytest.approx(other.objective, rel=1e-7)
     assert solution.passes < 30.0
+
+
+def test_a_step_at_which_no_row_is_at_a_kink_is_one_without_second_derivative():
+    data = read("synthetic:multiclass?rows=600&features=60&classes=8&seed=1")
+    risk = LinearRisk(data, LOSSES.make("multiclass_hinge"))
+    solution = SemismoothNewton(tolerance=1e-6).minimize(risk, L2(1e-2))
+    assert solution.status is Status.CONVERGED
+    other = SOLVERS.make("dual_coordinate", {"tolerance": 1e-6}).minimize(risk, L2(1e-2))
+    assert solution.lower_bound <= other.objective
+    assert other.lower_bound <= solution.objective

@@ -11,7 +11,7 @@ from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.row_scores import looks_quadratic
 
-WELL_POSED = 2
+WELL_POSED = 8
 """Rows for each feature in a sample that is worth it."""
 ENOUGH = 100
 """Iterations at most."""

@@ -113,14 +113,15 @@ class RowQuadratic:
         """
         rows, Z = self.vectors
         count = self.products.shape[0]
-        kept, t = np.array(self.slope).reshape(count, -1), np.zeros(rows.size)
-        if kept.shape[1] == 1:
+        width = Z.shape[1]
+        kept, t = np.array(self.slope).reshape(count, width), np.zeros(rows.size)
+        if width == 1:
             t = kept[rows, 0] / Z[:, 0]
             kept[rows] = 0.0
-        x, there = kept / -self.l2, self.f.reshape(count, -1)
+        x, there = kept / -self.l2, self.f.reshape(count, width)
         there = there - self.products @ x
         if self.linear is not None:
-            there += self.map.matvec(self.linear).reshape(count, -1) / self.l2
+            there += self.map.matvec(self.linear).reshape(count, width) / self.l2
         y, shift = self._solved(np.sum(there[rows] * Z, axis=1) - t, float(np.sum(x)))
         np.add.at(x, rows, Z * y[:, None])
         w = self.map.rmatvec(x.reshape(self.slope.shape))
