@@ -11,8 +11,8 @@ from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.row_scores import looks_quadratic
 
-WELL_POSED = 8
-"""Rows for each feature in a sample that is worth it."""
+WELL_POSED, WORTH_IT = 2, 8
+"""Rows for each feature in a sample that has a minimum of some use, and in one that is worth it."""
 ENOUGH = 100
 """Iterations at most."""
 SHARE = 0.05
@@ -45,7 +45,8 @@ def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: boo
     """
     offer = ability(monitor.risk, RowSample)
     rows = 0 if offer is None else round(_share(solver.sample, monitor, exact) * offer.rows)
-    if offer is None or rows < WELL_POSED * monitor.risk.dim:
+    least = WORTH_IT if solver.sample is None else WELL_POSED
+    if offer is None or rows < least * monitor.risk.dim:
         return None
     enough = monitor.risk.dim / rows
     rough = dataclasses.replace(solver, tolerance=max(enough, solver.tolerance), max_iterations=ENOUGH)
