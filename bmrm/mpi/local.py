@@ -87,6 +87,11 @@ class LocalObjects:
         """Have this object under a name of a kind that finds none itself."""
         self._named[name] = found
 
+    @property
+    def held(self) -> int:
+        """How many objects this rank keeps for rank 0."""
+        return len(self._kept)
+
     def kept(self, number: int) -> Any:
         """What is kept under the number."""
         return self._entry(number)[1]

@@ -97,7 +97,16 @@ class Ranks:
     def slot(self) -> Slot:
         """A fresh number."""
         self._slots += 1
-        return Slot(self._slots, self._forget.append)
+        return Slot(self._slots, self)
+
+    def forget(self, number: int) -> None:
+        """As of `Keeper`: with the next request."""
+        self._forget.append(number)
+
+    def form(self, scores: RemoteScores) -> None:
+        """As of `Keeper`: at the start of the next request."""
+        if len(scores.terms) > 1:
+            self._number(scores)
 
     def _plain(self, argument: Any) -> Any:
         if isinstance(argument, RemoteScores):

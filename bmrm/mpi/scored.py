@@ -230,6 +230,8 @@ class RemoteCurve:
 
     def __init__(self, phi: RemotePhi, method: str, f: RemoteScores, step: RemoteScores, *more: float) -> None:
         self._phi, self._method, self._slot = phi, method, phi.ranks.slot()
+        for scores in (f, step):
+            phi.ranks.form(scores)
         # copies: what these are made of stays known to the ranks
         self._arguments: tuple[Any, ...] | None = (RemoteScores(dict(f.terms)), RemoteScores(dict(step.terms)), *more)
 

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
+
+MOST = 4
+"""Terms of a sum; one of more is formed, so that the ranks need not keep all that it was ever made of."""
+
+
+class Keeper(Protocol):
+    """What the arrays are kept by, as seen from rank 0."""
+
+    def forget(self, number: int) -> None:
+        """Nobody here speaks of that array any more."""
+
+    def form(self, scores: RemoteScores) -> None:
+        """Have a sum formed before anything else is done, and call it by a name of its own."""
 
 
 class Slot:
     """One array of scores per rank, under a number; the ranks forget it when the last reference here goes."""
 
-    __slots__ = ("_forget", "number")
+    __slots__ = ("keeper", "number")
 
-    def __init__(self, number: int, forget: Callable[[int], None]) -> None:
-        self.number = number
-        self._forget = forget
+    def __init__(self, number: int, keeper: Keeper) -> None:
+        self.number, self.keeper = number, keeper
 
     def __del__(self) -> None:
-        self._forget(self.number)
+        self.keeper.forget(self.number)
 
 
 class RemoteScores:
@@ -33,7 +45,10 @@ class RemoteScores:
         terms = dict(self.terms)
         for slot, factor in other.terms.items():
             terms[slot] = terms.get(slot, 0.0) + factor
-        return RemoteScores(terms)
+        found = RemoteScores(terms)
+        if len(terms) > MOST:
+            next(iter(terms)).keeper.form(found)
+        return found
 
     def __mul__(self, factor: float) -> RemoteScores:
         return RemoteScores({slot: float(factor) * old for slot, old in self.terms.items()})
