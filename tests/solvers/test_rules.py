@@ -51,6 +51,7 @@ def test_numbers_of_a_problem():
     risk = risk_of("hinge", rows=100)
     X = risk.data.X
     expected = {"rows": 100, "dim": 5, "smaller": 5, "entries": 5, "rank": ability(risk, ProblemSize).effective_rank}
+    expected["spread"] = expected["rank"] / 5.0
     expected["lambda"] = 0.01 * 100 / np.mean(np.sum(X * X, axis=1))
     case = Case(risk, L2(0.01))
     assert {name: case.number(name) for name in NUMBERS} == pytest.approx(expected, rel=1e-12)

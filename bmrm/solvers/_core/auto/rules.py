@@ -63,9 +63,10 @@ class Case:
 
     def number(self, name: str) -> float:
         """As of `Described`."""
-        if name == "rank":  # takes products of rows, and few rules ask
-            return math.nan if self._size is None else self._size.effective_rank
-        return self.numbers.get(name, math.nan)
+        if self._size is None or name not in ("rank", "spread"):
+            return self.numbers.get(name, math.nan)
+        rank = self._size.effective_rank  # takes products of rows
+        return rank if name == "rank" else rank / max(1.0, self.number("smaller"))
 
 
 WORDS = {
@@ -93,6 +94,7 @@ NUMBERS = {
     "entries": "entries a row",
     "lambda": "scaled lambda",
     "rank": "effective rank of X",
+    "spread": "effective rank over min(m, d)",
 }
 """m rows, d weights. The scaled lambda is m lambda over the mean squared length of a row, or, for l1 alone, over the
 root of that. The effective rank is tr(S)^2 / tr(S^2) of the second moments S of the rows: over how many directions they
@@ -169,18 +171,25 @@ RULES = (
     Rule("ranks, kinked, one score, l2", (LINES, SEMISMOOTH)),
     Rule("ranks, smooth, one score, l1", (PROXIMAL,)),
     Rule("ranks, smooth, one score, l1 and l2", (PROXIMAL,)),
-    Rule("smooth, one score, rows, l2", (LBFGS, NEWTON), least={"rows": 50_000, "rank": 40}, most={"dim": 2_500}),
+    Rule("smooth, one score, rows, free intercept, l2", (NEWTON, DUAL), most={"entries": 200}),
+    Rule("smooth, one score, rows, free intercept, l2", (DUAL, NEWTON)),
+    Rule("smooth, one score, rows, l2", (LBFGS, NEWTON), least={"dim": 10, "spread": 0.7}, most={"dim": 2_500}),
     Rule("smooth, one score, rows, l2", (NEWTON, LBFGS), most={"dim": 2_500}),
+    Rule("smooth, one score, rows, l2", (NEWTON, DUAL), most={"entries": 20}),
     Rule("smooth, one score, rows, l2", (DUAL, NEWTON)),
-    Rule("smooth, several scores, rows, l2", (NEWTON, LBFGS), most={"dim": 800, "rank": 8}),
+    Rule("smooth, several scores, rows, free intercept, l2", (LBFGS, DUAL), most={"lambda": 0.05}),
+    Rule("smooth, several scores, rows, free intercept, l2", (DUAL, LBFGS)),
+    Rule("smooth, several scores, rows, l2", (NEWTON, LBFGS), most={"dim": 800, "rank": 9, "lambda": 3.0}),
     Rule("smooth, several scores, rows, l2", (LBFGS, NEWTON), most={"dim": 800}),
+    Rule("smooth, several scores, rows, l2", (LINES, DUAL), most={"lambda": 0.04}),
     Rule("smooth, several scores, rows, l2", (DUAL, LBFGS)),
     Rule("smooth, groups, l2", (LBFGS, DUAL), most={"lambda": 1.0, "dim": 20_000}),
     Rule("smooth, groups, l2", (DUAL, LBFGS)),
-    Rule("kinked, one score, rows, free intercept, l2", (SEMISMOOTH, DUAL), most={"dim": 900, "lambda": 0.05}),
-    Rule("kinked, one score, rows, free intercept, l2", (DUAL, SEMISMOOTH), most={"rows": 25_000}),
-    Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 900, "lambda": 2.0}),
-    Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 900}, least={"rows": 40_000}),
+    Rule("kinked, one score, rows, free intercept, l2", (SEMISMOOTH, DUAL), most={"dim": 250, "lambda": 2.0}),
+    Rule("kinked, one score, rows, free intercept, l2", (DUAL, SEMISMOOTH)),
+    Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 450, "lambda": 1.6}),
+    Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 450}, least={"spread": 0.56}),
+    Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 900, "lambda": 1.6, "spread": 0.56}),
     Rule("kinked, one score, rows, l2", (DUAL, SEMISMOOTH)),
     Rule("kinked, several scores, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 2_000, "lambda": 2.0}),
     Rule("kinked, several scores, rows, l2", (DUAL, LINES)),
@@ -188,11 +197,11 @@ RULES = (
     Rule("one maximum, l2", (LINES, BUNDLE), most={"lambda": 9.0}, least={"entries": 45, "rows": 5_000}),
     Rule("one maximum, l2", (BUNDLE, LINES)),
     Rule("kinked, one score, l2", (BUNDLE, LINES), most={"rows": 1_000}),
-    Rule("kinked, one score, l2", (LBFGS, LINES), most={"dim": 9_000}),
-    Rule("smooth, one score, rows, l1", (COLUMNS, PROXIMAL), most={"lambda": 3.0}, least={"smaller": 900}),
+    Rule("kinked, one score, l2", (LBFGS, LINES), most={"dim": 20_000}),
+    Rule("smooth, one score, rows, l1", (COLUMNS, PROXIMAL), most={"lambda": 3.0}, least={"smaller": 450}),
     Rule("smooth, one score, rows, l1", (PROXIMAL, COLUMNS)),
-    Rule("smooth, one score, rows, l1 and l2", (DUAL, PROXIMAL), most={"dim": 900}, least={"entries": 140}),
-    Rule("smooth, one score, rows, l1 and l2", (PROXIMAL, COLUMNS), most={"dim": 900}),
+    Rule("smooth, one score, rows, l1 and l2", (DUAL, PROXIMAL), most={"dim": 450}, least={"entries": 140}),
+    Rule("smooth, one score, rows, l1 and l2", (PROXIMAL, COLUMNS), most={"dim": 450}),
     Rule("smooth, one score, rows, l1 and l2", (DUAL, COLUMNS), most={"lambda": 0.03}),
     Rule("smooth, one score, rows, l1 and l2", (COLUMNS, PROXIMAL)),
     Rule("dual steps, l1 and l2", (DUAL, LINES)),
