@@ -25,7 +25,7 @@ from bmrm.solvers._core.auto.joined import PLAN, Joined
 from bmrm.solvers._core.budget import Budget, Budgeted
 from bmrm.solvers._core.monitor import IterativeSolver
 
-FIRST, GROWTH = 128.0, 4.0
+FIRST, GROWTH = 256.0, 4.0
 """Passes of a first turn, and how many times longer each turn is than the one before."""
 
 
