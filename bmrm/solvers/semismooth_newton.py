@@ -128,6 +128,9 @@ SKEWED = 1e-12
 """A sum of slopes above which they give no bound for a problem with a free intercept."""
 EASY = 3
 """Number of Newton steps up to which a subproblem counts as easy, so that the penalty grows faster."""
+HARD, BACK = 16, 4.0
+"""Rounds of all rows without a solution of the subproblem after which the penalty has grown too far, and by how much it
+is made smaller: steps of too sharp an envelope go back and forth between its pieces."""
 UNITS = 40
 """Trials for the unit of the penalty, each four times the last or a quarter of it."""
 STEEPEST = 1e14
@@ -216,7 +219,7 @@ class Run:
                 state = self._sampled(found)
                 self._note(state, fresh=not self.model.free)
                 done = monitor.record()
-        lost, missing, before = False, math.inf, 0
+        lost, missing, before, rounds, most = False, math.inf, 0, 0, math.inf
         while not done:
             if monitor.refreshed:
                 state, lost, missing = self._anew(state), False, math.inf
@@ -227,9 +230,15 @@ class Run:
                     continue
                 easy = self.steps - before <= EASY
                 before = self.steps
-                state = state.multiplied(options.growth**2 if easy else options.growth)
-                self.trusted = True
+                most *= options.growth if easy else 1.0
+                growth = options.growth**2 if easy else options.growth
+                state = state.multiplied(max(1.0, min(growth, most / state.sigma)))
+                self.trusted, rounds = True, 0
                 self.penalties += 1
+            elif self.trusted and rounds >= HARD:
+                most = state.sigma / BACK
+                state, missing, rounds = state.weakened(most), math.inf, 0
+            rounds += 1
             lacked = state.lacks()
             moved, state = self._improved(state)
             in_vain = state.gain <= ROUNDING * abs(monitor.objective) and state.lacks() > VAIN * lacked

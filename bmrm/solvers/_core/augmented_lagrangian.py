@@ -110,6 +110,10 @@ class AugmentedLagrangian:
         found._look()
         return found
 
+    def weakened(self, sigma: float) -> AugmentedLagrangian:
+        """The same point and multipliers with a smaller sigma; half a pass."""
+        return AugmentedLagrangian.at(self.model, self.w, sigma, self.slope, f=self.f)
+
     def _shifted_by(self, f: Scores, sigma: float, slope: Scores | None) -> Scores:
         z = self.model.shifted(f, self.b)
         return z if slope is None else z + (self.model.phi.facts.mass / sigma) * slope
