@@ -101,6 +101,9 @@ class Map:
         X = self.risk.X if columns is None else self.risk.X[:, columns]
         return X.T @ (weights[:, None] * X)
 
+    def gram_product(self, weights, w):
+        return self.risk.X.T @ (weights * (self.risk.X @ w))
+
 
 class Phi(ScoreFunction):
     def __init__(self, risk, hessian="diagonal"):

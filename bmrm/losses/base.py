@@ -55,13 +55,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.losses._core import domain
-from bmrm.losses._core.prepared import PREPARED, Array, PreparedRows
+from bmrm.losses._core.prepared import PREPARED, Array, PreparedRows, SharedRows
 from bmrm.losses._core.proximal_scores import ProximalScoresRows
 from bmrm.losses._core.row import Pair, Row, Scalar, generate, row, strict_row
 from bmrm.problem import (
     HasRowCurvature,
     HasRowHessian,
     HasRowProx,
+    HasRowShares,
     InputError,
     Summary,
     Targets,
@@ -171,7 +172,8 @@ class RowLoss(LossBase):
         return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(cast("Any", self)))
 
     def _prepared(self, targets: Targets, y: NDArray[Any], scores_per_row: int, summary: Summary) -> PreparedRows:
-        kind = PREPARED[_abilities(self)] if self.settle_scores_row is None else ProximalScoresRows
+        kind = SharedRows if provides(self, HasRowShares) else PREPARED[_abilities(self)]
+        kind = kind if self.settle_scores_row is None else ProximalScoresRows
         compiled = (self.kernel, self.along_kernel, self.prox_row)
         arguments = self.arguments(summary) if any(kernel is not None for kernel in compiled) else ()
         return kind(self, y, domain.checked_weights(targets, self.title), scores_per_row, arguments)

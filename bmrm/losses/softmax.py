@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.kernels.jit import fast_jit, jit
-from bmrm.kernels.products.vectors import dot, inner, plain
+from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.products import laplacian
+from bmrm.kernels.products.vectors import dot, plain
 from bmrm.kernels.rows.exponential import exponentiate
 from bmrm.losses import register
 from bmrm.losses._core.prepared import Array, Positions, along_by_blocks, block_rows, blocks
@@ -68,38 +69,34 @@ def softmax_kernel(f: Array, y: Positions, weights: Vector, slope: Array) -> flo
     return total
 
 
-@jit
-def _spread(step, tops, product):  # type: ignore[no-untyped-def]
-    """With exp(f - largest) in `product`: replace it by diag(p) - p p' times the step, p the probabilities.
-
-    It is p times the step minus its mean, computed relative to the most probable class so that it is exact if that
-    class has nearly all the probability; its own mean, 0 up to rounding, is subtracted as well (the transpose of
-    centring). So the product with the step is a sum of squares.
-    """
-    away = np.empty(step.shape[1])
-    for i in range(step.shape[0]):
-        shares, origin = product[i], step[i, tops[i]]
+@fast_jit
+def _divide(out):  # type: ignore[no-untyped-def]
+    """Make each row of exponentials sum to 1."""
+    for i in range(out.shape[0]):
         mass = 0.0
-        for k in range(away.size):
-            away[k] = step[i, k] - origin
-            mass += shares[k]
-        mean = inner(shares, away) / mass
-        for k in range(away.size):
-            away[k] -= mean
-        kept = inner(shares, away) / mass
+        for k in range(out.shape[1]):
+            mass += out[i, k]
         share = 1.0 / mass
-        for k in range(away.size):
-            shares[k] *= share * (away[k] - kept)
+        for k in range(out.shape[1]):
+            out[i, k] *= share
+
+
+def probabilities(f: Array) -> Array:
+    """exp(f_k) / sum_j exp(f_j) in each row; (rows, K)."""
+    f = plain(f)
+    found, tops = np.empty_like(f), np.empty(block_rows(f), np.int64)
+    for rows in blocks(f):
+        part = found[rows]
+        below_largest(f[rows], part, tops)
+        exponentiate(part.reshape(-1))
+        _divide(part)
+    return found
 
 
 def softmax_curvature(f: Array, step: Array) -> Array:
-    """Each row's second derivative times its row of `step`."""
-    product, tops = np.empty_like(f), np.empty(block_rows(f), np.int64)
-    for rows in blocks(f):
-        part = product[rows]
-        below_largest(f[rows], part, tops)
-        exponentiate(part.reshape(-1))
-        _spread(step[rows], tops, part)
+    """Each row's second derivative, diag(p) - p p', times its row of `step`."""
+    product = np.array(step, np.float64)
+    laplacian.multiply(probabilities(f), product)
     return product
 
 
@@ -139,21 +136,18 @@ class Softmax(MulticlassLoss):
 
     def hessian_product(self, f: Array, y: Positions, step: Array) -> Array:
         """Each row's second derivative, diag(p) - p p', times its row of `step`."""
-        return softmax_curvature(plain(f), plain(step))
+        return softmax_curvature(f, step)
 
     def curvature(self, f: Array, y: Positions) -> Array:
         """The diagonal of each row's second derivative, p - p^2."""
         shares = probabilities(f)
-        shares *= 1.0 - shares
+        laplacian.diagonal(shares)
         return shares
+
+    def shares(self, f: Array, y: Positions) -> Array:
+        """The probabilities, which tell the second derivative, see `ScoreFunction.hessian_shares`."""
+        return probabilities(f)
 
     def prox_scores(self, z: Array, step: Array | float, y: Positions) -> Array:
         """The proximal point of each row."""
         return softmax_points(z, step, y)
-
-
-def probabilities(f: Array) -> Array:
-    """exp(f_k) / sum_j exp(f_j) in each row; (rows, K)."""
-    shares: Array = np.exp(f - f.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
-    return shares

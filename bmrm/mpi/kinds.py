@@ -19,11 +19,11 @@ def _kind(find: Callable[[Rank], Any] | None, methods: str, **kept: str) -> Kind
     return Kind(find, dict.fromkeys(methods.split(), SCORES) | kept)
 
 
-PHI = "value_and_slope breakpoints hessian_product hessian_diagonal moreau constant total magnitude"
+PHI = "value_and_slope breakpoints hessian_product hessian_diagonal hessian_shares moreau constant total magnitude"
 
 KINDS = {
     "risk": _kind(lambda rank: rank.share.risk, "value_and_subgradient"),
-    "map": _kind(lambda rank: rank.share.map, "matvec rmatvec rmatvec_parts diagonal active"),
+    "map": _kind(lambda rank: rank.share.map, "matvec rmatvec rmatvec_parts diagonal gram_product active"),
     "parts": _kind(Parts, "value_and_subgradient gram gram_blocks gram_work"),
     "phi": _kind(lambda rank: rank.share.phi, PHI, along="curve", moreau_along="curve"),
     "curve": _kind(None, "__call__"),

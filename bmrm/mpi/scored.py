@@ -139,6 +139,9 @@ class RemoteMap:
     def diagonal(self, weights: RemoteScores) -> Vector:
         return self.ranks.array("map", "diagonal", weights)
 
+    def gram_product(self, weights: RemoteScores, w: Vector) -> Vector:
+        return self.meter.timed(1.0, self.ranks.array, "map", "gram_product", weights, w)
+
     @half_pass
     def gram(self, weights: RemoteScores, columns: NDArray[np.int64] | None = None) -> Floats:
         found = self._in_parts(self._parts(), "gram", weights, columns)
@@ -205,6 +208,9 @@ class RemotePhi(ScoreFunction):
 
     def hessian_diagonal(self, f: RemoteScores) -> RemoteScores:
         return self.ranks.scores(self.target, "hessian_diagonal", f)
+
+    def hessian_shares(self, f: RemoteScores) -> RemoteScores:
+        return self.ranks.scores(self.target, "hessian_shares", f)
 
     def moreau(self, z: RemoteScores, sigma: float) -> MoreauEnvelope:
         return MoreauEnvelope(*self.ranks.ask(self.target, "moreau", z, sigma, answer=(SUM, KEEP, KEEP, SUM)))
@@ -282,6 +288,9 @@ class GatheredPhi(ScoreFunction):
 
     def hessian_diagonal(self, f: RemoteScores) -> RemoteScores:
         return self.hand_out(self.whole.hessian_diagonal(self.collect(f)))
+
+    def hessian_shares(self, f: RemoteScores) -> RemoteScores:
+        return self.hand_out(self.whole.hessian_shares(self.collect(f)))
 
     def constant(self, b: Vector) -> RemoteScores:
         return self.hand_out(self.whole.constant(b))

@@ -19,6 +19,7 @@ COUNTED = Blocks, DualBlocks, ModifiedLoss, Rounding, RowSubsets
 PASSES = {
     **dict.fromkeys(("matvec", "rmatvec", "diagonal", "gram", "gram_blocks", "plane"), 0.5),
     "values_and_subgradients": 1.0,
+    "gram_product": 1.0,
     "at": 1.5,
 }
 """What calls cost, by the name of the method; others nothing, or as `_FOUND` says."""

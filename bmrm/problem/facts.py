@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-Hessian = Literal["none", "product", "diagonal"]
-"""What is known of a second derivative: nothing, products with it, or products and its diagonal."""
+Hessian = Literal["none", "product", "diagonal", "shares"]
+"""What is known of a second derivative: nothing, products with it, products and its diagonal, or these and `shares`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,12 @@ class Facts:
     @property
     def diagonal(self) -> bool:
         """Whether `hessian_diagonal`, the diagonal of the second derivative, is known."""
-        return self.hessian == "diagonal"
+        return self.hessian in ("diagonal", "shares")
+
+    @property
+    def shared(self) -> bool:
+        """Whether `hessian_shares` is known, which `LinearMap.gram` takes: several scores per row."""
+        return self.hessian == "shares"
 
     @property
     def separable(self) -> bool:

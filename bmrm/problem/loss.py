@@ -107,7 +107,7 @@ class PreparedLoss(Protocol):
     """The sum over its rows never goes below this."""
     smooth: bool
     hessian: Hessian = "none"
-    """Whether `hessian_product` is there, and `hessian_diagonal`."""
+    """Whether `hessian_product` is there, and `hessian_diagonal`, and `hessian_shares`."""
     prox: bool = False
     """Whether `moreau` and `moreau_along` are there."""
     structured_max: bool = False
@@ -147,8 +147,12 @@ class PreparedLoss(Protocol):
         raise TypeError(f"{type(self).__name__} has no second derivative")
 
     def hessian_diagonal(self, f: Array) -> Array:
-        """The diagonal of the second derivative, like `f`, where `hessian` is "diagonal"."""
+        """The diagonal of the second derivative, like `f`, where `hessian` is "diagonal" or "shares"."""
         raise TypeError(f"{type(self).__name__} has no second derivative row by row")
+
+    def hessian_shares(self, f: Array) -> Array:
+        """As of `ScoreFunction`, of the sum, where `hessian` is "shares"."""
+        raise TypeError(f"{type(self).__name__} has no second derivative by shares")
 
     def moreau(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
         """Where f minimises loss(f) + sigma/2 ||f - z||^2: sums, slope sigma (z - f), and its derivative in z.
@@ -229,6 +233,15 @@ class HasRowCurvature(Protocol):
 
     def curvature(self, f: Array, y: Any) -> Array:
         """Like `f`."""
+        ...
+
+
+@runtime_checkable
+class HasRowShares(Protocol):
+    """A loss of rows with the second derivative of each as shares of its scores."""
+
+    def shares(self, f: Array, y: Any) -> Array:
+        """c, not negative, with diag(c) - c c' / sum(c) in each row; (rows, K)."""
         ...
 
 

@@ -67,6 +67,10 @@ class LinearMap(Protocol):
         """
         ...
 
+    def gram_product(self, weights: Scores, w: Vector) -> Vector:
+        """The product of `gram(weights)` with w, shape (dim,), one pass."""
+        ...
+
     def gram_blocks(self, weights: Scores, least: float = 0.0) -> NDArray[np.float64]:
         """The blocks on the diagonal of A' diag(weights) A, one for each score of a row; (K, dim / K, dim / K).
 
@@ -127,6 +131,10 @@ class ScoreFunction(Protocol):
     def hessian_diagonal(self, f: Scores) -> Scores:
         """The diagonal of phi''(f), where `facts.diagonal`; IncompatibleError elsewhere."""
         raise IncompatibleError("there is no second derivative row by row")
+
+    def hessian_shares(self, f: Scores) -> Scores:
+        """c, where phi''(f) is diag(c) - c c' / sum(c) in each row: `facts.shared`; IncompatibleError elsewhere."""
+        raise IncompatibleError("the second derivative is not known by shares")
 
     def moreau(self, z: Scores, sigma: float) -> MoreauEnvelope:
         """min over f of phi(f) + sigma/(2 mass) ||f - z||^2, where `facts.prox`; IncompatibleError elsewhere."""

@@ -99,6 +99,10 @@ class TailedMap:
         """Unknown here, as `diagonal` is."""
         raise IncompatibleError("the Gram matrix is not known for a loss with parameters of its own; use irls or lbfgs")
 
+    def gram_product(self, weights: Array, w: Vector) -> Vector:
+        """Unknown here, as `diagonal` is."""
+        raise IncompatibleError("Gram matrices are not known for a loss with parameters of its own; use irls or lbfgs")
+
     def gram_blocks(self, weights: Array, least: float = 0.0) -> Array:
         """Unknown here, as `diagonal` is."""
         raise IncompatibleError("Gram matrices are not known for a loss with parameters of its own; use irls or lbfgs")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of
+from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import UNMETERED, IncompatibleError, InputError, Meter, Vector, half_pass
@@ -170,19 +171,43 @@ class DataMap:
 
         return added(self.workers.map(part, self._split(0, self.rows, max(1, count))))
 
+    def gram_product(self, weights: Array, w: Vector) -> Vector:
+        """`gram(weights)` times w, a new array (dim,); scores and their product with the data chunk by chunk."""
+        return self.meter.timed(self.share, self._gram_product, weights, w)
+
+    def _gram_product(self, weights: Array, w: Vector) -> Vector:
+        weights, (v, offset) = plain(weights), self.inward(w)
+
+        def work(span: Span) -> tuple[Array, Array]:
+            gradient, total = self.zeros(), np.zeros(self._shape_of(1)[1:])
+            for start, stop in self.chunks(*span):
+                f = np.empty(self._shape_of(stop - start))
+                self.products.scores(start, stop, v, offset, f)
+                if self.scores_per_row == 1:
+                    f *= weights[start:stop]
+                else:
+                    laplacian.multiply(weights[start:stop], f)
+                self.products.add_rmatvec(start, stop, f, gradient)
+                if self.needs_total:
+                    total += column_sums(f)
+            return gradient, total
+
+        gradients, totals = zip(*self.workers.map(work, self.spans(0, self.rows)), strict=True)
+        return self.outward(added(list(gradients)), sum(totals))
+
     @half_pass
     def gram_blocks(self, weights: Array, least: float = 0.0) -> Array:
         """For each of the K scores of a row A' diag(weights) A of its part of w; (K, inputs, inputs).
 
         Rows of less weight than `least` times the mean of that score's are left out.
         """
-        table = self._kept(weights, least)
+        table = np.ascontiguousarray(self._kept(weights, least).T)
         self._charge(weights, None, least)
         count = min(self.workers.threads, self.scores_per_row)
 
         def some(classes: range) -> Array:
             return np.array(
-                [gram_of(self.X, self.columns, self.bias, plain(table[:, k]), None, self.meter.check) for k in classes]
+                [gram_of(self.X, self.columns, self.bias, table[k], None, self.meter.check) for k in classes]
             )
 
         edges = borders(self.scores_per_row, count)
@@ -191,7 +216,9 @@ class DataMap:
     def _kept(self, weights: Array, least: float) -> Array:
         """As a table, zero where less than `least` times the mean of that score's."""
         table = plain(weights).reshape(self.rows, self.scores_per_row)
-        return np.where(table >= least * table.mean(axis=0), table, 0.0) if least > 0.0 and self.rows else table
+        if not (least > 0.0 and self.rows):
+            return table
+        return table * (table >= (least / self.rows) * column_sums(table))
 
     def _charge(self, weights: Array, columns: NDArray[np.int64] | None, least: float | None = None) -> None:
         if self.meter is not UNMETERED:
@@ -206,11 +233,13 @@ class DataMap:
         Entries are taken to be spread evenly over the columns.
         """
         table, K = self._kept(weights, least or 0.0), self.scores_per_row
-        parts = [table[:, k] for k in range(K)]
-        if least is None and K > 1:
+        matrices = K * (K - 1) // 2 if least is None and K > 1 else K
+        parts = [table[:, 0]] if table.all() else [*table.T]  # all rows count alike
+        if least is None and len(parts) > 1:
             parts = [one * other for one, other in combinations(parts, 2)]
         share = 1.0 if columns is None else columns.size / self.inputs
-        return sum(gram_work(self.X, part, share) for part in parts), 2.0 * nnz_of(self.X) * K
+        work = sum(gram_work(self.X, part, share) for part in parts)
+        return work * matrices / len(parts), 2.0 * nnz_of(self.X) * K
 
     def active(self, weights: Array) -> int:
         """How many rows have a weight other than 0."""

@@ -263,6 +263,16 @@ class LossPhi(ScoreFunction):
         return curvature
 
     @timed
+    def hessian_shares(self, f: Array) -> Array:
+        """c with phi''(f) = diag(c) - c c' / sum(c) in each row, like `f`; IncompatibleError where it is not so."""
+        if not self.facts.shared:
+            raise self._lacks("second derivative by shares", "lbfgs or irls")
+        pieces = self._workers.map(lambda part: part[1].hessian_shares(self._piece(f, part[0])), self._parts)
+        shares = self._layout.joined(pieces)
+        shares /= self.mass
+        return shares
+
+    @timed
     def moreau(self, z: Array, sigma: float) -> MoreauEnvelope:
         """The Moreau envelope at `z`; IncompatibleError where the loss has no proximal map."""
         if not self.facts.prox:

@@ -35,6 +35,7 @@ def warm_up_map(map: DataMap | TailedMap) -> Scores:
         map.active(ones)
         if map.scores_per_row == 1:
             map.diagonal(ones)
+        map.gram_product(np.zeros(f.shape), np.full(map.dim, TINY))
         map.gram_work(np.ones(f.shape), None)
         for matrix in _tiny(map.X):  # a Gram matrix of all features might not fit into memory
             for chosen in (None, np.arange(2)):
@@ -66,6 +67,8 @@ def _warm_up_phi(phi: ScoreFunction, f: Scores) -> None:
         phi.hessian_product(f, f)
     if phi.facts.diagonal:
         phi.hessian_diagonal(f)
+    if phi.facts.shared:
+        phi.hessian_shares(f)
     if phi.facts.prox:
         phi.moreau(f, 1.0)
         phi.moreau_along(f, f, 1.0)(np.zeros(1))

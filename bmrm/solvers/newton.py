@@ -59,7 +59,8 @@ class Newton(IterativeSolver):
     The preconditioner has the blocks of the Hessian that belong to one score, factored, if they are available and cheap
     (at most 128 megabytes). For dense rows they are computed from a sample, so that in hundreds of features `auto`
     takes `cg` also with one score. For shift-invariant losses such as `softmax`, the mean over scores is preconditioned
-    by the regularizer alone. Otherwise the preconditioner is the diagonal (Jacobi), or none with several scores.
+    by the regularizer alone. Otherwise the preconditioner is the diagonal (Jacobi), or none with several scores. With
+    several scores it is kept over steps until the iterations with it have cost what it does.
 
     Each point gives the plane of its slopes. A free intercept is one more variable, minimised over at every point. With
     several scores per row `dense` is not available, and with a free intercept, too, only `cg` is.
@@ -116,6 +117,8 @@ FACTOR_SPEED = 20.0
 """Operations of a Cholesky factor in the time of one product of two entries of a sparse row."""
 STEPS = 4.0
 """Steps among which the inner products of rows, formed once, are shared out."""
+CHEAP = 4.0
+"""Passes that blocks may cost at every step."""
 HALF = 0.5
 """Share of the derivative of J that may remain at step 1."""
 SKEWED = 1e-12
@@ -145,8 +148,18 @@ class Run:
         wanted = options.hessian
         blocks = rows_for_blocks(risk, self.objective, seed, check) if wanted in ("auto", "cg") else None
         rows = self._rows() if wanted in ("auto", "rows") and (free or scored.intercept is None) else None
-        self.model = model_for(self.objective, self._hessian(blocks, rows), options.forcing, blocks, rows)
+        self.model = model_for(
+            self.objective, self._hessian(blocks, rows), options.forcing, blocks, rows, self._patience(blocks)
+        )
         self.certificate = Certificate(regularizer, risk.infimum)
+
+    def _patience(self, blocks: Scored | None) -> float:
+        """Iterations of cg that cost as much as the blocks of several scores; 0 where these are cheap."""
+        size, several = ability(self.monitor.risk, ProblemSize), self.objective.phi.facts.scores_per_row > 1
+        if blocks is None or size is None or not several:
+            return 0.0
+        found = 0.25 * (size.entries / max(1, size.rows) + 1.0)
+        return found if found > CHEAP else 0.0
 
     def _rows(self) -> RowGram | None:
         """The rows, where Newton's system can be solved in their inner products."""

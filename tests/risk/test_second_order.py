@@ -86,6 +86,30 @@ def test_gram_of_several_scores(kind):
         map.gram(weights, np.array([0, 1]))
 
 
+@pytest.mark.parametrize("scores", [1, 3])
+@pytest.mark.parametrize("kind", ["dense", "csr", "ones"])
+def test_gram_product_is_that_of_the_matrix(kind, scores):
+    rng = np.random.default_rng(9)
+    shape = (40,) if scores == 1 else (40, scores)
+    weights, w = rng.random(shape) * (rng.random(shape) < 0.6), rng.normal(size=7 * scores)
+    weights[::4] = 0.0
+    columns = Columns(scale=rng.random(6) + 0.5, shift=rng.normal(size=6))
+    for threads in (1, 2):
+        map = DataMap(features(kind)[0], scores_per_row=scores, columns=columns, bias=True, workers=Workers(threads))
+        np.testing.assert_allclose(map.gram_product(weights, w), map.gram(weights) @ w, atol=1e-12)
+
+
+def test_shares_of_softmax_are_its_hessian():
+    rng = np.random.default_rng(10)
+    targets = rng.integers(0, 3, 30)
+    data = Dataset.from_arrays(rng.normal(size=(30, 4)), targets, np.linspace(0.0, 2.0, 30))
+    scored = ability(LinearRisk(data, LOSSES.make("softmax")), Scored)
+    f, step = 3.0 * rng.normal(size=(30, 3)), rng.normal(size=12)
+    expected = scored.map.rmatvec(scored.phi.hessian_product(f, scored.map.matvec(step)))
+    assert scored.phi.facts.shared
+    np.testing.assert_allclose(scored.map.gram_product(scored.phi.hessian_shares(f), step), expected, atol=1e-14)
+
+
 def test_softmax_knows_the_diagonal_of_its_hessian():
     rng = np.random.default_rng(7)
     risk = LinearRisk(Dataset.from_arrays(rng.normal(size=(30, 4)), rng.integers(0, 3, 30)), LOSSES.make("softmax"))

@@ -144,6 +144,17 @@ class DiagonalRows(CurvedRows):
         return curvature if self.weights is None else weigh(self.weights, curvature)
 
 
+class SharedRows(DiagonalRows):
+    """`DiagonalRows` of a loss that knows its second derivative by shares, see `ScoreFunction.hessian_shares`."""
+
+    hessian: Hessian = "shares"
+
+    def hessian_shares(self, f: Array) -> Array:
+        """c with diag(c) - c c' / sum(c) in each row, weights inside; like `f`."""
+        shares: Array = self.loss.shares(f, self.y)
+        return shares if self.weights is None else weigh(self.weights, shares)
+
+
 class ProximalRows(PreparedRows):
     """`PreparedRows` of a loss of one score with a proximal map."""
 

@@ -197,7 +197,8 @@ class DenseManyProducts:
     def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
         for rows in self._blocks(start, stop):
             np.matmul(_float64(self.X[start:stop][rows]), v, out=out[rows])
-        out += offset
+        if np.any(offset):
+            out += offset
 
     def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
         for rows in self._blocks(start, stop):

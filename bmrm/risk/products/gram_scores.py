@@ -8,7 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.products.csr import active_rows
+from bmrm.kernels.products.csr_many import active_rows
+from bmrm.kernels.products.vectors import column_sums
 
 Array = NDArray[np.float64]
 
@@ -25,18 +26,25 @@ def gram_of_scores(table: Array, inputs: int, gram: Callable[[Array], Array]) ->
     gram : the inputs' matrix for weights of rows, (rows,) to (inputs, inputs).
     """
     width = table.shape[1]
-    out = np.zeros((inputs, width, inputs, width))
-    rows = active_rows(table.sum(axis=1))
-    shares = table[rows]
-    rates = shares / shares.sum(axis=1)[:, None]
+    out = np.zeros((width, width, inputs, inputs))
+    rows = active_rows(table)
+    shares = np.ascontiguousarray(table.T if rows.size == table.shape[0] else table[rows].T)
+    rates = shares / column_sums(shares)
     for j, k in combinations(range(width), 2):
-        edges = shares[:, j] * rates[:, k]
+        edges = shares[j] * rates[k]
         if edges.any():
-            weights = np.zeros(table.shape[0])
-            weights[rows] = edges
-            part = gram(weights)
-            out[:, j, :, j] += part
-            out[:, k, :, k] += part
-            out[:, j, :, k] -= part
-            out[:, k, :, j] -= part
-    return out.reshape(inputs * width, inputs * width)
+            part = gram(_spread(edges, rows, table.shape[0]))
+            out[j, j] += part
+            out[k, k] += part
+            out[j, k] -= part
+            out[k, j] = out[j, k]
+    return np.ascontiguousarray(out.transpose(2, 0, 3, 1)).reshape(inputs * width, inputs * width)
+
+
+def _spread(edges: Array, rows: NDArray[np.int64], count: int) -> Array:
+    """Weights of all rows from those of some."""
+    if rows.size == count:
+        return edges
+    weights = np.zeros(count)
+    weights[rows] = edges
+    return weights

@@ -8,8 +8,9 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from bmrm.kernels.products.vectors import norm
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
-from bmrm.problem import Elastic, HasCurvature, Regularizer, Scored, Scores, Vector, provides
+from bmrm.problem import Elastic, HasCurvature, Regularizer, Scored, ScoreFunction, Scores, Vector, provides
 from bmrm.solvers._core.newton.preconditioners import Blocks, Preconditioner, by_diagonal
 from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, vectors_at
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
@@ -57,7 +58,8 @@ class DenseModel:
     def step(self, point: SmoothPoint) -> Step | None:
         """By Cholesky; the Gram matrix and half a pass, 1 with a free intercept."""
         goal = self.objective
-        curvature = goal.phi.hessian_diagonal(point.full)
+        curvature = weights_of(goal.phi, point.full)
+        assert curvature is not None
         self._bring(curvature)
         assert self.gram is not None
         if not np.isfinite(self.gram).all():
@@ -76,7 +78,7 @@ class DenseModel:
     def _bring(self, curvature: Scores) -> None:
         """Make `gram` that of `curvature`."""
         map = self.objective.map
-        if self.gram is not None and self.corrections < CORRECTIONS:
+        if self.gram is not None and self.corrections < CORRECTIONS and self.objective.phi.facts.separable:
             change = curvature - self.weights
             changed = map.active(change)
             if changed == 0:
@@ -113,6 +115,13 @@ class RowsModel:
         w, b = model.step(point.w, point.gradient, point.rest)
         f = goal.map.matvec(w)
         return Step(w, b, f, goal.shifted(f, b))
+
+
+def weights_of(phi: ScoreFunction, f: Scores) -> Scores | None:
+    """What `LinearMap.gram` takes for phi''(f); None where phi does not tell."""
+    if phi.facts.separable:
+        return phi.hessian_diagonal(f)
+    return phi.hessian_shares(f) if phi.facts.shared else None
 
 
 def add_bend(matrix: Matrix, regularizer: Regularizer, w: Vector) -> None:
@@ -172,6 +181,13 @@ class CgModel:
     ----------
     forcing : share of the gradient that the residual may have, times min(1, (|g| / |g_0|)^1/2).
     rows : those of whose Hessian the blocks that belong to one score are the preconditioner; None for its diagonal.
+    patience : iterations with a preconditioner, in one step or several, after which it is made anew: as many as cost
+        what it does, so that both together cost at most twice what they must.
+
+    Attributes
+    ----------
+    iterations : of each step.
+    kept, spent : the preconditioner, and the iterations with it.
     """
 
     objective: Objective
@@ -179,9 +195,47 @@ class CgModel:
     rows: Scored | None = None
     first_norm: float = math.nan
     iterations: list[int] = field(default_factory=list)
+    patience: float = 0.0
+    kept: Preconditioner | None = None
+    spent: int = 0
 
     def step(self, point: SmoothPoint) -> Step | None:
         """One pass for each iteration, and the preconditioner; with a free intercept a pass more."""
+        goal = self.objective
+        weights = None if goal.free else weights_of(goal.phi, point.full)
+        return self._by_scores(point) if weights is None else self._by_weights(point, weights)
+
+    def _by_weights(self, point: SmoothPoint, weights: Scores) -> Step | None:
+        """By products of Gram matrices, half a pass for the scores of all."""
+        map, omega = self.objective.map, cast(HasCurvature, self.objective.regularizer)
+        stale = self.kept is not None and self.spent < self.patience
+        if not stale:
+            self._renew(point)
+        assert self.kept is not None
+        cg = ConjugateGradients(-point.gradient, self.kept)
+        goal_norm, w = self._allowed(norm(point.gradient)), np.zeros(point.w.size)
+        self.iterations.append(0)
+        while cg.size > 0.0 and self.iterations[-1] < LONGEST and norm(cg.residual) > goal_norm:
+            if stale and self.spent >= self.patience:
+                self._renew(point)
+                cg, stale = ConjugateGradients(cg.residual, self.kept), False
+            dw = cg.direction
+            t = cg.advance(map.gram_product(weights, dw) + omega.hessian_product(point.w, dw))
+            if t is None:
+                break
+            w += t * dw
+            self.iterations[-1] += 1
+            self.spent += 1
+        if self.iterations[-1] == 0:  # no curvature
+            w = cg.residual
+        f = map.matvec(w)
+        return Step(w, 0.0, f, f, computed=True) if np.all(np.isfinite(w)) else None
+
+    def _renew(self, point: SmoothPoint) -> None:
+        self.kept, self.spent = self._preconditioner(point, None), 0
+
+    def _by_scores(self, point: SmoothPoint) -> Step | None:
+        """By second derivatives of phi along scores."""
         goal = self.objective
         map, phi, omega = goal.map, goal.phi, cast(HasCurvature, goal.regularizer)
         intercept = EliminatedIntercept.at(goal, point) if goal.free else None
@@ -226,7 +280,12 @@ class CgModel:
 
 
 def model_for(
-    objective: Objective, hessian: str, forcing: float, blocks: Scored | None, rows: RowGram | None
+    objective: Objective,
+    hessian: str,
+    forcing: float,
+    blocks: Scored | None,
+    rows: RowGram | None,
+    patience: float = 0.0,
 ) -> NewtonModel:
     """The model that `hessian` names.
 
@@ -237,8 +296,9 @@ def model_for(
     forcing : of `cg`.
     blocks : the rows of whose Hessian the blocks are the preconditioner of `cg`; None for the diagonal.
     rows : for `rows`.
+    patience : of `cg`.
     """
     if hessian == "rows":
         assert rows is not None
         return RowsModel(objective, rows, cast(Elastic, objective.regularizer).l2)
-    return DenseModel(objective) if hessian == "dense" else CgModel(objective, forcing, blocks)
+    return DenseModel(objective) if hessian == "dense" else CgModel(objective, forcing, blocks, patience=patience)
