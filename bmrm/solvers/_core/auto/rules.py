@@ -167,6 +167,7 @@ LBFGS, LINES, BUNDLE = "lbfgs", "line_search_bundle", "bundle"
 PROXIMAL, COLUMNS = "proximal_newton", "coordinate_descent"
 
 RULES = (
+    Rule("ranks, smooth, groups, l2", (LBFGS, LINES)),
     Rule("ranks, smooth, l2", (NEWTON, LBFGS)),
     Rule("ranks, kinked, one score, l2", (LINES, SEMISMOOTH)),
     Rule("ranks, smooth, one score, l1", (PROXIMAL,)),
