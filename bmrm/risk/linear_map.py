@@ -180,7 +180,7 @@ class DataMap:
 
         def work(span: Span) -> tuple[Array, Array]:
             gradient, total = self.zeros(), np.zeros(self._shape_of(1)[1:])
-            for start, stop in self.chunks(*span):
+            for start, stop in [span] if self.scores_per_row == 1 else self.chunks(*span):
                 f = np.empty(self._shape_of(stop - start))
                 self.products.scores(start, stop, v, offset, f)
                 if self.scores_per_row == 1:

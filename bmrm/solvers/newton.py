@@ -54,7 +54,8 @@ class Newton(IterativeSolver):
     since the last iteration (`squared_hinge`), H is updated by these. `rows` takes the same step, with `l2`, in the
     inner products A A' of the rows (Woodbury), which are formed once: for more features than rows, in one process.
     `cg` solves H d = -g by conjugate gradients, preconditioned, until the residual is `forcing` times min(1, (|g| /
-    |g_0|)^1/2) of |g|. The step t = 1 is taken if the derivative of J is at most half there, else a step is searched.
+    |g_0|)^1/2) of |g|, or an iteration gains less than one and a half times that share of the mean gain of all (Nash &
+    Sofer 1990). The step t = 1 is taken if the derivative of J is at most half there, else a step is searched.
 
     The preconditioner has the blocks of the Hessian that belong to one score, factored, if they are available and cheap
     (at most 128 megabytes). For dense rows they are computed from a sample, so that in hundreds of features `auto`

@@ -20,6 +20,8 @@ FEW = 0.5
 """Changed rows, as a share of those that count, up to which the Gram matrix is corrected instead of made anew."""
 CORRECTIONS = 30
 """Corrections in a row at most: each leaves its rounding."""
+LITTLE = 1.5
+"""Gain of an iteration below which conjugate gradients end, times the mean of all: in units of `forcing`, measured."""
 LONGEST = 1000
 """CG iterations at most."""
 
@@ -174,12 +176,34 @@ class EliminatedIntercept:
 
 
 @dataclass
+class Progress:
+    """Nash & Sofer's rule (Operations Research Letters 9, 1990): what an iteration gains, against the mean so far.
+
+    Attributes
+    ----------
+    share : of the mean, below which iterations are `slow`.
+    iterations, total : how many, and twice what they have taken from the quadratic model.
+    """
+
+    share: float
+    iterations: int = 0
+    total: float = 0.0
+
+    def slow(self, gain: float) -> bool:
+        """Whether the last iteration, which has gained half of this, was one to end with."""
+        self.iterations += 1
+        self.total += gain
+        return self.iterations * gain <= self.share * self.total
+
+
+@dataclass
 class CgModel:
     """Conjugate gradients on Hessian products, preconditioned.
 
     Parameters
     ----------
-    forcing : share of the gradient that the residual may have, times min(1, (|g| / |g_0|)^1/2).
+    forcing : share of the gradient that the residual may have, times min(1, (|g| / |g_0|)^1/2); and of the mean gain of
+        the iterations `LITTLE` times this is too little to go on.
     rows : those of whose Hessian the blocks that belong to one score are the preconditioner; None for its diagonal.
     patience : iterations with a preconditioner, in one step or several, after which it is made anew: as many as cost
         what it does, so that both together cost at most twice what they must.
@@ -213,19 +237,23 @@ class CgModel:
             self._renew(point)
         assert self.kept is not None
         cg = ConjugateGradients(-point.gradient, self.kept)
-        goal_norm, w = self._allowed(norm(point.gradient)), np.zeros(point.w.size)
+        share, w = self._forcing(norm(point.gradient)), np.zeros(point.w.size)
+        goal_norm, progress = share * norm(point.gradient), Progress(LITTLE * share)
         self.iterations.append(0)
         while cg.size > 0.0 and self.iterations[-1] < LONGEST and norm(cg.residual) > goal_norm:
             if stale and self.spent >= self.patience:
                 self._renew(point)
                 cg, stale = ConjugateGradients(cg.residual, self.kept), False
             dw = cg.direction
+            size = cg.size
             t = cg.advance(map.gram_product(weights, dw) + omega.hessian_product(point.w, dw))
             if t is None:
                 break
             w += t * dw
             self.iterations[-1] += 1
             self.spent += 1
+            if progress.slow(t * size):
+                break
         if self.iterations[-1] == 0:  # no curvature
             w = cg.residual
         f = map.matvec(w)
@@ -244,21 +272,25 @@ class CgModel:
             gradient, b = intercept.first(gradient, point.rest)
         step = Step(np.zeros(point.w.size), b, 0.0 * point.f, goal.shifted(0.0 * point.full, b))
         cg = ConjugateGradients(-gradient, self._preconditioner(point, intercept))
-        goal_norm = self._allowed(float(np.linalg.norm(gradient)))
+        share = self._forcing(norm(gradient))
+        goal_norm, progress = share * norm(gradient), Progress(LITTLE * share)
         self.iterations.append(0)
         # Products of tiny residuals underflow to 0: no direction is left then.
-        while cg.size > 0.0 and self.iterations[-1] < LONGEST and float(np.linalg.norm(cg.residual)) > goal_norm:
+        while cg.size > 0.0 and self.iterations[-1] < LONGEST and norm(cg.residual) > goal_norm:
             dw = cg.direction
             fd = map.matvec(dw)
             product, db = phi.hessian_product(point.full, fd), 0.0
             if intercept is not None:
                 product, db = intercept.follow(product)
+            size = cg.size
             t = cg.advance(map.rmatvec(product) + omega.hessian_product(point.w, dw))
             if t is None:
                 break
             full = goal.shifted(fd, db)
             step = Step(step.w + t * dw, step.b + t * db, step.f + t * fd, step.full + t * full)
             self.iterations[-1] += 1
+            if progress.slow(t * size):
+                break
         if self.iterations[-1] == 0:  # no curvature
             r = cg.residual
             f = map.matvec(r)
@@ -272,11 +304,12 @@ class CgModel:
         f = point.full if rows.map is goal.map else rows.map.matvec(point.w)
         return Blocks(rows, f, cast(Elastic, goal.regularizer).l2)
 
-    def _allowed(self, norm: float) -> float:
+    def _forcing(self, length: float) -> float:
+        """Share of a gradient of this length that the residual may have."""
         if math.isnan(self.first_norm):
-            self.first_norm = norm
-        ratio = norm / self.first_norm if self.first_norm > 0.0 else 1.0
-        return self.forcing * min(1.0, math.sqrt(ratio)) * norm
+            self.first_norm = length
+        ratio = length / self.first_norm if self.first_norm > 0.0 else 1.0
+        return self.forcing * min(1.0, math.sqrt(ratio))
 
 
 def model_for(
