@@ -46,6 +46,8 @@ from bmrm.solvers._core.budget import Stop
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 
+TRIES = 16
+"""Sweeps in which the slopes of a start must prove something."""
 FIRST_LOOK, SPACING = 5, 2
 """The first sweep after which the point is evaluated even if the estimated gap is too large, and the factor to the
 next."""
@@ -141,7 +143,7 @@ class DualCoordinate(IterativeSolver):
     ) -> Solution:
         """As of `Solver`, with initial slopes of phi; by default about those at the scores of `start`.
 
-        `start` and `slope` are ignored if their bound is below what is known without them.
+        `start` and `slope` are ignored if in 16 sweeps they prove no more than what the risk is never below.
         """
         if not (provides(regularizer, Elastic) and regularizer.l2 > 0.0):
             raise IncompatibleError(
@@ -251,9 +253,23 @@ class _Run:
                 return ascent
         if near is not None or slope is not None:
             ascent = self.steps.ascent(self.l1, self.l2, seed=seed, start=slope, near=near)
-            if self._bound(*ascent.plane()) > self.run.lower_bound:
+            if self._proves(ascent):
                 return ascent
         return self.steps.ascent(self.l1, self.l2, seed=seed)
+
+    def _proves(self, ascent: DualAscent) -> bool:
+        """Whether its slopes prove something, at once or after a few sweeps.
+
+        At small l2 the slopes at a good w are far from w's own dual point, and their bound far below 0, in what
+        features that many rows share have of them; that goes in the first sweeps, and the rest is as good as w is.
+        """
+        least = self.run.risk.infimum
+        least = least if math.isfinite(least) else self.run.lower_bound
+        for _ in range(TRIES):
+            if self._bound(*ascent.plane()) > least:
+                return True
+            self.visits += ascent.sweep().visits
+        return self._bound(*ascent.plane()) > least
 
     def _state(self) -> State:
         """The slopes of all rows and, with a free intercept, their scores and the intercept."""

@@ -191,3 +191,20 @@ def test_what_it_cannot_do_is_refused():
         DualCoordinate().minimize(risk_of("roc_area", X, y), L2(0.1))
     with pytest.raises(IncompatibleError, match="DualBlocks"):
         DualCoordinate().minimize(problems.PlainRisk(X, y, "hinge"), L2(0.1))
+
+
+def test_a_good_start_whose_slopes_prove_nothing_yet_is_taken():
+    """A column that all rows share: moving its weight a little spoils the bound, which the first sweeps mend."""
+    X, y = problems.data("logistic", rows=200, features=60)
+    X[:, 0] = 1.0
+    risk, lam = risk_of("squared_hinge", csr_array(X), y), 1e-3
+    cold = DualCoordinate(tolerance=1e-4).minimize(risk, L2(lam))
+    start = cold.w.copy()
+    start[0] += 1e-2
+    value, slope = risk.value_and_subgradient(start)
+    bound = value - float(slope @ start) - float(slope @ slope) / (2.0 * lam)
+    warm = DualCoordinate(tolerance=1e-4).minimize(risk, L2(lam), start=start)
+    assert cold.converged
+    assert warm.converged
+    assert bound < 0.0
+    assert warm.details["sweeps"] <= 0.6 * cold.details["sweeps"]
