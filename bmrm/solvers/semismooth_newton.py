@@ -58,7 +58,8 @@ class SemismoothNewton(IterativeSolver):
     + A' env''(z) A depends only on the rows at a kink of a piecewise linear loss, which become few; if they are fewer
     than dimensions, the system is solved in their inner products (Woodbury), in those of all rows, formed once, if all
     are fewer. With several scores per row env'' is a matrix for each row, diag(c) - c c' / sum(c) over the classes at
-    the kink. Then s is set to u, and sigma is increased. At every step u proves the bound
+    the kink. Then s is set to u, and sigma is increased (and made smaller again where 16 rounds have not solved a
+    subproblem, whose envelope is too sharp then). At every step u proves the bound
     -phi*(u) - ||A'u||^2 / (2 lambda); the gap is the sum of the subproblem's error, ||gradient||^2 / (2 lambda), and
     that of the multipliers, and a subproblem ends as soon as the first is the smaller.
 
@@ -70,7 +71,7 @@ class SemismoothNewton(IterativeSolver):
     With `sample`, the start is the solution on a sample of the rows. A free intercept is a variable of the subproblems
     that the regularizer does not touch (one score per row).
 
-    Memory: 10 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data the size of the
+    Memory: 18 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data the size of the
     rows, some of which are copied; 24 scores^2 instead of the first where rows are fewer than 0.7 dim.
 
     Parameters

@@ -18,7 +18,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.augmented_lagrangian import AugmentedLagrangian, Model
+from bmrm.solvers._core.augmented_lagrangian import WIDE, AugmentedLagrangian, KeptGram, Model
 from bmrm.solvers._core.newton.rows import RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton
@@ -305,3 +305,15 @@ def test_a_step_at_which_no_row_is_at_a_kink_is_one_without_second_derivative():
     other = SOLVERS.make("dual_coordinate", {"tolerance": 1e-6}).minimize(risk, L2(1e-2))
     assert solution.lower_bound <= other.objective
     assert other.lower_bound <= solution.objective
+def test_a_matrix_is_corrected_by_the_rows_that_have_changed():
+    rng = np.random.default_rng(12)
+    X, y = rng.normal(size=(300, WIDE)), np.sign(rng.normal(size=300))
+    scored = ability(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("hinge")), Scored)
+    model, kept = Model(scored.map, scored.phi, 1e-3, False), KeptGram()
+    curvature = np.where(rng.random(300) < 0.6, 1.0, 0.0)
+    for sigma, moved in ((1.0, 5), (1.0, 0), (4.0, 7), (4.0, 200)):
+        rows = rng.choice(300, moved, replace=False)
+        curvature[rows] = 1.0 - curvature[rows]
+        found = kept.of(model, sigma * curvature, sigma, WIDE)
+        np.testing.assert_allclose(found, scored.map.gram(sigma * curvature), atol=1e-11)
+    assert kept.corrections == 0

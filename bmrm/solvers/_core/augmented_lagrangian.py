@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import Along, step_length
@@ -19,8 +20,43 @@ NOISE = 1e-14
 MANY, FEW = 400, 0.7
 """Steps by rows: dimensions below which the dense matrix is cheap in any case, and the largest rank of the rows over
 dimensions."""
+CHANGED, CORRECTIONS, WIDE = 0.3, 30, 200
+"""Changed rows, as a share of those at a kink, up to which a Gram matrix is corrected, how often in a row at most, and
+from how many dimensions on it is worth the look."""
 FLAT = 0.2
 """Share of the derivative that the search along a step may leave."""
+
+
+@dataclass
+class KeptGram:
+    """A' C A of the last step, corrected by the rows whose curvature has changed where these are few.
+
+    Curvatures at kinks are proportional to sigma, and exactly so where it changes by powers of 2.
+    """
+
+    sigma: float = 1.0
+    curvature: Scores | None = None
+    matrix: NDArray[np.float64] | None = None
+    corrections: int = 0
+
+    def of(self, model: Model, curvature: Scores, sigma: float, dim: int) -> NDArray[np.float64]:
+        """A new array (dim, dim)."""
+        map = model.map
+        if model.phi.facts.scores_per_row > 1 or dim < WIDE:
+            return map.gram(curvature)
+        ratio, before = sigma / self.sigma, self.curvature
+        self.sigma, self.curvature = sigma, curvature
+        if self.matrix is not None and before is not None and self.corrections < CORRECTIONS:
+            change = curvature - ratio * before
+            changed = map.active(change)
+            if changed <= CHANGED * map.active(curvature):
+                self.matrix *= ratio
+                if changed:
+                    self.matrix += map.gram(change)
+                self.corrections += 1
+                return np.array(self.matrix)
+        self.matrix, self.corrections = map.gram(curvature), 0
+        return np.array(self.matrix)
 
 
 @dataclass(frozen=True)
@@ -34,6 +70,7 @@ class Model:
     linear_term, intercept_residual : the slopes of rows that are not looked at, multiplied by A' and summed; None and 0
         where all are.
     rows : these rows and their inner products; None where they cannot be parted.
+    kept : the last Gram matrix.
     """
 
     map: LinearMap
@@ -43,6 +80,7 @@ class Model:
     linear_term: Vector | None = None
     intercept_residual: float = 0.0
     rows: RowGram | None = None
+    kept: KeptGram = field(default_factory=lambda: KeptGram())
 
     def constant(self, b: float) -> Scores:
         """Scores that are all b."""
@@ -161,7 +199,7 @@ class AugmentedLagrangian:
         model, curvature, gradient = self.model, self.envelope.curvature, self.gradient
         if model.rows is not None and self.w.size >= MANY and rank_of(curvature) <= FEW * self.w.size:
             return self.go(*self._step_by_rows(model.rows))
-        hessian = model.map.gram(curvature)
+        hessian = model.kept.of(model, curvature, self.sigma, self.w.size)
         if not np.isfinite(hessian).all():
             return 0.0
         add_to_diagonal(hessian, model.l2)
