@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import UNMETERED, IncompatibleError, InputError, Meter, Vector, half_pass
-from bmrm.risk.products.blocks import products_of
+from bmrm.risk.products.blocks import active_rows, products_of
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.products.diagonal import diagonal
 from bmrm.risk.products.gram import gram_of, gram_work
@@ -30,6 +31,8 @@ CHUNK_BYTES = 2_000_000
 """Data of one chunk of rows, with its scores: measured; smaller ones cost more in calls than the L2 cache saves."""
 CHUNK_ROWS = 512
 """Fewer rows would cost more in calls than the cache saves."""
+MOST = 0.8
+"""Share of the rows up to which those that count are taken one by one."""
 NO_TOTAL = np.empty(0)
 """Stands for a sum of slopes that nobody looks at."""
 
@@ -172,28 +175,47 @@ class DataMap:
         return added(self.workers.map(part, self._split(0, self.rows, max(1, count))))
 
     def gram_product(self, weights: Array, w: Vector) -> Vector:
-        """`gram(weights)` times w, a new array (dim,); scores and their product with the data chunk by chunk."""
+        """`gram(weights)` times w, a new array (dim,), weights as of `gram`."""
         return self.meter.timed(self.share, self._gram_product, weights, w)
 
     def _gram_product(self, weights: Array, w: Vector) -> Vector:
         weights, (v, offset) = plain(weights), self.inward(w)
+        part = self._part_of_one if self.scores_per_row == 1 else self._part_of_many
 
         def work(span: Span) -> tuple[Array, Array]:
             gradient, total = self.zeros(), np.zeros(self._shape_of(1)[1:])
-            for start, stop in [span] if self.scores_per_row == 1 else self.chunks(*span):
-                f = np.empty(self._shape_of(stop - start))
-                self.products.scores(start, stop, v, offset, f)
-                if self.scores_per_row == 1:
-                    f *= weights[start:stop]
-                else:
-                    laplacian.multiply(weights[start:stop], f)
-                self.products.add_rmatvec(start, stop, f, gradient)
-                if self.needs_total:
-                    total += column_sums(f)
+            part(span, weights, v, offset, gradient, total)
             return gradient, total
 
         gradients, totals = zip(*self.workers.map(work, self.spans(0, self.rows)), strict=True)
         return self.outward(added(list(gradients)), sum(totals))
+
+    def _part_of_one(self, span: Span, weights: Array, v: Array, offset: Any, gradient: Array, total: Array) -> None:
+        """Add the product of a span of rows of one score; rows of weight 0 cost nothing where they are many."""
+        start, stop = span
+        rows = start + active_rows(weights[start:stop])
+        if rows.size > MOST * (stop - start):
+            f = np.empty(stop - start)
+            self.products.scores(start, stop, v, offset, f)
+            f *= weights[start:stop]
+            self.products.add_rmatvec(start, stop, f, gradient)
+        else:
+            f = np.empty(rows.size)
+            self.products.scores_of(rows, v, offset, f)
+            f *= weights[rows]
+            self.products.add_rmatvec_of(rows, np.arange(rows.size), f, gradient)
+        if self.needs_total:
+            total += column_sums(f)
+
+    def _part_of_many(self, span: Span, weights: Array, v: Array, offset: Any, gradient: Array, total: Array) -> None:
+        """Add the product of a span of rows of several scores, chunk by chunk."""
+        for start, stop in self.chunks(*span):
+            f = np.empty(self._shape_of(stop - start))
+            self.products.scores(start, stop, v, offset, f)
+            laplacian.multiply(weights[start:stop], f)
+            self.products.add_rmatvec(start, stop, f, gradient)
+            if self.needs_total:
+                total += column_sums(f)
 
     @half_pass
     def gram_blocks(self, weights: Array, least: float = 0.0) -> Array:
