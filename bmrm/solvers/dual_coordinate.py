@@ -141,7 +141,7 @@ class DualCoordinate(IterativeSolver):
         callback: Callback | None = None,
         slope: Scores | None = None,
     ) -> Solution:
-        """As of `Solver`, with initial slopes of phi; by default about those at the scores of `start`.
+        """As of `Solver`, with initial slopes of phi; by default those at the scores of `start`.
 
         `start` and `slope` are ignored if in 16 sweeps they prove no more than what the risk is never below.
         """
@@ -251,6 +251,8 @@ class _Run:
                 ascent.resume(np.asarray(state[BALANCE], np.float64))
             if self._bound(*ascent.plane()) > self.run.risk.infimum:
                 return ascent
+        if near is not None and slope is None and self.scored.phi.facts.smooth and not self.steps.grouped:
+            slope = self.scored.phi.value_and_slope(near)[1]
         if near is not None or slope is not None:
             ascent = self.steps.ascent(self.l1, self.l2, seed=seed, start=slope, near=near)
             if self._proves(ascent):

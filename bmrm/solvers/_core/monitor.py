@@ -71,7 +71,7 @@ class IterativeSolver:
     time_limit: float | None = parameter(None, above=0.0, doc="seconds at most", example=1e-9)
     name: ClassVar[str] = ""
     superlinear: ClassVar[bool] = False
-    """Whether the gap falls faster and faster, so that it must not be extrapolated from how it fell."""
+    """Whether the gap falls faster and faster, so that the first iterations tell little."""
 
     def __post_init__(self) -> None:
         check_parameters(self)

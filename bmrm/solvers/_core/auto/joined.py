@@ -19,6 +19,7 @@ from bmrm.problem import (
     Meter,
     Regularizer,
     Risk,
+    Scored,
     Scores,
     Solution,
     Solver,
@@ -35,6 +36,8 @@ from bmrm.solvers._core.plane_model import KeptModel
 
 ENDS = Status.CONVERGED, Status.NOT_CONVEX, Status.TIME_LIMIT, Status.ITERATION_LIMIT
 """After which no other solver takes over."""
+AT_LEAST = 12
+"""Iterations of a turn of a solver that gets faster and faster: the first may cost a whole turn."""
 PLAN = "plan"
 """In the state that a later run goes on from."""
 
@@ -73,6 +76,8 @@ class Joined:
         self.undone = 0
         """Stages that ended because the gap of all together was met, which then was found not to be so."""
         self._slope: Scores | None = None
+        scored = ability(risk, Scored)
+        self._smooth = scored is not None and scored.phi.facts.smooth
         self._planes = KeptModel()
 
     @property
@@ -84,7 +89,7 @@ class Joined:
         return self._stopped or status in ENDS
 
     def run(self, solver: Any, passes: float) -> Solution:
-        """One stage from the best point so far, for so many passes at most.
+        """One stage from the best point so far, for so many passes at most (and `AT_LEAST`).
 
         Raises IncompatibleError, with nothing changed, where the solver does not fit.
         """
@@ -97,12 +102,13 @@ class Joined:
         stage = dataclasses.replace(solver, **limits)
         start = before.w if before is not None and not isinstance(self.start, Start) else self.start
         self._stopped = self._together = self._over = False
-        callback = self._watching(before, passes)
+        callback = self._watching(before, passes, AT_LEAST if solver.superlinear else 0)
         found: Solution = stage.minimize(
             self.risk, self.regularizer, start=start, callback=callback, **self._handed_over(stage)
         )
         self.start = None  # stages to come begin where this one has ended
-        self._slope = found.details.get("slope", self._slope)
+        # of smooth losses the slopes at the new point are better than those of an older one
+        self._slope = found.details.get("slope", None if self._smooth else self._slope)
         cut = not self._stopped and found.status is Status.INTERRUPTED
         self.left = self._over and cut
         if (self._over or self._together) and cut:
@@ -130,14 +136,14 @@ class Joined:
         offered = {"slope": self._slope, "kept": self._planes}
         return {name: one for name, one in offered.items() if one is not None and name in known}
 
-    def _watching(self, before: Solution | None, passes: float) -> Callback:
+    def _watching(self, before: Solution | None, passes: float, iterations: int) -> Callback:
         def watching(line: Iteration) -> bool:
             whole = line if before is None else _shifted(before, line)
             stop = self._outside(whole)
             if before is not None and whole.relative_gap <= self.options.goal(whole.objective):
                 self._together = True  # the two stages together have met what neither has alone, as far as they know
                 return True
-            self._over = line.passes >= passes
+            self._over = line.passes >= passes and line.iteration >= iterations
             return stop or self._over
 
         return watching
