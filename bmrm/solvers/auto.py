@@ -46,5 +46,5 @@ class Auto(IterativeSolver):
         """As of `Solver`; raises IncompatibleError when no solver fits."""
         rule, reserve = advice(Case(risk, regularizer))
         options = {field.name: getattr(self, field.name) for field in dataclasses.fields(IterativeSolver)}
-        turns = Turns(**options, names=rule.solvers, reserve=(reserve,), reason=str(rule))
+        turns = Turns(**options, names=rule.solvers, reserve=(reserve,), passes=rule.passes, reason=str(rule))
         return turns.minimize(risk, regularizer, start=start, callback=callback)

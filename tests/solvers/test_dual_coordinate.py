@@ -18,6 +18,7 @@ from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.dual_coordinate import DualCoordinate
 from bmrm.solvers.line_search_bundle import LineSearchBundle
+from bmrm.solvers.newton import Newton
 from tests import problems
 from tests.targets import default_instance, targets_for
 
@@ -208,3 +209,12 @@ def test_a_good_start_whose_slopes_prove_nothing_yet_is_taken():
     assert warm.converged
     assert bound < 0.0
     assert warm.details["sweeps"] <= 0.6 * cold.details["sweeps"]
+
+
+def test_a_start_of_a_smooth_loss_begins_with_the_slopes_at_its_scores():
+    X, y = problems.data("logistic", rows=300, features=12)
+    risk = risk_of("squared_hinge", X, y)
+    there = Newton(tolerance=1e-12).minimize(risk, L2(1e-5))
+    warm = DualCoordinate(tolerance=1e-6).minimize(risk, L2(1e-5), start=there.w)
+    assert warm.converged
+    assert warm.details["sweeps"] <= 2.0

@@ -305,6 +305,8 @@ def test_a_step_at_which_no_row_is_at_a_kink_is_one_without_second_derivative():
     other = SOLVERS.make("dual_coordinate", {"tolerance": 1e-6}).minimize(risk, L2(1e-2))
     assert solution.lower_bound <= other.objective
     assert other.lower_bound <= solution.objective
+
+
 def test_a_matrix_is_corrected_by_the_rows_that_have_changed():
     rng = np.random.default_rng(12)
     X, y = rng.normal(size=(300, WIDE)), np.sign(rng.normal(size=300))

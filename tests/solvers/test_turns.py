@@ -14,7 +14,6 @@ from bmrm.problem import IncompatibleError, InputError, Iteration, Start, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers._core.auto import turns
 from bmrm.solvers._core.auto.joined import PLAN, Joined
 from bmrm.solvers._core.auto.turns import GROWTH, Plan, Turns
 from bmrm.solvers._core.plane_model import PlaneSolver
@@ -86,14 +85,8 @@ def test_a_stop_from_outside_ends_all_stages():
     assert "bundle" not in solution.solver
 
 
-@pytest.fixture
-def short_turns(monkeypatch):
-    monkeypatch.setattr(turns, "FIRST", 4.0)
-
-
-@pytest.mark.usefixtures("short_turns")
 def test_turns_grow_until_one_gets_there():
-    both = Turns(tolerance=1e-9, names=("bundle", "line_search_bundle"), reason="why")
+    both = Turns(tolerance=1e-9, names=("bundle", "line_search_bundle"), passes=4.0, reason="why")
     solution = both.minimize(risk_of(Hinge()), L2(1e-3))
     stages = solution.solver.split(", then ")
     assert stages[:3] == ["bundle (for a turn; why)", "line_search_bundle (for a turn)", "bundle (for a turn)"]
@@ -101,9 +94,8 @@ def test_turns_grow_until_one_gets_there():
     assert len(stages) <= 10
 
 
-@pytest.mark.usefixtures("short_turns")
 def test_the_path_does_not_depend_on_the_clock(monkeypatch):
-    both = Turns(tolerance=1e-9, names=("bundle", "line_search_bundle"))
+    both = Turns(tolerance=1e-9, names=("bundle", "line_search_bundle"), passes=4.0)
     quiet = both.minimize(risk_of(Hinge()), L2(1e-3))
     inside = Joined._handed_over
 
@@ -131,7 +123,6 @@ def test_who_has_stalled_has_no_further_turn_and_the_last_has_no_budget():
     assert not alone.after(stays=False).after(stays=False).waiting
 
 
-@pytest.mark.usefixtures("short_turns")
 def test_planes_outlive_a_stage_that_was_left(monkeypatch):
     begun: list[int] = []
     original = PlaneSolver.model
@@ -142,7 +133,9 @@ def test_planes_outlive_a_stage_that_was_left(monkeypatch):
         return found
 
     monkeypatch.setattr(PlaneSolver, "model", model)
-    solution = Turns(tolerance=1e-9, names=("bundle", "line_search_bundle")).minimize(risk_of(Hinge()), L2(1e-3))
+    solution = Turns(tolerance=1e-9, names=("bundle", "line_search_bundle"), passes=4.0).minimize(
+        risk_of(Hinge()), L2(1e-3)
+    )
     assert solution.status is Status.CONVERGED
     assert begun[0] == 0
     assert begun[1] >= 2

@@ -141,12 +141,14 @@ class Rule:
     kind : words of `WORDS` that must all apply, with commas between.
     solvers : to be tried, the best first.
     most, least : numbers of `NUMBERS` and what they may be at most, and must be at least.
+    passes : of a first turn; long where the second solver does more than read the data.
     """
 
     kind: str
     solvers: tuple[str, ...]
     most: Mapping[str, float] = field(default_factory=dict)
     least: Mapping[str, float] = field(default_factory=dict)
+    passes: float = 256.0
 
     def holds(self, case: Described) -> bool:
         """Whether it is about such a problem."""
@@ -165,6 +167,7 @@ class Rule:
 NEWTON, SEMISMOOTH, DUAL = "newton", "semismooth_newton", "dual_coordinate"
 LBFGS, LINES, BUNDLE = "lbfgs", "line_search_bundle", "bundle"
 PROXIMAL, COLUMNS = "proximal_newton", "coordinate_descent"
+LONG = 2_000.0
 
 RULES = (
     Rule("ranks, smooth, groups, l2", (LBFGS, LINES)),
@@ -194,9 +197,9 @@ RULES = (
     Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 900, "lambda": 1.6, "spread": 0.56}),
     Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"lambda": 0.001, "rank": 100, "smaller": 8_000}),
     Rule("kinked, one score, rows, l2", (DUAL, SEMISMOOTH), most={"smaller": 8_000}),
-    Rule("kinked, one score, rows, l2", (DUAL, LINES)),
+    Rule("kinked, one score, rows, l2", (DUAL, LINES), passes=LONG),
     Rule("kinked, several scores, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 2_000, "lambda": 2.0}),
-    Rule("kinked, several scores, rows, l2", (DUAL, LINES)),
+    Rule("kinked, several scores, rows, l2", (DUAL, LINES), passes=LONG),
     Rule("kinked, groups, l2", (DUAL, LINES)),
     Rule("one maximum, l2", (LINES, BUNDLE), most={"lambda": 9.0}, least={"entries": 45, "rows": 5_000}),
     Rule("one maximum, l2", (LINES, BUNDLE), most={"lambda": 0.3}, least={"rows": 20_000}),

@@ -25,8 +25,8 @@ from bmrm.solvers._core.auto.joined import PLAN, Joined
 from bmrm.solvers._core.budget import Budget, Budgeted
 from bmrm.solvers._core.monitor import IterativeSolver
 
-FIRST, GROWTH = 256.0, 4.0
-"""Passes of a first turn, and how many times longer each turn is than the one before."""
+GROWTH = 4.0
+"""How many times longer each turn is than the one before."""
 
 
 class Plan(NamedTuple):
@@ -62,11 +62,13 @@ class Turns(IterativeSolver):
     ----------
     names : registered solvers, with their own defaults.
     reserve : those that take over where all of these have stalled.
+    passes : of a first turn.
     reason : why the first is the first, for `Solution.solver`.
     """
 
     names: tuple[str, ...] = ()
     reserve: tuple[str, ...] = ()
+    passes: float = 256.0
     reason: str = ""
 
     def minimize(
@@ -85,7 +87,7 @@ class Turns(IterativeSolver):
         story: list[str] = []
         refusal = IncompatibleError("no solver to choose from")
         reserve = tuple(name for name in self.reserve if name not in self.names)
-        plan = self._planned(joined.start) or Plan(self.names, (), reserve, FIRST)
+        plan = self._planned(joined.start) or Plan(self.names, (), reserve, self.passes)
         while plan.waiting and not joined.ended:
             joined.plan, name = plan, plan.waiting[0]
             try:
@@ -103,7 +105,7 @@ class Turns(IterativeSolver):
         """What a run that is gone on from had still to try."""
         text = str(start.state.get(PLAN, "")) if isinstance(start, Start) else ""
         try:
-            waiting, later, reserve, passes = json.loads(text) if text else ([], [], [], FIRST)
+            waiting, later, reserve, passes = json.loads(text) if text else ([], [], [], self.passes)
             names = [tuple(map(str, some)) for some in (waiting, later, reserve)]
             return Plan(names[0], names[1], names[2], float(passes)) if waiting else None
         except (TypeError, ValueError) as error:
