@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,7 +90,7 @@ class RowScores:
         value, slope = self.phi.value_and_slope(f)
         if not self.free or not math.isfinite(value):
             return Settled(f, value, slope, value - self.phi.product(slope, f))
-        rule = _Constants(self._bend, self._reach)
+        rule = _Constants(self._bend, self._reach, lambda: self._size(f))
         first = Trial(0.0, value, self._total(slope), slope)
         low, high = narrowed(lambda points: [self._trial(f, b) for b in points], [first], rule)
         low, high = low or high or first, high or low or first
@@ -103,6 +104,10 @@ class RowScores:
         mixed = low.kept if low is high else low.kept * share + high.kept * other
         height = share * (low.value - low.t * low.derivative) + other * (high.value - high.t * high.derivative)
         return Settled(at, best.value, mixed, min(height, best.value) - self.phi.product(mixed, at))
+
+    def _size(self, f: Scores) -> float:
+        """The mean absolute score: the constant that is in `f` may be as large."""
+        return float(self.phi.magnitude(f)[0]) / max(float(self.phi.magnitude(self.ones)[0]), 1e-300)
 
     def _trial(self, f: Scores, b: float) -> Trial:
         value, slope = self.phi.value_and_slope(f + self.ones * b)
@@ -133,17 +138,18 @@ class _Constants(Rule):
     Parameters
     ----------
     bend, reach : a second derivative and the way to the minimum, of an earlier search.
+    size : of the constant that the scores have in them already: a slope that is left counts times that in the plane.
     """
 
     rounds = 200
 
-    def __init__(self, bend: float, reach: float) -> None:
-        self.bend, self._reach = bend, reach
+    def __init__(self, bend: float, reach: float, size: Callable[[], float]) -> None:
+        self.bend, self._reach, self._size = bend, reach, size
         self._last: Trial | None = None
         self._slow, self._outward, self._width = 0, 0, math.inf
 
     def settled(self, trial: Trial) -> bool:
-        return trial.flat
+        return trial.flat and abs(trial.derivative) * self._size() <= ROUNDING * abs(trial.value)
 
     def following(self, low: Trial | None, high: Trial | None, here: Trial) -> list[float]:
         if low is None or high is None:
