@@ -156,7 +156,9 @@ def _may_refuse(problem, run, said):
 
 
 def _indifferent(problem):
-    """Whether every row has all labels or none, so that no score matters."""
+    """Whether no score matters: no mistake costs anything, or every row has all labels or none."""
+    if getattr(problem.loss, "cost", None) and not np.any(problem.loss.cost):
+        return True
     if problem.loss.task != "multilabel":
         return False
     present = [row for k, row in enumerate(problem.plain) if problem.weights is None or problem.weights[k] > 0.0]
