@@ -58,7 +58,7 @@ UNLIKE = (
     "small-regression",
 )
 HALVES = {"tuning": TUNING, "judging": JUDGING, "unlike": UNLIKE}
-LOOKS = 0
+LOOKS = 2
 """Times that results of `judging` and `unlike` were looked at since the split was made (2026-11-25); those of judging
 had been on the page before."""
 

@@ -32,7 +32,7 @@ from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.points import Point
 from bmrm.solvers._core.row_scores import RowScores, lambdas, looks_quadratic
-from bmrm.solvers._core.working_set import Columns, chosen
+from bmrm.solvers._core.working_set import Columns, chosen, violation
 from bmrm.solvers._core.working_set_newton import UNTRUE, Run
 
 GROWTH = 4
@@ -97,7 +97,7 @@ class CoordinateDescent(IterativeSolver):
     superlinear: ClassVar[bool] = True
 
     first_columns: int = parameter(500, least=1, doc="size of the first working set", example=1)
-    sweeps: int = parameter(200, least=1, doc="over the columns of a model, at most", example=1)
+    sweeps: int = parameter(1000, least=1, doc="over the columns of a model, at most", example=1)
 
     def minimize(
         self,
@@ -133,6 +133,9 @@ class _ColumnRun(Run):
         self.model: ColumnModel | None = None
         """Of it, with updates of the residual."""
         self.covariance = _Covariance(run.meter, self.rows, ability(run.risk, ProblemSize))
+        self.ready: tuple[Point, Columns, ColumnModel] | None = None
+        """The model around a point that slopes were made feasible by."""
+        self.quadratic = looks_quadratic(self.rows.phi)
         self.curvature: Scores | None = None
         """That the last model has."""
         self.worst = np.inf
@@ -148,6 +151,21 @@ class _ColumnRun(Run):
         if self.model is None:
             self.covariance.trusted = False
 
+    def feasible(self, at: Point, l1: float, goal: float) -> tuple[Vector, Scores] | None:
+        """As of `Run`."""
+        if self.model is None or self.quadratic:
+            return None
+        away, _ = violation(at.a, at.w, self.l1, self.l2)
+        W = self._chosen(at, away)
+        model = self.columns.model(W, self.rows.curvature(at.f, self.damping), self.rows.free)
+        self.ready, v = (at, W, model), np.zeros_like(at.w)
+        v[W], _ = model.minimise(at.a[W], v[W], l1, 0.0, goal, 0.0, self.options.sweeps // 2)
+        return v, model.scores
+
+    def _chosen(self, at: Point, away: Vector) -> Columns:
+        size = max(self.options.first_columns, GROWTH * int(np.count_nonzero(at.w)))
+        return chosen(away, at.w, size, self.zeros.found)
+
     def propose(self, at: Point, aim: float, away: Vector, worst: float) -> tuple[Vector, Scores]:
         """As of `Run`."""
         if self.model is None and float(away[self.inside].max(initial=0.0)) > SPOILT * self.worst:
@@ -156,8 +174,7 @@ class _ColumnRun(Run):
         before = self.curvature
         kept = before is not None and not self.rows.phi.total((curvature - before) ** 2)[0] > 0.0
         self.curvature = curvature
-        size = max(self.options.first_columns, GROWTH * int(np.count_nonzero(at.w)))
-        W = chosen(away, at.w, size, self.zeros.found)
+        W = self._chosen(at, away)
         gram = self.covariance.model(W, curvature, kept)
         if gram is not None:
             self.worst = float(away[gram.columns].max(initial=0.0))
@@ -181,7 +198,11 @@ class _ColumnRun(Run):
         share, model = self.judged(away, self.inside), self.model
         if model is None or not (kept and np.array_equal(W, self.inside)):
             assert self.curvature is not None
-            model = self.model = self.columns.model(W, self.curvature, self.rows.free)
+            ready, self.ready = self.ready, None
+            if ready is not None and ready[0] is at and np.array_equal(W, ready[1]):
+                model = self.model = ready[2]
+            else:
+                model = self.model = self.columns.model(W, self.curvature, self.rows.free)
         goal, after = self.least_goal(aim), at.w.copy()
         with self.run.master():
             after[W], self.left = model.minimise(at.a[W], at.w[W], aim, self.l2, goal, share, self.options.sweeps)

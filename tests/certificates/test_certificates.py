@@ -99,6 +99,7 @@ def test_plain_form_is_the_same_problem(bias, scale):
 
 FOUND = {
     (7, 1621): "targets of 1e7: slopes that sum to 3e-10 counted as 0, times a constant of 1e6 in the scores",
+    (7, 17826): "the proximal map of softmax in features of 6,000: a search went to and fro by rounding for ever",
     (7, 597): "no mixture of planes was found for free constants, and the run refused midway: chains",
     (11, 41): "a gap of an objective below the least normal number",
     (11, 128): "a row with all labels there are: no intercept has a meaning",

@@ -22,6 +22,8 @@ STEPS = 12
 """Newton steps after which the search for one number takes over."""
 NEAR = 1.0
 """Spread of a step up to which it is taken whole."""
+MOST = 1000
+"""Steps of a search for one number, which rounding could otherwise keep from an end."""
 CLOSE = 2e-8
 """The step whose square is rounding."""
 
@@ -105,10 +107,10 @@ def _finished(z, step, y, moves, shares, loss):  # type: ignore[no-untyped-def]
 @jit
 def _by_one_number(z, step, y, moves):  # type: ignore[no-untyped-def]
     """As `softmax_prox`, wherever it begins: Newton steps in t, which rise to the root from below."""
-    scale, t = math.log(step), z[y]
+    scale, t, size = math.log(step), z[y], abs(z[y])
     for k in range(z.size):
-        t = max(t, z[k] - step) if k != y else t
-    while True:
+        t, size = (max(t, z[k] - step) if k != y else t), max(size, abs(z[k]))
+    for _ in range(MOST):
         fall = _fall(t - z[y], step)
         own = step * math.exp(-fall)
         over, rate = step * math.expm1(-fall), own / (1.0 + own)
@@ -119,7 +121,7 @@ def _by_one_number(z, step, y, moves):  # type: ignore[no-untyped-def]
                 over += u
                 rate += u / (1.0 + u)
         after = t + over / rate
-        if not after > t + ROUNDING * abs(t):
+        if not after > t + ROUNDING * max(abs(t), size):
             break
         t = after
     others = 0.0
@@ -133,11 +135,12 @@ def _by_one_number(z, step, y, moves):  # type: ignore[no-untyped-def]
 def _fall(above, step):  # type: ignore[no-untyped-def]
     """The root of fall + step (1 - exp(-fall)) - above, for above >= 0: concave, so Newton steps come from below."""
     fall = max(above - step, above / (1.0 + step))
-    while True:
+    for _ in range(MOST):
         after = fall + (above - fall + step * math.expm1(-fall)) / (1.0 + step * math.exp(-fall))
         if not after > fall * (1.0 + ROUNDING):
             return fall
         fall = after
+    return fall
 
 
 def softmax_points(z: Array, step: Array | float, y: Positions) -> Array:

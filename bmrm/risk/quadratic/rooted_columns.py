@@ -199,7 +199,7 @@ class RootedColumns:
         r, state = np.zeros(self._roots.size), self._state
         state[:] = 0.0
         model = Model(self._entries.sums, self._diagonal, self._shifts, self._root_sum, gradient, l1, l2, self._free)
-        left = most
+        left, reach = most, CG_STEPS
         while True:
             now = min(SWEEPS, left)
             worst, visited = self._descend(model, StopRule(goal, share, now), x, r)
@@ -208,7 +208,9 @@ class RootedColumns:
             if worst <= goal or state[3] <= share * state[2] or left <= 0:
                 break
             with np.errstate(over="ignore", invalid="ignore"):  # curvatures may be all but 0, and steps very long
-                left -= self._solve(gradient, x, r, l1, l2, 0.3 * goal)
+                taken, straight = self._solve(gradient, x, r, l1, l2, 0.3 * goal, reach)
+            left -= taken
+            reach = min(2 * reach, max(left, CG_STEPS)) if straight and taken >= reach else CG_STEPS
             if left <= 0 or not np.all(np.isfinite(x)):
                 break
         if not np.all(np.isfinite(x)):
@@ -245,13 +247,16 @@ class RootedColumns:
         scores: Vector = self._entries.scores(self._steps) + self._state[0]
         return scores
 
-    def _solve(self, gradient: Vector, x: Vector, r: Vector, l1: float, l2: float, goal: float) -> int:
+    def _solve(
+        self, gradient: Vector, x: Vector, r: Vector, l1: float, l2: float, goal: float, reach: int
+    ) -> tuple[int, bool]:
         """Move x towards the minimum over the coordinates in use with the signs they have, by conjugate gradients.
 
         Coordinates that would change their sign end at 0. Cutting them off there spoils the step along flat directions,
         so that hardly any of it can be gone; the others are then solved for anew, with these at 0.
 
-        Returns the steps of conjugate gradients, each about as dear as a sweep.
+        Returns the steps of conjugate gradients, each about as dear as a sweep, at most `reach` at a time, and whether
+        no coordinate would change its sign.
         """
         used = np.flatnonzero(x)
         old, shifts = x[used], self._shifts[used]
@@ -261,7 +266,7 @@ class RootedColumns:
         now, pivots = slope, 0
         enough = CG_GAIN**2 * float(slope @ (slope / (self._diagonal[used] + l2)))
         while True:
-            more, taken = self._conjugate(used[open_], shifts[open_], -now[open_], l2, goal, enough)
+            more, taken = self._conjugate(used[open_], shifts[open_], -now[open_], l2, goal, enough, reach)
             count, pivots = count + taken, pivots + 1
             step[open_] += more
             crossed = (old + step) * signs < 0.0
@@ -275,16 +280,16 @@ class RootedColumns:
             open_ = kept
             now = slope + self._pull(used, shifts, along) + l2 * step
         if not (rise < 0.0 < curvature < math.inf):  # squares can underflow where the loss is all but flat
-            return count
+            return count, False
         t = min(1.0, -rise / curvature)
         x[used] = np.where(old + step == 0.0, 0.0, old + step) if t == 1.0 else old + t * step
         r += t * ahead
         self._state[0] += t * offset
         self._state[1] += t * float(self._entries.sums[used] @ step)
-        return count
+        return count, pivots == 1 and not crossed.any()
 
     def _conjugate(
-        self, used: Places, shifts: Vector, right: Vector, l2: float, goal: float, enough: float
+        self, used: Places, shifts: Vector, right: Vector, l2: float, goal: float, enough: float, reach: int
     ) -> tuple[Vector, int]:
         """x with (A'A + l2) x = right on the columns `used`, roughly, preconditioned by the diagonal; and the steps.
 
@@ -294,7 +299,7 @@ class RootedColumns:
         inverse = 1.0 / (self._diagonal[used] + l2)
         cg = ConjugateGradients(right, lambda residual: inverse * residual)
         count = 0
-        while count < CG_STEPS:
+        while count < reach:
             self.meter.check()
             count += 1
             direction = cg.direction
