@@ -114,7 +114,7 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "newton": Formula("96 dim + 72 scores", lambda s: 96 * s.dim + 72 * s.scores),
     "semismooth_newton": Formula(
-        "10 dim^2 + 96 scores + 0.3 data", lambda s: 10 * s.dim**2 + 96 * s.scores + 0.3 * s.data
+        "18 dim^2 + 96 scores + 0.3 data", lambda s: 18 * s.dim**2 + 96 * s.scores + 0.3 * s.data
     ),
     "irls": Formula("96 dim + 48 scores", lambda s: 96 * s.dim + 48 * s.scores),
     "nonlinear_cg": Formula("72 dim + 40 scores", lambda s: 72 * s.dim + 40 * s.scores),
