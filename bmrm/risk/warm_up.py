@@ -58,7 +58,9 @@ def warm_up(risk: LinearRisk, regularizer: Regularizer) -> None:
 
 def _warm_up_phi(phi: ScoreFunction, f: Scores) -> None:
     """Every method that the loss has."""
-    phi.value_and_slope(f)
+    _, slope = phi.value_and_slope(f)
+    phi.product(slope, f)
+    phi.magnitude(f)
     phi.along(f, f)(np.zeros(1))
     phi.total(phi.constant(np.zeros(phi.facts.scores_per_row)))
     if phi.facts.piecewise_linear:
