@@ -35,6 +35,7 @@ from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.auto.rules import NUMBERS, Case, advice
+from bmrm.solvers._core.auto.turns import GROWTH
 
 TABLE = Path(__file__).with_name("decisions.jsonl")
 CANDIDATES = (
@@ -366,6 +367,36 @@ def judge() -> None:
             f" times in {sum(one > 3.0 for one in reached) / count:.1%}, not there in time in"
             f" {1.0 - len(reached) / count:.1%}"
         )
+    print(*map(turns, (32.0, 64.0, 128.0, 256.0, 512.0)), sep="\n")
+
+
+def turns(first: float) -> str:
+    """What first turns of so many passes cost, had every solver to begin anew in each turn; where passes are known."""
+    ratios = []
+    for line in read():
+        times = {name: seconds for name, seconds in line["seconds"].items() if seconds is not None}
+        if times and any(line["passes"].values()):
+            rule, _ = advice(Recorded(frozenset(line["words"]), line["numbers"]))
+            names = [name for name in rule.solvers if name in line["seconds"]] or [min(times, key=times.__getitem__)]
+            ratios.append(_in_turns(line, names, first) / min(times.values()))
+    reached = [one for one in ratios if one < math.inf]
+    above = sum(one > 3.0 for one in ratios) / len(ratios)
+    mean = geometric_mean(reached)
+    return f"first turns of {first:g} passes: {mean:.2f} times the best, more than 3 times in {above:.1%}"
+
+
+def _in_turns(line: dict[str, Any], names: list[str], budget: float) -> float:
+    paces = {name: seconds / line["passes"][name] for name, seconds in line["seconds"].items() if seconds}
+    used = 0.0
+    for _ in range(12 if len(names) > 1 else 1):
+        for name in names:
+            needed = line["passes"][name] if name in paces else math.inf
+            pace = paces.get(name, 2.0 * min(paces.values()))
+            if needed <= (budget if len(names) > 1 else math.inf):
+                return used + needed * pace
+            used += budget * pace
+        budget *= GROWTH
+    return math.inf
 
 
 def read() -> list[dict[str, Any]]:
