@@ -60,7 +60,8 @@ UNLIKE = (
 HALVES = {"tuning": TUNING, "judging": JUDGING, "unlike": UNLIKE}
 LOOKS = 3
 """Times that results of `judging` and `unlike` were looked at since the split was made (2026-11-25); those of judging
-had been on the page before. One thing was changed in view of them: dual steps in many features have a long first turn."""
+had been on the page before. In view of them one thing was changed: dual steps in many features have a long first
+turn."""
 
 
 def half_of(data: str) -> str:
