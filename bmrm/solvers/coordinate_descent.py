@@ -97,7 +97,7 @@ class CoordinateDescent(IterativeSolver):
     superlinear: ClassVar[bool] = True
 
     first_columns: int = parameter(500, least=1, doc="size of the first working set", example=1)
-    sweeps: int = parameter(1000, least=1, doc="over the columns of a model, at most", example=1)
+    sweeps: int = parameter(200, least=1, doc="over the columns of a model, at most", example=1)
 
     def minimize(
         self,
