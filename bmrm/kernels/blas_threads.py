@@ -47,6 +47,9 @@ def one_thread(large: int | None = None) -> Iterator[None]:
     ----------
     large : what `lapack_threads` may give to a large factor, at least 1; None for as many as outside.
     """
+    if large is None and _allowance.get() is not None:  # it does already
+        yield
+        return
     before = _allowance.get() or Allowance()
     counts = _counted()
     outside = {library.filepath: before.of(library, now) for library, now in counts}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import TypeVar
 
 from bmrm.kernels.blas_threads import one_thread
@@ -32,6 +33,7 @@ class Workers:
         self.threads = max(1, usable_cores() if threads is None else threads)
         self._pool: ThreadPoolExecutor | None = None
         self._process = os.getpid()
+        self._team = Lock()
 
     def map(self, task: Callable[[P], R], pieces: Sequence[P]) -> list[R]:
         """The results of `task` for each piece, in order; a piece a thread. The first error is raised."""
@@ -45,3 +47,11 @@ class Workers:
             others = [self._pool.submit(task, piece) for piece in pieces[1:]]
             first = task(pieces[0])
             return [first, *(other.result() for other in others)]
+
+    def team(self, task: Callable[[int], R], count: int) -> list[R]:
+        """The results of `task` for 0, 1, ..., in order, all of which run at once and may wait for one another.
+
+        `count` is at most `threads`. Two teams at a time could wait for threads that the other has.
+        """
+        with self._team:
+            return self.map(task, range(count))

@@ -166,16 +166,6 @@ class MpiGroup:
         self.wait(*(self.comm.Irecv(parts[rank], source=rank, tag=5) for rank in range(1, self.size)))
         return np.asarray(parts.sum(axis=0))
 
-    def start_hearing(self) -> tuple[NDArray[np.float64], MPI.Request]:
-        """Where the next number that rank 0 tells will stand, and the request that is then complete; not on rank 0."""
-        number = np.zeros(1)
-        return number, self.comm.Irecv(number, source=0, tag=6)
-
-    def tell(self, number: float) -> None:
-        """On rank 0: a number for each other rank, all of which listen, or soon do."""
-        buffer = np.array([number])
-        self.wait(*(self.comm.Isend(buffer, dest=rank, tag=6) for rank in range(1, self.size)))
-
     # -- Group -----------------------------------------------------------------------------------
 
     def broadcast(self, value: Any) -> Any:

@@ -1,31 +1,34 @@
 """Dual coordinate ascent over rows that lie on many ranks (`DualBlocks`).
 
-All ranks move at once from the same weights. Each takes the curvature of its rows times the
-number of ranks, so that the sum of all moves is safe (Ma et al., ICML 2015: gamma = 1, sigma' = the number of ranks).
+All ranks move at once from the same weights, in rounds as threads do (`bmrm.risk.dual.joint`), and the moves add up.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.mpi.communicator import MpiGroup
+from bmrm.kernels.dual.team import next_factor
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
 from bmrm.mpi.scores import RemoteScores, Slot
 from bmrm.mpi.share import Rank
 from bmrm.problem import Check, DualBlocks, Vector, unchecked
 from bmrm.risk.dual.ascent import RowAscents
-from bmrm.risk.dual.rows import AscentRows, Visits
+from bmrm.risk.dual.joint import LocalRows, rounds_for
+from bmrm.risk.dual.visits import Visits
 
-LONG = 0.05
-"""Seconds of a sweep from which it may be broken off: to hear whether it is takes some microseconds."""
+LEAST_ROUNDS = 8
+"""Of a sweep over all rows; over a share of them fewer, so that as many rows are visited between two."""
+MESSAGE = 4e5
+"""Nanoseconds that a rank should visit rows for in a round, at least."""
 SUM = Answer.SUM
 Floats = NDArray[np.float64]
+Found = tuple[Vector, Vector, float, float, float, float]
+"""Of a round: the move, its total, of the sweep with the last one gap, visited and left, the square of the move."""
 
 # -- on every rank ---------------------------------------------------------------------------------
 
@@ -36,75 +39,39 @@ class RankAscents:
     def __init__(self, rank: Rank) -> None:
         self._group = rank.group
         self._blocks: Any = rank.share.offered(DualBlocks)
-        self.check: Check = unchecked
-        """On rank 0: what a sweep asks now and then whether it is to be broken off."""
-        self.reason: BaseException | None = None
-        """What the check has raised in the last sweep."""
 
     def begin(
         self, l1: float, l2: float, seed: int, start: Floats | None, near: Floats | None, intercept: bool
-    ) -> AscentRows:
+    ) -> LocalRows:
         """Set up this rank's rows, each rank with an order of its own."""
-        rows: AscentRows = self._blocks.make(l1, l2, seed * self._group.size + self._group.rank, self._group.size)
+        rows: LocalRows = self._blocks.make(l1, l2, seed * self._group.size + self._group.rank)
         rows.begin(start, near, intercept)
         return rows
 
-    def sweep(
-        self, rows: AscentRows, v: Vector, constant: Vector, penalty: float, watched: bool
-    ) -> tuple[Vector, Vector, float, float, float]:
-        """The move of v, then the total, the gap, the visits and the rows left; the last three nan if broken off."""
-        after, lookout = v.copy(), Lookout(self._group, self.check) if watched else None
-        visits = Visits(np.zeros(constant.size), np.nan, np.nan, np.nan)
-        try:
-            after, visits = rows.sweep(after, constant, penalty, lookout or unchecked)
-        except Halt:
-            assert lookout is not None
-            self.reason = lookout.reason
-        if lookout is not None:
-            lookout.end()
-        after -= v
-        after /= self._group.size
-        return after, visits.total, visits.gap, visits.visited, visits.left
+    def size(self, rows: LocalRows) -> tuple[float, float]:
+        """Nanoseconds that a sweep takes, and rows of a weight above 0."""
+        return rows.work(), rows.squares()[1]
 
-
-class Halt(BaseException):
-    """Unwinds a sweep that is broken off on all ranks."""
-
-
-class Lookout:
-    """Whether a sweep is to be broken off: rank 0 asks a check, the others whether it has told them to.
-
-    Rank 0 tells each of them once, when its own part is done or broken off; `end` hears that, if nothing did before.
-
-    Attributes
-    ----------
-    reason : what the check has raised, on rank 0.
-    """
-
-    def __init__(self, group: MpiGroup, check: Check) -> None:
-        self._group, self._check = group, check
-        self._heard = group.start_hearing() if group.rank else None
-        self.reason: BaseException | None = None
-
-    def __call__(self) -> None:
-        """Raises Halt where it is."""
-        if self._heard is not None:
-            number, request = self._heard
-            if request.Test() and number[0]:
-                raise Halt
-            return
-        try:
-            self._check()
-        except BaseException as reason:  # whatever it is, the others are to know of it before
-            self.reason = reason
-            raise Halt from reason
-
-    def end(self) -> None:
-        """This rank's part is over."""
-        if self._heard is None:
-            self._group.tell(float(self.reason is not None))
+    def round(
+        self, rows: LocalRows, number: int, rounds: int, v: Vector, constant: Vector, penalty: float, factor: float
+    ) -> Found:
+        """That round of a sweep in so many; with a single one sweeps over few open rows, several times."""
+        after = v.copy()
+        if rounds == 1:
+            visits = rows.alone(after, constant, penalty, factor=factor)
         else:
-            self._group.wait(self._heard[1])
+            if number == 0:
+                rows.draw()
+            total = rows.visit(number, rounds, after, constant, penalty, factor)
+            visits = rows.close(total) if number == rounds - 1 else Visits(total, 0.0, 0.0, 0.0)
+        after -= v
+        after /= factor
+        return after, visits.total, visits.gap, visits.visited, visits.left, squared_norm(after, visits.total, penalty)
+
+
+def squared_norm(move: Vector, total: Vector, penalty: float) -> float:
+    """Of a move of v and of the constant, a feature of the root of the penalty."""
+    return float(move @ move) + penalty * float(total @ total)
 
 
 # -- on rank 0 -------------------------------------------------------------------------------------
@@ -114,7 +81,7 @@ def remote_ascents(ranks: Ranks, infimum: float) -> RowAscents:
     """The ability `DualBlocks` of all ranks together; `infimum` is that of their risk."""
     mine: Any = ranks.share.offered(DualBlocks)
 
-    def make(l1: float, l2: float, seed: int, shares: int, check: Check = unchecked) -> RemoteAscentRows:
+    def make(l1: float, l2: float, seed: int, check: Check = unchecked) -> RemoteAscentRows:
         return RemoteAscentRows(ranks, l1, l2, seed)
 
     return RowAscents(ranks.rank.rows, ranks.share.dim, mine.mass, infimum, mine.scores_per_row, make, mine.grouped)
@@ -124,36 +91,46 @@ class RemoteAscentRows:
     """As of `AscentRows`; the ranks set up their rows in `begin`."""
 
     _slot: Slot
+    _work: float
+    """Of a sweep over all rows, in nanoseconds of one rank after the other."""
+    _rows: float
+    _left: float
+    """Rows that are open."""
 
     def __init__(self, ranks: Ranks, l1: float, l2: float, seed: int) -> None:
         self._ranks, self._options = ranks, (l1, l2, seed)
-        self._seconds = math.inf
-        """Of the last sweep."""
+        self._factor = float(ranks.group.size)
+        """Of the curvatures, in the next round."""
 
     def begin(self, start: RemoteScores | None, near: RemoteScores | None, intercept: bool = False) -> None:
         """As of `AscentRows`."""
         self._slot = self._ranks.object("ascents", "begin", *self._options, start, near, intercept)
+        self._work, self._rows = self._ranks.ask("ascents", "size", self._slot, answer=(SUM, SUM))
+        self._left = self._rows
 
     def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
-        """As of `AscentRows`; the moves of all ranks from `v`, added up. Where it is broken off, it is on all of them.
+        """As of `AscentRows`; v changes in place.
 
-        Ranks that have rows for a moment only finish what they have begun.
+        Where `check` raises between two rounds, v and the slopes of all rows belong together.
         """
-        check()
-        local: RankAscents = self._ranks.local.named("ascents")
-        begin, watched = time.perf_counter(), self._seconds > LONG
-        local.check, local.reason = check, None
-        move, *found = self._ranks.ask("ascents", "sweep", self._slot, v, constant, penalty, watched, answer=(SUM,) * 5)
-        self._seconds = time.perf_counter() - begin
-        v += move
-        reason, local.reason = local.reason, None
-        if reason is not None:
-            raise reason
-        return v, Visits(*found)
+        share, ranks = self._left / max(1.0, self._rows), self._ranks.group.size
+        rounds = max(rounds_for(share * self._work, v.size, ranks, MESSAGE), math.ceil(LEAST_ROUNDS * share), 1)
+        total, last = np.zeros(constant.size), Visits(constant, 0.0, 0.0, 0.0)
+        for number in range(rounds):
+            check()
+            given = (number, rounds, v, constant + penalty * total, penalty, self._factor)
+            move, added, *visits, apart = self._ranks.ask("ascents", "round", self._slot, *given, answer=(SUM,) * 6)
+            v += move
+            total += added
+            last = Visits(total, *visits)
+            self._factor = min(next_factor(squared_norm(move, added, penalty), apart, self._factor), float(ranks))
+        self._left = last.left
+        return v, last
 
     def unshrink(self) -> None:
         """As of `AscentRows`."""
         self._ranks.ask(self._slot, "unshrink")
+        self._left = self._rows
 
     def totals(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`."""

@@ -32,7 +32,7 @@ KINDS = {
     "active set": _kind(None, "step rest"),
     "modified": _kind(RankModified, "target_sums mass", variant="phi"),
     "blocks": _kind(lambda rank: rank.share.offered(Blocks), "values_and_subgradients infima"),
-    "ascents": _kind(RankAscents, "sweep", begin="ascent"),
+    "ascents": _kind(RankAscents, "size round", begin="ascent"),
     "ascent": _kind(None, "unshrink totals settle offset squares slope scores"),
     "rounding": _kind(RankRounding, "at absolute_scores absolute_rmatvec"),
     "identity": _kind(lambda rank: rank.share.identity, "fingerprint"),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from bmrm.kernels.blas_threads import one_thread
 from bmrm.mpi.group import Group, OtherRankError
 from bmrm.problem import BmrmError, Risk
 
@@ -32,7 +33,7 @@ def lead(risk: Risk, group: Group, function: Callable[[Risk], T]) -> T | None:
     multiplexed: MultiplexedRisk = risk  # type: ignore[assignment]
     ranks = multiplexed.ranks
     if group.rank != 0:
-        with _deaf_to_signals(), _ending_all(group):
+        with _deaf_to_signals(), one_thread(), _ending_all(group):
             well = ranks.serve()
         if not well:
             raise OtherRankError("rank 0 stopped with an error")

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.problem import DualBlocks, Elastic, Regularizer, ScoreFunction, Scores, provides
-from bmrm.risk.dual.rows import AscentRows
+from bmrm.risk.dual.visits import AscentRows
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap

@@ -3,8 +3,9 @@
 Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale linear SVM", ICML 2008;
 Yu, Huang & Lin, "Dual coordinate descent methods for logistic regression and maximum entropy models", Machine Learning
 85, 2011; Shalev-Shwartz & Zhang, "Stochastic dual coordinate ascent methods for regularized loss minimization", JMLR
-14, 2013, and with proximal terms, ICML 2014; over several ranks Ma et al., "Adding vs. averaging in distributed
-primal-dual optimization", ICML 2015 (CoCoA+); for sentences Lacoste-Julien, Jaggi, Schmidt & Pletscher,
+14, 2013, and with proximal terms, ICML 2014; over several ranks or threads Ma et al., "Adding vs. averaging in
+distributed primal-dual optimization", ICML 2015 (CoCoA+), with the factor of Dunner et al., "A distributed second-order
+algorithm you can trust", ICML 2018; for sentences Lacoste-Julien, Jaggi, Schmidt & Pletscher,
 "Block-coordinate Frank-Wolfe optimization for structural SVMs", ICML 2013, and Collins, Globerson, Koo, Carreras &
 Bartlett, "Exponentiated gradient algorithms for conditional random fields and max-margin Markov networks", JMLR 9,
 2008.
@@ -95,8 +96,13 @@ class DualCoordinate(IterativeSolver):
     would not change even if the score moved by several times the change of scores in a sweep. The gap is estimated
     during the sweep. Objective and bound (J at w and the plane) are evaluated only when the estimate is within the
     tolerance, and at iterations 5, 10, 20, ...; in between the history repeats the last values. Shrunk rows become
-    active again when the gap is larger than estimated. Over several ranks each rank sweeps its own rows with curvatures
-    times the number of ranks, and the changes add up.
+    active again when the gap is larger than estimated.
+
+    Several ranks, and several threads where a sweep takes longer than some 60 ms (losses of rows, not of sentences),
+    share a sweep in up to 32 rounds: each block of rows moves a copy of the weights, with curvatures times sigma', and
+    the moves d add up; sigma' = ||sum d||^2 / sum ||d||^2 of the last round, at most the number of blocks. The answer
+    depends on the number of blocks within the tolerance, and on nothing else. It takes more sweeps: two threads 1 to
+    1.8 times as many, eight 2 to 4; over ranks whose rows differ, and at small lambda in few features, many more.
 
     Max-margin chains are updated sentence by sentence: u_i = s_i (sum over labelings c of alpha_c psi_c - psi_y), with
     convex weights alpha of a working set of labelings, psi their features, and s_i sum alpha_c errors_c the sentence's
@@ -115,10 +121,10 @@ class DualCoordinate(IterativeSolver):
     `details` has `slope`, the final slopes of phi (Scores: only for a solver on the same risk), and `sweeps`, the
     visits in units of all rows.
 
-    Memory: 32 dim + 112 rows + 12 nnz bytes, a copy of the data among them; with K scores per row 40 dim + (80 + 32 K)
-    rows + 12 nnz, (112 + 64 K) rows where K intercepts are free; for chains, T being the tokens of a sentence, 8 T^2
-    and up to (8 T + 64) (T + 8) more for each by margin; by likelihood 40 dim + (80 + 32 K) rows + 12 nnz + (8 T + 16 K
-    + 16 K^2 / T) rows bytes.
+    Memory: 32 dim + 112 rows + 12 nnz bytes, a copy of the data among them, and 8 dim for each thread that shares;
+    with K scores per row 40 dim + (80 + 32 K) rows + 12 nnz, (112 + 64 K) rows where K intercepts are free; for
+    chains, T being the tokens of a sentence, 8 T^2 and up to (8 T + 64) (T + 8) more for each by margin; by
+    likelihood 40 dim + (80 + 32 K) rows + 12 nnz + (8 T + 16 K + 16 K^2 / T) rows bytes.
 
     Parameters
     ----------

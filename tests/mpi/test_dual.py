@@ -24,11 +24,16 @@ def test_a_sweep_is_broken_off_on_all_ranks_in_step():
     for case, run in found.items():
         assert run["status"] == "TIME_LIMIT", case
         assert run["looks"] <= run["told"] + 12, case
-        assert run["visits"] >= run["whole_sweeps"] > 0, case
-        assert all(0 < pieces < run["pieces"] for pieces in run["last"]), (case, run)
+        assert run["whole_sweeps"] >= run["visits"] > 0.5 * run["whole_sweeps"] > 0.0, case
+        assert run["whole"], case
+        (made, rounds), *others = run["last"]
+        assert 0 < made <= rounds, (case, run)
+        assert all(other == [made, rounds] for other in others), (case, run)
         assert run["objective"] == pytest.approx(run["value"], rel=1e-12), case
         assert run["lower_bound"] <= run["best"], case
         assert run["best_bound"] <= run["objective"], case
+    broken = [case for case, run in found.items() if run["last"][0][0] < run["last"][0][1]]
+    assert len(broken) >= 2  # in the middle of a sweep
 
 
 @pytest.fixture(scope="module")

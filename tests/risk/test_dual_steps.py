@@ -217,7 +217,7 @@ BROKEN = [("hinge", False), ("hinge", True), ("logistic", False), ("softmax", Fa
 def test_a_sweep_with_looks_at_the_clock_is_the_same_sweep(loss, free, columns, monkeypatch):
     risk = broken_risk(loss, free, bias=not free, columns=columns)
     whole = ascend(risk, sweeps=9)
-    monkeypatch.setattr(dual_stored, "ENTRIES", 1000.0)
+    monkeypatch.setattr(dual_stored, "LOOK", 1000.0)
     looks = []
     steps = ability(metered_risk(risk, Meter(lambda: looks.append(1))), DualBlocks)
     parts = steps.ascent(0.0, L2_, seed=1)
@@ -226,14 +226,15 @@ def test_a_sweep_with_looks_at_the_clock_is_the_same_sweep(loss, free, columns, 
         if k % 7 == 6:
             parts.unshrink()
     assert len(looks) > 28
-    np.testing.assert_array_equal(parts.weights, whole.weights)
-    assert parts.plane()[1] == whole.plane()[1]
+    rounding = 1e-12 if free else 0.0  # the moves of a constant are added up piece by piece
+    np.testing.assert_allclose(parts.weights, whole.weights, rtol=rounding, atol=rounding)
+    assert parts.plane()[1] == pytest.approx(whole.plane()[1], rel=rounding, abs=0.0)
 
 
 @pytest.mark.parametrize("after", [3, 17, 40])
 @pytest.mark.parametrize(("loss", "free"), BROKEN)
 def test_a_sweep_that_is_broken_off_leaves_a_dual_point(loss, free, after, monkeypatch):
-    monkeypatch.setattr(dual_stored, "ENTRIES", 1000.0)
+    monkeypatch.setattr(dual_stored, "LOOK", 1000.0)
     risk = broken_risk(loss, free, bias=not free, columns=SCALED)
     left = after
 

@@ -20,7 +20,8 @@ from bmrm.problem import (
     unchecked,
 )
 from bmrm.risk.dual.balance import Balance
-from bmrm.risk.dual.rows import LITTLE, AscentRows
+from bmrm.risk.dual.rows import LITTLE
+from bmrm.risk.dual.visits import AscentRows
 
 PENALTY = 0.05
 """Square of the feature that stands for a free intercept, in units of the mean square norm of rows."""
@@ -34,7 +35,7 @@ REFRESH = 64
 class MakeRows(Protocol):
     """Rows with nothing begun; `check` is called now and then until they are made."""
 
-    def __call__(self, l1: float, l2: float, seed: int, shares: int, check: Check = unchecked) -> AscentRows: ...
+    def __call__(self, l1: float, l2: float, seed: int, check: Check = unchecked) -> AscentRows: ...
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class RowAscents:
             raise IncompatibleError("dual steps of groups know no free intercept; use line_search_bundle or lbfgs")
 
         def begun() -> Ascent:
-            return Ascent(self, self.make(l1, l2, seed, 1, self.meter.check), l1, l2, start, near, intercept)
+            return Ascent(self, self.make(l1, l2, seed, self.meter.check), l1, l2, start, near, intercept)
 
         return self.meter.timed(0.0 if start is None and near is None else 0.5, begun)
 

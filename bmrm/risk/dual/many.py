@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from bmrm.kernels.dual import many as dual_many
 from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sweep as dual_sweep
+from bmrm.kernels.dual import team as dual_team
 from bmrm.kernels.dual.many import SPARE, VALUE, Dual
 from bmrm.kernels.dual.sweep import CURVE, WEIGHT, WIDTH, Steps
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
-from bmrm.risk.dual.rows import LITTLE, Visits
-from bmrm.risk.dual.stored import DualProblem, ShuffledRows
+from bmrm.risk.dual.rows import LITTLE
+from bmrm.risk.dual.stored import DualProblem, Opened, ShuffledRows, SweepKernels
 
 Array = NDArray[np.float64]
 FAITHFUL = 1e4
@@ -32,6 +33,7 @@ class Kernels:
 
     rounds: Callable[..., tuple[int, int]]
     visit: Callable[..., int]
+    team: Callable[..., bool]
     near: Callable[..., None]
     shifted: Callable[..., None]
 
@@ -62,6 +64,7 @@ def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: 
     return Kernels(
         specialised(dual_sweep.rounds, visit=visit),
         visit,
+        specialised(dual_team.rounds, visit=visit, with_factor=dual_team.many_scores),
         specialised(dual_many.near, prox_scores_row=prox_row),
         specialised(dual_many.shifted, prox_scores_row=prox_row),
     )
@@ -104,32 +107,36 @@ class ManyScoreRows(ShuffledRows):
     def _take_near(self, scores: Array, curves: Array) -> None:
         self._kernels.near(self._state, self._slopes, scores, curves, self._held, self._room, self._arguments)
 
-    def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
-        """As of `AscentRows`; v changes in place."""
+    @property
+    def _sweeps(self) -> SweepKernels:
+        return self._kernels
+
+    def _opened(
+        self, v: Vector, constant: Vector, penalty: float, factor: float = 1.0, numbers: Vector | None = None
+    ) -> Opened:
         table = v.reshape(-1, self._slopes.shape[1])
         features, bias, shift = table[: self.map.features], self.map.bias, self._shift
-        step, moves = self.shares * self.scale, penalty
-        vectors = np.zeros((3, table.shape[1]))
+        step, moves = factor * self.scale, penalty
+        vectors = np.empty((3, table.shape[1])) if numbers is None else numbers.reshape(3, -1)
+        vectors[:] = 0.0
         vectors[dual_many.CONSTANT] = constant
         if bias:
             vectors[dual_many.BIAS] = table[-1]
         if shift is not None:
             vectors[dual_many.CONSTANT] -= shift @ features
             moves += float(shift @ shift)
-        sums, known = np.zeros(2), self._known
-        steps = Steps(self.threshold, step, float(self.shares), float(bias), moves, step * penalty)
-        held, room = self._held, self._room
-        dual = tuple(Dual(self._state, self._slopes, features, vectors, tuple(steps), held, room, self._arguments))
-        try:
-            count, visited = self._rounds(self._kernels, sums, dual, self._slopes.shape[1], check)
-            self._open, self._known = self._shrinking.kept[:count], True
-        finally:
+        steps = Steps(self.threshold, step, factor, float(bias), moves, step * penalty)
+        room = np.empty((SPARE + 2, table.shape[1]))
+
+        def close() -> Vector:
             if shift is not None:
-                features -= shift[:, None] * vectors[dual_many.TOTAL]
+                np.subtract(features, shift[:, None] * vectors[dual_many.TOTAL], out=features)
             if bias:
                 table[-1] = vectors[dual_many.BIAS]
-        gap = float(sums[dual_sweep.GAP]) if known else np.nan
-        return v, Visits(vectors[dual_many.TOTAL] / self.shares, gap, visited, count)
+            return np.asarray(vectors[dual_many.TOTAL] / factor)
+
+        dual = Dual(self._state, self._slopes, features, vectors, tuple(steps), self._held, room, self._arguments)
+        return Opened(tuple(dual), close)
 
     def totals(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`; without a free intercept zeros."""

@@ -5,89 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sweep as dual_sweep
+from bmrm.kernels.dual import team as dual_team
 from bmrm.kernels.dual.sweep import SCORE, SLOPE, WEIGHT, WIDTH, Dual, Steps
 from bmrm.kernels.jit import fast_jit, jit, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
-from bmrm.risk.dual.stored import DualProblem, ShuffledRows
+from bmrm.risk.dual.stored import DualProblem, Opened, ShuffledRows, SweepKernels
 
 Array = NDArray[np.float64]
 LITTLE = 1e-3
 """Share of its curvature that a row steps with to take about the slope that its loss has at a score."""
-
-
-@dataclass(frozen=True)
-class Visits:
-    """What a sweep over some rows has found; sums, so that those of several ranks add up.
-
-    Attributes
-    ----------
-    total : minus the sum of the changes of slopes, over (S l2); (scores per row,).
-    gap : what the rows contributed to the duality gap when they were found, times S; nan the first time.
-    visited : number of visits.
-    left : number of rows not shrunk.
-    """
-
-    total: Vector
-    gap: float
-    visited: float
-    left: float
-
-
-class AscentRows(Protocol):
-    """What `Ascent` needs of the rows, wherever they are; every sum is over all of them.
-
-    A point is v = -a / l2, of which soft thresholding makes w, and the constant added to all scores.
-    """
-
-    def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
-        """Set up, with these slopes; see `DualBlocks`. Comes first, once."""
-        ...
-
-    def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
-        """Visit the open rows once; v after it, possibly in place. The constant moves with `penalty` times the total.
-
-        Where `check` raises on the way, v has been moved in place by the rows that were visited.
-        """
-        ...
-
-    def unshrink(self) -> None:
-        """Make all rows open."""
-        ...
-
-    def totals(self, shift: Vector, share: float = 1.0) -> Vector:
-        """The sum of the slopes, (scores per row,), if the scores of all rows were higher by `shift`, as many numbers.
-
-        Rows answer as with `share` of their curvatures. Only with a free intercept.
-        """
-        ...
-
-    def settle(self, shift: Vector, share: float = 1.0) -> Vector:
-        """Take those slopes (zeros keep the present ones), and return A' slopes."""
-        ...
-
-    def offset(self) -> float:
-        """The sum of minus the conjugates at the slopes, or less where rounding of them shows."""
-        ...
-
-    def squares(self) -> tuple[float, float]:
-        """The sum of the squared norms of the rows' features, and the number of rows; those of weight 0 left out."""
-        ...
-
-    def slope(self) -> Scores:
-        """The slopes, times 1 / S."""
-        ...
-
-    def scores(self) -> Scores:
-        """Scores at which the rows have these slopes. Only with a free intercept."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -96,6 +30,7 @@ class Kernels:
 
     rounds: Callable[..., tuple[int, int]]
     visit: Callable[..., int]
+    team: Callable[..., bool]
     offsets: Callable[..., float]
     shifted: Callable[..., None]
     near: Callable[..., None]
@@ -127,6 +62,7 @@ def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: 
     return Kernels(
         specialised(dual_sweep.rounds, visit=visit),
         visit,
+        specialised(dual_team.rounds, visit=visit, with_factor=dual_team.one_score),
         specialised(
             dual_sweep.offsets,
             value_row=value_row,
@@ -165,29 +101,31 @@ class OneScoreRows(ShuffledRows):
             self._kernels.near(self._state, plain(np.asarray(near)[self._places]), share, self._arguments)
         self._known = True
 
-    def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
-        """As of `AscentRows`; v changes in place."""
+    @property
+    def _sweeps(self) -> SweepKernels:
+        return self._kernels
+
+    def _opened(
+        self, v: Vector, constant: Vector, penalty: float, factor: float = 1.0, numbers: Vector | None = None
+    ) -> Opened:
         features, bias = v[: self.map.features], self.map.bias
-        shift = self._shift
-        step = self.shares * self.scale
-        scalars = np.array([float(constant[0]), v[-1] if bias else 0.0, 0.0])
+        shift, step = self._shift, factor * self.scale
+        scalars = np.empty(3) if numbers is None else numbers
+        scalars[:] = constant[0], v[-1] if bias else 0.0, 0.0
         moves = penalty
         if shift is not None:
             scalars[dual_sweep.CONSTANT] -= float(shift @ features)
             moves += float(shift @ shift)
-        sums, known = np.zeros(2), self._known
-        steps = Steps(self.threshold, step, float(self.shares), float(bias), moves, step * penalty)
-        dual = tuple(Dual(self._state, features, scalars, tuple(steps), self._smooth, self._arguments))
-        try:
-            count, visited = self._rounds(self._kernels, sums, dual, 1, check)
-            self._open, self._known = self._shrinking.kept[:count], True
-        finally:
+        steps = Steps(self.threshold, step, factor, float(bias), moves, step * penalty)
+
+        def close() -> Vector:
             if shift is not None:
-                features -= scalars[dual_sweep.TOTAL] * shift
+                np.subtract(features, scalars[dual_sweep.TOTAL] * shift, out=features)
             if bias:
                 v[-1] = scalars[dual_sweep.BIAS]
-        gap = float(sums[dual_sweep.GAP]) if known else np.nan
-        return v, Visits(scalars[dual_sweep.TOTAL :] / self.shares, gap, visited, count)
+            return np.asarray(scalars[dual_sweep.TOTAL :] / factor)
+
+        return Opened(tuple(Dual(self._state, features, scalars, tuple(steps), self._smooth, self._arguments)), close)
 
     def totals(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`."""

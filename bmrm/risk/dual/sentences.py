@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -19,9 +20,10 @@ from bmrm.kernels.dual.sentences import Sentences, Steps, Weights
 from bmrm.kernels.jit import inlined, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
+from bmrm.risk.dual.joint import LocalRows
 from bmrm.risk.dual.many import WAYS
-from bmrm.risk.dual.rows import Visits
-from bmrm.risk.dual.stored import DualProblem, stored_rows
+from bmrm.risk.dual.stored import DualProblem, cost_of, stored_rows
+from bmrm.risk.dual.visits import Visits
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
 
@@ -30,6 +32,8 @@ MOST_PRODUCTS = 2**27
 """Products of the rows of sentences that are kept in memory: 1 GB."""
 SENTENCES = 200
 """Visited between two looks at the clock: some hundredths of a second."""
+PER_TRANSITION = 2.0
+"""Nanoseconds that a visit takes for each transition of a token."""
 WORTH = 0.2
 """Sentences with an estimated gap below this share of the mean gap are skipped."""
 GROWTH, UNSEEN = 1.5, 0.02
@@ -68,7 +72,7 @@ def _row(way: str) -> dict[str, Callable[..., Any]]:
     return {"span": span, "column": column, "entry": entry}
 
 
-class SentenceRows(ABC):
+class SentenceRows(LocalRows):
     """As of `AscentRows`, for losses of sentences: a step is of a sentence.
 
     A sentence is visited when its gap, which grows by a guess while it is left alone, is worth it.
@@ -85,7 +89,7 @@ class SentenceRows(ABC):
         map, prepared, mass = problem.map, problem.prepared, problem.mass
         self.map, self.mass = map, mass
         self._layout, self._labels = Layout(prepared.scores_per_row, prepared.extra_dim), int(prepared.labels)
-        self._steps = Steps(problem.threshold, problem.shares / (mass * problem.l2), float(map.bias))
+        self._steps = Steps(problem.threshold, problem.scale, float(map.bias))
         self._random = np.array([problem.seed], np.uint64)
         stored = stored_rows(map, np.arange(map.rows, dtype=np.uint32), keep_sparse=False, check=check)
         self._way, self._matrix = stored.way, stored.matrix
@@ -103,6 +107,9 @@ class SentenceRows(ABC):
         self._lengths, self._present = lengths, np.flatnonzero(weights > 0.0)
         self._longest = int(lengths.max(initial=1))
         self._gaps, self._hopes = np.zeros(lengths.size), np.full(lengths.size, np.inf)
+        self._order = self._present
+        self._cost: float = cost_of(map, stored, prepared.scores_per_row) + PER_TRANSITION * self._labels**2
+        """Of the visit of a token, in nanoseconds."""
 
     _state: NamedTuple
     """What is known of each sentence."""
@@ -123,22 +130,53 @@ class SentenceRows(ABC):
     def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
         """Add the slopes of R times its mass, of tokens and of transitions."""
 
+    def work(self) -> float:
+        """As of `LocalRows`."""
+        return float(self._lengths[self._promising()].sum()) * self._cost
+
+    def _promising(self) -> NDArray[np.int64]:
+        hopes = self._hopes[self._present]
+        found: NDArray[np.int64] = self._present[hopes >= WORTH * (hopes.mean() if hopes.size else 0.0)]
+        return found
+
     def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
-        """As of `AscentRows`; v changes in place. Sentences with a small estimated gap are skipped."""
+        """As of `AscentRows`; v changes in place."""
+        return v, self.alone(v, constant, penalty, check)
+
+    def alone(
+        self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked, factor: float = 1.0
+    ) -> Visits:
+        """As of `LocalRows`. Sentences with a small estimated gap are skipped."""
+        self.draw()
+        pieces = math.ceil(self._order.size / SENTENCES)
+        for piece in range(pieces):
+            check()
+            self.visit(piece, pieces, v, constant, penalty, factor)
+        return self.close(np.zeros_like(constant))
+
+    def draw(self) -> None:
+        """As of `LocalRows`."""
+        self._order = self._promising()
+        dual_order.shuffle(self._order, self._random)
+
+    def visit(self, piece: int, pieces: int, v: Vector, constant: Vector, penalty: float, factor: float) -> Vector:
+        """As of `LocalRows`; the constant is not looked at."""
         rows, tail = self._split(v)
         bias = rows[-1] if self.map.bias else np.zeros(rows.shape[1])
-        hopes = self._hopes[self._present]
-        order = self._present[hopes >= WORTH * (hopes.mean() if hopes.size else 0.0)]
-        dual_order.shuffle(order, self._random)
-        given, weights = (self._gaps, self._matrix, self._sentences), Weights(rows[: self.map.features], tail, bias)
-        for first in range(0, order.size, SENTENCES):
-            check()
-            self._visit(order[first : first + SENTENCES], *given, self._state, weights, self._steps, self._room)
-        gap = float(self._gaps.sum())
+        weights = Weights(rows[: self.map.features], tail, bias)
+        steps = self._steps._replace(step=factor * self._steps.step)
+        some = self._order[self._order.size * piece // pieces : self._order.size * (piece + 1) // pieces]
+        given = (self._gaps, self._matrix, self._sentences, self._state)
+        self._visit(some, *given, weights, steps, self._room)
+        return np.zeros_like(constant)
+
+    def close(self, total: Vector) -> Visits:
+        """As of `LocalRows`."""
+        order, gap = self._order, float(self._gaps.sum())
         self._hopes = GROWTH * self._hopes + UNSEEN * gap / max(1, self._present.size)
         self._hopes[order] = self._gaps[order]
         visited = float(self._lengths[order].sum())
-        return v, Visits(np.zeros_like(constant), gap, visited, visited)
+        return Visits(total, gap, visited, visited)
 
     def unshrink(self) -> None:
         """As of `AscentRows`."""

@@ -11,9 +11,10 @@ from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.chains import MixtureRows
 from bmrm.risk.dual.many import ManyScoreRows
 from bmrm.risk.dual.marginals import MarginalRows
-from bmrm.risk.dual.rows import AscentRows, OneScoreRows
+from bmrm.risk.dual.rows import OneScoreRows
 from bmrm.risk.dual.sentences import keeps_sentences
 from bmrm.risk.dual.stored import DualProblem
+from bmrm.risk.dual.visits import AscentRows
 from bmrm.risk.linear_map import DataMap
 
 BY_GROUPS: dict[str, type[MixtureRows | MarginalRows]] = {"crf": MarginalRows, "margin": MixtureRows}
@@ -32,8 +33,8 @@ def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: flo
     if kind is None:
         return None
 
-    def make(l1: float, l2: float, seed: int, shares: int, check: Check = unchecked) -> AscentRows:
-        return kind(DualProblem(map, prepared, mass, l1, l2, seed, shares), check)
+    def make(l1: float, l2: float, seed: int, check: Check = unchecked) -> AscentRows:
+        return kind(DualProblem(map, prepared, mass, l1, l2, seed), check)
 
     dim, grouped = map.dim + prepared.extra_dim, loss.decomposes == "groups"
     return RowAscents(map.rows, dim, mass, infimum, prepared.scores_per_row, make, grouped)

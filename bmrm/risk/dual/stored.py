@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix, nnz_of, pieces
+from bmrm.kernels.atomic import give_up
 from bmrm.kernels.dual import order as dual_order
 from bmrm.kernels.dual.rows import Rows
-from bmrm.kernels.dual.sweep import CAUTION, CURVE, DRIFT, SHIFT, TARGET, WEIGHT, WIDTH, Shrinking
+from bmrm.kernels.dual.sweep import CAUTION, CURVE, DRIFT, GAP, SHIFT, TARGET, WEIGHT, WIDTH, Shrinking
+from bmrm.kernels.dual.team import OPEN, VISITED
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, unchecked
+from bmrm.risk.dual.joint import LONGEST, Gathering, LocalRows, rounds_for, threads_for
+from bmrm.risk.dual.visits import Visits
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products.blocks import products_of
 
 Array = NDArray[np.float64]
 NOTHING = np.empty(0)
-ROUND, SHARED_ROUND = 1.0 / 8.0, 1.0
-"""Sweeps over the open rows are repeated until so large a share of all rows has been visited; with several ranks until
-the second."""
-ENTRIES, PER_ROW, PER_PAIR = 2e7, 20.0, 2.0
-"""Entries that are visited between two looks at the clock, about a twentieth of a second; how many a row is as dear as
-besides its own, and each of its scores where there are several."""
+ROUND = 1.0 / 8.0
+"""Sweeps over the open rows are repeated until so large a share of all rows has been visited."""
+TEAM_CALL = 1e6
+"""Nanoseconds of visits for which several threads are called together, at least."""
+LOOK = 5e7
+"""Nanoseconds of visits between two looks at the clock."""
+PER_ROW, PER_ENTRY, DENSE = 20.0, 1.0, 0.3
+"""Nanoseconds that a visit takes for each score of a row, and besides for each entry of a row that is sparse, or
+dense."""
 LEAST_CURVE = 1e-5
 """Curvature of a row whose features are (nearly) zero: slopes come from differences divided by it."""
 
@@ -41,7 +50,6 @@ class DualProblem:
     mass : S, over all ranks.
     l1, l2 : of the regularizer.
     seed : of the order.
-    shares : the number of ranks that sweep at once (Ma et al. 2015: sigma').
     """
 
     map: DataMap
@@ -50,7 +58,6 @@ class DualProblem:
     l1: float
     l2: float
     seed: int
-    shares: int = 1
 
     @property
     def threshold(self) -> float:
@@ -76,8 +83,23 @@ class SweepKernels(Protocol):
         """One sweep."""
         ...
 
+    @property
+    def team(self) -> Callable[..., bool]:
+        """Sweeps by several threads."""
+        ...
 
-class ShuffledRows:
+
+class Opened(NamedTuple):
+    """Weights that a kernel may move: its last argument, and what puts back what it keeps in numbers of its own.
+
+    The second returns the total as of `Visits`; it comes once, whatever the kernel has visited.
+    """
+
+    dual: tuple[Any, ...]
+    close: Callable[[], Vector]
+
+
+class ShuffledRows(LocalRows):
     """A copy of the rows in a random order, the numbers that belong to each, and which of them are open.
 
     Memory: a copy of the entries of the data, 8 numbers a row, and the order twice.
@@ -90,9 +112,9 @@ class ShuffledRows:
 
     def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
         map, prepared = problem.map, problem.prepared
-        self.map, self.mass, self.shares = map, problem.mass, problem.shares
+        self.map, self.mass = map, problem.mass
         self.threshold, self.scale = problem.threshold, problem.scale
-        rows = map.rows
+        rows, width = map.rows, int(prepared.scores_per_row)
         random = np.array([problem.seed], np.uint64)
         self._places = np.arange(rows, dtype=np.uint32)
         dual_order.shuffle(self._places, random)
@@ -109,43 +131,143 @@ class ShuffledRows:
         self._present = present if prepared.weights is None else present[table[:, WEIGHT] > 0.0]
         self._open = self._present
         self._shrinking = Shrinking(np.empty_like(present), np.empty_like(present), np.full(1, np.inf), random)
-        self._limit = (ROUND if self.shares == 1 else SHARED_ROUND) * self._present.size
-        self._work = PER_ROW + nnz_of(map.X) / max(1, rows)
-        """Of a visit, in entries, for one score."""
+        self._limit = ROUND * self._present.size
+        self._cost = cost_of(map, stored, width)
+        """Of a visit, in nanoseconds."""
+        self._gathering: Gathering | None = None
+        """Of the last sweep, if several threads shared it."""
         self._known = False
         """Whether every row has a score at which its slope is one."""
+        self._drawn = 0
+        self._pieces: dict[int, tuple[int, int, float, float]] = {}
+        """Of the sweep under way, by number: where it begins, how many are left of it, and its sums."""
 
-    def _rounds(
-        self, kernels: SweepKernels, sums: Array, dual: tuple[Any, ...], width: int, check: Check
-    ) -> tuple[int, int]:
-        """`kernels.rounds` on the open rows, with looks at the clock; how many are left open, and the visits.
+    @property
+    @abstractmethod
+    def _sweeps(self) -> SweepKernels:
+        """Of the loss."""
 
-        `dual` are the fields of a `Dual`; `width` are the scores of a row. A check that raises leaves slopes and
-        weights that belong together, but not which rows are open.
+    @abstractmethod
+    def _opened(
+        self, v: Vector, constant: Vector, penalty: float, factor: float = 1.0, numbers: Vector | None = None
+    ) -> Opened:
+        """For visits that move v in place by `factor` times what they should, curvatures being that much larger.
+
+        `numbers`, three for each score of a row, take what moves with v; by default new ones.
         """
-        rows, known = self._open, self._known
-        order, kept, margin, random = self._shrinking
-        limit = self._limit
-        size = max(1, int(ENTRIES / (self._work * width * (PER_PAIR if width > 1 else 1.0))))
-        check()
-        if rows.size <= size:
-            return kernels.rounds(self._matrix, rows, tuple(self._shrinking), limit, known, sums, dual)
-        visited, count = 0, rows.size
-        kept[:count] = rows
-        while count and visited < limit:
-            dual_order.shuffle_blocks(kept[:count], order, random)
-            visited, left, parts = visited + count, 0, np.zeros(2)
-            for first in range(0, count, size):
+
+    def work(self) -> float:
+        """As of `LocalRows`."""
+        return self._open.size * self._cost
+
+    def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
+        """As of `AscentRows`; v changes in place. Several threads share a sweep that is worth it."""
+        work, workers = self.work(), self.map.workers
+        threads = threads_for(work, v.size, workers.threads)
+        if threads == 1:
+            self._gathering = None  # v moves without its copies
+            return v, self.alone(v, constant, penalty, check)
+        found = self._gathering
+        if found is None or not found.fits(v, threads):
+            self._gathering = None  # one lot of copies at a time
+            found = self._gathering = Gathering(v, threads, constant.size, self._shrinking.random)
+        return v, self._shared(found, rounds_for(work, v.size, threads), work, constant, penalty, check)
+
+    def _shared(
+        self, found: Gathering, rounds: int, work: float, constant: Vector, penalty: float, check: Check
+    ) -> Visits:
+        """A sweep by several threads, or several if they are short, of so many rounds."""
+        meeting, known, opened = found.meeting, self._known, self._open
+        v, threads = meeting.v, len(meeting.copies)
+        if self._shift is not None or self.map.bias:
+            meeting.copies[:] = v  # these have moved at the end of the last sweep
+        numbers, state = meeting.scalar_copies, found.state
+        shared = self._opened(v, constant, penalty, numbers=meeting.scalars)
+        duals = [self._opened(meeting.copies[t], constant, penalty, numbers=numbers[t]).dual for t in range(threads)]
+        some = max(1, int(rounds * threads * LONGEST / work))
+        shrinking = (*self._shrinking[:3], found.random)
+        limit = max(self._limit, TEAM_CALL / self._cost)
+
+        def visit(thread: int) -> None:
+            try:
+                given = (turns, penalty, self._matrix, opened, shrinking, limit, known, duals[thread])
+                self._sweeps.team(thread, meeting, state, *given)
+            except BaseException:
+                give_up(meeting.flags, threads)
+                raise
+
+        try:
+            for first in range(0, rounds, some):
                 check()
-                some = order[first : min(first + size, count)]
-                left += kernels.visit(some, kept[left:], margin[0], known, sums, self._matrix, dual)
-                parts += sums
-            sums[:] = parts
-            if not known:
-                return left, visited
-            margin[0] = CAUTION * np.sqrt(sums[DRIFT] / count)
-            count = left
-        return count, visited
+                turns = (first, min(first + some, rounds), rounds)
+                self.map.workers.team(visit, threads)
+        finally:
+            total = shared.close()
+        kept, rows = self._shrinking.kept, self._shrinking.kept.size
+        parts = [kept[rows * t // threads :][: state.counts[t, OPEN]] for t in range(threads)]
+        self._open, self._known = np.concatenate(parts), True
+        gap = float(state.sums[:, GAP].sum()) if known else np.nan
+        return Visits(total, gap, float(state.progress[VISITED]), self._open.size)
+
+    def alone(
+        self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked, factor: float = 1.0
+    ) -> Visits:
+        """As of `LocalRows`: sweeps until ROUND of all rows has been visited, in one call of a kernel if short."""
+        check()
+        if self.work() > LOOK:
+            return self._long(v, constant, penalty, check, factor)
+        sums, known = np.zeros(2), self._known
+        opened = self._opened(v, constant, penalty, factor)
+        try:
+            count, visited = self._sweeps.rounds(
+                self._matrix, self._open, tuple(self._shrinking), self._limit, known, sums, opened.dual
+            )
+        finally:
+            total = opened.close()
+        self._open, self._known = self._shrinking.kept[:count], True
+        return Visits(total, float(sums[GAP]) if known else np.nan, visited, count)
+
+    def _long(self, v: Vector, constant: Vector, penalty: float, check: Check, factor: float) -> Visits:
+        total, visited, found = np.zeros(constant.size), 0.0, None
+        while found is None or (found.left and visited < self._limit and not np.isnan(found.gap)):
+            self.draw()
+            pieces = math.ceil(self.work() / LOOK)
+            for piece in range(pieces):
+                check()
+                total = total + self.visit(piece, pieces, v, constant + penalty * total, penalty, factor)
+            found = self.close(total)
+            visited += found.visited
+        return replace(found, visited=visited)
+
+    def draw(self) -> None:
+        """As of `LocalRows`."""
+        order, kept, _, random = self._shrinking
+        self._drawn = self._open.size
+        kept[: self._drawn] = self._open
+        dual_order.shuffle_blocks(kept[: self._drawn], order, random)
+        self._pieces.clear()
+
+    def visit(self, piece: int, pieces: int, v: Vector, constant: Vector, penalty: float, factor: float) -> Vector:
+        """As of `LocalRows`."""
+        order, kept, margin, _ = self._shrinking
+        first, last = self._drawn * piece // pieces, self._drawn * (piece + 1) // pieces
+        sums, opened = np.zeros(2), self._opened(v, constant, penalty, factor)
+        left = self._sweeps.visit(
+            order[first:last], kept[first:last], margin[0], self._known, sums, self._matrix, opened.dual
+        )
+        self._pieces[piece] = (first, left, float(sums[GAP]), float(sums[DRIFT]))
+        return opened.close()
+
+    def close(self, total: Vector) -> Visits:
+        """As of `LocalRows`."""
+        kept, known, count, gap, drift = self._shrinking.kept, self._known, 0, 0.0, 0.0
+        for _, (first, left, part, drifted) in sorted(self._pieces.items()):
+            kept[count : count + left] = kept[first : first + left]
+            count, gap, drift = count + left, gap + part, drift + drifted
+        if known:
+            self._shrinking.margin[0] = CAUTION * math.sqrt(drift / max(1, self._drawn))
+        self._open, self._known = kept[:count], True
+        return Visits(total, gap if known else np.nan, self._drawn, count)
 
     def unshrink(self) -> None:
         """As of `AscentRows`."""
@@ -176,6 +298,12 @@ class Stored:
     norms: Array
     shift: Vector | None
     along: Array | float
+
+
+def cost_of(map: DataMap, stored: Stored, width: int) -> float:
+    """Nanoseconds of the visit of a row with so many scores, on average."""
+    per_entry = DENSE if stored.way == "dense" else PER_ENTRY
+    return width * (PER_ROW + per_entry * nnz_of(map.X) / max(1, map.rows))
 
 
 def stored_rows(map: DataMap, order: NDArray[np.uint32], keep_sparse: bool, check: Check = unchecked) -> Stored:

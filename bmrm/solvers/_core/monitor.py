@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bmrm.kernels.blas_threads import one_thread
 from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import (
     Callback,
@@ -159,6 +160,8 @@ class Monitor(Best):
             self._own = -math.inf
 
     def __enter__(self) -> Monitor:
+        self._one_thread = one_thread()  # two of BLAS would spin beside ours
+        self._one_thread.__enter__()
         self.budget.__enter__()
         return self
 
@@ -166,6 +169,7 @@ class Monitor(Best):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.budget.__exit__()
+        self._one_thread.__exit__(None, None, None)
 
     @property
     def seconds(self) -> float:
