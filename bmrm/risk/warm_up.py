@@ -11,7 +11,7 @@ import numpy as np
 
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.problem import DualBlocks, Elastic, Regularizer, ScoreFunction, Scores, provides
-from bmrm.risk.dual.visits import AscentRows
+from bmrm.risk.dual.joint import LocalRows
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -53,7 +53,7 @@ def warm_up(risk: LinearRisk, regularizer: Regularizer) -> None:
     if steps is not None and provides(regularizer, Elastic):
         l1, l2 = regularizer.l1, regularizer.l2 or LAMBDA
         for start, near in ((None, None), (f, None), (None, f)):
-            _warm_up_rows(steps.make(l1, l2, 0, 1), start, near, steps)
+            _warm_up_rows(steps.make(l1, l2, 0), start, near, steps)
 
 
 def _warm_up_phi(phi: ScoreFunction, f: Scores) -> None:
@@ -76,13 +76,15 @@ def _warm_up_phi(phi: ScoreFunction, f: Scores) -> None:
         phi.moreau_along(f, f, 1.0)(np.zeros(1))
 
 
-def _warm_up_rows(rows: AscentRows, start: Scores | None, near: Scores | None, steps: Any) -> None:
+def _warm_up_rows(rows: LocalRows, start: Scores | None, near: Scores | None, steps: Any) -> None:
     """Every method of the rows of dual steps."""
     shift = np.zeros(steps.scores_per_row)
     rows.begin(start, near, not steps.grouped)
     v = rows.settle(shift)
     for _ in range(SWEEPS):
         v, _ = rows.sweep(v, shift, 0.0)
+    rows.draw()
+    rows.close(rows.visit(0, 1, v, shift, 0.0, 1.0))
     rows.unshrink()
     rows.totals(shift)
     rows.settle(shift + np.arange(1.0, 1.0 + shift.size))
