@@ -177,7 +177,7 @@ class ShuffledRows(LocalRows):
         self, found: Gathering, rounds: int, work: float, constant: Vector, penalty: float, check: Check
     ) -> Visits:
         """A sweep by several threads, or several if they are short, of so many rounds."""
-        meeting, known, opened = found.meeting, self._known, self._open
+        meeting, known, opened = found.meeting, self._known, self._open.copy()  # it may lie where rows are kept
         v, threads = meeting.v, len(meeting.copies)
         if self._shift is not None or self.map.bias:
             meeting.copies[:] = v  # these have moved at the end of the last sweep

@@ -168,8 +168,10 @@ class Monitor(Best):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.budget.__exit__()
-        self._one_thread.__exit__(None, None, None)
+        try:
+            self.budget.__exit__()
+        finally:
+            self._one_thread.__exit__(None, None, None)
 
     @property
     def seconds(self) -> float:
