@@ -374,8 +374,8 @@ def turns(first: float) -> str:
     """What first turns of so many passes cost, had every solver to begin anew in each turn; where passes are known."""
     ratios = []
     for line in read():
-        times = {name: seconds for name, seconds in line["seconds"].items() if seconds is not None}
-        if times and any(line["passes"].values()):
+        times = {name: seconds for name, seconds in line["seconds"].items() if line["passes"].get(name)}
+        if times:
             rule, _ = advice(Recorded(frozenset(line["words"]), line["numbers"]))
             names = [name for name in rule.solvers if name in line["seconds"]] or [min(times, key=times.__getitem__)]
             ratios.append(_in_turns(line, names, first) / min(times.values()))
@@ -386,7 +386,8 @@ def turns(first: float) -> str:
 
 
 def _in_turns(line: dict[str, Any], names: list[str], budget: float) -> float:
-    paces = {name: seconds / line["passes"][name] for name, seconds in line["seconds"].items() if seconds}
+    seconds = line["seconds"]
+    paces = {name: seconds[name] / passes for name, passes in line["passes"].items() if passes and seconds[name]}
     used = 0.0
     for _ in range(12 if len(names) > 1 else 1):
         for name in names:

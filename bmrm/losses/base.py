@@ -35,7 +35,8 @@ on arrays:
     `settle_scores_row(moves, step, y, free)` fills `free` with 1 for each score that takes part where the slope changes
     with scores, else 0: the derivative of moves is diag(free) - free free' / sum(free). It clips `moves` to the
     subdifferential of the loss.
-`hessian_bound` : a number that second derivatives never exceed, for screening rules. `floor(y)` : a lower bound of each
+`hessian_bound` : a number that second derivatives never exceed, for screening rules. `quadratic` : whether they are the
+    same everywhere. `floor(y)` : a lower bound of each
 row's loss, where it depends on the target. `kernel(f, y, weights, slope, *arguments) -> value` : a hand-written sweep
     over rows, which fills `slope` and returns the weighted sum; `weights` is empty if all are 1. `arguments` are the
     loss's parameters.

@@ -43,3 +43,8 @@ class Expectile(RegressionLoss):
     def hessian_bound(self) -> float:
         """That of the steeper side."""
         return 2.0 * max(self.tau, 1.0 - self.tau)
+
+    @property
+    def quadratic(self) -> bool:
+        """Where both sides are equally steep."""
+        return self.tau == 0.5

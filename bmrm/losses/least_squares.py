@@ -20,6 +20,7 @@ class LeastSquares(RegressionLoss):
     source = "Legendre 1805; Gauss 1809"
     smooth = True
     hessian_bound = 1.0
+    quadratic = True
     metrics = ("r2", "mse", "mae")
 
     @row

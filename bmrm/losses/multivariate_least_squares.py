@@ -41,6 +41,7 @@ class MultivariateLeastSquares(RowLoss):
     formula = "1/2 (f - y)' M (f - y)"
     source = "Teo, Le, Smola & Vishwanathan 2007, table 2"
     smooth = True
+    quadratic = True
     metrics = ("r2", "mse", "mae")
 
     def __post_init__(self) -> None:

@@ -39,3 +39,8 @@ class SquaredEpsilonInsensitive(RegressionLoss):
     @row
     def prox(z: Scalar, step: Scalar, y: Scalar, epsilon: Scalar) -> Pair:
         return quadratic_residual_prox(z, step, y, epsilon, np.inf, 1.0, 1.0)
+
+    @property
+    def quadratic(self) -> bool:
+        """Without a tube."""
+        return self.epsilon == 0.0

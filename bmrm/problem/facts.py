@@ -22,6 +22,7 @@ class Facts:
     smooth : differentiable everywhere with a Lipschitz gradient on bounded sets.
     hessian : what is known of the second derivative.
     hessian_bound : the second derivative of a row's loss is nowhere above this, for one score per row.
+    quadratic : the second derivative is the same everywhere.
     prox : whether `moreau` is known: a sum over rows.
     shift_invariant : whether adding a number to all scores of a row changes nothing.
     structured_max : whether it is a single maximum over labelings of the whole sample.
@@ -34,6 +35,7 @@ class Facts:
     smooth: bool = False
     hessian: Hessian = "none"
     hessian_bound: float = math.inf
+    quadratic: bool = False
     prox: bool = False
     shift_invariant: bool = False
     structured_max: bool = False
@@ -72,7 +74,7 @@ class LossFacts:
     task : "binary", "regression", "multiclass", "multilabel", "ontology", "sequence", "ranking" or "novelty".
     decomposes : what the loss is a sum over: "rows", "groups" or, where it is none, "no".
     metrics : names of measures, of `bmrm.metrics`.
-    smooth, shift_invariant, hessian_bound : as of `Facts`.
+    smooth, shift_invariant, hessian_bound, quadratic : as of `Facts`.
     scattered_groups : rows of equal group number are one group wherever they stand.
     weighted : a weight means so many copies of the row; where False, weights other than 1 are refused.
     by_group : `predict` takes `groups=`: the predictions of a group's rows depend on one another.
@@ -93,6 +95,7 @@ class LossFacts:
     smooth: bool = False
     shift_invariant: bool = False
     hessian_bound: float = math.inf
+    quadratic: bool = False
     scattered_groups: bool = False
     weighted: bool = True
     by_group: bool = False

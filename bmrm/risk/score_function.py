@@ -170,6 +170,7 @@ class LossPhi(ScoreFunction):
             smooth=whole.smooth,
             hessian=whole.hessian,
             hessian_bound=bound.facts.hessian_bound,
+            quadratic=bound.facts.quadratic,
             prox=whole.prox,
             shift_invariant=bound.facts.shift_invariant,
             structured_max=whole.structured_max,

@@ -31,7 +31,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.points import Point
-from bmrm.solvers._core.row_scores import RowScores, lambdas, looks_quadratic
+from bmrm.solvers._core.row_scores import RowScores, lambdas
 from bmrm.solvers._core.working_set import Columns, chosen, violation
 from bmrm.solvers._core.working_set_newton import UNTRUE, Run
 
@@ -135,7 +135,7 @@ class _ColumnRun(Run):
         self.covariance = _Covariance(run.meter, self.rows, ability(run.risk, ProblemSize))
         self.ready: tuple[Point, Columns, ColumnModel] | None = None
         """The model around a point that slopes were made feasible by."""
-        self.quadratic = looks_quadratic(self.rows.phi)
+        self.quadratic = self.rows.phi.facts.quadratic
         self.curvature: Scores | None = None
         """That the last model has."""
         self.worst = np.inf
@@ -234,7 +234,7 @@ class _Covariance:
     def __init__(self, meter: Meter, rows: RowScores, size: ProblemSize | None) -> None:
         self.grams, self.trusted = 0, True
         self._meter, self._rows, self._before = meter, rows, meter.reading
-        self._size = size if looks_quadratic(rows.phi) else None
+        self._size = size if rows.phi.facts.quadratic else None
         self._model: GramModel | None = None
 
     def model(self, W: Columns, curvature: Scores, kept: bool) -> GramModel | None:

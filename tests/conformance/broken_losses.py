@@ -225,6 +225,11 @@ LAWLESS = [
 ]
 """A law of `bmrm.checks`, and a loss that breaks it."""
 
+
+class SaysQuadratic(Plain):
+    quadratic = True
+
+
 BROKEN = {
     "value_follows_the_formula": FormulaOff(),
     "kernels_follow_the_formulas": KernelForgetsWeights(),
@@ -236,4 +241,5 @@ BROKEN = {
     "parts_add_up": MeanOfItsRows(),
     "description_rebuilds_it": Forgetful(),
     "measures_are_named": Measureless(),
+    "slopes_are_linear_where_it_is_quadratic": SaysQuadratic(),
 }

@@ -9,7 +9,7 @@ import pytest
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Scored, Targets, ability, completed
+from bmrm.problem import InputError, Scored, Targets, ability, completed, facts_of
 from bmrm.risk import linear_map, score_function
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -215,3 +215,12 @@ def description_rebuilds_it(case):
 @law
 def measures_are_named(case):
     assert case.loss.metrics
+
+
+@law
+def slopes_are_linear_where_it_is_quadratic(case):
+    """And nowhere else."""
+    prepared, one, other = case.prepare(), case.generic_scores(3), 5.0 * case.generic_scores(4)
+    slopes = [prepared.value_and_slope(f)[1] for f in (one, other, 0.5 * (one + other))]
+    linear = np.allclose(0.5 * (slopes[0] + slopes[1]), slopes[2], rtol=1e-12, atol=1e-12 * np.abs(slopes[1]).max())
+    assert linear == facts_of(case.loss).quadratic

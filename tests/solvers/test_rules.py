@@ -33,7 +33,7 @@ def risk_of(loss: str, rows: int = 50) -> LinearRisk:
     [
         ("hinge", L2(0.1), "kinked, one score, rows, dual steps, l2, smooth regularizer"),
         ("logistic", L1(0.1), "smooth, one score, rows, dual steps, l1"),
-        ("least_squares", ElasticNet(0.1), "smooth, one score, rows, dual steps, l1 and l2"),
+        ("least_squares", ElasticNet(0.1), "smooth, quadratic, one score, rows, dual steps, l1 and l2"),
         ("softmax", L2(0.1), "smooth, several scores, rows, dual steps, l2, smooth regularizer"),
         ("roc_area", L2(0.1), "kinked, one score, l2, smooth regularizer"),
         ("f_beta", L2(0.1), "kinked, one score, one maximum, l2, smooth regularizer"),

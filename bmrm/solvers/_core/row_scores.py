@@ -197,14 +197,6 @@ def _loss(low: Trial, high: Trial) -> float:
     return here / (here + there) * (max(below, 0.0) + rounding)
 
 
-def looks_quadratic(phi: ScoreFunction) -> bool:
-    """Whether the second derivative of phi is known row by row, and the same for two scores in every row."""
-    if not phi.facts.separable:
-        return False
-    one, other = (phi.hessian_diagonal(phi.constant(np.array([f]))) for f in (0.0, 2.0))
-    return not phi.total((one - other) ** 2)[0] > 0.0
-
-
 def lambdas(solver: str, regularizer: Regularizer) -> tuple[float, float]:
     """(l1, l2) of Omega(w) = l1 ||w||_1 + l2/2 ||w||^2; IncompatibleError without an l1 > 0."""
     if not provides(regularizer, Elastic):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from bmrm.problem import IncompatibleError, InputError, Iteration, ProblemSize, RowSample, Scored, Vector, ability
 from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.monitor import Monitor
-from bmrm.solvers._core.row_scores import looks_quadratic
 
 WELL_POSED, WORTH_IT = 2, 8
 """Rows for each feature in a sample that has a minimum of some use, and in one that is worth it."""
@@ -75,10 +74,9 @@ def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:
         return wanted
     size = ability(monitor.risk, ProblemSize)
     small = size is not None and size.entries <= SMALL
-    return 0.0 if small or (exact and _looks_quadratic(monitor)) else SHARE
+    return 0.0 if small or (exact and _quadratic(monitor)) else SHARE
 
 
-def _looks_quadratic(monitor: Monitor) -> bool:
-    """Whether `looks_quadratic` holds for the scores of the risk, any free intercept apart."""
+def _quadratic(monitor: Monitor) -> bool:
     scored = ability(monitor.risk, Scored)
-    return scored is not None and looks_quadratic(scored.of_rows)
+    return scored is not None and scored.of_rows.facts.quadratic

@@ -72,6 +72,7 @@ class Case:
 WORDS = {
     "smooth": "the loss has a derivative everywhere",
     "kinked": "it has not",
+    "quadratic": "its second derivative is the same everywhere",
     "one score": "a row has one score",
     "several scores": "a row has several, as of classes",
     "rows": "the risk is a sum over rows, as far as solvers can use it",
@@ -110,6 +111,7 @@ def _of_risk(risk: Risk) -> set[str]:
     facts = phi.facts
     holds = {
         "smooth" if scored.phi.facts.smooth else "kinked": True,
+        "quadratic": facts.quadratic,
         "one score" if facts.scores_per_row == 1 else "several scores": True,
         "scores": True,
         "one maximum": facts.structured_max and not scored.phi.facts.smooth,
@@ -177,6 +179,7 @@ RULES = (
     Rule("ranks, smooth, one score, l1 and l2", (PROXIMAL,)),
     Rule("smooth, one score, rows, free intercept, l2", (NEWTON, DUAL), most={"entries": 200}),
     Rule("smooth, one score, rows, free intercept, l2", (DUAL, NEWTON)),
+    Rule("quadratic, one score, rows, l2", (NEWTON, LBFGS), most={"dim": 64}),
     Rule("smooth, one score, rows, l2", (LBFGS, NEWTON), least={"dim": 10, "spread": 0.7}, most={"dim": 2_500}),
     Rule("smooth, one score, rows, l2", (NEWTON, LBFGS), most={"dim": 2_500}),
     Rule("smooth, one score, rows, l2", (NEWTON, DUAL), most={"entries": 20}),
@@ -195,7 +198,7 @@ RULES = (
     Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 450, "lambda": 1.6}),
     Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 450}, least={"spread": 0.56}),
     Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 900, "lambda": 1.6, "spread": 0.56}),
-    Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"lambda": 0.001, "rank": 100, "smaller": 8_000}),
+    Rule("kinked, one score, rows, l2", (DUAL, SEMISMOOTH), most={"smaller": 8_000}, least={"dim": 2_000}, passes=LONG),
     Rule("kinked, one score, rows, l2", (DUAL, SEMISMOOTH), most={"smaller": 8_000}),
     Rule("kinked, one score, rows, l2", (DUAL, LINES), passes=LONG),
     Rule("kinked, several scores, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 2_000, "lambda": 2.0}),
