@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -73,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = _race(options, arguments, folder)
     results.write(folder, found)
     print(f"\n{tables.classes(found['problems'])}\n{tables.halves(found['problems'])}")
+    print(*(f"never ran: {name}: {message}" for name, message in never_ran(found["problems"]).items()), sep="\n")
     print(f"written: {page.write(folder, found)}")
     if options.compare:
         text = comparison.report(found, results.read(options.compare))
@@ -80,6 +81,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"\n{text}")
     if options.keep:
         print("kept:", *results.keep(found), sep="\n")
+
+
+def never_ran(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Entrants of which every run ended in an error, with the first message: their absence proves nothing."""
+    ladders: dict[str, list[Any]] = {}
+    for entrant in (entrant for record in records for entrant in record["entrants"]):
+        ladders.setdefault(entrant["name"], []).extend(entrant["ladder"])
+    return {
+        name: rungs[0]["message"]
+        for name, rungs in ladders.items()
+        if rungs and all(rung["status"] == "error" for rung in rungs)
+    }
 
 
 def _race(options: argparse.Namespace, arguments: Sequence[str] | None, folder: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What is being compiled, and how long that has taken: for clocks, and for those who wait.
 
-numba tells of every kernel. Loading one from the cache counts as compiling, too: milliseconds each.
+numba tells of every kernel, of whatever package: nothing here may fail. Loading one from the cache counts as compiling,
+too: milliseconds each.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import threading
 import time
 from typing import Any
 
+OURS = "compiled_by_bmrm"
+"""The attribute of functions of which those who wait are told."""
 SAY_AFTER = 1.5
 """Seconds of compiling after which somebody who waits is told."""
 
@@ -35,6 +38,7 @@ class Compiling:
         self._depth = 0
         self._begin = 0.0
         self._said = False
+        self._ours = False
 
     @property
     def elapsed(self) -> float:
@@ -56,16 +60,17 @@ class Compiling:
 
     def compile(self, kernel: Any) -> None:
         """It was not in the cache and is compiled."""
-        self.now = name_of(kernel)
         self.kernels += 1
-        if self.speaks and not self._said:
+        if self._depth <= 1 or self.now is None:  # those within it may be numba's own
+            self.now, self._ours = name_of(kernel), hasattr(getattr(kernel, "py_func", kernel), OURS)
+        if self.speaks and self._ours and not self._said:
             self._said = True
             alarm = threading.Timer(SAY_AFTER, self._say)
             alarm.daemon = True
             alarm.start()
 
     def _say(self) -> None:
-        if self.now is None:
+        if self.now is None or not self._ours:
             self._said = False  # that was quick; the next may not be
         elif self.speaks:
             kept = ", kept for later runs" if self.kept else ""
@@ -86,7 +91,7 @@ def name_of(kernel: Any) -> str:
     name = str(function.__name__)
     for compiler in ("_fast_jit_", "_strict_jit_", "_jit_"):
         name = name.partition(compiler)[0]
-    return f"{function.__module__.rpartition('.')[2]}.{name}"
+    return f"{str(function.__module__ or 'unnamed').rpartition('.')[2]}.{name}"  # made by exec: without a module
 
 
 def listen(kept: bool) -> None:

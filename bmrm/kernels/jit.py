@@ -15,7 +15,7 @@ from numba.core import config
 from numba.core.dispatcher import Dispatcher
 
 from bmrm.kernels.cache_folder import choose_folder
-from bmrm.kernels.compiling import listen
+from bmrm.kernels.compiling import OURS, listen
 from bmrm.kernels.sources import PACKAGE, digest_of, home_of
 
 _CONFIG = Lock()
@@ -86,6 +86,7 @@ def specialised(
 
 def _kept(function: Any, **options: Any) -> Callable[..., Any]:
     """Compiled by numba, in the folder of what it is made from."""
+    setattr(function, OURS, True)
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     homes = _homes(function)
     folder = None if homes is None else _folder(homes)

@@ -105,13 +105,30 @@ def slowly(x):
     return total
 
 import numpy as np
-numba.njit(slowly)(np.ones(3))
+jit(slowly)(np.ones(3))
 print(compiling.COMPILING.kernels, compiling.COMPILING.seconds > 0.0, compiling.COMPILING.now)
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split() == ["1", "True", "None"]
     assert done.stderr.count("compiling kernels (once, kept for later runs): __main__.slowly") == 1
+
+
+def test_kernels_of_other_packages_are_counted_and_not_told_of():
+    code = """
+import numba
+import bmrm.kernels.compiling as compiling
+compiling.SAY_AFTER = 0.01
+import bmrm.kernels.jit
+
+made = {}
+exec("def unnamed(x): return x + sum([i ** 2.5 for i in range(3)])", {"__name__": None}, made)
+print(numba.njit(made["unnamed"])(1.0) > 1.0, compiling.COMPILING.kernels > 0)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split() == ["True", "True"]
+    assert done.stderr == ""
 
 
 def test_seconds_of_kernels_within_kernels_count_once():

@@ -127,3 +127,14 @@ def test_every_set_is_in_one_half_and_every_class_in_each() -> None:
     assert sorted(names) == sorted({problem.data for problem in problems.all_problems()})
     for half in ("tuning", "judging"):
         assert {problem.kind for problem in problems.all_problems() if problem.half == half} == set(KINDS)
+
+
+def test_a_peer_that_always_fails_is_named():
+    def entrant(name, *statuses):
+        return {"name": name, "ladder": [{"status": status, "message": f"{name} {status}"} for status in statuses]}
+
+    records = [
+        {"entrants": [entrant("broken", "error"), entrant("slow", "time-out"), entrant("good", "ok", "error")]},
+        {"entrants": [entrant("broken", "error", "error"), entrant("unserved")]},
+    ]
+    assert command.never_ran(records) == {"broken": "broken error"}
