@@ -114,6 +114,8 @@ class LossBase:
     """Whether rows must have labels or numbers; if False they are ignored."""
     no_free_intercept: ClassVar[str] = ""
     """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
+    multiclass: ClassVar[str] = ""
+    """The loss that takes its place where there are more than two classes; empty where there is none."""
     dual: ClassVar[Literal["", "crf", "margin"]] = ""
     """How dual ascent treats a group of rows: by marginals, or by a mixture of labelings; empty where it does not."""
 

@@ -72,7 +72,6 @@ class Conll:
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the sentences; every part reads the whole file, which is cheap compared with making features."""
-        templates = parse(self._template_text())
         if self.separator is None:
             with open_bytes(path) as file:
                 refuse_attributes(file.read(_HEAD), path)
@@ -81,12 +80,21 @@ class Conll:
         groups = np.repeat(np.arange(table.starts.size - 1), np.diff(table.starts))
         start, stop = row_share(groups.size, part, parts, groups)
         table = table.part(start, stop)
+        columns = [column for k, column in enumerate(table.columns) if k != label]
         y = np.zeros(stop - start) if label is None else np.array(table.columns[label], np.str_)
-        inputs = [intern(column) for k, column in enumerate(table.columns) if k != label]
-        names, X = self._features(templates, inputs, table.starts, path)
-        data = Dataset(X, Targets(y, None, groups[start:stop]), None, label is not None)
+        return self._raw(columns, table.starts, Targets(y, None, groups[start:stop]), label is not None, str(path))
+
+    def raw(self, columns: Sequence[Sequence[str]], starts: Ids, origin: str) -> Raw:
+        """Tokens from Python: a text per token in each column, and where each sentence starts; no labels."""
+        groups = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        targets = Targets(np.zeros(groups.size), None, groups)
+        return self._raw(columns, starts, targets, False, origin)
+
+    def _raw(self, columns: Sequence[Sequence[str]], starts: Ids, targets: Targets, labelled: bool, origin: str) -> Raw:
+        inputs = [intern(column) for column in columns]
+        names, X = self._features(parse(self._template_text()), inputs, starts, origin)
         named = NamedColumns(tuple(names), self.min_count, self.hash_bits, self._described(len(inputs)))
-        return Raw(data, str(path), names=named)
+        return Raw(Dataset(X, targets, None, labelled), origin, names=named)
 
     def _described(self, inputs: int) -> dict[str, Any]:
         """These options including the templates and the number of columns, as a model stores them."""
@@ -127,12 +135,12 @@ class Conll:
         return None
 
     def _features(
-        self, templates: Sequence[Template], inputs: Sequence[Interned], starts: Ids, path: Path
+        self, templates: Sequence[Template], inputs: Sequence[Interned], starts: Ids, origin: str
     ) -> tuple[list[str], Csr]:
         try:
             names, places = Sentences(inputs, starts, self.boundary == "mark").features(templates)
         except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+            raise InputError(f"{origin}: {error}") from error
         places.sort(axis=1)
         kept = places >= 0
         kept[:, 1:] &= places[:, 1:] != places[:, :-1]
