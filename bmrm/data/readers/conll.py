@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -72,6 +71,7 @@ class Conll:
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the sentences; every part reads the whole file, which is cheap compared with making features."""
+        templates = parse(self._template_text())
         if self.separator is None:
             with open_bytes(path) as file:
                 refuse_attributes(file.read(_HEAD), path)
@@ -82,24 +82,24 @@ class Conll:
         table = table.part(start, stop)
         columns = [column for k, column in enumerate(table.columns) if k != label]
         y = np.zeros(stop - start) if label is None else np.array(table.columns[label], np.str_)
-        return self._raw(columns, table.starts, Targets(y, None, groups[start:stop]), label is not None, str(path))
+        raw, targets = self._rows(templates, columns, table.starts, str(path)), Targets(y, None, groups[start:stop])
+        return replace(raw, data=replace(raw.data, targets=targets, labelled=label is not None))
 
     def raw(self, columns: Sequence[Sequence[str]], starts: Ids, origin: str) -> Raw:
         """Tokens from Python: a text per token in each column, and where each sentence starts; no labels."""
-        groups = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-        targets = Targets(np.zeros(groups.size), None, groups)
-        return self._raw(columns, starts, targets, False, origin)
+        return self._rows(parse(self._template_text()), columns, starts, origin)
 
-    def _raw(self, columns: Sequence[Sequence[str]], starts: Ids, targets: Targets, labelled: bool, origin: str) -> Raw:
+    def _rows(self, templates: Sequence[Template], columns: Sequence[Sequence[str]], starts: Ids, origin: str) -> Raw:
         inputs = [intern(column) for column in columns]
-        names, X = self._features(parse(self._template_text()), inputs, starts, origin)
+        names, X = self._features(templates, inputs, starts, origin)
         named = NamedColumns(tuple(names), self.min_count, self.hash_bits, self._described(len(inputs)))
-        return Raw(Dataset(X, targets, None, labelled), origin, names=named)
+        groups = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        return Raw(Dataset(X, Targets(np.zeros(groups.size), None, groups), labelled=False), origin, names=named)
 
     def _described(self, inputs: int) -> dict[str, Any]:
         """These options including the templates and the number of columns, as a model stores them."""
         columns = inputs + 1 if self.label is not None else inputs
-        return formats.describe(dataclasses.replace(self, templates=self._template_text(), columns=columns))
+        return formats.describe(replace(self, templates=self._template_text(), columns=columns))
 
     def _template_text(self) -> str:
         if self.templates in BUILT_IN:
