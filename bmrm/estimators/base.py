@@ -124,14 +124,14 @@ class LinearEstimator(BaseEstimator):
             lam=lam,
             solver=self._solver(),
             bias="free" if free and not facts_of(loss).no_free_intercept else "none",
-            threads=self.threads,
+            threads=self._value("threads"),
             start=getattr(self, "model_", None) if self.warm_start else None,
             callback=_printed(self.verbose),
         )
         assert model.solution is not None
         self._judge(model.solution)
         self.model_, self.solution_ = model, model.solution
-        self.n_iter_ = max(1, model.solution.iterations)
+        self.n_iter_ = max(1, model.solution.iterations)  # scikit-learn asks for 1 where the start was the answer
         self.dual_gap_, self.lower_bound_ = model.solution.gap, model.solution.lower_bound
         return model
 
@@ -145,9 +145,10 @@ class LinearEstimator(BaseEstimator):
                         "the two; the regularizer has its own lambda, as in {'name': 'l1', 'lambda': 1e-3}"
                     )
             return self.regularizer, None
-        if 0.0 < self.l1_ratio < 1.0:
-            return {"name": "elastic_net", "lambda": self.alpha, "l1_ratio": self.l1_ratio}, None
-        return "l1" if self.l1_ratio else "l2", self.alpha
+        alpha, l1_ratio = self._value("alpha"), self._value("l1_ratio")
+        if 0.0 < l1_ratio < 1.0:
+            return {"name": "elastic_net", "lambda": alpha, "l1_ratio": l1_ratio}, None
+        return "l1" if l1_ratio else "l2", alpha
 
     def _solver(self) -> Any:
         """The solver with `tol` and the other options, unless it brings its own."""
@@ -157,7 +158,7 @@ class LinearEstimator(BaseEstimator):
         options = {}
         for name, option in SOLVER_OPTIONS.items():
             if option not in brought:
-                options[option] = getattr(self, name)
+                options[option] = self._value(name)
             elif not self._is_default(name):
                 raise InputError(
                     f"{self._title}: {name} is {shown(getattr(self, name))} beside a solver with its own {option}"
@@ -177,13 +178,18 @@ class LinearEstimator(BaseEstimator):
             chosen["seed"] = int(state) if whole else int(check_random_state(state).randint(LARGEST_SEED))
         return chosen
 
+    def _value(self, name: str) -> Any:
+        """A parameter, numbers of NumPy as those of Python: model files hold no others."""
+        value = getattr(self, name)
+        return value.item() if isinstance(value, np.generic) else value
+
     def _is_default(self, name: str) -> bool:
         value, default = getattr(self, name), inspect.signature(type(self).__init__).parameters[name].default
         return value is default or bool(value == default)
 
     def _check_ranges(self) -> None:
         for name in self._get_param_names():
-            value = getattr(self, name)
+            value = self._value(name)
             if name not in RANGES or (value is None and name in OPTIONAL):
                 continue
             if not isinstance(value, numbers.Real) or value not in RANGES[name]:

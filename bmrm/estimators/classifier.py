@@ -14,12 +14,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from bmrm.data.dataset import check_weights
 from bmrm.estimators.base import LinearEstimator, present
 from bmrm.losses import LOSSES
-from bmrm.problem import HasProbabilities, InputError, facts_of, provides
+from bmrm.problem import BmrmError, HasProbabilities, InputError, facts_of, provides
 
 
 def has_probabilities(self: Any) -> bool:
     """Whether `predict_proba` is there; raises AttributeError where the loss has no probabilities."""
-    loss = self.model_.loss if hasattr(self, "model_") else LOSSES.instance(self.loss)
+    try:
+        loss = self.model_.loss if hasattr(self, "model_") else LOSSES.instance(self.loss)
+    except BmrmError as error:
+        raise AttributeError(str(error)) from error
     if not provides(loss, HasProbabilities):
         raise AttributeError(f"loss {facts_of(loss).title} has no probabilities, expected logistic or softmax")
     return True

@@ -39,6 +39,8 @@ on arrays:
 row's loss, where it depends on the target. `kernel(f, y, weights, slope, *arguments) -> value` : a hand-written sweep
     over rows, which fills `slope` and returns the weighted sum; `weights` is empty if all are 1. `arguments` are the
     loss's parameters.
+`probabilities(f)` : of the labels, (rows, labels), where the loss is a likelihood. `multiclass` : the name of the loss
+    that takes its place for more than two classes.
 `along_kernel(f, step, y, weights, ts, values, derivatives, *arguments)` : fills the sums and their derivatives at
     `f + t step`, for each t of `ts`.
 """

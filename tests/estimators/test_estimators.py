@@ -1,7 +1,9 @@
 """Parameters, attributes and warnings of the estimators."""
 
+import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 
@@ -185,10 +187,37 @@ def test_verbose_prints_the_bounds(cancer, capsys):
         assert float(low) <= float(high)
 
 
+def test_numbers_of_numpy_are_as_those_of_python(cancer, tmp_path):
+    model = Classifier(alpha=np.float32(1e-2), l1_ratio=np.int64(0), max_iter=np.int64(50_000)).fit(*cancer)
+    model.model_.save(tmp_path / "model.npz")
+    with pytest.raises(ValueError, match=r"alpha is -1\.0"):
+        Classifier(alpha=np.float32(-1.0)).fit(*cancer)
+
+
+def test_ctrl_c_ends_the_fit(cancer):
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True)
+    class Interrupted(bmrm.MarginLoss):
+        def value(self, f, y):
+            if np.any(f):
+                os.kill(os.getpid(), signal.SIGINT)
+            return np.maximum(0.0, 1.0 - y * f)
+
+        def slope(self, f, y):
+            return np.where(y * f < 1.0, -y, 0.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        Classifier(Interrupted(), solver="bundle", fit_intercept=False, tol=1e-9).fit(*cancer)
+
+
 def test_clone_pickle_and_joblib(cancer, tmp_path):
     X, y = cancer
     model = Classifier("logistic", alpha=1e-2, regularizer=None).fit(X, y)
     assert clone(model).get_params() == model.get_params()
+    made = Classifier(model.model_.loss, regularizer=bmrm.L2(1e-2))
+    np.testing.assert_array_equal(clone(made).fit(X, y).coef_, model.coef_)
+    assert not hasattr(Classifier("hing"), "predict_proba")
     with pytest.raises(NotFittedError):
         clone(model).predict(X)
     joblib.dump(model, tmp_path / "model.joblib")
