@@ -22,22 +22,29 @@ Lengths = NDArray[np.int64]
 
 
 class Form(Protocol):
-    """What the tokens of all sequences have in common; bound to the features of the training sequences."""
+    """How tokens become rows: the features are those of the training sequences."""
 
     layout: Layout | None
     """The names of the features, and how text becomes features."""
 
+    def training_rows(self, X: Sequence[Any], lengths: Lengths) -> Matrix:
+        """A row for each token of the training sequences, (tokens, features); their features are remembered."""
+        ...
+
     def rows(self, X: Sequence[Any], lengths: Lengths) -> Matrix:
-        """A row for each token, (tokens, features); features that training did not have are left out."""
+        """Likewise of other sequences; features that training did not have are left out."""
         ...
 
 
 class Arrays:
     """An array or sparse matrix a sequence, (tokens, features)."""
 
-    def __init__(self, X: Sequence[Any], lengths: Lengths) -> None:
-        self.layout: Layout | None = None
-        self._features = np.shape(X[0])[1]
+    layout: Layout | None = None
+
+    def training_rows(self, X: Sequence[Any], lengths: Lengths) -> Matrix:
+        """As of `Form`."""
+        self._features = np.shape(X[0])[-1]
+        return self.rows(X, lengths)
 
     def rows(self, X: Sequence[Any], lengths: Lengths) -> Matrix:
         """As of `Form`."""
@@ -52,10 +59,16 @@ class Arrays:
 class Features:
     """A dict of features a token: text makes the feature `name:text` of value 1, a number its value."""
 
-    def __init__(self, X: Sequence[Any], lengths: Lengths) -> None:
-        self._vectorizer = DictVectorizer(separator=":").fit(map(_flat, chain.from_iterable(X)))
+    def __init__(self) -> None:
+        self._vectorizer = DictVectorizer(separator=":")
+        self.layout: Layout | None = None
+
+    def training_rows(self, X: Sequence[Any], lengths: Lengths) -> Matrix:
+        """As of `Form`."""
+        table = self._vectorizer.fit_transform(map(_flat, chain.from_iterable(X)))
         names = tuple(map(str, self._vectorizer.feature_names_))
-        self.layout: Layout | None = Layout(features=len(names), names=names)
+        self.layout = Layout(features=len(names), names=names)
+        return check_matrix(table)
 
     def rows(self, X: Sequence[Any], lengths: Lengths) -> Matrix:
         """As of `Form`."""
@@ -80,14 +93,19 @@ def _entries(features: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, An
 class Texts:
     """A text a token, or a tuple of texts: the columns that templates refer to."""
 
-    def __init__(self, X: Sequence[Any], lengths: Lengths, templates: str) -> None:
-        self._width = len(_columns(next(chain.from_iterable(X))))
+    def __init__(self, templates: str) -> None:
         self._reader = Conll(templates=templates)
+        self.layout: Layout | None = None
+
+    def training_rows(self, X: Sequence[Any], lengths: Lengths) -> Matrix:
+        """As of `Form`."""
+        self._width = len(_columns(next(chain.from_iterable(X))))
         raw = self._reader.raw(self._table(X), _starts(lengths), "X")
         assert raw.names is not None
         self._vocabulary = raw.own_vocabulary()
         text = TextReader(raw.names.format, self._vocabulary)
-        self.layout: Layout | None = Layout(features=self._vocabulary.size, text=text)
+        self.layout = Layout(features=self._vocabulary.size, text=text)
+        return raw.indexed(self._vocabulary).data.X
 
     def rows(self, X: Sequence[Any], lengths: Lengths) -> Matrix:
         """As of `Form`."""
@@ -129,13 +147,13 @@ def form_of(X: Sequence[Any], lengths: Lengths, templates: str | None) -> Form:
     token = None if arrays else first[0]
     text = not arrays and (isinstance(token, str) or (isinstance(token, tuple) and bool(token)))
     if text:
-        return Texts(X, lengths, "tagging" if templates is None else templates)
+        return Texts("tagging" if templates is None else templates)
     if templates is not None:
         raise InputError("templates are for tokens that are text, expected None beside features or arrays")
     if arrays:
-        return Arrays(X, lengths)
+        return Arrays()
     if isinstance(token, Mapping):
-        return Features(X, lengths)
+        return Features()
     raise InputError(
         f"X: the first token is {shown(token)}, expected text, a tuple of texts, a dict of features, or an array "
         "(tokens, features) for each sequence"

@@ -101,7 +101,7 @@ class SequenceTagger(LinearEstimator):
         labels = _labels_of(y, lengths)
         weights = None if sample_weight is None else np.repeat(check_weights(sample_weight, len(lengths)), lengths)
         self._form = form_of(X, lengths, self.templates)
-        rows = self._form.rows(X, lengths)
+        rows = self._form.training_rows(X, lengths)
         groups = np.repeat(np.arange(len(lengths)), lengths)
         data = Dataset.from_arrays(rows, labels, weights, groups)
         model = self._train(Dataset(data.X, data.targets, self._form.layout), loss, self.fit_intercept)

@@ -5,9 +5,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import ElasticNet, HuberRegressor, Lasso, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.svm import SVC, LinearSVC, LinearSVR, OneClassSVM
 
-from bmrm.estimators import Classifier, Regressor
+from bmrm.estimators import Classifier, NoveltyDetector, OrdinalClassifier, Ranker, Regressor
 
 TIGHT = {"tol": 1e-12}
 
@@ -107,3 +107,38 @@ def test_huber_at_the_scale_that_scikit_learn_finds(numbers):
     loss = {"name": "huber", "delta": 1.35 * theirs.scale_}
     ours = Regressor(loss, alpha=1e-12, tol=1e-12).fit(X, y)
     same(ours, theirs, atol=1e-4)
+
+
+def test_ranking_is_classification_of_differences():
+    random = np.random.default_rng(3)
+    X, y, groups = random.normal(size=(40, 4)), random.integers(0, 3, 40), np.repeat(np.arange(5), 8)
+    pairs = [(i, j) for i in range(40) for j in range(40) if groups[i] == groups[j] and y[i] > y[j]]
+    differences = np.array([X[i] - X[j] for i, j in pairs])
+    ours = Ranker(alpha=1e-2, **TIGHT).fit(X, y, groups=groups)
+    both = np.vstack((differences, -differences))
+    theirs = SVC(kernel="linear", C=1 / (1e-2 * len(both)), tol=1e-10)  # its intercept is 0 by symmetry
+    theirs.fit(both, np.repeat([1, -1], len(pairs)))
+    np.testing.assert_allclose(ours.coef_, theirs.coef_[0], atol=1e-5)
+
+
+def test_novelty_is_a_one_class_support_vector_machine():
+    X = np.random.default_rng(4).normal([3.0, 2.0, 1.0], 1.0, (80, 3))
+    nu = 0.3
+    theirs = OneClassSVM(kernel="linear", nu=nu, tol=1e-12).fit(X)
+    w, rho = theirs.coef_[0] / (nu * len(X)), theirs.offset_[0] / (nu * len(X))  # libsvm: sum of the duals is nu m
+    ours = NoveltyDetector({"name": "novelty", "rho": rho}, alpha=nu, **TIGHT).fit(X)
+    np.testing.assert_allclose(ours.coef_[0], w, atol=1e-5)
+
+
+@pytest.mark.parametrize("cuts", ["all", "immediate"])
+def test_the_objective_of_grades_is_that_of_its_formula(cuts):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(60, 3))
+    y = np.digitize(X @ [1.0, -1.0, 0.5] + random.normal(size=60), [-0.5, 0.7])
+    ours = OrdinalClassifier({"name": "ordinal_thresholds", "cuts": cuts}, alpha=0.1, **TIGHT).fit(X, y)
+    f, w = X @ ours.coef_[0], ours.coef_[0]
+    total = 0.0
+    for k, cut in enumerate(ours.cut_points_):
+        near = (y == k) | (y == k + 1) if cuts == "immediate" else np.full(60, True)
+        total += np.maximum(0.0, 1.0 - np.where(y > k, 1.0, -1.0) * (f - cut))[near].sum()
+    assert ours.solution_.objective == pytest.approx(0.05 * w @ w + total / 60, rel=1e-9)
