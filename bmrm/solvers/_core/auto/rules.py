@@ -198,6 +198,7 @@ RULES = (
     Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"lambda": 0.001, "rank": 100, "smaller": 8_000}),
     Rule("kinked, one score, rows, l2", (DUAL, SEMISMOOTH), most={"smaller": 8_000}),
     Rule("kinked, one score, rows, l2", (DUAL, LINES), passes=LONG),
+    Rule("kinked, several scores, rows, free intercept, l2", (DUAL, LINES), most={"rows": 1_000}),
     Rule("kinked, several scores, rows, free intercept, l2", (DUAL, LINES), passes=LONG),
     Rule("kinked, several scores, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 2_000, "lambda": 2.0}),
     Rule("kinked, several scores, rows, l2", (DUAL, LINES), passes=LONG),
