@@ -20,7 +20,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bmrm.data.dataset import Dataset, check_weights
 from bmrm.data.layout import Layout
 from bmrm.losses import LOSSES
-from bmrm.problem import BmrmError, InputError, Iteration, LossFacts, Solution, Status, facts_of, shown
+from bmrm.problem import (
+    BmrmError,
+    IncompatibleError,
+    InputError,
+    Iteration,
+    LossFacts,
+    Solution,
+    Status,
+    facts_of,
+    shown,
+)
 from bmrm.registry import Range, option_name
 from bmrm.solvers import SOLVERS
 
@@ -117,17 +127,22 @@ class LinearEstimator(BaseEstimator):
         from bmrm.app.fit import fit  # loads numba
 
         regularizer, lam = self._omega()
-        model = fit(
-            data,
-            loss=loss,
-            regularizer=regularizer,
-            lam=lam,
-            solver=self._solver(),
-            bias="free" if free and not facts_of(loss).no_free_intercept else "none",
-            threads=self._value("threads"),
-            start=getattr(self, "model_", None) if self.warm_start else None,
-            callback=_printed(self.verbose),
-        )
+        free = free and not facts_of(loss).no_free_intercept
+        try:
+            model = fit(
+                data,
+                loss=loss,
+                regularizer=regularizer,
+                lam=lam,
+                solver=self._solver(),
+                bias="free" if free else "none",
+                threads=self._value("threads"),
+                start=getattr(self, "model_", None) if self.warm_start else None,
+                callback=_printed(self.verbose),
+            )
+        except IncompatibleError as error:
+            hint = "; or try fit_intercept=False" if free else ""
+            raise IncompatibleError(f"{self._title}: {error}{hint}") from error
         assert model.solution is not None
         self._judge(model.solution)
         self.model_, self.solution_ = model, model.solution

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -166,7 +167,13 @@ class Classifier(ClassifierMixin, LinearEstimator):
             return loss
         if not facts.multiclass:
             raise InputError(
-                f"{self._title}: loss {facts.title} is for two classes, y has {classes}; expected a loss such as "
-                "multiclass_hinge or softmax, or OneVsRestClassifier around this one"
+                f"{self._title}: loss {facts.title}: Only binary classification is supported, y has {classes} classes; "
+                "expected a loss such as multiclass_hinge or softmax, or OneVsRestClassifier around this one"
             )
         return LOSSES.make(facts.multiclass)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        facts = self._loss_facts()
+        tags.classifier_tags.multi_class = facts.task != "binary" or bool(facts.multiclass)
+        return tags

@@ -36,6 +36,7 @@ EXPECTED = {
 ESTIMATORS = [
     Classifier(),
     Classifier("softmax", tol=1e-10),
+    Classifier("squared_hinge", tol=1e-10),
     Regressor(),
     Regressor("multivariate_least_squares"),
     MultilabelClassifier(),

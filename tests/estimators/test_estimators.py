@@ -73,7 +73,7 @@ def test_the_loss_follows_the_classes():
     two = Classifier("softmax", alpha=1e-2).fit(X[:100], y[:100])
     assert two.coef_.shape == (1, 4)
     np.testing.assert_allclose(two.decision_function(X), (X @ two.coef_.T + two.intercept_)[:, 0])
-    with pytest.raises(ValueError, match=r"squared_hinge is for two classes, y has 3.*OneVsRest"):
+    with pytest.raises(ValueError, match=r"squared_hinge: Only binary.*y has 3 classes.*OneVsRest"):
         Classifier("squared_hinge").fit(X, y)
 
 
@@ -166,6 +166,11 @@ def test_regularizers_and_solvers_in_every_form(cancer):
     from bmrm.solvers.bundle import Bundle
 
     assert Classifier(alpha=1e-2, solver=Bundle(tolerance=1e-2)).fit(X, y).solution_.relative_gap <= 1e-2
+
+
+def test_a_solver_without_free_intercepts_is_told_so(cancer):
+    with pytest.raises(bmrm.IncompatibleError, match=r"pegasos needs.*fit_intercept=False"):
+        Classifier(solver="pegasos").fit(*cancer)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
