@@ -158,6 +158,8 @@ def _picture(history: Sequence[Iteration]) -> str:
     words = f"relative gap over {last} iterations, from {10.0 ** points[0][1]:.2g} to {10.0**end:.2g}"
     return (
         f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{words}">'
+        f'<path d="M{MARGIN},{MARGIN}V{HEIGHT - MARGIN}H{WIDTH - MARGIN}" fill="none" stroke="currentColor" '
+        'stroke-opacity="0.4"/>'
         f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
         f'<div style="opacity: 0.7">{words} (logarithmic)</div>'
     )

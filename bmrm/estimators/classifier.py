@@ -50,7 +50,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
     solver : name (see `bmrm solvers`), mapping or instance; an instance has its own tolerance and limits.
     warm_start : whether `fit` starts from the model of the last one. Default False.
     class_weight : factor of the weights of each class: a dict by label, "balanced", or None for 1.
-    threads : at most; None for the usable cores.
+    threads : of `fit`, at most; None for the usable cores.
     random_state : for solvers that draw random numbers (`pegasos`, `dual_coordinate`, ...); None is a fixed seed.
     verbose : 1 prints a line a second, 2 one each iteration. Default 0.
 
