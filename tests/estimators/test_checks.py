@@ -1,7 +1,9 @@
 """scikit-learn's own checks of estimators."""
 
 import pytest
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import (
+    check_classifier_not_supporting_multiclass,
     check_sample_weight_equivalence_on_dense_data,
     check_sample_weight_equivalence_on_sparse_data,
     parametrize_with_checks,
@@ -36,7 +38,6 @@ EXPECTED = {
 ESTIMATORS = [
     Classifier(),
     Classifier("softmax", tol=1e-10),
-    Classifier("squared_hinge", tol=1e-10),
     Regressor(),
     Regressor("multivariate_least_squares"),
     MultilabelClassifier(),
@@ -54,6 +55,13 @@ def expected_failures(estimator):
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+def test_a_loss_for_two_classes_says_so():
+    two = Classifier("squared_hinge")
+    assert not get_tags(two).classifier_tags.multi_class
+    assert get_tags(Classifier("logistic")).classifier_tags.multi_class
+    check_classifier_not_supporting_multiclass("Classifier", two)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # 1e-12 may be out of reach
