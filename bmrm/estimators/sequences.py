@@ -13,12 +13,14 @@ from sklearn.feature_extraction import DictVectorizer
 
 from bmrm.data.dataset import check_matrix
 from bmrm.data.layout import Layout
-from bmrm.data.matrix import Matrix
+from bmrm.data.matrix import Csr, Matrix
 from bmrm.data.readers.conll import Conll
 from bmrm.data.text_reader import TextReader
 from bmrm.problem import InputError, shown
 
 Lengths = NDArray[np.int64]
+COLLECTIONS = list, set, frozenset
+"""Of names of features."""
 
 
 class Form(Protocol):
@@ -57,7 +59,7 @@ class Arrays:
 
 
 class Features:
-    """A dict of features a token: text makes the feature `name:text` of value 1, a number its value."""
+    """A dict a token: text makes the feature `name:text` of value 1, a number its value; or names of features alone."""
 
     def __init__(self) -> None:
         self._vectorizer = DictVectorizer(separator=":")
@@ -76,10 +78,12 @@ class Features:
 
 
 def _flat(token: Any) -> dict[str, Any]:
-    """The features of a token without dicts inside: `{"a": {"b": 1}}` is `{"a:b": 1}`."""
-    if not isinstance(token, Mapping):
-        raise InputError(f"X: token {shown(token)} is no dict of features, as others are")
-    return dict(_entries(token, ""))
+    """The features of a token without dicts inside: `{"a": {"b": 1}}` is `{"a:b": 1}`, `["a"]` is `{"a": 1.0}`."""
+    if isinstance(token, Mapping):
+        return dict(_entries(token, ""))
+    if isinstance(token, COLLECTIONS) and all(isinstance(name, str) for name in token):
+        return dict.fromkeys(token, 1.0)
+    raise InputError(f"X: token {shown(token)} is no dict of features, as others are")
 
 
 def _entries(features: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -138,6 +142,11 @@ def lengths_of(X: Any, name: str) -> Lengths:
     return np.array([s.shape[0] if issparse(s) else len(s) for s in X], np.int64)
 
 
+def no_tokens(features: int) -> Matrix:
+    """The rows of sequences without tokens."""
+    return Csr(np.zeros(1, np.int64), np.zeros(0, np.int32), None, features)
+
+
 def form_of(X: Sequence[Any], lengths: Lengths, templates: str | None) -> Form:
     """The form of the training sequences; InputError where there are no tokens, or tokens of no known form."""
     if not lengths.sum():
@@ -152,7 +161,7 @@ def form_of(X: Sequence[Any], lengths: Lengths, templates: str | None) -> Form:
         raise InputError("templates are for tokens that are text, expected None beside features or arrays")
     if arrays:
         return Arrays()
-    if isinstance(token, Mapping):
+    if isinstance(token, (Mapping, *COLLECTIONS)):
         return Features()
     raise InputError(
         f"X: the first token is {shown(token)}, expected text, a tuple of texts, a dict of features, or an array "

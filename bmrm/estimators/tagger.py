@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from bmrm.data.dataset import Dataset, check_weights
 from bmrm.estimators.base import LinearEstimator
 from bmrm.estimators.classifier import has_probabilities
-from bmrm.estimators.sequences import Lengths, form_of, lengths_of
+from bmrm.estimators.sequences import Lengths, form_of, lengths_of, no_tokens
 from bmrm.problem import InputError, Targets
 
 
@@ -21,7 +21,8 @@ class SequenceTagger(LinearEstimator):
     """Linear-chain models of sequences: conditional random fields and maximum-margin Markov networks.
 
     A sequence is a list of tokens, each of which is text or a tuple of texts, from which `templates` make features; or
-    a dict of features, as sklearn-crfsuite takes them; or a sequence is an array (tokens, features), dense or sparse.
+    a dict of features (or a list of their names), as sklearn-crfsuite takes them; or a sequence is an array, dense or
+    sparse, (tokens, features).
 
     Parameters
     ----------
@@ -141,7 +142,8 @@ class SequenceTagger(LinearEstimator):
         check_is_fitted(self)
         lengths = lengths_of(X, "X")
         groups = np.repeat(np.arange(len(lengths)), lengths)
-        return Dataset(self._form.rows(X, lengths), Targets(np.zeros(len(groups)), None, groups)), lengths
+        rows = self._form.rows(X, lengths) if len(groups) else no_tokens(self.n_features_in_)
+        return Dataset(rows, Targets(np.zeros(len(groups)), None, groups)), lengths
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -166,4 +168,5 @@ def _labels_of(y: Any, lengths: Lengths) -> list[Any]:
 
 def _parts(rows: NDArray[Any], lengths: Lengths) -> list[NDArray[Any]]:
     """The rows of each sequence."""
-    return np.split(rows, np.cumsum(lengths)[:-1])
+    ends = np.cumsum(lengths).tolist()
+    return [rows[start:stop] for start, stop in zip([0, *ends], ends)]

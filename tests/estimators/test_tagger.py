@@ -125,6 +125,23 @@ def test_nested_features_and_weights_of_sequences():
     assert weighted.solution_.objective == pytest.approx(repeated.solution_.objective, rel=1e-8)
 
 
+def test_names_of_features_alone():
+    names = [[[f"w:{word}", f"s:{word[-2:]}"] for word in sentence] for sentence in X]
+    dicts = [[{"w": word, "s": word[-2:]} for word in sentence] for sentence in X]
+    ours = SequenceTagger(alpha=1e-2, tol=1e-10).fit(names, Y)
+    np.testing.assert_allclose(ours.coef_, SequenceTagger(alpha=1e-2, tol=1e-10).fit(dicts, Y).coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("sequences", [X, DICTS, [np.eye(10)[: len(s)] for s in X]])
+def test_nothing_to_tag(sequences):
+    tagger = SequenceTagger(alpha=1e-2).fit(sequences, Y)
+    assert tagger.predict([]) == []
+    assert tagger.predict_marginals([]) == []
+    empty = np.zeros((0, 10)) if isinstance(sequences[0], np.ndarray) else []
+    assert tagger.predict([empty, empty]) == [[], []]
+    assert [p.shape for p in tagger.predict_proba([empty])] == [(0, 5)]
+
+
 def test_grid_search_clone_and_pickle():
     search = GridSearchCV(SequenceTagger(), {"alpha": [1e-3, 10.0]}, cv=2, error_score="raise").fit(X, Y)
     assert search.best_params_ == {"alpha": 1e-3}
