@@ -31,7 +31,7 @@ from bmrm.problem import (
     facts_of,
     shown,
 )
-from bmrm.registry import Range, option_name
+from bmrm.registry import Range
 from bmrm.solvers import SOLVERS
 
 if TYPE_CHECKING:
@@ -167,31 +167,27 @@ class LinearEstimator(BaseEstimator):
 
     def _solver(self) -> Any:
         """The solver with `tol` and the other options, unless it brings its own."""
-        brought: Any = SOLVER_OPTIONS.values()
-        if isinstance(self.solver, (str, Mapping)):
-            brought = () if isinstance(self.solver, str) else self.solver
-        options = {}
+        solver = {"name": self.solver} if isinstance(self.solver, str) else self.solver
+        own: Any = solver if isinstance(solver, Mapping) else SOLVER_OPTIONS.values()  # an instance has them all
         for name, option in SOLVER_OPTIONS.items():
-            if option not in brought:
-                options[option] = self._value(name)
-            elif not self._is_default(name):
+            if option in own and not self._is_default(name):
                 raise InputError(
                     f"{self._title}: {name} is {shown(getattr(self, name))} beside a solver with its own {option}"
                 )
-        if not isinstance(self.solver, (str, Mapping)):
-            return self.solver
-        solver = {"name": self.solver} if isinstance(self.solver, str) else dict(self.solver)
-        return solver | self._known(solver.get("name"), options)
+        if not isinstance(solver, Mapping):
+            return solver
+        options = {option: self._value(name) for name, option in SOLVER_OPTIONS.items() if name != "random_state"}
+        return options | self._seed(solver.get("name")) | dict(solver)
 
-    def _known(self, solver: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options without a seed, where the solver has none, or the user has set none."""
-        known = {option_name(field.name) for field in SOLVERS.get(solver).parameters} if type(solver) is str else ()
-        chosen = dict(options)
-        state = chosen.pop("seed", None)
-        if state is not None and "seed" in known:
-            whole = isinstance(state, numbers.Integral)
-            chosen["seed"] = int(state) if whole else int(check_random_state(state).randint(LARGEST_SEED))
-        return chosen
+    def _seed(self, solver: Any) -> dict[str, int]:
+        """The option `seed` of the solver of this name, where it has one and `random_state` is given."""
+        state = self.random_state
+        if state is None or not isinstance(solver, str):
+            return {}
+        if "seed" not in {field.name for field in SOLVERS.get(solver).parameters}:
+            return {}
+        whole = isinstance(state, numbers.Integral)
+        return {"seed": int(state) if whole else int(check_random_state(state).randint(LARGEST_SEED))}
 
     def _value(self, name: str) -> Any:
         """A parameter, numbers of NumPy as those of Python: model files hold no others."""

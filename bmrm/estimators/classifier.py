@@ -51,7 +51,8 @@ class Classifier(ClassifierMixin, LinearEstimator):
     warm_start : whether `fit` starts from the model of the last one. Default False.
     class_weight : factor of the weights of each class: a dict by label, "balanced", or None for 1.
     threads : of `fit`, at most; None for the usable cores.
-    random_state : for solvers that draw random numbers (`pegasos`, `dual_coordinate`, ...); None is a fixed seed.
+    random_state : for a solver that is named and draws random numbers (`pegasos`, `dual_coordinate`, ...); None is a
+        fixed seed, as is that of `auto`.
     verbose : 1 prints a line a second, 2 one each iteration. Default 0.
 
     Attributes
