@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from bmrm.checks.regularizers import check_regularizer as check_regularizer
     from bmrm.checks.risks import check_risk as check_risk
     from bmrm.data.dataset import Dataset as Dataset
+    from bmrm.estimators import Classifier as Classifier
+    from bmrm.estimators import MultilabelClassifier as MultilabelClassifier
+    from bmrm.estimators import NoveltyDetector as NoveltyDetector
+    from bmrm.estimators import OrdinalClassifier as OrdinalClassifier
+    from bmrm.estimators import Ranker as Ranker
+    from bmrm.estimators import Regressor as Regressor
+    from bmrm.estimators import SequenceTagger as SequenceTagger
     from bmrm.losses import register as register_loss
     from bmrm.losses.base import MarginLoss as MarginLoss
     from bmrm.losses.base import MulticlassLoss as MulticlassLoss
@@ -43,6 +50,13 @@ _HOME = {
     "check_regularizer": "bmrm.checks.regularizers",
     "check_risk": "bmrm.checks.risks",
     "Dataset": "bmrm.data.dataset",
+    "Classifier": "bmrm.estimators",
+    "Regressor": "bmrm.estimators",
+    "Ranker": "bmrm.estimators",
+    "MultilabelClassifier": "bmrm.estimators",
+    "OrdinalClassifier": "bmrm.estimators",
+    "NoveltyDetector": "bmrm.estimators",
+    "SequenceTagger": "bmrm.estimators",
     "fit": "bmrm.app.fit",
     "minimize": "bmrm.app.fit",
     "MarginLoss": "bmrm.losses.base",
@@ -73,6 +87,13 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "minimize",
     "Model",
     "load_model",
+    "Classifier",
+    "Regressor",
+    "Ranker",
+    "MultilabelClassifier",
+    "OrdinalClassifier",
+    "NoveltyDetector",
+    "SequenceTagger",
     "Dataset",
     "LinearRisk",
     "StructuredRisk",

@@ -188,6 +188,26 @@ class Registry(Generic[P]):
         except TypeError as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
 
+    def instance(self, given: Any, options: Mapping[str, Any] | None = None) -> P:
+        """An instance from a name, `{"name": ..., option: value}` or an instance, with `options` besides.
+
+        Raises
+        ------
+        InputError
+            For anything else, and for options beside an instance.
+        """
+        if isinstance(given, str):
+            return self.make(given, options)
+        if isinstance(given, Mapping):
+            if not isinstance(given.get("name"), str):
+                raise InputError(f"{self.kind} is {dict(given)!r}, expected a name or {{'name': ...}}")
+            return self.make(given["name"], {k: v for k, v in given.items() if k != "name"} | dict(options or {}))
+        if options:
+            raise InputError(f"options {', '.join(options)} beside a {self.kind} that is made already")
+        if isinstance(given, type):
+            raise InputError(f"{self.kind} is the class {given.__name__}, expected an instance: {given.__name__}()")
+        return cast("P", given)
+
     def describe(self, instance: P) -> dict[str, Any]:
         """`{name: ..., option: value}` from which `make` builds an equal instance."""
         fields, cls = dataclasses.fields(cast("Any", instance)), type(instance)

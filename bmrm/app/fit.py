@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from bmrm.app.defaults import default_lambda, default_loss
 from bmrm.app.measure import name_of_targets
 from bmrm.app.model import Model
 from bmrm.app.pipeline import fingerprint
@@ -22,7 +23,7 @@ from bmrm.data.matrix import Csr, with_columns
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
 from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Start, Vector, facts_of
-from bmrm.registry import Range, Registry, nearest
+from bmrm.registry import Range, nearest
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.scaling import SCALINGS
@@ -32,14 +33,15 @@ from bmrm.solvers import SOLVERS
 
 def fit(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
-    loss: Any = "hinge",
-    regularizer: Any,
+    loss: Any = None,
+    regularizer: Any = None,
+    lam: float | None = None,
     solver: Any = "auto",
     sample_weight: Any = None,
     groups: Any = None,
-    bias: str = "none",
+    bias: str | None = None,
     scale: str = "none",
     positive_label: Any = None,
     threads: int | None = None,
@@ -56,14 +58,19 @@ def fit(
     ----------
     X : array, scipy.sparse matrix, `Csr` or data frame of pandas or polars, (rows, features), finite; float32 stays
         float32. Not changed. The names of a frame's columns are stored in the model, which finds them in other frames.
+        Or a `Dataset`, which brings y, weights and groups.
     y : (rows,) labels or numbers, as the loss requires: numbers of any type, text, truth values, times. Predicted
         labels have the same type.
-    loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance.
-    regularizer : likewise, for example `bmrm.L2(1e-4)`.
-    solver : likewise.
+    loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance. None takes one by the kind of y:
+        `hinge` for two classes, `multiclass_hinge` for more, `least_squares` for numbers (floats, unless they are two
+        whole ones), `multilabel_hinge` for sets of labels. The model says which.
+    regularizer : likewise, for example `bmrm.L2(1e-4)`. None is `l2`.
+    lam : lambda > 0 of a regularizer that is named or left out; None for 1 / m, m the rows of positive weight.
+    solver : a name, a mapping or an instance.
     sample_weight : (rows,), >= 0; None for 1 each.
     groups : (rows,) integers, for losses over groups of rows.
-    bias : "none"; "regularized": a constant feature 1; "free": an intercept that the regularizer does not touch.
+    bias : "none"; "regularized": a constant feature 1; "free": an intercept that the regularizer does not touch. None
+        is "free" where the loss has one, but "none" beside a regularizer with its lambda (an instance or a mapping).
     scale : "none", "standardize", "max_abs" (folded back into the weights), or "unit_norm" (per row).
     positive_label : of two labels the positive one; None for the last in sort order.
     threads : largest number of threads; None for the usable cores.
@@ -91,23 +98,27 @@ def fit(
         The solver cannot serve this loss and regularizer.
     """
     for name, value, known in (("bias", bias, BIASES), ("scale", scale, SCALINGS)):
-        if value not in known:
+        if value is not None and value not in known:
             raise InputError(f"{name} is {value!r}, expected one of {', '.join(known)}{nearest(value, known)}")
     if threads is not None and threads not in Range(least=1):
         raise InputError(f"threads is {threads!r}, expected a number >= 1")
+    if isinstance(X, Dataset) and not (y is None and sample_weight is None and groups is None):
+        raise InputError("y, sample_weight or groups beside a Dataset, which brings its own")
+    given = SOLVERS.instance(solver, options)
+    plain = X if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
+    choice = _Choice.of(plain, loss, regularizer, lam, bias)
     problem = Problem(
-        loss=_plug_in(LOSSES, loss),
-        regularizer=_plug_in(REGULARIZERS, regularizer),
-        solver=_plug_in(SOLVERS, solver, options),
-        bias=bias,
+        loss=choice.loss,
+        regularizer=choice.regularizer,
+        solver=given,
+        bias=choice.bias,
         scale=scale,
         positive_label=positive_label,
         threads=threads,
         follow=_follow(validation, follow, follow_every),
     )
-    if y is None and facts_of(problem.loss).needs_targets:
+    if not plain.labelled and facts_of(problem.loss).needs_targets:
         raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
-    plain = Dataset.from_arrays(X, y, sample_weight, groups)
     data = SCALINGS[scale].rows(plain)
     if isinstance(start, (str, PathLike)):
         start = start_of_file(Path(start), _facts(problem, plain))
@@ -116,7 +127,37 @@ def fit(
         others["validation"] = SCALINGS[scale].rows(_like(plain, validation))
     model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback), others=others, start=start)
     assert model is not None
-    return model
+    return replace(model, header={**model.header, "chosen": choice.words}) if choice.words else model
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The problem of some rows, and in words what of it was not given."""
+
+    loss: Any
+    regularizer: Any
+    bias: str
+    words: dict[str, str]
+
+    @classmethod
+    def of(cls, data: Dataset, loss: Any, regularizer: Any, lam: float | None, bias: str | None) -> _Choice:
+        words = {}
+        if loss is None:
+            loss, found = default_loss(data)
+            words["loss"] = f"{loss} for {found}"
+        loss = LOSSES.instance(loss)
+        complete = regularizer is not None and lam is None
+        if isinstance(regularizer, str):
+            complete = complete and "lam" not in {field.name for field in REGULARIZERS.get(regularizer).parameters}
+        if not complete:
+            if lam is None:
+                lam, words["lambda"] = default_lambda(data), "1 / m"
+            regularizer = REGULARIZERS.instance("l2" if regularizer is None else regularizer, {"lambda": lam})
+        if bias is None:
+            free = not complete and not facts_of(loss).no_free_intercept
+            bias = "free" if free else "none"
+            words |= {} if complete else {"bias": bias}
+        return cls(loss, REGULARIZERS.instance(regularizer), bias, words)
 
 
 def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | None:
@@ -173,24 +214,9 @@ def minimize(
     IncompatibleError
         The solver needs an ability that risk or regularizer does not have.
     """
-    chosen = _plug_in(SOLVERS, solver, options)
+    chosen = SOLVERS.instance(solver, options)
     if isinstance(risk, LinearRisk):
         sample.sample_loss(risk.loss, risk.data.targets, risk.summary)
     w = start.w if isinstance(start, Start) else start
     sample.sample_risk(risk, w, always=isinstance(risk, StructuredRisk))
     return solved(chosen, risk, regularizer, start, callback)
-
-
-def _plug_in(registry: Registry[Any], given: Any, options: Mapping[str, Any] | None = None) -> Any:
-    """An instance from a name, a mapping or an instance."""
-    if isinstance(given, str):
-        return registry.make(given, options)
-    if isinstance(given, Mapping):
-        if not isinstance(given.get("name"), str):
-            raise InputError(f"{registry.kind} is {dict(given)!r}, expected a name or {{'name': ...}}")
-        return registry.make(given["name"], {k: v for k, v in given.items() if k != "name"} | dict(options or {}))
-    if options:
-        raise InputError(f"options {', '.join(options)} beside a {registry.kind} that is made already")
-    if isinstance(given, type):
-        raise InputError(f"{registry.kind} is the class {given.__name__}, expected an instance: {given.__name__}()")
-    return given

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app import model_view as view
 from bmrm.app.measure import check_labelled, check_metrics, predictions, scored, scores_of
 from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
@@ -27,12 +28,25 @@ from bmrm.data.reading import Source, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
 from bmrm.losses import LOSSES
-from bmrm.problem import HasThreshold, InputError, Loss, Regularizer, Solution, Targets, facts_of, provides, shown
+from bmrm.problem import (
+    HasProbabilities,
+    HasThreshold,
+    InputError,
+    Loss,
+    Regularizer,
+    Solution,
+    Targets,
+    facts_of,
+    provides,
+    shown,
+)
 from bmrm.registry import Registry, field_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bmrm.metrics import Scored as Judged
     from bmrm.metrics.intervals import Interval
 
@@ -55,7 +69,7 @@ ROW_SCALES = ("none", "unit_norm")
 """Scaling of a row before it is multiplied by the weights; scaling of features is folded into the weights."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """Scores of a row x are `x weights + intercept`.
 
@@ -75,12 +89,12 @@ class Model:
     weights: NDArray[np.float64]
     intercept: NDArray[np.float64]
     labels: NDArray[Any]
-    header: Mapping[str, Any] = field(repr=False)
+    header: Mapping[str, Any]
     row_scale: str = "none"
-    solution: Solution | None = field(default=None, repr=False)
-    _loss: Any = field(default=None, repr=False)
-    arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
-    layout: Layout | None = field(default=None, repr=False)
+    solution: Solution | None = None
+    _loss: Any = None
+    arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    layout: Layout | None = None
 
     @property
     def dim(self) -> int:
@@ -122,6 +136,45 @@ class Model:
         made = LOSSES.make(name, options)
         object.__setattr__(self, "_loss", made)  # a model remembers what its header says
         return made
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """A name for each feature: its own, or `x` and its number, as the training file counts (from 0 in arrays)."""
+        if self.feature_names is not None:
+            return self.feature_names
+        if self.reader is not None and self.reader.vocabulary.names:
+            return self.reader.vocabulary.names
+        first = int(self.layout is not None and bool(self.layout.one_based))
+        return [f"x{k}" for k in range(first, first + self.dim)]
+
+    def __repr__(self) -> str:
+        return view.line(self)
+
+    def _repr_html_(self) -> str:
+        return view.html(self)
+
+    def top_weights(self, count: int = 20) -> list[view.Weight]:
+        """The largest weights by absolute value, largest first, with the names of their features; zeros are left out.
+
+        Parameters
+        ----------
+        count : how many; with several scores per row as many for each, in the order of the labels.
+        """
+        return view.top_weights(self, count)
+
+    def plot(self) -> Figure:
+        """Objective, lower bound and relative gap over the iterations, as a figure of matplotlib.
+
+        Raises
+        ------
+        InputError
+            For a model that was read from a file, which has no history.
+        """
+        from bmrm.app.plots import convergence
+
+        if self.solution is None:
+            raise InputError("this model was read from a file and has no history, expected one that was just trained")
+        return convergence(self.solution.history, title=repr(self).strip("<>"))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of rows: (rows,), or (rows, scores) for several scores per row.
@@ -172,6 +225,32 @@ class Model:
         predicted = predictions(self.loss, scores, self.labels, self.arrays, checked)
         return predicted if sets is None else in_form(predicted, self.labels, **sets)
 
+    def predict_proba(self, X: Any, groups: Any = None) -> NDArray[np.float64]:
+        """Probabilities of the labels, in the order of `labels`: (rows, labels).
+
+        Parameters
+        ----------
+        X, groups : as of `predict`.
+
+        Raises
+        ------
+        InputError
+            Where the loss is no likelihood, as `logistic`, `softmax` and `chain_crf` are.
+        """
+        if groups is None and isinstance(X, Dataset):
+            groups = X.targets.groups
+        return self.probabilities_of_scores(self.decision_function(X), groups)
+
+    def probabilities_of_scores(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.float64]:
+        """As `predict_proba`, from scores."""
+        if not provides(self.loss, HasProbabilities):
+            raise InputError(
+                f"{facts_of(self.loss).title} has no probabilities, expected one such as logistic, softmax, chain_crf"
+            )
+        checked = None if groups is None else check_groups(groups, scores.shape[0])
+        more = {"groups": checked} if facts_of(self.loss).by_group else {}
+        return self.loss.probabilities(scores, **self.arrays, **more)
+
     def evaluate(
         self,
         X: Any,
@@ -200,6 +279,21 @@ class Model:
 
         names = self._names(metrics)
         return evaluate(names, self._scored(X, y, sample_weight, groups))
+
+    def evaluate_scores(
+        self,
+        scores: NDArray[np.float64],
+        y: Any,
+        *,
+        metrics: Sequence[str] | None = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> dict[str, float | None]:
+        """As `evaluate`, from the scores of rows."""
+        from bmrm.metrics import evaluate
+
+        data = Dataset.from_arrays(np.zeros((len(scores), 1)), y, sample_weight, groups)
+        return evaluate(self._names(metrics), self._with_scores(data, scores))
 
     def evaluate_folds(
         self,
@@ -242,8 +336,10 @@ class Model:
 
     def _scored(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Judged:
         data = X if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
+        return self._with_scores(data, self.decision_function(data))
+
+    def _with_scores(self, data: Dataset, scores: NDArray[np.float64]) -> Judged:
         check_labelled(self.loss, data, "data")
-        scores = self.decision_function(data)
         rows = scored(scores, data.targets, self.loss, self.label_codes, arrays=self.arrays)
         assert rows is not None
         return rows

@@ -226,7 +226,7 @@ def check_weights(weights: Any, rows: int) -> Vector:
     if bad.size:
         raise InputError(f"weights: row {bad[0]} is {array[bad[0]]}, expected a finite number >= 0")
     if rows and not array.any():
-        raise InputError("weights are all 0, expected at least one above 0")
+        raise InputError("weights are all zero, expected at least one above 0")
     return np.ascontiguousarray(array)
 
 

@@ -40,6 +40,8 @@ on arrays:
 row's loss, where it depends on the target. `kernel(f, y, weights, slope, *arguments) -> value` : a hand-written sweep
     over rows, which fills `slope` and returns the weighted sum; `weights` is empty if all are 1. `arguments` are the
     loss's parameters.
+`probabilities(f)` : of the labels, (rows, labels), where the loss is a likelihood. `multiclass` : the name of the loss
+    that takes its place for more than two classes.
 `along_kernel(f, step, y, weights, ts, values, derivatives, *arguments)` : fills the sums and their derivatives at
     `f + t step`, for each t of `ts`.
 """
@@ -115,6 +117,8 @@ class LossBase:
     """Whether rows must have labels or numbers; if False they are ignored."""
     no_free_intercept: ClassVar[str] = ""
     """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
+    multiclass: ClassVar[str] = ""
+    """The loss that takes its place where there are more than two classes; empty where there is none."""
     dual: ClassVar[Literal["", "crf", "margin"]] = ""
     """How dual ascent treats a group of rows: by marginals, or by a mixture of labelings; empty where it does not."""
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bmrm.losses import register
-from bmrm.losses._core.chain import ChainLoss, LikelihoodChains
+from bmrm.losses._core.chain import ChainLoss, LikelihoodChains, sentence_starts
+from bmrm.losses._core.prepared import Array
 
 
 @register("chain_crf", task="sequence")
@@ -25,3 +29,10 @@ class ChainCrf(ChainLoss):
     prepared = LikelihoodChains
     dual = "crf"
     """Its slopes are the marginals of labels and transitions minus the true ones; dual steps use their entropy."""
+
+    def probabilities(self, f: Array, transitions: Array, groups: NDArray[np.int64] | None = None) -> Array:
+        """The marginals of the labels of each token, (tokens, K); arguments as of `predict`."""
+        rows = f.shape[0]
+        starts = sentence_starts(groups, rows, self.title)
+        chains = LikelihoodChains(self, np.zeros(rows, np.int64), starts, None, transitions.shape[0])
+        return chains.marginals(np.concatenate((np.ravel(f), np.ravel(transitions))))

@@ -19,6 +19,7 @@ class Hinge(MarginLoss):
 
     formula = "max(0, 1 - y f)"
     source = "Bennett & Mangasarian 1992; Cortes & Vapnik 1995"
+    multiclass = "multiclass_hinge"
 
     @row
     def value_slope(f: Scalar, y: Scalar) -> Pair:

@@ -88,6 +88,7 @@ class Logistic(MarginLoss):
 
     formula = "log(1 + exp(-y f))"
     source = "Cox 1958; Collins, Schapire & Singer 2000"
+    multiclass = "softmax"
     smooth = True
     hessian_bound = 0.25
     metrics = ("accuracy", "auc", "log_loss")
@@ -133,6 +134,12 @@ class Logistic(MarginLoss):
                 return (y * (g - back) if step > 0.0 else z), square / (square + curvature)
             g -= back
         return _halved(z, step, y)
+
+    def probabilities(self, f: Array) -> Array:
+        """Of the two labels, (rows, 2): 1 / (1 + exp(f)) and 1 / (1 + exp(-f))."""
+        e = np.exp(-np.abs(f))
+        likely, other = 1.0 / (1.0 + e), e / (1.0 + e)
+        return np.where((f < 0.0)[:, None], np.stack((likely, other), 1), np.stack((other, likely), 1))
 
     def variant(self, margin: float, modelmin: float, modelmax: float, wmargin: float) -> LimitedLogistic:
         """The loss with the modifications of `ModifiedLoss`."""

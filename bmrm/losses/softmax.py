@@ -119,6 +119,10 @@ class Softmax(MulticlassLoss):
     value_scores_row = staticmethod(softmax_value)
     prox_scores_row = staticmethod(softmax_prox)
 
+    def probabilities(self, f: Array) -> Array:
+        """exp(f_k) / sum_j exp(f_j) in each row; (rows, K)."""
+        return probabilities(f)
+
     def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
         rows, top = np.arange(len(y)), f.argmax(axis=1)

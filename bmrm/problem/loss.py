@@ -318,3 +318,16 @@ class HasParameters(Protocol):
     def named_parameters(self, parameters: Array, labels: int) -> dict[str, Array]:
         """The parameters by name."""
         ...
+
+
+@runtime_checkable
+class HasProbabilities(Protocol):
+    """A loss whose scores tell how probable each label is."""
+
+    @property
+    def probabilities(self) -> Callable[..., Array]:
+        """Of scores, and of what a model has learned besides by name: (rows, labels), labels in score order.
+
+        A loss with `by_group` is also given `groups`.
+        """
+        ...

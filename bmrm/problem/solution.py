@@ -156,7 +156,7 @@ def significant_figures(objective: float, lower_bound: float) -> float:
 class Solution:
     """A point, what it costs, and what is proved about it."""
 
-    w: Vector
+    w: Vector = field(repr=False)
     objective: float
     """J(w), evaluated in float64."""
     lower_bound: float

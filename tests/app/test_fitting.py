@@ -107,7 +107,7 @@ WRONG = {
     "nan": ({"X": [[np.nan], [1.0], [1.0], [2.0]]}, "finite"),
     "length": ({"y": [1, 2, 1]}, "3"),
     "one class": ({"y": [1, 1, 1, 1]}, "class"),
-    "three classes": ({"y": [1, 2, 3, 1]}, "two classes"),
+    "three classes": ({"y": [1, 2, 3, 1], "loss": "hinge"}, "two classes"),
 }
 
 

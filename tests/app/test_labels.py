@@ -325,7 +325,7 @@ def test_a_third_label_is_reported_with_rank_and_file(rows, tmp_path):
 def test_a_third_label_is_reported_with_its_row(rows):
     X, which = rows
     with pytest.raises(InputError, match="hinge: 3 labels: 0, 1, 7; expected two classes; row 4 has the label 7"):
-        bmrm.fit(X, np.where(np.arange(90) == 4, 7, which), regularizer=bmrm.L2(1.0))
+        bmrm.fit(X, np.where(np.arange(90) == 4, 7, which), loss="hinge", regularizer=bmrm.L2(1.0))
 
 
 def test_groups_may_be_text(rows):
@@ -339,7 +339,7 @@ def test_groups_may_be_text(rows):
 
 ARGUMENTS = {
     "no columns": ((np.zeros((5, 0)), [0, 1, 0, 1, 0]), "X has shape (5, 0), expected at least one column"),
-    "no y": ((np.eye(2), None), "y is None, expected a label for each row of X"),
+    "no y": ((np.eye(2), None), "y is None, expected a label or a number for each row of X"),
     "ragged X": (([[1, 2], [3]], [0, 1]), "X: row 1 has 1 entries, row 0 has 2; expected rows of one length"),
     "ragged y": ((np.eye(2), [[1, 2], [3]]), "y: row 1 has 1 entries, row 0 has 2"),
     "ragged weights": ((np.eye(2), [0, 1], [[1], [1, 2]]), "weights: row 1 has 2 entries"),

@@ -123,7 +123,7 @@ def nan_at(value):
         ({"X": np.ones((4, 3)), "weights": [1, -0.5, 1, 1]}, "weights: row 1 is -0.5"),
         ({"X": np.ones((4, 3)), "weights": [1, 1, np.nan, 1]}, "weights: row 2 is nan"),
         ({"X": np.ones((4, 3)), "weights": [1, 1, 1, np.inf]}, "weights: row 3 is inf"),
-        ({"X": np.ones((4, 3)), "weights": [0, 0, 0, 0]}, "weights are all 0"),
+        ({"X": np.ones((4, 3)), "weights": [0, 0, 0, 0]}, "weights are all zero"),
         ({"X": np.ones((4, 3)), "weights": np.ones((4, 1))}, "weights have shape"),
         ({"X": np.ones((4, 3)), "groups": [1, 2, 2.5, 3]}, "groups: row 2 is 2.5"),
         ({"X": np.ones((4, 3)), "groups": [1, 2]}, "groups has 2 entries"),

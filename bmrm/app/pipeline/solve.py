@@ -287,7 +287,11 @@ def _model(
     """The model for raw features: the scaling is folded into weights and intercept."""
     weights, shifted = columns.raw_weights(table, intercept if table.ndim == 2 else intercept[0])
     header = make_header(
-        loss=problem.loss, regularizer=problem.regularizer, dimension=weights.shape[0], solution=solution
+        loss=problem.loss,
+        regularizer=problem.regularizer,
+        dimension=weights.shape[0],
+        solution=solution,
+        bias=problem.bias,
     )
     if summary.form:
         header |= {"sets": {"form": summary.form, "dtype": summary.dtype}}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -81,17 +80,26 @@ class Conll:
         groups = np.repeat(np.arange(table.starts.size - 1), np.diff(table.starts))
         start, stop = row_share(groups.size, part, parts, groups)
         table = table.part(start, stop)
+        columns = [column for k, column in enumerate(table.columns) if k != label]
         y = np.zeros(stop - start) if label is None else np.array(table.columns[label], np.str_)
-        inputs = [intern(column) for k, column in enumerate(table.columns) if k != label]
-        names, X = self._features(templates, inputs, table.starts, path)
-        data = Dataset(X, Targets(y, None, groups[start:stop]), None, label is not None)
+        raw, targets = self._rows(templates, columns, table.starts, str(path)), Targets(y, None, groups[start:stop])
+        return replace(raw, data=replace(raw.data, targets=targets, labelled=label is not None))
+
+    def raw(self, columns: Sequence[Sequence[str]], starts: Ids, origin: str) -> Raw:
+        """Tokens from Python: a text per token in each column, and where each sentence starts; no labels."""
+        return self._rows(parse(self._template_text()), columns, starts, origin)
+
+    def _rows(self, templates: Sequence[Template], columns: Sequence[Sequence[str]], starts: Ids, origin: str) -> Raw:
+        inputs = [intern(column) for column in columns]
+        names, X = self._features(templates, inputs, starts, origin)
         named = NamedColumns(tuple(names), self.min_count, self.hash_bits, self._described(len(inputs)))
-        return Raw(data, str(path), names=named)
+        groups = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        return Raw(Dataset(X, Targets(np.zeros(groups.size), None, groups), labelled=False), origin, names=named)
 
     def _described(self, inputs: int) -> dict[str, Any]:
         """These options including the templates and the number of columns, as a model stores them."""
         columns = inputs + 1 if self.label is not None else inputs
-        return formats.describe(dataclasses.replace(self, templates=self._template_text(), columns=columns))
+        return formats.describe(replace(self, templates=self._template_text(), columns=columns))
 
     def _template_text(self) -> str:
         if self.templates in BUILT_IN:
@@ -127,12 +135,12 @@ class Conll:
         return None
 
     def _features(
-        self, templates: Sequence[Template], inputs: Sequence[Interned], starts: Ids, path: Path
+        self, templates: Sequence[Template], inputs: Sequence[Interned], starts: Ids, origin: str
     ) -> tuple[list[str], Csr]:
         try:
             names, places = Sentences(inputs, starts, self.boundary == "mark").features(templates)
         except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+            raise InputError(f"{origin}: {error}") from error
         places.sort(axis=1)
         kept = places >= 0
         kept[:, 1:] &= places[:, 1:] != places[:, :-1]

@@ -90,6 +90,13 @@ class LikelihoodChains(PreparedChains):
         chain_curvatures(*at, self.observed, *along, self.starts, self._kernel_weights, *into)
         return product
 
+    def marginals(self, f: Array) -> Array:
+        """How probable each label of each token is at the flat `f`: (tokens, K)."""
+        _, slope = self.value_and_slope(f)
+        shares: Array = self._split(slope)[0][:, : self.labels].copy()
+        shares[np.arange(self.y.size), self.y] += 1.0  # the slope is the marginals minus the labels `y`
+        return shares
+
 
 class MarginChains(PreparedChains):
     """Sentences for `chain_margin`."""

@@ -201,6 +201,8 @@ RULES = (
     Rule("kinked, one score, rows, l2", (DUAL, SEMISMOOTH), most={"smaller": 8_000}, least={"dim": 2_000}, passes=LONG),
     Rule("kinked, one score, rows, l2", (DUAL, SEMISMOOTH), most={"smaller": 8_000}),
     Rule("kinked, one score, rows, l2", (DUAL, LINES), passes=LONG),
+    Rule("kinked, several scores, rows, free intercept, l2", (DUAL, LINES), most={"rows": 1_000}),
+    Rule("kinked, several scores, rows, free intercept, l2", (DUAL, LINES), passes=LONG),
     Rule("kinked, several scores, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 2_000, "lambda": 2.0}),
     Rule("kinked, several scores, rows, l2", (DUAL, LINES), passes=LONG),
     Rule("kinked, groups, l2", (DUAL, LINES)),

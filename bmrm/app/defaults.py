@@ -1,0 +1,57 @@
+"""What `bmrm.fit` takes where nothing is given: a loss by the kind of y, and lambda by the number of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.label_types import is_whole
+from bmrm.data.labels import LabelSets
+from bmrm.losses import LOSSES
+from bmrm.problem import InputError, facts_of
+
+MOST_CLASSES = 100
+"""More different whole numbers are as likely counts or measurements as classes, so that the user is asked."""
+
+
+def default_loss(data: Dataset) -> tuple[str, str]:
+    """The name of a loss that fits the targets, and what they were taken for.
+
+    Two labels are classes, whatever their type; more are classes where they are text, integers or truth values, and
+    numbers where they are floats.
+
+    Raises
+    ------
+    InputError
+        Where the targets may mean either, or there are none.
+    """
+    y, dtype = data.targets.y, data.targets.dtype
+    if not data.labelled:
+        raise InputError(
+            "y is None, expected a label or a number for each row of X, or a loss that needs none: novelty"
+        )
+    if isinstance(y, LabelSets):
+        return "multilabel_hinge", "sets of labels"
+    if y.ndim != 1:
+        raise InputError(
+            f"y has shape {y.shape}, expected one label or number per row, or a loss by name: "
+            "multivariate_least_squares for numbers, multilabel_hinge for a matrix of 0 and 1"
+        )
+    values = np.unique(y if data.targets.weights is None else y[data.targets.weights > 0.0])
+    floats = y.dtype.kind == "f" and not is_whole(dtype)
+    if floats and (len(values) != 2 or bool(np.any(values != np.rint(values)))):
+        return "least_squares", "numbers"
+    if len(values) <= 2:
+        return "hinge", "two classes"
+    if len(values) > MOST_CLASSES and y.dtype.kind != "U":
+        raise InputError(
+            f"y holds {len(values)} different integers, expected a loss by name: least_squares for numbers, "
+            "multiclass_hinge for classes"
+        )
+    return facts_of(LOSSES.get("hinge").cls).multiclass, f"{len(values)} classes"
+
+
+def default_lambda(data: Dataset) -> float:
+    """1 / m for m rows of positive weight."""
+    weights = data.targets.weights
+    return 1.0 / max(1, data.rows if weights is None else int(np.count_nonzero(weights)))

@@ -1,0 +1,165 @@
+"""A model in a line, as HTML for notebooks, and by its largest weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.problem import Iteration, Solution, shown
+
+LABELS = 4
+"""Labels shown before a description goes on with their number."""
+WIDTH, HEIGHT, MARGIN = 300, 96, 6
+"""Of the picture, in pixels."""
+STYLE = "font: 13px/1.5 system-ui, sans-serif; max-width: 46em"
+CELL = "text-align: left; vertical-align: top; padding: 1px 12px 1px 0"
+
+
+class Viewed(Protocol):
+    """What is shown of a model."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]: ...
+    @property
+    def labels(self) -> NDArray[Any]: ...
+    @property
+    def header(self) -> Mapping[str, Any]: ...
+    @property
+    def solution(self) -> Solution | None: ...
+    @property
+    def column_names(self) -> Sequence[str]: ...
+
+
+class Weight(NamedTuple):
+    """A weight by the name of its feature; `label` is that of its score, None where there is one score per row."""
+
+    feature: str
+    weight: float
+    label: Any = None
+
+
+def top_weights(model: Viewed, count: int) -> list[Weight]:
+    """The largest weights by absolute value, largest first, `count` of each score; zeros are left out."""
+    table = model.weights[:, None] if model.weights.ndim == 1 else model.weights
+    names, found = model.column_names, []
+    for label, column in zip(_scores(model, table.shape[1]), table.T, strict=True):
+        order = np.argsort(-np.abs(column), kind="stable")[:count]
+        found += [Weight(names[j], float(column[j]), label) for j in order if column[j] != 0.0]
+    return found
+
+
+def _scores(model: Viewed, count: int) -> list[Any]:
+    """What each score of a row is about: a label, a pair of labels (transitions), or else its number."""
+    if model.weights.ndim == 1:
+        return [None]
+    labels = model.labels.tolist()
+    pairs = [(before, after) for before in labels for after in labels]
+    return {len(labels): labels, len(labels) + len(pairs): labels + pairs}.get(count) or list(range(count))
+
+
+def line(model: Viewed) -> str:
+    """`<Model hinge + l2 (lambda 0.001), free intercept; 30 features; labels 0, 1; CONVERGED, relative gap 3e-05>`."""
+    parts = [f"{_loss(model)} + {_regularizer(model)}{_intercept(model)}", f"{model.weights.shape[0]} features"]
+    parts += [f"labels {_labels(model)}"] if model.labels.size else []
+    parts.append(_end(model))
+    if model.header.get("chosen"):
+        parts.append(f"chosen: {_chosen(model)}")
+    return f"<Model {'; '.join(parts)}>"
+
+
+def html(model: Viewed) -> str:
+    """The problem, the certificate, measures that were followed, and a small picture of the convergence."""
+    rows = [("loss", _loss(model)), ("regularizer", _regularizer(model) + _intercept(model))]
+    rows.append(("features", f"{model.weights.shape[0]:,}"))
+    rows += [("labels", _labels(model))] if model.labels.size else []
+    rows += [("chosen", _chosen(model))] if model.header.get("chosen") else []
+    rows += [("result", _end(model)), ("certificate", _certificate(model))]
+    rows += [(f"validation {name}", f"{value:.6g}") for name, value in _followed(model.solution)]
+    cells = "".join(
+        f'<tr><th style="{CELL}" scope="row">{escape(name)}</th><td style="{CELL}">{escape(text)}</td></tr>'
+        for name, text in rows
+    )
+    picture = "" if model.solution is None else _picture(model.solution.history)
+    return f'<div style="{STYLE}"><table>{cells}</table>{picture}</div>'
+
+
+def _named(section: Mapping[str, Any], hidden: Sequence[str] = ()) -> str:
+    options = [f"{key} {_short(value)}" for key, value in section.items() if key not in ("name", *hidden)]
+    return f"{section['name']} ({', '.join(options)})" if options else str(section["name"])
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else shown(value, 40)
+
+
+def _loss(model: Viewed) -> str:
+    section = model.header["loss"]
+    return _named(section, [key for key, value in section.items() if value is None])
+
+
+def _regularizer(model: Viewed) -> str:
+    section = model.header.get("regularizer")
+    return "a regularizer" if section is None else _named(section, ("engine",))
+
+
+def _intercept(model: Viewed) -> str:
+    return {"free": ", free intercept", "regularized": ", regularized intercept"}.get(model.header.get("bias", ""), "")
+
+
+def _labels(model: Viewed) -> str:
+    labels = model.labels
+    if labels.size > LABELS:
+        return f"{labels[0]}, {labels[1]}, ... ({labels.size})"
+    return ", ".join(str(label) for label in labels)
+
+
+def _chosen(model: Viewed) -> str:
+    chosen: Mapping[str, str] = model.header["chosen"]
+    return ", ".join(text if name == "loss" else f"{name} {text}" for name, text in chosen.items())
+
+
+def _end(model: Viewed) -> str:
+    status, solution = str(model.header.get("status", "")), model.solution
+    if solution is None:
+        return status
+    gap = f", relative gap {solution.relative_gap:.2g}" if math.isfinite(solution.relative_gap) else ", no lower bound"
+    return status + gap
+
+
+def _certificate(model: Viewed) -> str:
+    objective, bound = model.header.get("objective"), model.header.get("lower_bound")
+    if objective is None or bound is None:
+        return "none: this solver gives no lower bound of the minimum"
+    return f"objective {objective:.8g}; no weights reach less than {bound:.8g}"
+
+
+def _followed(solution: Solution | None) -> Iterator[tuple[str, float]]:
+    """The last values of what was measured of validation rows."""
+    table = {} if solution is None else solution.details.get("validation", {})
+    for name, values in table.items():
+        if name != "iteration" and len(values):
+            yield name, float(values[-1])
+
+
+def _picture(history: Sequence[Iteration]) -> str:
+    """The logarithm of the relative gap over the iterations, as SVG in the color of the text."""
+    points = [(row.iteration, math.log10(row.relative_gap)) for row in history if 0.0 < row.relative_gap < math.inf]
+    if len(points) < 2:
+        return ""
+    (first, _), (last, end) = points[0], points[-1]
+    top, bottom = max(y for _, y in points), min(y for _, y in points)
+    right, down = (WIDTH - 2 * MARGIN) / max(1, last - first), (HEIGHT - 2 * MARGIN) / ((top - bottom) or 1.0)
+    path = " ".join(f"{MARGIN + right * (x - first):.1f},{MARGIN + down * (top - y):.1f}" for x, y in points)
+    words = f"relative gap over {last} iterations, from {10.0 ** points[0][1]:.2g} to {10.0**end:.2g}"
+    return (
+        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{words}">'
+        f'<path d="M{MARGIN},{MARGIN}V{HEIGHT - MARGIN}H{WIDTH - MARGIN}" fill="none" stroke="currentColor" '
+        'stroke-opacity="0.4"/>'
+        f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
+        f'<div style="opacity: 0.7">{words} (logarithmic)</div>'
+    )

@@ -1,0 +1,273 @@
+"""What estimators share: their parameters become a call of `bmrm.fit`, and its model becomes their attributes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bmrm.data.dataset import Dataset, check_weights
+from bmrm.data.layout import Layout
+from bmrm.losses import LOSSES
+from bmrm.problem import (
+    BmrmError,
+    IncompatibleError,
+    InputError,
+    Iteration,
+    LossFacts,
+    Solution,
+    Status,
+    facts_of,
+    shown,
+)
+from bmrm.registry import Range
+from bmrm.solvers import SOLVERS
+
+if TYPE_CHECKING:
+    from bmrm.app.model import Model
+
+RANGES: Mapping[str, Range] = {
+    "alpha": Range(above=0.0, below=math.inf),
+    "l1_ratio": Range(least=0.0, most=1.0),
+    "tol": Range(least=0.0),
+    "max_iter": Range(least=1),
+    "time_limit": Range(above=0.0),
+    "threads": Range(least=1),
+    "verbose": Range(least=0),
+}
+OPTIONAL = ("time_limit", "threads")
+"""Parameters that may be None."""
+SOLVER_OPTIONS: Mapping[str, str] = {
+    "tol": "tolerance",
+    "max_iter": "max_iterations",
+    "time_limit": "time_limit",
+    "random_state": "seed",
+}
+"""Parameters that are options of the solver, and their names there."""
+DTYPES = np.float64, np.float32
+LARGEST_SEED = 2**31 - 1
+REMEDIES: Mapping[Status, str] = {
+    Status.ITERATION_LIMIT: "raise max_iter, scale the features, or accept this gap",
+    Status.TIME_LIMIT: "raise time_limit, scale the features, or accept this gap",
+    Status.STALLED: "rounding leaves no more to gain: raise tol or scale the features",
+}
+USELESS = Status.NON_FINITE, Status.NOT_CONVEX
+"""Ends without a model."""
+
+
+class LinearEstimator(BaseEstimator):
+    """Parameters to `bmrm.fit`, a model to attributes.
+
+    Attributes
+    ----------
+    model_ : the `bmrm.Model`, which can be saved, shown and plotted.
+    solution_ : the `bmrm.Solution`: status, objective, lower bound, history.
+    n_iter_ : iterations of the solver.
+    dual_gap_ : objective minus lower bound, inf where there is no bound.
+    lower_bound_ : of the minimum of the objective.
+    n_features_in_ : features.
+    feature_names_in_ : (n_features_in_,) their names, where `X` was a data frame.
+    """
+
+    tasks: ClassVar[tuple[str, ...]]
+    """Tasks of the losses that fit."""
+
+    def _prepared_loss(self) -> Any:
+        """The instance that the parameter `loss` stands for; InputError for one of another task."""
+        loss = LOSSES.instance(self.loss)
+        facts = facts_of(loss)
+        if not self._fits(facts):
+            known = ", ".join(entry.name for entry in LOSSES.all() if self._fits(facts_of(entry.cls)))
+            raise InputError(f"{self._title}: loss {facts.title} is for another task, expected one of {known}")
+        return loss
+
+    def _fits(self, facts: LossFacts) -> bool:
+        """Whether this is an estimator for such a loss."""
+        return facts.task in self.tasks
+
+    def _loss_facts(self) -> LossFacts:
+        """Of the parameter `loss`, as far as it can be told before `fit`."""
+        try:
+            return facts_of(LOSSES.instance(self.loss))
+        except BmrmError:  # `fit` will say what is wrong
+            return LossFacts()
+
+    @property
+    def _title(self) -> str:
+        return type(self).__name__
+
+    def _train(self, data: Dataset, loss: Any, free: bool) -> Model:
+        """Fit, keep the model, and warn where the gap is wider than wanted.
+
+        Parameters
+        ----------
+        data : the rows.
+        loss : an instance.
+        free : whether there is a free intercept where the loss has one.
+
+        Raises
+        ------
+        InputError
+            Wrong parameters, or targets that the loss does not take.
+        BmrmError
+            The objective is not finite, or not convex.
+        """
+        self._check_ranges()
+        from bmrm.app.fit import fit  # loads numba
+
+        regularizer, lam = self._omega()
+        free = free and not facts_of(loss).no_free_intercept
+        try:
+            model = fit(
+                data,
+                loss=loss,
+                regularizer=regularizer,
+                lam=lam,
+                solver=self._solver(),
+                bias="free" if free else "none",
+                threads=self._value("threads"),
+                start=getattr(self, "model_", None) if self.warm_start else None,
+                callback=_printed(self.verbose),
+            )
+        except IncompatibleError as error:
+            hint = "; or try fit_intercept=False" if free else ""
+            raise IncompatibleError(f"{self._title}: {error}{hint}") from error
+        assert model.solution is not None
+        self._judge(model.solution)
+        self.model_, self.solution_ = model, model.solution
+        self.n_iter_ = max(1, model.solution.iterations)  # scikit-learn asks for 1 where the start was the answer
+        self.dual_gap_, self.lower_bound_ = model.solution.gap, model.solution.lower_bound
+        return model
+
+    def _omega(self) -> tuple[Any, float | None]:
+        """The arguments `regularizer` and `lam` of `bmrm.fit`."""
+        if self.regularizer is not None:
+            for name in ("alpha", "l1_ratio"):
+                if not self._is_default(name):
+                    raise InputError(
+                        f"{self._title}: {name} is {shown(getattr(self, name))} beside a regularizer, expected one of "
+                        "the two; the regularizer has its own lambda, as in {'name': 'l1', 'lambda': 1e-3}"
+                    )
+            return self.regularizer, None
+        alpha, l1_ratio = self._value("alpha"), self._value("l1_ratio")
+        if 0.0 < l1_ratio < 1.0:
+            return {"name": "elastic_net", "lambda": alpha, "l1_ratio": l1_ratio}, None
+        return "l1" if l1_ratio else "l2", alpha
+
+    def _solver(self) -> Any:
+        """The solver with `tol` and the other options, unless it brings its own."""
+        solver = {"name": self.solver} if isinstance(self.solver, str) else self.solver
+        own: Any = solver if isinstance(solver, Mapping) else SOLVER_OPTIONS.values()  # an instance has them all
+        for name, option in SOLVER_OPTIONS.items():
+            if option in own and not self._is_default(name):
+                raise InputError(
+                    f"{self._title}: {name} is {shown(getattr(self, name))} beside a solver with its own {option}"
+                )
+        if not isinstance(solver, Mapping):
+            return solver
+        options = {option: self._value(name) for name, option in SOLVER_OPTIONS.items() if name != "random_state"}
+        return options | self._seed(solver.get("name")) | dict(solver)
+
+    def _seed(self, solver: Any) -> dict[str, int]:
+        """The option `seed` of the solver of this name, where it has one and `random_state` is given."""
+        state = self.random_state
+        if state is None or not isinstance(solver, str):
+            return {}
+        if "seed" not in {field.name for field in SOLVERS.get(solver).parameters}:
+            return {}
+        whole = isinstance(state, numbers.Integral)
+        return {"seed": int(state) if whole else int(check_random_state(state).randint(LARGEST_SEED))}
+
+    def _value(self, name: str) -> Any:
+        """A parameter, numbers of NumPy as those of Python: model files hold no others."""
+        value = getattr(self, name)
+        return value.item() if isinstance(value, np.generic) else value
+
+    def _is_default(self, name: str) -> bool:
+        value, default = getattr(self, name), inspect.signature(type(self).__init__).parameters[name].default
+        return value is default or bool(value == default)
+
+    def _check_ranges(self) -> None:
+        for name in self._get_param_names():
+            value = self._value(name)
+            if name not in RANGES or (value is None and name in OPTIONAL):
+                continue
+            if not isinstance(value, numbers.Real) or value not in RANGES[name]:
+                raise InputError(f"{self._title}: {name} is {shown(value)}, expected a number {RANGES[name]}")
+
+    def _judge(self, solution: Solution) -> None:
+        """Raise where there is no usable model, warn where the gap is wider than wanted."""
+        status = solution.status
+        if status in USELESS:
+            raise BmrmError(f"{self._title}: {status.name}: {solution.message or status.advice}")
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if status in REMEDIES:
+            warnings.warn(
+                f"{self._title}: {status.name} after {solution.iterations} iterations and {solution.seconds:.3g} s: "
+                f"the objective is {solution.objective:.6g}, its minimum at least {solution.lower_bound:.6g}, a "
+                f"relative gap of {solution.relative_gap:.2g}; {REMEDIES[status]}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _training_rows(self, X: Any, *y: Any, **checks: Any) -> Any:
+        """What scikit-learn's `validate_data` gives: a float32 or float64 array or CSR matrix, and y where it is asked.
+
+        The attributes about features are set.
+        """
+        return validate_data(self, X, *y, accept_sparse="csr", dtype=DTYPES, **checks)
+
+    def _dataset(self, X: Any, y: Any = None, weights: Any = None, groups: Any = None) -> Dataset:
+        """Validated rows, with the names of the features."""
+        data = Dataset.from_arrays(X, y, weights, groups)
+        names = getattr(self, "feature_names_in_", None)
+        layout = None if names is None else Layout(features=data.features, names=tuple(map(str, names)))
+        return Dataset(data.X, data.targets, layout, data.labelled)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Scores of the model, (rows,) or (rows, scores)."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        scores: NDArray[np.float64] = self.model_.decision_function(rows)
+        return scores
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def present(y: NDArray[Any], weights: Any) -> NDArray[Any]:
+    """The targets of rows whose weight is not 0."""
+    return y if weights is None else y[check_weights(weights, len(y)) > 0.0]
+
+
+def _printed(verbose: int) -> Callable[[Iteration], None] | None:
+    """A callback that prints a line a second, or every iteration where `verbose` is 2 or more."""
+    if not verbose:
+        return None
+    last = -math.inf
+
+    def line(now: Iteration) -> None:
+        nonlocal last
+        if verbose < 2 and time.monotonic() < last + 1.0:
+            return
+        last = time.monotonic()
+        print(
+            f"[bmrm] iteration {now.iteration}, {now.seconds:.2f} s, {now.passes:.1f} passes: "
+            f"{now.lower_bound:.6g} <= min J <= {now.objective:.6g}"
+        )
+
+    return line

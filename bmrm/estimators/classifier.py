@@ -1,0 +1,180 @@
+"""Classification with one label a row."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from bmrm.data.dataset import check_weights
+from bmrm.estimators.base import LinearEstimator, present
+from bmrm.losses import LOSSES
+from bmrm.problem import BmrmError, HasProbabilities, InputError, facts_of, provides
+
+
+def has_probabilities(self: Any) -> bool:
+    """Whether `predict_proba` is there; raises AttributeError where the loss has no probabilities."""
+    try:
+        loss = self.model_.loss if hasattr(self, "model_") else LOSSES.instance(self.loss)
+    except BmrmError as error:
+        raise AttributeError(str(error)) from error
+    if not provides(loss, HasProbabilities):
+        raise AttributeError(f"loss {facts_of(loss).title} has no probabilities, expected logistic or softmax")
+    return True
+
+
+class Classifier(ClassifierMixin, LinearEstimator):
+    """Linear classification, two classes or more, by any convex loss.
+
+    Minimises Omega(w) + R(w), R the mean loss by weight, with a lower bound of the minimum.
+
+    Parameters
+    ----------
+    loss : name (see `bmrm losses`), `{"name": ..., option: value}` or instance, for two classes or more. With more than
+        two, `hinge` becomes `multiclass_hinge` and `logistic` becomes `softmax`. Default `hinge`.
+    alpha : lambda > 0 of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1), as in `SGDClassifier`; 1 / (C m) for the
+        C of `LinearSVC` and m rows. Default 1e-4.
+    l1_ratio : from 0 (`l2`) to 1 (`l1`). Default 0.
+    regularizer : instance, mapping or name instead of these two; a name alone has lambda 1 / m.
+    fit_intercept : whether there is an intercept, which the regularizer does not touch, where the loss has one; it is 0
+        for losses that only rank (`roc_area`) and for `perceptron`. Default True.
+    tol : relative gap, (objective - lower bound) / objective, to reach. Default 1e-4.
+    max_iter : iterations at most. Default 100000.
+    time_limit : seconds at most; None for no limit.
+    solver : name (see `bmrm solvers`), mapping or instance; an instance has its own tolerance and limits.
+    warm_start : whether `fit` starts from the model of the last one. Default False.
+    class_weight : factor of the weights of each class: a dict by label, "balanced", or None for 1.
+    threads : of `fit`, at most; None for the usable cores.
+    random_state : for a solver that is named and draws random numbers (`pegasos`, `dual_coordinate`, ...); None is a
+        fixed seed, as is that of `auto`.
+    verbose : 1 prints a line a second, 2 one each iteration. Default 0.
+
+    Attributes
+    ----------
+    coef_ : (1, features) for two classes, else (classes, features).
+    intercept_ : (1,) or (classes,).
+    classes_ : (classes,) the labels, sorted. Of two the last is positive.
+    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
+
+    def __init__(
+        self,
+        loss: Any = "hinge",
+        *,
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.0,
+        regularizer: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 100_000,
+        time_limit: float | None = None,
+        solver: Any = "auto",
+        warm_start: bool = False,
+        class_weight: Any = None,
+        threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.solver = solver
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.threads = threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Classifier:
+        """Train.
+
+        Parameters
+        ----------
+        X : (rows, features) array, sparse matrix or data frame; float32 stays float32.
+        y : (rows,) labels.
+        sample_weight : (rows,), >= 0; None for 1 each.
+
+        Raises
+        ------
+        InputError
+            Wrong parameters; fewer than two classes; more than two with a loss for two.
+
+        Warns
+        -----
+        ConvergenceWarning
+            With the gap, where it is wider than `tol`.
+        """
+        X, y = self._training_rows(X, y)
+        check_classification_targets(y)
+        weights = self._weights(y, sample_weight)
+        model = self._train(self._dataset(X, y, weights), self._fitting_loss(y, weights), self.fit_intercept)
+        self.classes_ = model.labels
+        table, intercept = model.weights, model.intercept
+        if table.ndim == 2 and table.shape[1] == 2:
+            table, intercept = table[:, 1] - table[:, 0], intercept[1:] - intercept[:1]
+        self.coef_ = np.atleast_2d(table.T)
+        self.intercept_ = intercept
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores: (rows,), above 0 for the second class, or (rows, classes), largest for the predicted one."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels, (rows,)."""
+        scores = self._scores(X)
+        labels: NDArray[Any] = self.model_.predict_scores(scores)
+        return labels
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, (rows, classes), where the loss is a likelihood."""
+        scores = self._scores(X)
+        probabilities: NDArray[np.float64] = self.model_.probabilities_of_scores(scores)
+        return probabilities
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
+        return logarithms
+
+    def _weights(self, y: NDArray[Any], sample_weight: Any) -> Any:
+        if self.class_weight is None:
+            return sample_weight
+        by_class = compute_sample_weight(self.class_weight, y)
+        return by_class if sample_weight is None else by_class * check_weights(sample_weight, len(y))
+
+    def _fitting_loss(self, y: NDArray[Any], weights: Any) -> Any:
+        """The loss, or the one that takes its place for more than two classes."""
+        loss = self._prepared_loss()
+        facts = facts_of(loss)
+        if facts.task != "binary" or (classes := len(np.unique(present(y, weights)))) <= 2:
+            return loss
+        if not facts.multiclass:
+            raise InputError(
+                f"{self._title}: loss {facts.title}: Only binary classification is supported, y has {classes} classes; "
+                "expected a loss such as multiclass_hinge or softmax, or OneVsRestClassifier around this one"
+            )
+        return LOSSES.make(facts.multiclass)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        facts = self._loss_facts()
+        tags.classifier_tags.multi_class = facts.task != "binary" or bool(facts.multiclass)
+        return tags

@@ -1,0 +1,99 @@
+"""Detection of novel rows."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin
+
+from bmrm.estimators.base import LinearEstimator
+
+
+class NoveltyDetector(OutlierMixin, LinearEstimator):
+    """One-class support vector machine, linear: normal rows score at least rho, novel ones less.
+
+    The origin must be separable from the rows (features >= 0, rows of norm 1), as of every linear one: else all weights
+    are 0 and all rows are novel.
+
+    Parameters
+    ----------
+    loss : name, `{"name": ..., option: value}` or instance. Default `novelty`, whose option `rho` (1) sets the scale.
+    alpha, l1_ratio, regularizer, tol, max_iter, time_limit, solver, warm_start, threads, random_state, verbose : as of
+        `Classifier`. A larger alpha calls more rows novel. There is no intercept: it could reach rho alone.
+
+    Attributes
+    ----------
+    coef_ : (1, features).
+    offset_ : rho; `decision_function` is `score_samples` minus this.
+    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = ("novelty",)
+
+    def __init__(
+        self,
+        loss: Any = "novelty",
+        *,
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.0,
+        regularizer: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 100_000,
+        time_limit: float | None = None,
+        solver: Any = "auto",
+        warm_start: bool = False,
+        threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.solver = solver
+        self.warm_start = warm_start
+        self.threads = threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoveltyDetector:
+        """Train.
+
+        Parameters
+        ----------
+        X : (rows, features) array, sparse matrix or data frame of normal rows; float32 stays float32.
+        y : not looked at; there for pipelines.
+        sample_weight : (rows,), >= 0; None for 1 each.
+
+        Raises
+        ------
+        InputError
+            Wrong parameters.
+
+        Warns
+        -----
+        ConvergenceWarning
+            With the gap, where it is wider than `tol`.
+        """
+        loss = self._prepared_loss()
+        X = self._training_rows(X)
+        self.coef_ = self._train(self._dataset(X, weights=sample_weight), loss, free=False).weights[None]
+        self.offset_ = float(loss.rho)
+        return self
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Scores, (rows,): the lower, the more novel."""
+        return self._scores(X)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores minus `offset_`, (rows,): below 0 for novel rows."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """-1 for novel rows, 1 for the others; (rows,)."""
+        return np.where(self.decision_function(X) < 0.0, -1, 1)

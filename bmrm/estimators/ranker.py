@@ -1,0 +1,119 @@
+"""Ranking of rows within queries."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+
+from bmrm.estimators.base import LinearEstimator
+from bmrm.problem import InputError, LossFacts, facts_of
+
+
+class Ranker(LinearEstimator):
+    """Linear ranking: rows of a higher grade are to score higher than others of their query.
+
+    `groups` says the query of each row; it is needed for `fit` and `score`, not for `predict`.
+
+    Parameters
+    ----------
+    loss : name (see `bmrm losses`), `{"name": ..., option: value}` or instance, for rankings; `ordinal` ranks all rows
+        together and takes no groups. Default `rank_hinge`, the ranking support vector machine.
+    alpha, l1_ratio, regularizer, tol, max_iter, time_limit, solver, warm_start, threads, random_state, verbose : as of
+        `Classifier`. There is no intercept: it would shift all scores of a query alike.
+
+    Attributes
+    ----------
+    coef_ : (features,).
+    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = ("ranking", "ordinal")
+
+    def __init__(
+        self,
+        loss: Any = "rank_hinge",
+        *,
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.0,
+        regularizer: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 100_000,
+        time_limit: float | None = None,
+        solver: Any = "auto",
+        warm_start: bool = False,
+        threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.solver = solver
+        self.warm_start = warm_start
+        self.threads = threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Ranker:
+        """Train.
+
+        Parameters
+        ----------
+        X : (rows, features) array, sparse matrix or data frame; float32 stays float32.
+        y : (rows,) grades: numbers, the higher the better.
+        groups : (rows,) the query of each row, integers or text, in any order.
+        sample_weight : (rows,), >= 0, where the loss gives weights a meaning; None for 1 each.
+
+        Raises
+        ------
+        InputError
+            Wrong parameters; no groups where the loss needs them; no query with rows of different grades.
+
+        Warns
+        -----
+        ConvergenceWarning
+            With the gap, where it is wider than `tol`.
+        """
+        loss = self._prepared_loss()
+        if groups is not None and facts_of(loss).decomposes != "groups":
+            raise InputError(f"{self._title}: loss {facts_of(loss).title} ranks all rows together, expected no groups")
+        X, y = self._training_rows(X, y, y_numeric=True)
+        self.coef_ = self._train(self._dataset(X, y, sample_weight, groups), loss, free=False).weights
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Scores, (rows,): the higher, the earlier in the ranking of the row's query."""
+        return self._scores(X)
+
+    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
+        """Mean NDCG over the queries with a grade above 0; all rows are one query without `groups`.
+
+        Weights are whole numbers, of copies.
+
+        Raises
+        ------
+        InputError
+            Where it is not defined: grades below 0, or none above 0.
+        """
+        scores = self._scores(X)
+        queries = np.zeros(len(scores), np.int64) if groups is None else groups
+        given = {"sample_weight": sample_weight, "groups": queries}
+        found = self.model_.evaluate_scores(scores, y, metrics=["ndcg"], **given)["ndcg"]
+        if found is None:
+            raise InputError(f"{self._title}: NDCG is not defined here, expected grades >= 0, above 0 in some query")
+        return found
+
+    def _fits(self, facts: LossFacts) -> bool:
+        return super()._fits(facts) and facts.only_ranks
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

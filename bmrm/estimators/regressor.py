@@ -1,0 +1,105 @@
+"""Regression."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+
+from bmrm.estimators.base import LinearEstimator
+from bmrm.problem import facts_of
+
+
+class Regressor(RegressorMixin, LinearEstimator):
+    """Linear regression by any convex loss: least squares, quantiles, Huber's, Poisson and others.
+
+    Parameters
+    ----------
+    loss : name (see `bmrm losses`), `{"name": ..., option: value}` or instance, for numbers; for several targets a row
+        `multivariate_least_squares`. Default `least_squares`, 1/2 (f - y)^2.
+    alpha, l1_ratio, regularizer, fit_intercept, tol, max_iter, time_limit, solver, warm_start, threads, random_state,
+        verbose : as of `Classifier`. alpha is 1/m of that of `Ridge`, and that of `Lasso`, for m rows.
+
+    Attributes
+    ----------
+    coef_ : (features,), or (targets, features).
+    intercept_ : a number, or (targets,).
+    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = ("regression", "multivariate")
+
+    def __init__(
+        self,
+        loss: Any = "least_squares",
+        *,
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.0,
+        regularizer: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 100_000,
+        time_limit: float | None = None,
+        solver: Any = "auto",
+        warm_start: bool = False,
+        threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.solver = solver
+        self.warm_start = warm_start
+        self.threads = threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Regressor:
+        """Train.
+
+        Parameters
+        ----------
+        X : (rows, features) array, sparse matrix or data frame; float32 stays float32.
+        y : (rows,) numbers, or (rows, targets) for a loss of several.
+        sample_weight : (rows,), >= 0; None for 1 each.
+
+        Raises
+        ------
+        InputError
+            Wrong parameters, or targets that the loss does not take.
+
+        Warns
+        -----
+        ConvergenceWarning
+            With the gap, where it is wider than `tol`.
+        """
+        loss = self._prepared_loss()
+        several = facts_of(loss).task == "multivariate"
+        X, y = self._training_rows(X, y, y_numeric=True, multi_output=several)
+        model = self._train(self._dataset(X, y, sample_weight), loss, self.fit_intercept)
+        self._table = y.ndim == 2
+        self.coef_ = np.atleast_2d(model.weights.T) if self._table else model.weights.reshape(-1)
+        self.intercept_ = model.intercept if self._table else float(model.intercept[0])
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Numbers, (rows,) or (rows, targets): the scores, or their exponentials for losses with a logarithmic link."""
+        scores = self._scores(X)
+        predicted: NDArray[np.float64] = self.model_.predict_scores(scores)
+        return predicted.reshape(len(predicted), -1) if self._table else predicted.reshape(-1)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        facts = self._loss_facts()
+        tags.target_tags.multi_output = facts.task == "multivariate"
+        tags.target_tags.positive_only = bool(facts.targets_from)
+        return tags

@@ -1,0 +1,104 @@
+"""`bmrm.fit(X, y)` with nothing else: which problem it takes, and that it says so."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.linear_model import Ridge
+
+import bmrm
+from bmrm.problem import InputError
+
+random = np.random.default_rng(0)
+X = random.normal(size=(60, 3))
+LABELS = {
+    "two integers": (np.arange(60) % 2, "hinge"),
+    "two floats": (np.where(np.arange(60) % 2, 1.0, -1.0), "hinge"),
+    "text": (np.array(list("ab"))[np.arange(60) % 2], "hinge"),
+    "truth": (np.arange(60) % 2 == 0, "hinge"),
+    "three integers": (np.arange(60) % 3, "multiclass_hinge"),
+    "three texts": (np.array(list("abc"))[np.arange(60) % 3], "multiclass_hinge"),
+    "floats": (random.normal(size=60), "least_squares"),
+    "whole floats": (np.arange(60.0) % 7, "least_squares"),
+    "sets": ([{"a"} if k % 2 else {"a", "b"} if k % 3 else set() for k in range(60)], "multilabel_hinge"),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_the_loss_by_the_kind_of_y(kind):
+    y, loss = LABELS[kind]
+    model = bmrm.fit(X, y)
+    assert model.loss.name == loss
+    assert model.header["regularizer"] == {"name": "l2", "lambda": 1 / 60, "engine": "active_set"}
+    assert model.header["bias"] == "free"
+    assert set(model.header["chosen"]) == {"loss", "lambda", "bias"}
+    assert loss in repr(model)
+
+
+def test_the_defaults_are_those_of_the_written_problem():
+    X, y = load_breast_cancer(return_X_y=True)
+    plain = bmrm.fit(X, y, scale="standardize", tolerance=1e-8)
+    written = bmrm.fit(
+        X, y, loss="hinge", regularizer=bmrm.L2(1 / len(y)), bias="free", scale="standardize", tolerance=1e-8
+    )
+    assert plain.solution.objective == written.solution.objective
+    assert (plain.predict(X) == y).mean() > 0.98
+    X, y = load_diabetes(return_X_y=True)
+    ridge = Ridge(alpha=1.0).fit(X, y)  # lambda 1 / m
+    np.testing.assert_allclose(bmrm.fit(X, y, tolerance=1e-12).weights, ridge.coef_, rtol=1e-5)
+
+
+def test_a_named_regularizer_takes_lambda():
+    y = np.arange(60) % 2
+    model = bmrm.fit(X, y, loss="logistic", regularizer="l2", lam=1e-3, tolerance=1e-8)
+    written = bmrm.fit(X, y, loss="logistic", regularizer=bmrm.L2(1e-3), bias="free", tolerance=1e-8)
+    assert model.solution.objective == written.solution.objective
+    assert model.header["chosen"] == {"bias": "free"}
+    assert bmrm.fit(X, y, regularizer="l1").header["chosen"]["lambda"] == "1 / m"
+    with pytest.raises(InputError, match="lambda beside a regularizer"):
+        bmrm.fit(X, y, regularizer=bmrm.L2(1.0), lam=1.0)
+
+
+def test_a_problem_that_is_written_out_stays_as_it_is():
+    y = np.arange(60) % 2
+    model = bmrm.fit(X, y, loss="hinge", regularizer=bmrm.L2(1e-2))
+    assert model.header["bias"] == "none"
+    assert model.intercept == [0.0]
+    assert "chosen" not in model.header
+    assert bmrm.fit(X, y, regularizer={"name": "l2", "lambda": 1e-2}).header["bias"] == "none"
+
+
+def test_a_loss_without_a_free_intercept_has_none():
+    model = bmrm.fit(X, np.arange(60) % 2, loss="roc_area")
+    assert model.header["bias"] == "none"
+    assert bmrm.fit(np.abs(X), loss="novelty").intercept == [0.0]
+
+
+def test_rows_of_weight_0_do_not_count():
+    weights = np.where(np.arange(60) < 40, 1.0, 0.0)
+    y = np.where(np.arange(60) < 40, np.arange(60) % 2, 5)
+    model = bmrm.fit(X, y, sample_weight=weights)
+    assert model.loss.name == "hinge"
+    assert model.header["regularizer"]["lambda"] == 1 / 40
+
+
+def test_a_dataset_brings_all():
+    X, y = load_iris(return_X_y=True)
+    data = bmrm.Dataset.from_arrays(X, y)
+    assert bmrm.fit(data).solution.objective == bmrm.fit(X, y).solution.objective
+    with pytest.raises(InputError, match="beside a Dataset"):
+        bmrm.fit(data, y)
+
+
+def test_what_may_mean_several_things_is_asked():
+    with pytest.raises(InputError, match="y is None, expected a label or a number"):
+        bmrm.fit(X)
+    with pytest.raises(
+        InputError, match=r"y has shape \(60, 2\), expected one label or number per row, or a loss by name"
+    ):
+        bmrm.fit(X, np.ones((60, 2)))
+
+
+def test_many_integers_are_asked_about():
+    rows = np.ones((300, 1))
+    with pytest.raises(InputError, match="300 different integers, expected a loss by name: least_squares"):
+        bmrm.fit(rows, np.arange(300))
