@@ -46,6 +46,7 @@ Source = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 # Prefix of a source -> the function that makes its data set.
 _MAKERS = {"sklearn": "bmrm.data.bundled:load", "synthetic": "bmrm.data.generators.synthetic:load"}
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _RANK = re.compile(r"\{rank(?::(0?(?:\d{1,2}|1\d\d|2[0-4]\d|25[0-5]))d)?\}")
 
 
@@ -77,6 +78,7 @@ def scan(
     names = [fspath(one) for one in sources]
     if not names:
         raise InputError("the list of files is empty")
+    _refuse_addresses(names)
     origin = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
     prefix, _, rest = names[0].partition(":")
     if prefix in _MAKERS:
@@ -163,6 +165,14 @@ def _files(name: str) -> list[Path]:
     if not found:
         raise InputError(f"{name}: no file matches")
     return [Path(one) for one in found]
+
+
+def _refuse_addresses(names: Sequence[str]) -> None:
+    for name in names:
+        if _ADDRESS.match(name):
+            raise InputError(
+                f"{shown(name)}: an address, but only files are read; copy it (`curl -O`, `aws s3 cp`) or mount it"
+            )
 
 
 def _padded(part: int, match: re.Match[str]) -> str:
