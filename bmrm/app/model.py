@@ -23,11 +23,24 @@ from bmrm.data.labels import in_form
 from bmrm.data.layout import Alike, Layout, aligned
 from bmrm.data.matrix import Csr, with_columns
 from bmrm.data.readers._core.formats import formats
+from bmrm.data.readers._core.raw import Raw
 from bmrm.data.reading import Source, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
 from bmrm.losses import LOSSES
-from bmrm.problem import HasThreshold, InputError, Loss, Regularizer, Solution, Targets, facts_of, provides, shown
+from bmrm.problem import (
+    HasProbabilities,
+    HasThreshold,
+    IncompatibleError,
+    InputError,
+    Loss,
+    Regularizer,
+    Solution,
+    Targets,
+    facts_of,
+    provides,
+    shown,
+)
 from bmrm.registry import Registry, field_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
@@ -172,6 +185,31 @@ class Model:
         predicted = predictions(self.loss, scores, self.labels, self.arrays, checked)
         return predicted if sets is None else in_form(predicted, self.labels, **sets)
 
+    def predict_probabilities(self, X: Any, groups: Any = None) -> NDArray[np.float64]:
+        """The probability of each label in the order of `labels`, (rows, labels); of sequences the marginals.
+
+        Parameters
+        ----------
+        X, groups : as of `predict`.
+
+        Raises
+        ------
+        IncompatibleError
+            The loss is no negative log likelihood of labels.
+        """
+        if groups is None and isinstance(X, Dataset):
+            groups = X.targets.groups
+        return self.probabilities_of_scores(self.decision_function(X), groups)
+
+    def probabilities_of_scores(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.float64]:
+        """As `predict_probabilities`, from scores."""
+        if not provides(self.loss, HasProbabilities):
+            raise IncompatibleError(
+                f"{facts_of(self.loss).title} gives scores but no probabilities; logistic, softmax and chain_crf do"
+            )
+        more = {"groups": groups} if facts_of(self.loss).by_group else {}
+        return self.loss.probabilities(scores, **self.arrays, **more)
+
     def evaluate(
         self,
         X: Any,
@@ -266,6 +304,12 @@ class Model:
         if layout.text is not None:
             data: Dataset = layout.text.read(source, None if format == "auto" else format, labelled=labelled)
             return data
+        raw = self.scan(source, format, labelled=labelled)
+        return raw.dataset(one_based=layout.one_based if raw.first is not None else None)
+
+    def scan(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Raw:
+        """As `read`, before it is settled whether columns are numbered from 0 or 1; not for text."""
+        layout = self.layout or Layout()
         if isinstance(format, Mapping):  # its label column is the user's word
             layout = replace(layout, format=None, labels=None, places=None)
         elif layout.format is not None and format == layout.format["name"]:
@@ -273,7 +317,7 @@ class Model:
         raw = scan(source, format=format, alike=Alike(replace(layout, features=self.dim), labelled))
         if labelled and not raw.data.labelled:
             raise InputError(f"{raw.origin}: no labels")
-        return raw.dataset(one_based=layout.one_based if raw.first is not None else None)
+        return raw
 
     def save(self, path: Path | str) -> None:
         """Write `model.npz` atomically."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING
 
-from bmrm.app.profile import text_of as _text
 from bmrm.cli._core.arguments import add_data, add_model, format_of, model_file
 
 if TYPE_CHECKING:
@@ -14,58 +12,49 @@ if TYPE_CHECKING:
 
     from bmrm.cli._core.parser import Parser
 
+EXAMPLES = """
+bmrm predict runs/a9a new.svm --labels --out labels.txt
+bmrm predict runs/a9a new.svm.gz --probabilities --out p.txt.gz
+zcat logs.gz | bmrm predict runs/a9a - --scores | sort -g | tail
+bmrm predict runs/letor/model.npz queries.svm --ranks
+"""
+KINDS = {
+    "scores": "the scores, several with blanks between (default)",
+    "labels": "predicted labels, or numbers of a regression; sets of labels with commas between",
+    "probabilities": "of each label, in the order of the model's labels (logistic, softmax, chain_crf)",
+    "ranks": "the place of each row in its query by falling score, from 1; without queries among all rows",
+}
+
 
 def add_arguments(parser: Parser) -> None:
     """Model, data, what to write and where."""
-    parser.examples("bmrm predict runs/a9a new.svm --labels --out labels.txt")
+    parser.examples(EXAMPLES)
     add_model(parser)
-    add_data(parser)
-    parser.add_argument("--out", help="file for the result, a row per line; default: standard output")
-    parser.add_argument("--labels", action="store_true", help="write predicted labels or numbers instead of scores")
+    add_data(parser, ", with labels or without, or - for standard input")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        default="-",
+        help="where a line for each row goes, compressed if it ends in .gz, .bz2 or .xz; the file appears when it is "
+        "complete, or not at all; default: -, standard output",
+    )
+    kinds = parser.add_mutually_exclusive_group()
+    for kind, text in KINDS.items():
+        kinds.add_argument(f"--{kind}", dest="what", action="store_const", const=kind, default="scores", help=text)
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Write a line for each row."""
     from bmrm.app.model import load_model
-    from bmrm.data.files import whole_file
+    from bmrm.app.predict import lines_of
+    from bmrm.data.files import compressed_like_its_name
 
-    model = load_model(model_file(parsed.model))
-    data = model.read(parsed.data, format_of(parsed), labelled=False)
-    result = model.predict(data) if parsed.labels else model.decision_function(data)
-    lines = _lines(result)
-    if model.reader is not None and data.targets.groups is not None:
-        lines = _spaced(lines, data.targets.groups.tolist())
-    if parsed.out is None:
-        for line in lines:
-            print(line)
+    lines = lines_of(load_model(model_file(parsed.model)), parsed.data, format_of(parsed), parsed.what)
+    if parsed.out == "-":
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        sys.stdout.flush()
         return 0
-    with whole_file(Path(parsed.out)) as stream:
+    with compressed_like_its_name(parsed.out) as stream:
         for line in lines:
             stream.write(f"{line}\n".encode())
     return 0
-
-
-def _lines(result: Any) -> Iterator[str]:
-    """A line for each row: a number, several of them, a label, or a set of labels with commas between."""
-    import numpy as np
-
-    if isinstance(result, list):
-        return (",".join(map(_text, sorted(row))) for row in result)
-    if not isinstance(result, np.ndarray):
-        result = result.toarray()
-    if result.dtype.kind == "M":
-        return iter(np.datetime_as_string(result).tolist())
-    if result.dtype.kind == "m":
-        return (str(value) for value in result)
-    rows = result.tolist()
-    return (" ".join(map(_text, row)) if isinstance(row, list) else _text(row) for row in rows)
-
-
-def _spaced(lines: Iterable[str], groups: Sequence[int]) -> Iterator[str]:
-    """The lines with an empty one between sentences, as in the file that was read."""
-    before = groups[0] if groups else None
-    for line, sentence in zip(lines, groups, strict=True):
-        if sentence != before:
-            yield ""
-        before = sentence
-        yield line

@@ -40,7 +40,7 @@ from bmrm.data.readers._core.raw import Raw, from_one, join, nothing
 from bmrm.data.readers._core.shares import even_share, row_share
 from bmrm.problem import InputError, shown
 
-__all__ = ["Source", "from_one", "read", "scan"]
+__all__ = ["Source", "format_for", "from_one", "read", "scan"]
 
 Source = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -126,11 +126,11 @@ def _scan_file(
     path: Path, format: str | Mapping[str, Any] | Format, part: int, parts: int, alike: Alike | None = None
 ) -> Raw:
     if alike is None:
-        return _chosen(path, format).scan(path, part, parts)
+        return format_for(path, format).scan(path, part, parts)
     known = alike.layout.format
     if format == "auto" and known is not None and by_suffix(path) in (None, known["name"]):
         format = known
-    chosen = _chosen(path, format)
+    chosen = format_for(path, format)
     alike = replace(alike, layout=alike.layout.of_format(getattr(chosen, "name", "")))
     return _in_order(chosen.scan(path, part, parts, alike), alike)
 
@@ -139,7 +139,8 @@ def _in_order(raw: Raw, alike: Alike | None) -> Raw:
     return raw if alike is None else raw.aligned(alike.layout.names)
 
 
-def _chosen(path: Path, format: str | Mapping[str, Any] | Format) -> Format:
+def format_for(path: Path, format: str | Mapping[str, Any] | Format) -> Format:
+    """The format of a file, as of `scan`."""
     if isinstance(format, str):
         return recognised(path) if format == "auto" else formats.make(format)
     if not isinstance(format, Mapping):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bmrm.losses import register
-from bmrm.losses._core.chain import ChainLoss, LikelihoodChains
+from bmrm.losses._core.chain import ChainLoss, LikelihoodChains, sentence_starts
+from bmrm.losses._core.prepared import Array
 
 
 @register("chain_crf", task="sequence")
@@ -25,3 +29,19 @@ class ChainCrf(ChainLoss):
     prepared = LikelihoodChains
     dual = "crf"
     """Its slopes are the marginals of labels and transitions minus the true ones; dual steps use their entropy."""
+
+    def probabilities(self, f: Array, transitions: Array, groups: NDArray[np.int64] | None = None) -> Array:
+        """The marginals of the labels of each token, (tokens, K).
+
+        Parameters
+        ----------
+        f, transitions, groups : as of `predict`.
+        """
+        labels, tokens = transitions.shape[0], f.shape[0]
+        first = np.zeros(tokens, np.int64)
+        sentences = self.prepared(self, first, sentence_starts(groups, tokens, self.title), None, labels)
+        _, slope = sentences.value_and_slope(np.concatenate((f.ravel(), transitions.ravel())))
+        marginals: Array = slope[: f.size].reshape(f.shape)[:, :labels].copy()
+        marginals[:, 0] += 1.0  # the slope is marginals minus the labeling, here that of the first label throughout
+        np.clip(marginals, 0.0, 1.0, out=marginals)
+        return marginals

@@ -134,6 +134,13 @@ class Logistic(MarginLoss):
             g -= back
         return _halved(z, step, y)
 
+    def probabilities(self, f: Array) -> Array:
+        """Of the negative and the positive label, (rows, 2); each keeps its digits where it is small."""
+        e = np.exp(-np.abs(f))
+        likely, unlikely = 1.0 / (1.0 + e), e / (1.0 + e)
+        positive = f >= 0.0
+        return np.stack((np.where(positive, unlikely, likely), np.where(positive, likely, unlikely)), axis=1)
+
     def variant(self, margin: float, modelmin: float, modelmax: float, wmargin: float) -> LimitedLogistic:
         """The loss with the modifications of `ModifiedLoss`."""
         return LimitedLogistic(margin, modelmin, modelmax, wmargin)

@@ -144,6 +144,10 @@ class Softmax(MulticlassLoss):
         laplacian.diagonal(shares)
         return shares
 
+    def probabilities(self, f: Array) -> Array:
+        """Of each class, (rows, K)."""
+        return probabilities(f)
+
     def shares(self, f: Array, y: Positions) -> Array:
         """The probabilities, which tell the second derivative, see `ScoreFunction.hessian_shares`."""
         return probabilities(f)

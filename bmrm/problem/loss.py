@@ -299,6 +299,15 @@ class HasThreshold(Protocol):
 
 
 @runtime_checkable
+class HasProbabilities(Protocol):
+    """A loss that is a negative log likelihood of labels."""
+
+    def probabilities(self, f: Array, **learned: Any) -> Array:
+        """Of each label in score order, (rows, labels); `learned` and `groups` as of `predict`."""
+        ...
+
+
+@runtime_checkable
 class HasMeasured(Protocol):
     """A loss that says what measures compare its predictions with."""
 

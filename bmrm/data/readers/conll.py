@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from bmrm.registry import check_parameters, nearest, parameter
 
 Ids = NDArray[np.int64]
 _HEAD = 1 << 16
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)\n")
 
 
 @formats.register("conll")
@@ -69,6 +71,24 @@ class Conll:
     def recognises(head: bytes) -> bool:
         """Never: the content of such a file is not distinctive."""
         return False
+
+    @property
+    def keeps_groups(self) -> bool:
+        """As of `Divisible`: sentences stay together."""
+        return True
+
+    def heading(self, text: bytes) -> int:
+        """As of `Divisible`: nothing."""
+        return 0
+
+    def last_border(self, text: bytes) -> int:
+        """As of `Divisible`: behind the last blank line."""
+        matches = _BLANK_LINE.finditer(text)
+        return max((match.end() for match in matches), default=0)
+
+    def has_rows(self, text: bytes) -> bool:
+        """As of `Divisible`: whether a line is not blank."""
+        return bool(text.strip())
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the sentences; every part reads the whole file, which is cheap compared with making features."""

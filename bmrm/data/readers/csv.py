@@ -62,12 +62,49 @@ class Csv:
         line = head.split(b"\n", 1)[0].strip()
         return any(mark in line for mark in (b",", b";", b"\t")) and b":" not in line and b"\0" not in line
 
+    @property
+    def keeps_groups(self) -> bool:
+        """As of `Divisible`: there are no groups."""
+        return True
+
+    def heading(self, text: bytes) -> int:
+        """As of `Divisible`: the names of the columns."""
+        end, first = 0, b""
+        while end < len(text) and not first.strip():
+            start, end = end, _end_of_record(text, end)
+            first = text[start:end]
+        fields = next(csv.reader([first.decode("utf-8-sig", "replace")], delimiter=self._delimiter(first)), [])
+        headed = not any(_is_number(field) for field in fields) if self.header is None else self.header
+        return end if headed else 0
+
+    def last_border(self, text: bytes) -> int:
+        """As of `Divisible`: the end of the last line that is not inside quotes."""
+        end = text.rfind(b"\n")
+        while end >= 0 and text.count(b'"', 0, end) % 2:
+            end = text.rfind(b"\n", 0, end)
+        return end + 1
+
+    def has_rows(self, text: bytes) -> bool:
+        """As of `Divisible`: whether a line is not blank."""
+        return bool(text.strip())
+
+    def _delimiter(self, line: bytes) -> str:
+        return self.delimiter or max(_DELIMITERS, key=line.decode("utf-8", "replace").count)
+
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows; every part reads the whole file, because a quoted field may hold a newline."""
         with open_text(path) as text:
             table = _Table(path, self, text, alike)
         start, stop = row_share(table.rows, part, parts)
         return Raw(table.dataset(), str(path)).kept(start, stop)
+
+
+def _end_of_record(text: bytes, start: int) -> int:
+    """Behind the first line from `start` that does not end inside quotes."""
+    end = text.find(b"\n", start)
+    while end >= 0 and text.count(b'"', start, end) % 2:
+        end = text.find(b"\n", end + 1)
+    return len(text) if end < 0 else end + 1
 
 
 class _Table:

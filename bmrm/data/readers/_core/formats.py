@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from bmrm.data.files import bare_suffix, open_bytes
 from bmrm.data.layout import Alike
@@ -31,6 +31,28 @@ class Format(Protocol):
         ...
 
 
+@runtime_checkable
+class Divisible(Protocol):
+    """A format of text whose rows can be read a piece at a time."""
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether a piece ends with a group, so that no group is in two."""
+        ...
+
+    def heading(self, text: bytes) -> int:
+        """How many bytes at the start of the file belong to every piece, such as the names of columns."""
+        ...
+
+    def last_border(self, text: bytes) -> int:
+        """Where in the text the last piece can end that needs nothing of what follows; 0 if nowhere."""
+        ...
+
+    def has_rows(self, text: bytes) -> bool:
+        """Whether there is a row among these lines."""
+        ...
+
+
 formats: Registry[Format] = Registry("data format", "bmrm.data.readers")
 
 
@@ -46,7 +68,11 @@ def recognised(path: Path) -> Format:
     if named is not None:
         return formats.make(named)
     with open_bytes(path) as file:
-        head = file.read(_HEAD)
+        return by_content(file.read(_HEAD), path)
+
+
+def by_content(head: bytes, path: Path) -> Format:
+    """The format, with default options, of a file that begins like this."""
     refuse_attributes(head, path)
     for cls in (entry.cls for entry in formats.all()):
         if cls.recognises(head):

@@ -64,6 +64,23 @@ def byte_share(path: Path, part: int, parts: int) -> tuple[int, int]:
         return border(start), border(stop)
 
 
+def last_border(text: bytes) -> int:
+    """The end of the last whole line; where lines have groups, of the last line before the last group. 0 if nowhere."""
+    end = text.rfind(b"\n") + 1
+    last: bytes | None = None
+    stop = end
+    while stop > 0:
+        start = text.rfind(b"\n", 0, stop - 1) + 1
+        group = _group_of(text[start:stop])
+        if group == b"" and last is None:
+            return end
+        if group is not None and last is not None and group != last:
+            return stop
+        last = last if group is None else group
+        stop = start
+    return end if last is None else 0
+
+
 def _group_of(line: bytes) -> bytes | None:
     """The `qid:` token of a line of svmlight text, b"" where it has none, None for a line that is not a row."""
     tokens = line.split(b"#", 1)[0].split(None, 2)
