@@ -19,6 +19,7 @@ COMMANDS = {
     "train": "train a model, from data and options or as a config file says",
     "predict": "scores, labels, probabilities or ranks of the rows of a file or of standard input",
     "evaluate": "measure a model on a data file with targets",
+    "show": "what a model is: certificate, largest weights, how it was trained",
     "info": "what is in a data file",
     "losses": "the losses, or all about one of them",
     "regularizers": "the regularizers, or all about one of them",

@@ -198,7 +198,7 @@ def load_settings(path: Path | str | None, overrides: Sequence[str] = (), given:
         document.put(field.place, _with_options(document, field), field.said)
     if path is None:
         _default_lambda(document)
-    stem = _stem(document.get(("data", "train"))) if path is None else Path(path).stem
+    stem = run_name(document.get(("data", "train"))) if path is None else Path(path).stem
     return _settings(document, default_directory=f"runs/{stem}")
 
 
@@ -230,7 +230,7 @@ def _default_lambda(document: Document) -> None:
         document.put(place, {"scale": "none", "over": "m"}, "--lambda")
 
 
-def _stem(train: Any) -> str:
+def run_name(train: Any) -> str:
     """A name for the runs on some data: `a9a` for data/a9a.svm.gz, `iris` for sklearn:iris."""
     first = train[0] if isinstance(train, list) and train else train
     name = re.sub(r"^(sklearn|synthetic):|[?].*$", "", str(first))
