@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "train": "train a model, from data and options or as a config file says",
+    "init": "look at data and write a config that trains on them",
     "predict": "scores, labels, probabilities or ranks of the rows of a file or of standard input",
     "evaluate": "measure a model on a data file with targets",
     "show": "what a model is: certificate, largest weights, how it was trained",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,10 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
-from bmrm.data.readers._core.attributes import refuse_attributes
+from bmrm.data.readers._core.attributes import has_columns, refuse_attributes
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import row_share
+from bmrm.data.readers._core.shares import row_share, sentence_border
 from bmrm.data.readers._core.templates import BUILT_IN, Interned, Sentences, Template, intern, parse
 from bmrm.data.vocabulary import MOST_HASH_BITS, NamedColumns, Vocabulary
 from bmrm.problem import InputError, Targets, shown
@@ -27,7 +26,6 @@ from bmrm.registry import check_parameters, nearest, parameter
 
 Ids = NDArray[np.int64]
 _HEAD = 1 << 16
-_BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)\n")
 
 
 @formats.register("conll")
@@ -69,8 +67,8 @@ class Conll:
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Never: the content of such a file is not distinctive."""
-        return False
+        """Whether the first lines are columns of text, with blank lines between sentences."""
+        return has_columns(head)
 
     @property
     def keeps_groups(self) -> bool:
@@ -83,8 +81,7 @@ class Conll:
 
     def last_border(self, text: bytes) -> int:
         """As of `Divisible`: behind the last blank line."""
-        matches = _BLANK_LINE.finditer(text)
-        return max((match.end() for match in matches), default=0)
+        return sentence_border(text)
 
     def has_rows(self, text: bytes) -> bool:
         """As of `Divisible`: whether a line is not blank."""

@@ -7,7 +7,6 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from bmrm.data.files import bare_suffix, open_bytes
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.attributes import refuse_attributes
 from bmrm.data.readers._core.raw import Raw
 from bmrm.problem import InputError
 from bmrm.registry import Registry
@@ -73,7 +72,6 @@ def recognised(path: Path) -> Format:
 
 def by_content(head: bytes, path: Path) -> Format:
     """The format, with default options, of a file that begins like this."""
-    refuse_attributes(head, path)
     for cls in (entry.cls for entry in formats.all()):
         if cls.recognises(head):
             return cls()
