@@ -21,6 +21,7 @@ COMMANDS = {
     "predict": "scores, labels, probabilities or ranks of the rows of a file or of standard input",
     "evaluate": "measure a model on a data file with targets",
     "show": "what a model is: certificate, largest weights, how it was trained",
+    "compare": "runs side by side: settings that differ, objectives with bounds, measures, seconds",
     "info": "what is in a data file",
     "losses": "the losses, or all about one of them",
     "regularizers": "the regularizers, or all about one of them",
@@ -29,6 +30,7 @@ COMMANDS = {
     "check": "try a loss or regularizer of yours against the laws that solvers rest on",
     "warm": "compile what training needs beforehand, in parallel processes",
     "schema": "print the JSON schema of config files",
+    "completion": "print what makes bash, zsh or fish complete commands and options",
 }
 MODULES = dict.fromkeys(("losses", "regularizers", "solvers"), "plug_ins")
 """The file of a command, where it has another name."""

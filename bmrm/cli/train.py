@@ -122,7 +122,10 @@ def _add(group: Any, option: Option) -> None:
     if option.switch:
         group.add_argument(option.flags[0], dest=dest, action=BooleanOptionalAction, default=None, help=help)
         return
-    group.add_argument(*option.flags, dest=dest, action="append", default=None, metavar=option.value, help=help)
+    action = group.add_argument(
+        *option.flags, dest=dest, action="append", default=None, metavar=option.value, help=help
+    )
+    action.names = option.choices  # for completion; `choices` would refuse others in words of argparse's
 
 
 def _of_plug_ins(words: Sequence[str]) -> Iterator[Option]:
