@@ -73,5 +73,6 @@ def _names() -> dict[str, list[str]]:
     found = {FIELD + section[0]: [e.name for e in plug_in.registry.all()] for section, plug_in in OPTIONS.items()}
     listings = {"losses": "loss", "regularizers": "regularizer", "solvers": "solver"}
     found |= {command: found[FIELD + section] for command, section in listings.items()}
+    found[f"{FIELD}data.format"] = [entry.name for entry in formats.all()]
     found |= {"task": [*TASKS, *MEASURES], "format": [entry.name for entry in formats.all()], "shell": list(SHELLS)}
     return found

@@ -41,7 +41,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         ("bmrm train x.svm --tol", ["--tolerance"]),
         ("bmrm train --bias f", ["free"]),
         ("bmrm train --solver.hess", ["--solver.hessian"]),
-        ("bmrm train --format parq", []),
+        ("bmrm train --format cr", ["crfsuite"]),
         ("bmrm solvers new", ["newton"]),
         ("bmrm losses quant", ["quantile"]),
         ("bmrm completion z", ["zsh"]),

@@ -129,9 +129,11 @@ class Settings(BaseModel):
     version: Literal[1] = Field(1, alias="schema", description="version of this schema")
     data: DataSection
     loss: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm losses`")
-    regularizer: dict[str, Any] = Field(description="likewise; see `bmrm regularizers`")
-    solver: dict[str, Any] = Field(description="likewise; see `bmrm solvers`")
-    search: dict[str, Any] | None = Field(None, description="several trainings, of which one is kept; see below")
+    regularizer: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm regularizers`")
+    solver: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm solvers`")
+    search: dict[str, Any] | None = Field(
+        None, description="several trainings, of which one is kept: a name or `{name: ..., option: ...}`"
+    )
     start: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="a model or a checkpoint to go on from: a path; a checkpoint must be of the same problem"
     )

@@ -138,9 +138,7 @@ def _names(texts: Sequence[str], flag: str) -> list[str] | None:
 def _of_field(place: Place, field: Any) -> Option:
     if place in SECTIONS:
         plug_in = SECTIONS[place]
-        doc = f"{field.description} (a name or {{name: ..., option: value}})"
-        names = tuple(entry.name for entry in plug_in.registry.all()) if place == ("data", "format") else ()
-        return Option(place, doc, last_yaml, names)
+        return Option(place, f"{field.description} (default {plug_in.default or 'null'})", last_yaml)
     kind = _annotated(field)
     doc = _doc(field.description, _words(kind), field.default)
     choices = tuple(get_args(field.annotation)) if "Literal" in str(field.annotation) else ()
