@@ -21,12 +21,12 @@ LABEL_DOC = (
 
 def weight_parameter() -> Any:
     """The option that names the column of sample weights."""
-    return parameter(None, doc="the column of sample weights: its name or number; null: none", example="weight")
+    return parameter(None, doc="the column of sample weights, as of `label`; null: none", example=0)
 
 
 def group_parameter() -> Any:
     """The option that names the column of groups."""
-    return parameter(None, doc="the column of groups (queries): its name or number; null: none", example="group")
+    return parameter(None, doc="the column of groups (queries), as of `label`; null: none", example=0)
 
 
 @dataclass(frozen=True)
