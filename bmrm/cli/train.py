@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bmrm.app.config.marks import Place
 from bmrm.app.phases import process_begin
 from bmrm.run import run as run_settings
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from bmrm.app.config.config import Given
+    from bmrm.app.config.marks import Place
     from bmrm.app.config.options import Option
     from bmrm.cli._core.parser import Parser
     from bmrm.mpi.group import Group

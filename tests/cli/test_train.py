@@ -15,6 +15,7 @@ from bmrm.app.config.config import Settings, load_settings
 from bmrm.app.config.options import all_options
 from bmrm.cli import main, parse
 from bmrm.cli.train import _settings
+from bmrm.problem import InputError
 
 MPIRUN = Path(sys.executable).parent / "mpirun"
 CONFIG = "data: {train: train.svm}\nloss: {name: huber_hinge, h: 0.3}\nregularizer: {name: l2, lambda: 0.5}\n"
@@ -111,6 +112,25 @@ def test_values_arrive_as_they_are(tolerance, seed, bias, folder):
     assert found["solver"]["tolerance"] == tolerance
     assert (found["seed"], found["data"]["bias"]) == (seed, bias)
     assert found["output"]["directory"] == (folder if folder != "null" else "runs/a")
+
+
+WORDS = """a.svm c.yaml --loss hinge --loss.delta --lambda -1 1e-3 --set seed=2 x= --set=loss=huber --test -- nan null
+--data.format.label --format={name:csv --bias=free --overwrite --solver=[ --regularizer.lambda={over:m}"""
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(WORDS.split()) | TEXT, max_size=7))
+def test_any_words_are_settings_or_one_refusal(words):
+    refused = None
+    try:
+        found = settings_of(*words)
+    except (InputError, SystemExit) as error:
+        refused = error
+    if refused is None:
+        assert found["data"]["train"]
+    else:
+        assert isinstance(refused, InputError) or refused.code in (0, 2)
+        assert len(str(refused)) < 2000
 
 
 WRONG = {
