@@ -309,15 +309,20 @@ class Model:
 
     def scan(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Raw:
         """As `read`, before it is settled whether columns are numbered from 0 or 1; not for text."""
+        format, alike = self.manner(format, labelled)
+        raw = scan(source, format=format, alike=alike)
+        if labelled and not raw.data.labelled:
+            raise InputError(f"{raw.origin}: no labels")
+        return raw
+
+    def manner(self, format: str | Mapping[str, Any], labelled: bool) -> tuple[str | Mapping[str, Any], Alike]:
+        """The format of files, given that of the user, and the request to read them as the training files were read."""
         layout = self.layout or Layout()
         if isinstance(format, Mapping):  # its label column is the user's word
             layout = replace(layout, format=None, labels=None, places=None)
         elif layout.format is not None and format == layout.format["name"]:
             format = layout.format
-        raw = scan(source, format=format, alike=Alike(replace(layout, features=self.dim), labelled))
-        if labelled and not raw.data.labelled:
-            raise InputError(f"{raw.origin}: no labels")
-        return raw
+        return format, Alike(replace(layout, features=self.dim), labelled)
 
     def save(self, path: Path | str) -> None:
         """Write `model.npz` atomically."""

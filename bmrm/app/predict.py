@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
@@ -20,7 +21,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.files import bare_suffix, decompressed, open_bytes
 from bmrm.data.layout import Layout
 from bmrm.data.pieces import PIECE, Piece, pieces
-from bmrm.data.readers._core.formats import Divisible, Format, by_content, by_suffix, formats
+from bmrm.data.readers._core.formats import Batched, Divisible, Format, by_content, by_suffix, formats
 from bmrm.data.reading import format_for, from_one
 from bmrm.problem import IncompatibleError, facts_of, provides
 
@@ -57,49 +58,60 @@ def datasets(model: Model, source: str, format: Section, size: int = PIECE) -> I
     """The rows of a source as the model needs them, in parts that follow one another; sentences are not parted."""
     if source == STANDARD_INPUT:
         with decompressed(sys.stdin.buffer, NAME) as stream:
-            yield from _of_stream(model, stream, NAME, "", format, size)
+            yield from _of_stream(model, stream, Path(NAME), "", format, size)
     elif Path(source).is_file():
         with open_bytes(Path(source)) as stream:
-            yield from _of_stream(model, stream, source, bare_suffix(Path(source)), format, size)
+            yield from _of_stream(model, stream, Path(source), bare_suffix(Path(source)), format, size)
     else:
         yield model.read(source, format)
 
 
 def _of_stream(
-    model: Model, stream: IO[bytes], origin: str, suffix: str, format: Section, size: int
+    model: Model, stream: IO[bytes], origin: Path, suffix: str, format: Section, size: int
 ) -> Iterator[Dataset]:
     head: bytes = cast("Any", stream).peek(HEAD)[:HEAD]
     chosen, section = _format(model, format, suffix, head, origin)
-    if not provides(chosen, Divisible) or (facts_of(model.loss).by_group and not chosen.keeps_groups):
-        yield _of_whole(model, stream, origin, suffix, section)
+    by_group = facts_of(model.loss).by_group
+    if provides(chosen, Divisible) and (chosen.keeps_groups or not by_group):
+        for piece in pieces(stream, str(origin), chosen, suffix, size):
+            with piece.explained():
+                data, model = _of_piece(model, piece.path, section)
+            yield data
         return
-    for piece in pieces(stream, origin, chosen, suffix, size):
-        with piece.explained():
-            data, model = _of_piece(model, piece.path, section)
-        yield data
+    with _whole(stream, origin, suffix) as file, file.explained():
+        if provides(chosen, Batched) and not by_group:
+            alike = model.manner(section, False)[1]
+            alike = replace(alike, layout=alike.layout.of_format(formats.describe(chosen)["name"]))
+            for raw in chosen.batches(file.path, alike):
+                yield raw.aligned(alike.layout.names).dataset()
+        else:
+            yield model.read(file.path, section)
 
 
-def _format(model: Model, format: Section, suffix: str, head: bytes, origin: str) -> tuple[Format, Section]:
+@contextmanager
+def _whole(stream: IO[bytes], origin: Path, suffix: str) -> Iterator[Piece]:
+    """The whole of a stream as a file: itself, or a copy of standard input."""
+    if origin != Path(NAME):
+        yield Piece(origin, str(origin), 0)
+        return
+    with tempfile.TemporaryDirectory(prefix="bmrm-") as folder:
+        path = Path(folder) / f"rows{suffix}"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(stream, file)
+        yield Piece(path, NAME, 0)
+
+
+def _format(model: Model, format: Section, suffix: str, head: bytes, origin: Path) -> tuple[Format, Section]:
     """The format of a stream, and how `Model.read` is to be told of it."""
     layout = model.layout or Layout()
     known = layout.format if layout.text is None else layout.text.format
     named = by_suffix(Path(f"rows{suffix}"))
     if format != "auto":
-        return format_for(Path(origin), format), format
+        return format_for(origin, format), format
     if known is not None and (layout.text is not None or named in (None, known["name"])):
-        return format_for(Path(origin), known), format
-    found = by_content(head, Path(origin)) if named is None else formats.make(named)
+        return format_for(origin, known), format
+    found = by_content(head, origin) if named is None else formats.make(named)
     return found, formats.describe(found)["name"]
-
-
-def _of_whole(model: Model, stream: IO[bytes], origin: str, suffix: str, section: Section) -> Dataset:
-    """The rows of a format that is not read in pieces."""
-    with tempfile.TemporaryDirectory(prefix="bmrm-") as folder:
-        path = Path(folder) / f"rows{suffix}"
-        with open(path, "wb") as file:
-            shutil.copyfileobj(stream, file)
-        with Piece(path, origin, 0).explained():
-            return model.read(path, section)
 
 
 def _of_piece(model: Model, path: Path, section: Section) -> tuple[Dataset, Model]:

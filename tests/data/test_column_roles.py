@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bmrm
+from bmrm.app.predict import lines_of
 from bmrm.cli import main
 from bmrm.data.reading import read
 from bmrm.problem import InputError
@@ -222,3 +224,29 @@ def test_what_is_no_table_of_numbers(tmp_path):
         with pytest.raises(InputError) as caught:
             read(tmp_path / "t.npy")
         assert words in str(caught.value)
+
+
+def test_predictions_of_batches_are_those_of_the_whole(files, monkeypatch):
+    section = "{name: arrow, label: said, weight: weight}"
+    parquet.write_table(pyarrow.table(COLUMNS).drop_columns(["query"]), "t.parquet")
+    assert main(["train", "t.parquet", "--format", section, "--lambda", "0.1", "--quiet", "--output", "o"]) == 0
+    table = pyarrow.table({"size": X[:, 1], "age": X[:, 0]})
+    parquet.write_table(table, "new.parquet")
+    with ipc.new_file("new.arrow", table.schema) as writer:
+        writer.write_table(table, max_chunksize=5)
+    expected = [repr(score) for score in bmrm.load_model("o/model.npz").decision_function(X).tolist()]
+    monkeypatch.setattr("bmrm.data.readers.arrow.BATCH", 7)
+    for name in ("new.parquet", "new.arrow"):
+        assert main(["predict", "o", name, "--out", "s.txt"]) == 0
+        np.testing.assert_allclose(np.loadtxt("s.txt"), np.array(expected, float), rtol=1e-12)
+    done = subprocess.run(
+        [sys.executable, "-m", "bmrm.cli", "predict", "o", "-"],
+        input=Path("new.parquet").read_bytes(),
+        capture_output=True,
+    )
+    np.testing.assert_allclose(np.array(done.stdout.split(), float), np.array(expected, float), rtol=1e-12)
+    ages = X[:, 0].tolist()
+    ages[16] = None
+    parquet.write_table(pyarrow.table({"size": X[:, 1], "age": ages}), "bad.parquet")
+    with pytest.raises(InputError, match=r"^bad\.parquet: column 'age', row 16: the value is missing"):
+        list(lines_of(bmrm.load_model("o/model.npz"), "bad.parquet", "auto", "scores"))

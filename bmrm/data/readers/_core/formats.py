@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -49,6 +50,15 @@ class Divisible(Protocol):
 
     def has_rows(self, text: bytes) -> bool:
         """Whether there is a row among these lines."""
+        ...
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """A format that is stored in batches of rows, each of which can be read by itself."""
+
+    def batches(self, path: Path, alike: Alike) -> Iterator[Raw]:
+        """The rows in parts that follow one another; groups may be parted."""
         ...
 
 
