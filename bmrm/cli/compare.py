@@ -24,6 +24,7 @@ bmrm compare runs/* --folds 5 --json
 def add_arguments(parser: Parser) -> None:
     """The runs, and how intervals are taken."""
     parser.examples(EXAMPLES)
+    parser.several = "runs"
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folders of runs, two or more")
     parser.add_argument(
         "--folds",

@@ -35,6 +35,7 @@ _OF_PLUG_IN = re.compile(r"--((?:loss|regularizer|solver|search|data\.format)\.[
 def add_arguments(parser: Parser) -> None:
     """The data, the switches of a run, and the fields of the config."""
     parser.examples(EXAMPLES)
+    parser.several = "data"
     parser.usage = "bmrm train DATA|CONFIG ... [options]"
     parser.add_argument(
         "data",

@@ -84,6 +84,11 @@ def test_options_of_plug_ins_may_stand_anywhere(rows):
     assert found["data"]["format"]["label"] == "price"
 
 
+def test_data_may_stand_between_options(rows):
+    found = settings_of("a.svm", "--loss", "logistic", "b.svm", "--overwrite", "c.svm")
+    assert found["data"]["train"] == ["a.svm", "b.svm", "c.svm"]
+
+
 def test_every_field_is_an_option():
     """Of the schema as pydantic has it, and of every plug-in as the registries do."""
     from bmrm.app.config.config import PLUG_INS
@@ -145,6 +150,7 @@ WRONG = {
     "train train.svm --loss.h 3": "loss 'hinge' has no option 'h'",
     "train train.svm --loss huber_hinge --loss.hh 3": "did you mean 'h'",
     "train train.svm --metrics auk": "did you mean 'auc'",
+    "train train.svm --data.format.label y": "data.format has options but no name, expected such as {name: csv",
     "train train.svm --lambda": "expected one argument",
     "train train.svm --seed [": "--seed",
     "train s3://bucket/a.svm": "s3://bucket/a.svm",

@@ -331,6 +331,9 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
         problems.append((place, f"{section} is {shown(value)}, expected a name or {{name: ...}}"))
         return {}
     name = value.pop("name")
+    if plug_in is FORMATS and name == AUTO:
+        problems.append((place, f"{section or 'format'} has options but no name, expected such as {{name: csv, ...}}"))
+        return {}
     try:
         entry = plug_in.registry.get(name)
     except InputError as error:

@@ -17,9 +17,11 @@ class Parser(argparse.ArgumentParser):
     Attributes
     ----------
     words : the command line to parse, for options that depend on others; None where all options are wanted.
+    several : the destination of arguments that may stand before, between and behind options; None where there is none.
     """
 
     words: Sequence[str] | None = None
+    several: str | None = None
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
@@ -36,8 +38,11 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As of `ArgumentParser`; an unknown option is answered by the nearest that there is."""
         found, others = self.parse_known_args(args, namespace)
+        at = getattr(found, "parser", self)
+        if at.several is not None:  # argparse takes those that stand together
+            getattr(found, at.several).extend(word for word in others if not word.startswith("-"))
+            others = [word for word in others if word.startswith("-")]
         if others:
-            at = getattr(found, "parser", self)
             at.error(f"unknown argument {others[0]!r}{at.nearest_option(others[0])}")
         return found
 
