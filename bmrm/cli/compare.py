@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bmrm.app.tables import print_json, print_lines
 from bmrm.cli._core.arguments import count
-from bmrm.cli._core.tables import print_json, print_lines
 from bmrm.problem import InputError
 
 if TYPE_CHECKING:

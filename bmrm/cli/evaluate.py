@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bmrm.app.tables import print_json, print_pairs
 from bmrm.cli._core.arguments import add_data, add_model, count, format_of, model_file, share
-from bmrm.cli._core.tables import print_json, print_pairs
 
 if TYPE_CHECKING:
     import argparse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bmrm.app.tables import print_json, print_pairs
 from bmrm.cli._core.arguments import add_data, format_of
-from bmrm.cli._core.tables import print_json, print_pairs
 
 if TYPE_CHECKING:
     import argparse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bmrm.cli._core.tables import print_json, print_lines, print_pairs
+from bmrm.app.tables import print_json, print_lines, print_pairs
 from bmrm.cli.plug_ins import sides
 from bmrm.problem import InputError
 from bmrm.registry import nearest

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmrm.cli._core.tables import print_json, print_lines, print_pairs
+from bmrm.app.tables import print_json, print_lines, print_pairs
 from bmrm.problem import facts_of
 from bmrm.registry import Entry, Range, Registry, option_name
 

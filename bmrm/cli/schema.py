@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bmrm.cli._core.tables import print_json
+from bmrm.app.tables import print_json
 
 if TYPE_CHECKING:
     import argparse

@@ -356,11 +356,9 @@ def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, p
 
 
 def _print_end(summary: Mapping[str, Any], title: str, where: str | None) -> None:
-    from rich.console import Console
+    from bmrm.app.report import summary_rows
+    from bmrm.app.tables import print_pairs
 
-    from bmrm.app.report import summary_table
-
-    console = Console()
-    console.print(summary_table(summary, title))
+    print_pairs(title, summary_rows(summary))
     if where is not None:
-        console.print(where, highlight=False, soft_wrap=True)
+        print(where)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmrm.cli._core.tables import NARROWEST, lines, pair_lines
+from bmrm.app.tables import NARROWEST, lines, pair_lines
 
 CELL = st.text(st.characters(codec="ascii", exclude_categories=["C", "Z"]), min_size=1, max_size=30)
 ROWS = st.lists(st.tuples(CELL, CELL, CELL), max_size=8)

@@ -31,7 +31,9 @@ def print_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
     """A title, and a line for each name and value; on a terminal values are wrapped to fit."""
-    print("\n".join([title, *pair_lines(pairs, width())]))
+    limit = width()
+    heading = [title] if limit is None else textwrap.wrap(title, max(limit, NARROWEST))
+    print("\n".join([*heading, *pair_lines(pairs, limit)]))
 
 
 def lines(headings: Sequence[str], rows: Sequence[Sequence[str]], limit: int | None) -> list[str]:
