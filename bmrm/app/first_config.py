@@ -58,7 +58,7 @@ CHOICES: Mapping[str, Choice] = {
     "sets": Choice("multilabel_hinge", "a set of labels for each row", "-", "none"),
     "vectors": Choice("multivariate_least_squares", "several numbers for each row", "-"),
     "ranking": Choice(
-        "rank_hinge", "rows in groups, with grades", "ndcg, mean_reciprocal_rank, winner_takes_all", "none"
+        "rank_hinge", "rows in groups, with grades", "ndcg, mean_reciprocal_rank; chain_crf for sequences", "none"
     ),
     "binary": Choice("hinge", "two labels", "logistic (probabilities), squared_hinge, roc_area, f_beta"),
     "multiclass": Choice("softmax", "several labels", "multiclass_hinge, weston_watkins; ordinal for grades"),
@@ -133,7 +133,7 @@ def test_of(source: str) -> str | None:
 
 def _text(source: str, format: Any, profile: Profile, choice: Choice, scale: tuple[str, str], test: str | None) -> str:
     groups = "" if profile.groups is None else f", {profile.groups} groups"
-    named = "auto" if format == "auto" else yaml.safe_dump(format, default_flow_style=True).split("\n")[0]
+    named = "auto" if format == "auto" else _section(format)
     found = f"{profile.format}: " if profile.format else ""
     test_line = "# test: FILE" if test is None else f"test: {_quoted(test)}"
     positive = "\n  # positive_label: ...    # of the two labels; the last in sort order unless given"
@@ -159,6 +159,12 @@ output:
   directory: {_quoted(f"runs/{run_name(source)}")}
 seed: 0
 """
+
+
+def _section(format: Any) -> str:
+    """A format in one line, without options that are null."""
+    plain = {key: value for key, value in format.items() if value is not None} if isinstance(format, dict) else format
+    return yaml.safe_dump(plain, default_flow_style=True, sort_keys=False, width=1000).split("\n")[0]
 
 
 def _quoted(text: str) -> str:

@@ -11,7 +11,7 @@ from bmrm.cli import main
 
 @pytest.fixture
 def runs(rows):
-    """a and b: the same problem by two solvers; c: another lambda and loss; d: without test rows."""
+    """a and b: the same problem by two solvers; c: another lambda and loss."""
     words = ["train", "train.svm", "--quiet", "--test", "test.svm"]
     for name, more in {
         "a": ["--lambda", "0.1", "--solver", "newton", "--loss", "logistic", "--tolerance", "1e-9"],

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import BaseModel
 
 from bmrm.app.config.config import FORMATS, PLUG_INS, SEARCH, Files, Given, PlugIn, Settings
 from bmrm.app.config.fields import option_types
 from bmrm.app.config.marks import Place, yaml_value
-from bmrm.app.config.words import default_in_words, type_in_words
+from bmrm.app.config.words import default_in_words, parts_of, type_in_words
 from bmrm.registry import Entry, option_name
 
+LAMBDA: Place = ("regularizer", "lambda")
 SHORT: Mapping[Place, str] = {
     ("data", "validation"): "validation",
     ("data", "test"): "test",
@@ -23,7 +24,7 @@ SHORT: Mapping[Place, str] = {
     ("data", "scale"): "scale",
     ("data", "weights"): "weights",
     ("data", "positive_label"): "positive-label",
-    ("regularizer", "lambda"): "lambda",
+    LAMBDA: "lambda",
     ("solver", "tolerance"): "tolerance",
     ("solver", "max_iterations"): "max-iterations",
     ("solver", "time_limit"): "time-limit",
@@ -135,38 +136,22 @@ def _names(texts: Sequence[str], flag: str) -> list[str] | None:
     return None if names == ["null"] else names
 
 
+_READERS: Mapping[str, Callable[[Sequence[str], str], Any]] = {"array": _names, "string": _last_text}
+"""By the type that JSON has for a field; YAML for others."""
+
+
 def _of_field(place: Place, field: Any) -> Option:
     if place in SECTIONS:
         plug_in = SECTIONS[place]
         return Option(place, f"{field.description} (default {plug_in.default or 'null'})", last_yaml)
-    kind = _annotated(field)
-    doc = _doc(field.description, _words(kind), field.default)
-    choices = tuple(get_args(field.annotation)) if "Literal" in str(field.annotation) else ()
-    return Option(place, doc, _reader(field.annotation, kind), choices, field.annotation is bool)
-
-
-def _annotated(field: Any) -> Any:
-    """The type of a field with its checks, which pydantic keeps apart."""
     checks = (field.annotation, *field.metadata)
-    return Annotated[checks] if field.metadata else field.annotation
-
-
-def _words(kind: Any) -> str:
-    return "a path; may be repeated" if _is_files(kind) else type_in_words(kind)
-
-
-def _is_files(kind: Any) -> bool:
-    return kind in (Files, Files | None)
-
-
-def _reader(plain: Any, kind: Any) -> Callable[[Sequence[str], str], Any]:
-    """How the texts of an option become a value of the type."""
-    if _is_files(kind):
-        return _paths
-    if "tuple[str" in str(plain):
-        return _names
-    text = str in (plain, *get_args(plain)) or "Annotated[str" in str(plain)
-    return _last_text if text or "Literal" in str(plain) else last_yaml
+    kind = Annotated[checks] if field.metadata else field.annotation  # pydantic keeps checks apart
+    parts = parts_of(kind)
+    files = kind in (Files, Files | None)
+    doc = _doc(field.description, "a path; may be repeated" if files else type_in_words(kind), field.default)
+    choices = tuple(choice for part in parts for choice in part.get("enum", ()))
+    read = _paths if files else _READERS.get(str(parts[0].get("type")), last_yaml)
+    return Option(place, doc, read, choices, switch=field.annotation is bool)
 
 
 def _of_entry(section: Place, entry: Entry[Any]) -> Iterator[Option]:
@@ -174,9 +159,12 @@ def _of_entry(section: Place, entry: Entry[Any]) -> Iterator[Option]:
     for field in entry.parameters:
         limits = field.metadata.get("range")
         words = type_in_words(types[field.name], limits)
+        place = (*section, option_name(field.name))
         doc = _doc("" if limits is None else limits.doc, words, field.default)
+        if place == LAMBDA:
+            doc = doc.replace("required", "required in a config, else 1 / rows")
         choices: Iterable[Any] = () if limits is None or limits.choices is None else limits.choices
-        yield Option((*section, option_name(field.name)), doc, last_yaml, tuple(map(str, choices)))
+        yield Option(place, doc, last_yaml, tuple(map(str, choices)))
 
 
 def _doc(text: str, words: str, default: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -34,15 +34,20 @@ def type_in_words(kind: Any, limits: Range | None = None) -> str:
     kind : a type as pydantic takes it.
     limits : of the numbers, or the choices.
     """
-    schema = standard(TypeAdapter(kind).json_schema())
-    nullable = any(part.get("type") == "null" for part in _parts(schema))
+    parts = parts_of(kind)
+    nullable = any(part.get("type") == "null" for part in parts)
     if limits is not None and limits.choices is not None:
         text = str(limits)
     elif is_table(kind):
         text = "rows of numbers or names, or a file of them"
     else:
-        text = " or ".join(dict.fromkeys(_words(schema, limits))) or "a label: a number or text"
+        text = " or ".join(dict.fromkeys(_words(parts, limits))) or "a label: a number or text"
     return f"{text}, or null" if nullable else text
+
+
+def parts_of(kind: Any) -> list[Mapping[str, Any]]:
+    """The JSON schemas of the types that a value may have."""
+    return list(_parts(standard(TypeAdapter(kind).json_schema())))
 
 
 def standard(schema: Any) -> Any:
@@ -64,8 +69,8 @@ def default_in_words(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _words(schema: Mapping[str, Any], limits: Range | None) -> Iterator[str]:
-    for part in _parts(schema):
+def _words(parts: Iterable[Mapping[str, Any]], limits: Range | None) -> Iterator[str]:
+    for part in parts:
         if "enum" in part:
             yield f"one of {', '.join(map(str, part['enum']))}"
         elif "const" in part:
