@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import signal
 import sys
@@ -85,32 +86,48 @@ def _start(group: Group, parser: argparse.ArgumentParser, arguments: Sequence[st
     if "exit" in message:
         return int(message["exit"] or 0)
     switches = {"quiet": message["quiet"], "resume": message["resume"]}
-    return run(group, message["config"], message["set"], **switches, begin=begin)
+    return run(group, lambda: _of_file(message["config"], message["set"]), **switches, begin=begin)
+
+
+def _of_file(config: str, overrides: Sequence[str]) -> dict[str, Any]:
+    from bmrm.app.config.config import load_settings
+
+    return load_settings(config, overrides).plain()
 
 
 def run(
     group: Group,
-    config: str,
-    overrides: Sequence[str],
+    settings: Callable[[], dict[str, Any]],
     *,
     quiet: bool,
     resume: bool = False,
+    as_json: bool = False,
     begin: float | None = None,
 ) -> int:
-    """Read the config on rank 0, train on all; returns the exit status.
+    """Make the settings on rank 0, train on all; returns the exit status.
 
-    `begin` is when the program was started, on the clock of `time.perf_counter`; None for now.
+    Parameters
+    ----------
+    group : the ranks.
+    settings : makes `Settings.plain()`; called on rank 0 only.
+    quiet : no progress and no table.
+    resume : go on from what an earlier run of the same problem has left.
+    as_json : print summary.json at the end, in place of the table.
+    begin : when the program was started, on the clock of `time.perf_counter`; None for now.
     """
     begin = time.perf_counter() if begin is None else begin
     from bmrm.app.phases import Phases
     from bmrm.app.pipeline.train import fit_once, train
 
-    plain = group.broadcast(_settings(group, config, overrides))
+    plain = group.broadcast(_settings(group, settings))
     if plain is None:
-        raise OtherRankError(f"{config}: rank 0 has refused it")
+        raise OtherRankError("rank 0 has refused the config")
     group.timeout = plain["mpi"]["timeout"]
     fit = fit_once if plain["search"] is None else _search(plain).fit
-    outcome = train(plain, group, quiet=quiet, resume=resume, fit=fit, phases=Phases(begin))
+    table = not (quiet or as_json)
+    outcome = train(plain, group, quiet=quiet, table=table, resume=resume, fit=fit, phases=Phases(begin))
+    if outcome is not None and as_json:
+        print(json.dumps(dict(outcome.summary), indent=2, allow_nan=False))
     return int(group.broadcast(None if outcome is None else _ended(outcome)))
 
 
@@ -134,14 +151,12 @@ def _search(plain: dict[str, Any]) -> Search:
     return search
 
 
-def _settings(group: Group, config: str, overrides: Sequence[str]) -> dict[str, Any] | None:
+def _settings(group: Group, settings: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
     """On rank 0 the checked config as plain JSON; the others hear of a refusal and only rank 0 says why."""
     if group.rank != 0:
         return None
-    from bmrm.app.config.config import load_settings
-
     try:
-        return load_settings(config, overrides).plain()
+        return settings()
     except InputError:
         group.broadcast(None)
         raise

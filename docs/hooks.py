@@ -117,4 +117,11 @@ def _rules():
     return "\n".join([*lines, "", f"Words: {words}.", "", f"Numbers: {', '.join(NUMBERS.values())}."])
 
 
+def _commands():
+    from bmrm.cli._core.reference import markdown
+
+    return markdown()
+
+
 TABLES = {"schema": _schema, "losses": _losses, "solvers": _solvers, "measures": _measures, "rules": _rules}
+TABLES["commands"] = _commands

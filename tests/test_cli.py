@@ -78,13 +78,16 @@ def test_info(job, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("table", "registry"), [("losses", LOSSES), ("regularizers", REGULARIZERS), ("solvers", SOLVERS)]
 )
-def test_tables_have_every_entry_and_option(table, registry, capsys):
+def test_a_listing_has_a_line_for_each_and_details_have_every_option(table, registry, capsys):
     assert main([table]) == 0
-    printed = capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [entry.name for entry in registry.all()]
     for entry in registry.all():
-        assert entry.name in printed
+        assert main([table, entry.name]) == 0
+        printed = capsys.readouterr().out
         for field in entry.parameters:
-            assert bmrm.registry.option_name(field.name)[:8] in printed
+            assert f"{bmrm.registry.option_name(field.name)} = " in printed
+        assert "(any number)" not in printed
 
 
 @pytest.mark.parametrize(

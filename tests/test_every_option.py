@@ -132,16 +132,35 @@ def of_data(data):
 
 
 TOKENS = "He PRP B-NP\nruns VBZ B-VP\n\nBig JJ B-NP\ndogs NNS I-NP\nbark VBP B-VP\n"
-FILES = {"conll": TOKENS, "svmlight": "1 0:0.3 2:1\n-1 1:2\n", "csv": "0,3,1\n1,4,0\n0,5,1\n"}
+TABLE = np.array([[0, 3, 1], [1, 4, 0], [0, 5, 1]])
+
+
+def written(name, path):
+    """A small file of a format."""
+    if name == "npy":
+        np.save(path.with_suffix(".npy"), TABLE)
+        return path.with_suffix(".npy")
+    if name == "arrow":
+        pyarrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(dict(zip("abc", TABLE.T))), path)
+        return path
+    texts = {
+        "conll": TOKENS,
+        "svmlight": "1 0:0.3 2:1\n-1 1:2\n",
+        "csv": "0,3,1\n1,4,0\n0,5,1\n",
+        "crfsuite": "B\tw=a\tp=x\tq=y\nO\tw=b\tp=x\n\nO\tw=c\tp=z\n",
+    }
+    path.write_text(texts[name])
+    return path
 
 
 @pytest.mark.parametrize(("entry", "field"), options_of(formats))
 def test_options_of_formats(entry, field, tmp_path):
-    (tmp_path / "data").write_text(FILES[entry.name])
+    path = written(entry.name, tmp_path / "data")
 
     def read(options):
         try:
-            return of_data(entry.cls(**options).scan(tmp_path / "data").dataset(one_based=options.get("one_based")))
+            return of_data(entry.cls(**options).scan(path).dataset(one_based=options.get("one_based")))
         except BmrmError as error:
             return str(error)
 

@@ -24,6 +24,7 @@ from bmrm.data.labels import in_form
 from bmrm.data.layout import Alike, Layout, aligned
 from bmrm.data.matrix import Csr, with_columns
 from bmrm.data.readers._core.formats import formats
+from bmrm.data.readers._core.raw import Raw
 from bmrm.data.reading import Source, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
@@ -362,14 +363,25 @@ class Model:
         if layout.text is not None:
             data: Dataset = layout.text.read(source, None if format == "auto" else format, labelled=labelled)
             return data
+        raw = self.scan(source, format, labelled=labelled)
+        return raw.dataset(one_based=layout.one_based if raw.first is not None else None)
+
+    def scan(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Raw:
+        """As `read`, before it is settled whether columns are numbered from 0 or 1; not for text."""
+        format, alike = self.manner(format, labelled)
+        raw = scan(source, format=format, alike=alike)
+        if labelled and not raw.data.labelled:
+            raise InputError(f"{raw.origin}: no labels")
+        return raw
+
+    def manner(self, format: str | Mapping[str, Any], labelled: bool) -> tuple[str | Mapping[str, Any], Alike]:
+        """The format of files, given that of the user, and the request to read them as the training files were read."""
+        layout = self.layout or Layout()
         if isinstance(format, Mapping):  # its label column is the user's word
             layout = replace(layout, format=None, labels=None, places=None)
         elif layout.format is not None and format == layout.format["name"]:
             format = layout.format
-        raw = scan(source, format=format, alike=Alike(replace(layout, features=self.dim), labelled))
-        if labelled and not raw.data.labelled:
-            raise InputError(f"{raw.origin}: no labels")
-        return raw.dataset(one_based=layout.one_based if raw.first is not None else None)
+        return format, Alike(replace(layout, features=self.dim), labelled)
 
     def save(self, path: Path | str) -> None:
         """Write `model.npz` atomically."""

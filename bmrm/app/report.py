@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from rich.table import Table
-
 from bmrm.app.phases import in_words
 from bmrm.problem import Iteration, Solution
 
@@ -113,11 +111,8 @@ def versions() -> dict[str, str]:
     return table
 
 
-def summary_table(summary: Mapping[str, Any], title: str) -> Table:
-    """The table at the end of a run."""
-    table = Table(title=title, title_justify="left", show_header=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
+def summary_rows(summary: Mapping[str, Any]) -> dict[str, str]:
+    """The names and values of the table at the end of a run."""
     rows: dict[str, str] = {
         "status": f"{summary['status']}: {summary['advice']}",
         **({"found": summary["message"]} if summary["message"] else {}),
@@ -133,6 +128,4 @@ def summary_table(summary: Mapping[str, Any], title: str) -> Table:
     for part, values in summary["metrics"].items():
         if values:
             rows[part] = ", ".join(f"{name} {number(value, 5)}" for name, value in values.items())
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table
+    return rows

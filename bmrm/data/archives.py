@@ -49,6 +49,18 @@ def read_arrays(stream: IO[bytes], but: str | None = None, only: str = "") -> Ma
         raise InputError(_said(error)) from error
 
 
+def read_array(stream: IO[bytes]) -> NDArray[Any]:
+    """The one array of a `.npy` file; errors as of `read_arrays`."""
+    try:
+        size = stream.seek(0, 2)
+        stream.seek(0)
+        return _array(stream, size, "the file")
+    except InputError:
+        raise
+    except Exception as error:  # whatever numpy.lib.format makes of damaged bytes
+        raise InputError(_said(error)) from error
+
+
 def _arrays(stream: IO[bytes], most: int, but: str | None, only: str) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     with zipfile.ZipFile(stream) as archive:

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, TextIO
+from typing import IO, Any, BinaryIO, TextIO
 
 from bmrm.problem import InputError, OutputError, shown
 
@@ -33,7 +33,7 @@ def compression(path: Path) -> str | None:
     An empty file, or one whose name but not content is that of a compressed file, is an InputError too.
     """
     try:
-        with _explained(path), open(path, "rb") as file:
+        with explained(path), open(path, "rb") as file:
             head = file.read(6)
     except UnicodeError as error:
         raise InputError(f"{shown(str(path))}: no file can have this name") from error
@@ -56,12 +56,47 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """The decompressed bytes of a file; any failure to open or read is an InputError with its name."""
     kind = compression(path)
     opener = next((entry[3] for entry in _COMPRESSIONS if entry[0] == kind), None)
-    with _explained(path), open(path, "rb") as raw:
+    with explained(path), open(path, "rb") as raw:
         if opener is None:
             yield raw
         else:
             with opener(raw) as file:
                 yield file  # type: ignore[misc]
+
+
+@contextmanager
+def decompressed(stream: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+    """The decompressed bytes of a stream that cannot go back, such as a pipe; errors are InputError with the name."""
+    with explained(Path(name)):
+        head = stream.read(6)
+        if not head:
+            raise InputError(f"{name}: it is empty")
+        whole = io.BufferedReader(_Rejoined(head, stream), 1 << 16)
+        opener = next((entry[3] for entry in _COMPRESSIONS if head.startswith(entry[1])), None)
+        if opener is None:
+            yield whole
+        else:
+            with opener(whole) as file:
+                yield file  # type: ignore[misc]
+
+
+class _Rejoined(io.RawIOBase):
+    """Some bytes, then the rest of the stream that they were read from."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """As of `RawIOBase`."""
+        head = self._head[: len(buffer)]
+        self._head = self._head[len(head) :]
+        data = head + self._rest.read(len(buffer) - len(head))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 @contextmanager
@@ -76,7 +111,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
     """Turn errors of the system and of the decompressors into InputError."""
     try:
         yield

@@ -40,12 +40,13 @@ from bmrm.data.readers._core.raw import Raw, from_one, join, nothing
 from bmrm.data.readers._core.shares import even_share, row_share
 from bmrm.problem import InputError, shown
 
-__all__ = ["Source", "from_one", "read", "scan"]
+__all__ = ["Source", "format_for", "from_one", "read", "scan"]
 
 Source = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 # Prefix of a source -> the function that makes its data set.
 _MAKERS = {"sklearn": "bmrm.data.bundled:load", "synthetic": "bmrm.data.generators.synthetic:load"}
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _RANK = re.compile(r"\{rank(?::(0?(?:\d{1,2}|1\d\d|2[0-4]\d|25[0-5]))d)?\}")
 
 
@@ -77,6 +78,7 @@ def scan(
     names = [fspath(one) for one in sources]
     if not names:
         raise InputError("the list of files is empty")
+    _refuse_addresses(names)
     origin = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
     prefix, _, rest = names[0].partition(":")
     if prefix in _MAKERS:
@@ -124,11 +126,11 @@ def _scan_file(
     path: Path, format: str | Mapping[str, Any] | Format, part: int, parts: int, alike: Alike | None = None
 ) -> Raw:
     if alike is None:
-        return _chosen(path, format).scan(path, part, parts)
+        return format_for(path, format).scan(path, part, parts)
     known = alike.layout.format
     if format == "auto" and known is not None and by_suffix(path) in (None, known["name"]):
         format = known
-    chosen = _chosen(path, format)
+    chosen = format_for(path, format)
     alike = replace(alike, layout=alike.layout.of_format(getattr(chosen, "name", "")))
     return _in_order(chosen.scan(path, part, parts, alike), alike)
 
@@ -137,7 +139,8 @@ def _in_order(raw: Raw, alike: Alike | None) -> Raw:
     return raw if alike is None else raw.aligned(alike.layout.names)
 
 
-def _chosen(path: Path, format: str | Mapping[str, Any] | Format) -> Format:
+def format_for(path: Path, format: str | Mapping[str, Any] | Format) -> Format:
+    """The format of a file, as of `scan`."""
     if isinstance(format, str):
         return recognised(path) if format == "auto" else formats.make(format)
     if not isinstance(format, Mapping):
@@ -163,6 +166,14 @@ def _files(name: str) -> list[Path]:
     if not found:
         raise InputError(f"{name}: no file matches")
     return [Path(one) for one in found]
+
+
+def _refuse_addresses(names: Sequence[str]) -> None:
+    for name in names:
+        if _ADDRESS.match(name):
+            raise InputError(
+                f"{shown(name)}: an address, but only files are read; copy it (`curl -O`, `aws s3 cp`) or mount it"
+            )
 
 
 def _padded(part: int, match: re.Match[str]) -> str:

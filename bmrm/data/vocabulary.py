@@ -116,10 +116,19 @@ def counts_of(X: Csr) -> list[int]:
 
 
 def renumbered(X: Csr, columns: Ids, size: int) -> Csr:
-    """The valueless matrix with column j moved to `columns[j]`, left out if -1; equal columns are merged."""
-    new = columns[X.indices[X.indptr[0] : X.indptr[-1]]]
-    keys = np.repeat(np.arange(X.rows), np.diff(X.indptr)) * np.int64(size) + new
-    keys = np.sort(keys[new >= 0])  # np.unique would hash, which is many times slower here
-    keys = keys[np.append(True, keys[1:] != keys[:-1])] if keys.size else keys
+    """The matrix with column j moved to `columns[j]`, left out if -1; equal columns are merged, their values added."""
+    entries = slice(int(X.indptr[0]), int(X.indptr[-1]))
+    new = columns[X.indices[entries]]
+    keys = (np.repeat(np.arange(X.rows), np.diff(X.indptr)) * np.int64(size) + new)[new >= 0]
+    values = None
+    if X.values is not None:
+        order = np.argsort(keys, kind="stable")
+        values, keys = X.values[entries][new >= 0][order], keys[order]
+    else:
+        keys = np.sort(keys)  # np.unique would hash, which is many times slower here
+    first = np.append(True, keys[1:] != keys[:-1]) if keys.size else np.zeros(0, bool)
+    if values is not None and keys.size:
+        values = np.add.reduceat(values, np.flatnonzero(first))
+    keys = keys[first]
     indptr = np.searchsorted(keys, np.arange(X.rows + 1) * np.int64(size)).astype(np.int64)
-    return Csr(indptr, (keys % size).astype(np.int32), None, size)
+    return Csr(indptr, (keys % size).astype(np.int32), values, size)

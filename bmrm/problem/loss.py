@@ -299,6 +299,15 @@ class HasThreshold(Protocol):
 
 
 @runtime_checkable
+class HasProbabilities(Protocol):
+    """A loss that is a negative log likelihood of labels."""
+
+    def probabilities(self, f: Array, **learned: Any) -> Array:
+        """Of each label in score order, (rows, labels); `learned` and `groups` as of `predict`."""
+        ...
+
+
+@runtime_checkable
 class HasMeasured(Protocol):
     """A loss that says what measures compare its predictions with."""
 
@@ -317,17 +326,4 @@ class HasParameters(Protocol):
 
     def named_parameters(self, parameters: Array, labels: int) -> dict[str, Array]:
         """The parameters by name."""
-        ...
-
-
-@runtime_checkable
-class HasProbabilities(Protocol):
-    """A loss whose scores tell how probable each label is."""
-
-    @property
-    def probabilities(self) -> Callable[..., Array]:
-        """Of scores, and of what a model has learned besides by name: (rows, labels), labels in score order.
-
-        A loss with `by_group` is also given `groups`.
-        """
         ...

@@ -33,10 +33,10 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("loss", ["hinge", "roc_area"])
-def test_answering_ranks_load_no_heavy_library(folder, loss):
+@pytest.mark.parametrize(("loss", "command"), [("hinge", []), ("roc_area", []), ("hinge", ["train"])])
+def test_answering_ranks_load_no_heavy_library(folder, loss, command):
     (folder / "config.yaml").write_text(CONFIG.replace("LOSS", loss))
-    done = launch(2, "-m", "tests.mpi.lean", str(folder / "config.yaml"), "--quiet", cwd=folder)
+    done = launch(2, "-m", "tests.mpi.lean", *command, str(folder / "config.yaml"), "--quiet", cwd=folder)
     assert done.returncode == 0, done.stderr
     status, loaded = json.loads(done.stdout.splitlines()[-1])
     assert status == 0

@@ -7,6 +7,7 @@ Only rank 0 imports this file; the others receive `Settings.plain()`.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -128,9 +129,11 @@ class Settings(BaseModel):
     version: Literal[1] = Field(1, alias="schema", description="version of this schema")
     data: DataSection
     loss: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm losses`")
-    regularizer: dict[str, Any] = Field(description="likewise; see `bmrm regularizers`")
-    solver: dict[str, Any] = Field(description="likewise; see `bmrm solvers`")
-    search: dict[str, Any] | None = Field(None, description="several trainings, of which one is kept; see below")
+    regularizer: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm regularizers`")
+    solver: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm solvers`")
+    search: dict[str, Any] | None = Field(
+        None, description="several trainings, of which one is kept: a name or `{name: ..., option: ...}`"
+    )
     start: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="a model or a checkpoint to go on from: a path; a checkpoint must be of the same problem"
     )
@@ -166,24 +169,75 @@ Problems = list[tuple[Place, str]]
 """What is wrong, and at which field."""
 
 
-def load_settings(path: Path | str, overrides: Sequence[str] = ()) -> Settings:
-    """Read and check a config file.
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A field that an option of the command line gives; messages call it `said`."""
+
+    place: Place
+    value: Any
+    said: str
+
+
+def load_settings(path: Path | str | None, overrides: Sequence[str] = (), given: Sequence[Given] = ()) -> Settings:
+    """Read and check a config.
 
     Parameters
     ----------
-    path : the YAML file.
+    path : the YAML file; None where the command line says all. Then lambda is by default 1 / (rows of the data), and
+        `output.directory` is `runs/` and the name of the data.
     overrides : `section.field=value`, the value in YAML; they win over the file.
+    given : fields that win over both. Another name for a section keeps the options that it has, too.
 
     Raises
     ------
     InputError
-        One message, a line per wrong field, each with file and line.
+        One message, a line per wrong field, each with file and line, or with the option.
     """
-    path = Path(path)
-    document = Document.read(path)
+    document = Document("the command line", "") if path is None else Document.read(Path(path))
     for assignment in overrides:
         document.override(assignment)
-    return _settings(document, default_directory=f"runs/{path.stem}")
+    for field in sorted(given, key=lambda field: len(field.place)):
+        document.put(field.place, _with_options(document, field), field.said)
+    if path is None:
+        _default_lambda(document)
+    stem = run_name(document.get(("data", "train"))) if path is None else Path(path).stem
+    return _settings(document, default_directory=f"runs/{stem}")
+
+
+def _with_options(document: Document, field: Given) -> Any:
+    """The value; for the name of a plug-in with the options of the section that this one has too."""
+    before = document.get(field.place)
+    plug_in = PLUG_INS.get(field.place[0]) if len(field.place) == 1 else None
+    if plug_in is None or not isinstance(before, dict) or not isinstance(field.value, str):
+        return field.value
+    known = {*_option_names(plug_in, field.value), *plug_in.extra}
+    return {"name": field.value} | {key: value for key, value in before.items() if key in known}
+
+
+def _option_names(plug_in: PlugIn, name: str) -> set[str]:
+    """Of a plug-in; none where there is no such plug-in, which is refused later."""
+    try:
+        return {option_name(field.name) for field in plug_in.registry.get(name).parameters}
+    except InputError:
+        return set()
+
+
+def _default_lambda(document: Document) -> None:
+    """1 / m, unless lambda is given or the regularizer has none."""
+    section, place = document.get(("regularizer",)), ("regularizer", "lambda")
+    name = section.get("name") if isinstance(section, dict) else section
+    name = PLUG_INS["regularizer"].default if name is None else name
+    given = isinstance(section, dict) and "lambda" in section
+    if isinstance(name, str) and not given and "lambda" in _option_names(PLUG_INS["regularizer"], name):
+        document.put(place, {"scale": "none", "over": "m"}, "--lambda")
+
+
+def run_name(train: Any) -> str:
+    """A name for the runs on some data: `a9a` for data/a9a.svm.gz, `iris` for sklearn:iris."""
+    first = train[0] if isinstance(train, list) and train else train
+    name = re.sub(r"^(sklearn|synthetic):|[?].*$", "", str(first))
+    stem = re.sub(r"[^\w-]+", "", Path(name).name.partition(".")[0]).strip("-_")
+    return stem or "data"
 
 
 def format_section(text: str) -> str | dict[str, Any]:
@@ -277,6 +331,9 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
         problems.append((place, f"{section} is {shown(value)}, expected a name or {{name: ...}}"))
         return {}
     name = value.pop("name")
+    if plug_in is FORMATS and name == AUTO:
+        problems.append((place, f"{section or 'format'} has options but no name, expected such as {{name: csv, ...}}"))
+        return {}
     try:
         entry = plug_in.registry.get(name)
     except InputError as error:

@@ -66,7 +66,7 @@ class Document:
     def __init__(self, name: str, text: str) -> None:
         self.name = name = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
         self._lines: dict[Place, int] = {}
-        self._overrides: set[Place] = set()
+        self._overrides: dict[Place, str] = {}
         try:
             loader = _Loader(text)
             node = loader.get_single_node()
@@ -98,31 +98,41 @@ class Document:
         place = tuple(key.strip().split("."))
         if not sign or not all(place):
             raise InputError(f"--set {_cut(assignment)}: expected FIELD=VALUE, such as solver.tolerance=1e-4")
-        value = Document(f"--set {key.strip()}", text).value
+        self.put(place, yaml_value(text, f"--set {key.strip()}"), f"--set {_cut('.'.join(place))}")
+
+    def put(self, place: Place, value: Any, said: str) -> None:
+        """Set a field; a section given by its name alone becomes a mapping. Messages call the field `said`."""
         if self.value is None:
             self.value = {}
         inside = self.value
         for part in place[:-1]:
             if not isinstance(inside, dict):
-                raise InputError(f"--set {_cut(assignment)}: {_cut(key)} is not within a mapping")
+                raise InputError(f"{said}: {_cut('.'.join(place))} is not within a mapping")
             below = inside.get(part)
             if below is None or isinstance(below, str):
                 below = {} if below is None else {"name": below}
                 inside[part] = below
             inside = below
         if not isinstance(inside, dict):
-            raise InputError(f"--set {_cut(assignment)}: {_cut(key)} is not within a mapping")
+            raise InputError(f"{said}: {_cut('.'.join(place))} is not within a mapping")
         inside[place[-1]] = value
-        self._overrides.add(place)
+        self._overrides[place] = said
+
+    def get(self, place: Place) -> Any:
+        """The value of a field; None where it is absent."""
+        inside = self.value
+        for part in place:
+            inside = inside.get(part) if isinstance(inside, dict) else None
+        return inside
 
     def where(self, place: Place) -> str:
         """'config.yaml, line 7' for a field, or for the section around it if the field is missing."""
         inside = next((given for given in self._overrides if given[: len(place)] == place), None)
         if inside is not None and place not in self._lines:
-            return f"--set {_cut('.'.join(inside))}"
+            return self._overrides[inside]
         for length in range(len(place), 0, -1):
             if place[:length] in self._overrides:
-                return f"--set {_cut('.'.join(place[:length]))}"
+                return self._overrides[place[:length]]
             if place[:length] in self._lines:
                 return f"{self.name}, line {self._lines[place[:length]]}"
         return self.name
@@ -159,3 +169,8 @@ class Document:
             seen[name] = line
             self._lines[here] = line
             self._walk(value, here)
+
+
+def yaml_value(text: str, name: str) -> Any:
+    """The value of a piece of YAML; InputError, which begins with `name`, where it is none."""
+    return Document(name, text).value

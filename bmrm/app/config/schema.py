@@ -21,6 +21,7 @@ from bmrm.app.config.config import (
 )
 from bmrm.app.config.fields import is_table, option_types
 from bmrm.app.config.relative import SCHEMA
+from bmrm.app.config.words import standard, type_in_words
 from bmrm.registry import Entry, Range, option_name
 
 
@@ -32,7 +33,8 @@ def json_schema() -> dict[str, Any]:
     schema["$defs"]["DataSection"]["properties"]["format"] = {"anyOf": [{"const": AUTO}, _plug_in_schema(FORMATS)]}
     schema["properties"]["search"] = {"anyOf": [_plug_in_schema(SEARCH), {"type": "null"}], "default": None}
     schema["required"] = ["data"]
-    return schema
+    found: dict[str, Any] = standard(schema)
+    return found
 
 
 def _plug_in_schema(plug_in: PlugIn) -> dict[str, Any]:
@@ -54,7 +56,7 @@ def _entry_schema(entry: Entry[Any], plug_in: PlugIn) -> dict[str, Any]:
             option = {"anyOf": [option, {"type": "string", "description": "a file of its rows"}]}
         limits: Range | None = field.metadata.get("range")
         if limits is not None:
-            option |= {"description": f"{limits.doc}; {limits}"}
+            option |= {"description": f"{limits.doc}; {type_in_words(types[field.name], limits)}"}
         if field.default is dataclasses.MISSING:
             required.append(option_name(field.name))
         else:
@@ -94,15 +96,16 @@ def _lines() -> Iterator[str]:
             yield ""
         yield from ("| name | what it is | options |", "|---|---|---|")
         for entry in plug_in.registry.all():
-            options = "<br>".join(_option(field) for field in entry.parameters) or "none"
+            types = option_types(entry.cls)
+            options = "<br>".join(_option(field, types[field.name]) for field in entry.parameters) or "none"
             yield f"| `{entry.name}` | {_cell(entry.headline)} | {options} |"
         yield ""
 
 
-def _option(field: dataclasses.Field[Any]) -> str:
+def _option(field: dataclasses.Field[Any], kind: Any) -> str:
     default = "required" if field.default is dataclasses.MISSING else f"default {_yaml(field.default)}"
     limits: Range | None = field.metadata.get("range")
-    doc = f": {limits.doc} ({limits})" if limits is not None else ""
+    doc = f": {limits.doc} ({type_in_words(kind, limits)})" if limits is not None else ""
     return _cell(f"`{option_name(field.name)}`, {default}{doc}")
 
 

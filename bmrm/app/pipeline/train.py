@@ -70,6 +70,7 @@ def train(
     group: Group,
     *,
     quiet: bool = False,
+    table: bool | None = None,
     resume: bool = False,
     fit: Fit = fit_once,
     phases: Phases | None = None,
@@ -80,7 +81,8 @@ def train(
     ----------
     settings : `Settings.plain()`, the same on every rank.
     group : the ranks.
-    quiet : no progress and no table.
+    quiet : no progress.
+    table : whether a table is printed at the end; None: unless `quiet`.
     resume : continue from the checkpoint of an earlier run in the output folder.
     fit : how the model is found; a search tries several.
     phases : the clock of the run, if it has been started already.
@@ -96,7 +98,7 @@ def train(
     if ended is None:
         return None
     outcome, title, where = ended
-    if not quiet and title:
+    if title and (table if table is not None else not quiet):
         _print_end(outcome.summary, title, where)
     return outcome
 
@@ -354,11 +356,9 @@ def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, p
 
 
 def _print_end(summary: Mapping[str, Any], title: str, where: str | None) -> None:
-    from rich.console import Console
+    from bmrm.app.report import summary_rows
+    from bmrm.app.tables import print_pairs
 
-    from bmrm.app.report import summary_table
-
-    console = Console()
-    console.print(summary_table(summary, title))
+    print_pairs(title, summary_rows(summary))
     if where is not None:
-        console.print(where, highlight=False, soft_wrap=True)
+        print(where)

@@ -14,10 +14,10 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
-from bmrm.data.readers._core.attributes import refuse_attributes
+from bmrm.data.readers._core.attributes import has_columns, refuse_attributes
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import row_share
+from bmrm.data.readers._core.shares import row_share, sentence_border
 from bmrm.data.readers._core.templates import BUILT_IN, Interned, Sentences, Template, intern, parse
 from bmrm.data.vocabulary import MOST_HASH_BITS, NamedColumns, Vocabulary
 from bmrm.problem import InputError, Targets, shown
@@ -66,8 +66,25 @@ class Conll:
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Never: the content of such a file is not distinctive."""
-        return False
+        """Whether the first lines are columns of text, with blank lines between sentences."""
+        return has_columns(head)
+
+    @property
+    def keeps_groups(self) -> bool:
+        """As of `Divisible`: sentences stay together."""
+        return True
+
+    def heading(self, text: bytes) -> int:
+        """As of `Divisible`: nothing."""
+        return 0
+
+    def last_border(self, text: bytes) -> int:
+        """As of `Divisible`: behind the last blank line."""
+        return sentence_border(text)
+
+    def has_rows(self, text: bytes) -> bool:
+        """As of `Divisible`: whether a line is not blank."""
+        return bool(text.strip())
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the sentences; every part reads the whole file, which is cheap compared with making features."""

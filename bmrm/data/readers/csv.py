@@ -14,15 +14,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.dataset import Dataset
+from bmrm.data.dataset import Dataset, check_groups, check_weights
 from bmrm.data.files import open_text
 from bmrm.data.label_types import stored
-from bmrm.data.layout import Alike, Layout, shown_names
+from bmrm.data.layout import Alike
+from bmrm.data.readers._core.columns import LABEL_DOC, Table, Wanted, group_parameter, weight_parameter
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share
-from bmrm.problem import InputError, Targets
-from bmrm.registry import nearest, parameter
+from bmrm.problem import InputError, Targets, Vector
+from bmrm.registry import parameter
 
 _DELIMITERS = ",;\t"
 _INTEGER = re.compile(r"[-+]?[0-9]+$")
@@ -35,8 +36,7 @@ class Csv:
 
     label: str | int | tuple[str | int, ...] | None = parameter(
         -1,
-        doc="the column of labels: its name, or its number from 0 (-1: the last); a list of columns of numbers for "
-        "several targets per row; null: none",
+        doc=LABEL_DOC,
         example=0,
     )
     header: bool | None = parameter(
@@ -45,6 +45,8 @@ class Csv:
     delimiter: str | None = parameter(
         None, doc="one character; null: comma, semicolon or tab, by the first row", example=";"
     )
+    weight: str | int | None = weight_parameter()
+    group: str | int | None = group_parameter()
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv")
 
@@ -62,15 +64,53 @@ class Csv:
         line = head.split(b"\n", 1)[0].strip()
         return any(mark in line for mark in (b",", b";", b"\t")) and b":" not in line and b"\0" not in line
 
+    @property
+    def keeps_groups(self) -> bool:
+        """As of `Divisible`: where there are none."""
+        return self.group is None
+
+    def heading(self, text: bytes) -> int:
+        """As of `Divisible`: the names of the columns."""
+        end, first = 0, b""
+        while end < len(text) and not first.strip():
+            start, end = end, _end_of_record(text, end)
+            first = text[start:end]
+        fields = next(csv.reader([first.decode("utf-8-sig", "replace")], delimiter=self._delimiter(first)), [])
+        headed = not any(_is_number(field) for field in fields) if self.header is None else self.header
+        return end if headed else 0
+
+    def last_border(self, text: bytes) -> int:
+        """As of `Divisible`: the end of the last line that is not inside quotes."""
+        end = text.rfind(b"\n")
+        while end >= 0 and text.count(b'"', 0, end) % 2:
+            end = text.rfind(b"\n", 0, end)
+        return end + 1
+
+    def has_rows(self, text: bytes) -> bool:
+        """As of `Divisible`: whether a line is not blank."""
+        return bool(text.strip())
+
+    def _delimiter(self, line: bytes) -> str:
+        return self.delimiter or max(_DELIMITERS, key=line.decode("utf-8", "replace").count)
+
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows; every part reads the whole file, because a quoted field may hold a newline."""
         with open_text(path) as text:
-            table = _Table(path, self, text, alike)
-        start, stop = row_share(table.rows, part, parts)
-        return Raw(table.dataset(), str(path)).kept(start, stop)
+            table = _Rows(path, self, text, alike)
+        data = table.dataset()
+        start, stop = row_share(table.rows, part, parts, data.targets.groups)
+        return Raw(data, str(path)).kept(start, stop)
 
 
-class _Table:
+def _end_of_record(text: bytes, start: int) -> int:
+    """Behind the first line from `start` that does not end inside quotes."""
+    end = text.find(b"\n", start)
+    while end >= 0 and text.count(b'"', start, end) % 2:
+        end = text.find(b"\n", end + 1)
+    return len(text) if end < 0 else end + 1
+
+
+class _Rows:
     """The fields of a file: numbers by row, labels separately."""
 
     def __init__(self, path: Path, options: Csv, text: Any, alike: Alike | None = None) -> None:
@@ -86,16 +126,10 @@ class _Table:
         headed = not any(_is_number(field) for field in first) if options.header is None else options.header
         self.headed = headed
         self.names = [field.strip() for field in first] if headed else [str(k) for k in range(self.width)]
-        wanted = options.label if isinstance(options.label, tuple) else (options.label,)
-        known = None if alike is None else self._labels_alike(alike, headed)
-        self.label = (
-            known if known is not None else [self._label_column(label, headed) for label in wanted if label is not None]
-        )
-        if len(set(self.label)) < len(self.label):
-            raise InputError(f"{path}: a label column is named twice in {options.label}")
-        self.features = [k for k in range(self.width) if k not in self.label]
-        if not self.features:
-            raise InputError(f"{path}: no columns beside the labels, expected at least one feature")
+        self.roles = Table(path, self.names, headed).roles(Wanted(options.label, options.weight, options.group), alike)
+        self.extra: dict[int, list[str]] = {
+            column: [] for column in (self.roles.weight, self.roles.group) if column is not None
+        }
         if not headed:
             self._add(line, first)
         for line, fields in records:
@@ -106,37 +140,38 @@ class _Table:
 
     def dataset(self) -> Dataset:
         """All rows."""
-        X = np.frombuffer(self.numbers).reshape(self.rows, len(self.features))
+        features = self.roles.features
+        X = np.frombuffer(self.numbers).reshape(self.rows, len(features))
         finite = np.isfinite(X)
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
-            self._refuse(self.lines[int(row)], self.features[int(column)], str(X[row, column]))
+            self._refuse(self.lines[int(row)], features[int(column)], str(X[row, column]))
         y, dtype = self._targets()
-        return Dataset(X.copy(), Targets(y, dtype=dtype), self._layout(), bool(self.label))
+        layout = self.roles.layout(formats.describe(self.options), self.names if self.headed else None)
+        return Dataset(X.copy(), Targets(y, self._weights(), self._groups(), dtype), layout, bool(self.roles.label))
 
-    def _layout(self) -> Layout:
-        """The layout by which other files are read in the same way."""
-        names, labels = (
-            (tuple(self.names[k] for k in columns) if self.headed else None) for columns in (self.features, self.label)
-        )
-        return Layout(formats.describe(self.options), len(self.features), names, labels, tuple(self.label))
+    def _weights(self) -> Vector | None:
+        if self.roles.weight is None:
+            return None
+        texts = self.extra[self.roles.weight]
+        for line, text in zip(self.lines, texts, strict=True):
+            if not _is_number(text) or not 0.0 <= float(text) < math.inf:
+                where = f"{self.path}, line {line}, column {self.names[self.roles.weight]!r}"
+                raise InputError(f"{where}: {text!r}, expected a finite number >= 0")
+        try:
+            return check_weights(list(map(float, texts)), self.rows)
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from error
 
-    def _labels_alike(self, alike: Alike, headed: bool) -> list[int] | None:
-        """The columns of labels according to other files; None if names and positions do not determine them."""
-        layout, there = alike.layout, set(self.names) if headed else set()
-        if headed and layout.labels is not None:
-            missing = [label for label in layout.labels if label not in there]
-            if missing and (alike.labelled or len(missing) < len(layout.labels)):
-                close = nearest(missing[0], [name for name in self.names if name not in (layout.names or ())])
-                raise InputError(f"{self.path}: no {shown_names(missing, 'column')} with the labels{close}")
-            return [] if missing else [self._label_column(label, True) for label in layout.labels]
-        if headed and layout.names is not None and there.issuperset(layout.names):
-            others = [k for k, name in enumerate(self.names) if name not in layout.names]
-            if len(others) == 1 or (not others and not alike.labelled):
-                return others
-        if self.width == layout.features and not alike.labelled:
-            return []
-        return None if layout.places is None else [self._label_column(place, headed) for place in layout.places]
+    def _groups(self) -> NDArray[np.int64] | None:
+        if self.roles.group is None:
+            return None
+        texts = self.extra[self.roles.group]
+        missing = next((line for line, text in zip(self.lines, texts, strict=True) if not text), None)
+        if missing is not None:
+            raise InputError(f"{self.path}, line {missing}, column {self.names[self.roles.group]!r}: no group")
+        whole = all(_INTEGER.match(text) and len(text) < 19 for text in texts)
+        return check_groups(list(map(int, texts)) if whole else texts, self.rows)
 
     def _records(self, text: Any, delimiter: str | None) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every record that is not blank."""
@@ -152,33 +187,22 @@ class _Table:
         except csv.Error as error:
             raise InputError(f"{self.path}, line {reader.line_num}: {error}") from error
 
-    def _label_column(self, label: str | int, headed: bool) -> int:
-        if isinstance(label, str):
-            if not headed:
-                raise InputError(f"{self.path}: label column {label!r}, but the file has no header")
-            if self.names.count(label) != 1:
-                close = nearest(label, self.names)
-                raise InputError(
-                    f"{self.path}: {self.names.count(label)} columns are named {label!r}, expected one{close}"
-                )
-            return self.names.index(label)
-        if not -self.width <= label < self.width:
-            raise InputError(f"{self.path}: label column {label}, but there are {self.width} columns")
-        return label % self.width
-
     def _add(self, line: int, fields: Sequence[str]) -> None:
         if len(fields) != self.width:
             raise InputError(f"{self.path}, line {line}: {len(fields)} fields, expected {self.width}")
         features = fields
-        if self.label:
-            self.labels.append([fields[k].strip() for k in self.label])
-            features = [fields[k] for k in self.features]
+        roles = self.roles
+        if len(roles.features) < self.width:
+            self.labels.append([fields[k].strip() for k in roles.label])
+            features = [fields[k] for k in roles.features]
+        for column, texts in self.extra.items():
+            texts.append(fields[column].strip())
         try:
             if "_" in "".join(features):
                 raise ValueError
             self.numbers.extend(map(float, features))
         except ValueError:
-            column = next(k for k in self.features if not _is_number(fields[k]))
+            column = next(k for k in roles.features if not _is_number(fields[k]))
             self._refuse(line, column, repr(fields[column]))
         self.lines.append(line)
 
@@ -187,23 +211,24 @@ class _Table:
 
     def _targets(self) -> tuple[NDArray[Any], str]:
         """Labels and their type: integers, where all are written as such, else numbers, else text."""
-        if not self.label:
+        label = self.roles.label
+        if not label:
             return np.zeros(self.rows), ""
-        if len(self.label) == 1 and not all(_is_number(label) for (label,) in self.labels):
-            missing = next((k for k, (label,) in enumerate(self.labels) if not label), None)
+        if len(label) == 1 and not all(_is_number(one) for (one,) in self.labels):
+            missing = next((k for k, (one,) in enumerate(self.labels) if not one), None)
             if missing is not None:
                 raise InputError(f"{self.path}, line {self.lines[missing]}: the label is missing")
-            return np.array([label for (label,) in self.labels], dtype=np.str_), ""
+            return np.array([one for (one,) in self.labels], dtype=np.str_), ""
         for line, labels in zip(self.lines, self.labels, strict=True):
-            for column, label in zip(self.label, labels, strict=True):
-                if not _is_number(label) or not math.isfinite(float(label)):
-                    self._refuse(line, column, str(float(label)) if _is_number(label) else repr(label))
-        if len(self.label) == 1 and all(_INTEGER.match(label) for (label,) in self.labels):
-            whole = [int(label) for (label,) in self.labels]
+            for column, text in zip(label, labels, strict=True):
+                if not _is_number(text) or not math.isfinite(float(text)):
+                    self._refuse(line, column, str(float(text)) if _is_number(text) else repr(text))
+        if len(label) == 1 and all(_INTEGER.match(one) for (one,) in self.labels):
+            whole = [int(one) for (one,) in self.labels]
             if min(whole) >= -(2**63) and max(whole) < 2**63:
                 return stored(np.array(whole, np.int64))
-        numbers = np.array([[float(label) for label in labels] for labels in self.labels])
-        return (numbers[:, 0] if len(self.label) == 1 else numbers), ""
+        numbers = np.array([[float(one) for one in labels] for labels in self.labels])
+        return (numbers[:, 0] if len(label) == 1 else numbers), ""
 
 
 def _is_number(field: str) -> bool:

@@ -26,7 +26,7 @@ from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import byte_share, row_share
+from bmrm.data.readers._core.shares import byte_share, last_border, row_share
 from bmrm.data.readers._core.svmlight_line import MOST_INDEX, Row, parse_line
 from bmrm.problem import InputError, Targets
 from bmrm.registry import check_parameters, parameter
@@ -62,6 +62,23 @@ class Svmlight:
             if tokens:
                 return b":" in tokens[0] or all(map(_is_number, tokens[0].split(b",")))
         return False
+
+    @property
+    def keeps_groups(self) -> bool:
+        """As of `Divisible`: rows of one `qid` stay together."""
+        return True
+
+    def heading(self, text: bytes) -> int:
+        """As of `Divisible`: nothing."""
+        return 0
+
+    def last_border(self, text: bytes) -> int:
+        """As of `Divisible`: the end of the last line, or of the last but one group."""
+        return last_border(text)
+
+    def has_rows(self, text: bytes) -> bool:
+        """As of `Divisible`: whether a line is more than a comment."""
+        return any(line.split(b"#", 1)[0].strip() for line in text.split(b"\n"))
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows, columns numbered as in the file: by bytes of a plain file, else by rows."""

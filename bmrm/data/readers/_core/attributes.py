@@ -1,4 +1,4 @@
-"""Attribute files of CRFsuite are not supported; they are recognised because they resemble columns of tokens."""
+"""Attribute files of CRFsuite are told apart from columns of tokens, which they resemble."""
 
 from __future__ import annotations
 
@@ -10,22 +10,50 @@ LINES = 20
 """Number of lines that are examined."""
 
 
-def refuse_attributes(head: bytes, path: Path) -> None:
-    """Raise InputError where the first lines are `label, name=value, name=value, ...` between tabs.
+def has_attributes(head: bytes) -> bool:
+    """Whether the first lines are `label, name=value, name=value, ...` between tabs.
 
     Every line that is not blank must have two attributes or more, at least half of them with a `=` inside: columns of
     tokens do not.
     """
-    lines = head.split(b"\n")
-    lines = [line for line in (lines[:-1] or lines)[:LINES] if line.strip()]
-    if lines and all(map(_has_attributes, lines)):
+    lines = whole_lines(head)
+    return bool(lines) and all(map(_has_attributes, lines))
+
+
+def refuse_attributes(head: bytes, path: Path) -> None:
+    """Raise InputError for such a file, where columns of tokens are expected."""
+    if has_attributes(head):
         raise InputError(
             f"{path}: an attribute file of CRFsuite (in each line a label, then name=value attributes between tabs), "
-            "which is not read yet; expected a token a line in columns, from which templates make the attributes"
+            "whose format is crfsuite; expected a token a line in columns"
         )
+
+
+def has_columns(head: bytes) -> bool:
+    """Whether the first lines are columns of text, as many in each, with blank lines between sentences."""
+    lines = whole_lines(head)
+    fields = [line.split() for line in lines]
+    blank = b"\n\n" in head.replace(b"\r", b"").strip()
+    if not blank or has_attributes(head) or len({len(tokens) for tokens in fields}) != 1 or len(fields[0]) < 2:
+        return False
+    return not any(all(_is_number(tokens[column]) for tokens in fields) for column in (0, -1))
+
+
+def whole_lines(head: bytes) -> list[bytes]:
+    """The first lines that are not blank, without one that is cut off."""
+    lines = head.split(b"\n")
+    return [line for line in (lines[:-1] or lines)[:LINES] if line.strip()]
 
 
 def _has_attributes(line: bytes) -> bool:
     attributes = line.strip(b"\r").split(b"\t")[1:]
     named = sum(0 < attribute.find(b"=") < len(attribute) - 1 for attribute in attributes)
     return len(attributes) >= 2 and 2 * named >= len(attributes)
+
+
+def _is_number(token: bytes) -> bool:
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from bmrm.data.files import bare_suffix, open_bytes
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.attributes import refuse_attributes
 from bmrm.data.readers._core.raw import Raw
 from bmrm.problem import InputError
 from bmrm.registry import Registry
@@ -31,6 +31,37 @@ class Format(Protocol):
         ...
 
 
+@runtime_checkable
+class Divisible(Protocol):
+    """A format of text whose rows can be read a piece at a time."""
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether a piece ends with a group, so that no group is in two."""
+        ...
+
+    def heading(self, text: bytes) -> int:
+        """How many bytes at the start of the file belong to every piece, such as the names of columns."""
+        ...
+
+    def last_border(self, text: bytes) -> int:
+        """Where in the text the last piece can end that needs nothing of what follows; 0 if nowhere."""
+        ...
+
+    def has_rows(self, text: bytes) -> bool:
+        """Whether there is a row among these lines."""
+        ...
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """A format that is stored in batches of rows, each of which can be read by itself."""
+
+    def batches(self, path: Path, alike: Alike) -> Iterator[Raw]:
+        """The rows in parts that follow one another; groups may be parted."""
+        ...
+
+
 formats: Registry[Format] = Registry("data format", "bmrm.data.readers")
 
 
@@ -46,8 +77,11 @@ def recognised(path: Path) -> Format:
     if named is not None:
         return formats.make(named)
     with open_bytes(path) as file:
-        head = file.read(_HEAD)
-    refuse_attributes(head, path)
+        return by_content(file.read(_HEAD), path)
+
+
+def by_content(head: bytes, path: Path) -> Format:
+    """The format, with default options, of a file that begins like this."""
     for cls in (entry.cls for entry in formats.all()):
         if cls.recognises(head):
             return cls()

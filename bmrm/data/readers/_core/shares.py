@@ -5,12 +5,15 @@ The shares, joined in the order of the parts, are the whole. Consecutive rows of
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.files import open_bytes
+
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)\n")
 
 
 def even_share(count: int, part: int, parts: int) -> tuple[int, int]:
@@ -62,6 +65,28 @@ def byte_share(path: Path, part: int, parts: int) -> tuple[int, int]:
             return at if first else place
 
         return border(start), border(stop)
+
+
+def last_border(text: bytes) -> int:
+    """The end of the last whole line; where lines have groups, of the last line before the last group. 0 if nowhere."""
+    end = text.rfind(b"\n") + 1
+    last: bytes | None = None
+    stop = end
+    while stop > 0:
+        start = text.rfind(b"\n", 0, stop - 1) + 1
+        group = _group_of(text[start:stop])
+        if group == b"" and last is None:
+            return end
+        if group is not None and last is not None and group != last:
+            return stop
+        last = last if group is None else group
+        stop = start
+    return end if last is None else 0
+
+
+def sentence_border(text: bytes) -> int:
+    """Behind the last blank line; 0 if there is none."""
+    return max((match.end() for match in _BLANK_LINE.finditer(text)), default=0)
 
 
 def _group_of(line: bytes) -> bytes | None:

@@ -1,0 +1,176 @@
+"""The fields of a config as options of a command line, made from the schema: `--data.test`, or `--test` for short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel
+
+from bmrm.app.config.config import FORMATS, PLUG_INS, SEARCH, Files, Given, PlugIn, Settings
+from bmrm.app.config.fields import option_types
+from bmrm.app.config.marks import Place, yaml_value
+from bmrm.app.config.words import default_in_words, parts_of, type_in_words
+from bmrm.registry import Entry, option_name
+
+LAMBDA: Place = ("regularizer", "lambda")
+SHORT: Mapping[Place, str] = {
+    ("data", "validation"): "validation",
+    ("data", "test"): "test",
+    ("data", "format"): "format",
+    ("data", "dimension"): "dimension",
+    ("data", "bias"): "bias",
+    ("data", "scale"): "scale",
+    ("data", "weights"): "weights",
+    ("data", "positive_label"): "positive-label",
+    LAMBDA: "lambda",
+    ("solver", "tolerance"): "tolerance",
+    ("solver", "max_iterations"): "max-iterations",
+    ("solver", "time_limit"): "time-limit",
+    ("solver", "threads"): "threads",
+    ("output", "directory"): "output",
+    ("output", "metrics"): "metrics",
+    ("output", "overwrite"): "overwrite",
+}
+"""The names of everyday fields."""
+OPTIONS: Mapping[Place, PlugIn] = {
+    **{(section,): plug_in for section, plug_in in PLUG_INS.items()},
+    ("search",): SEARCH,
+}
+SECTIONS: Mapping[Place, PlugIn] = {**OPTIONS, ("data", "format"): FORMATS}
+"""The fields that name a plug-in, whose options are fields below them."""
+PATHS = ("weights", "start")
+"""Fields that are a path."""
+FIXED = ("version", "train")
+"""Fields that are no options: the version of the schema, and the data, which are named without an option."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A field of the config.
+
+    Attributes
+    ----------
+    place : of the field.
+    doc : what it is, what it may be, its default.
+    read : from the texts of the command line, one for each time that it was given, to the value.
+    choices : names that it may be, for completion.
+    switch : whether it is true or false.
+    """
+
+    place: Place
+    doc: str
+    read: Callable[[Sequence[str], str], Any]
+    choices: tuple[str, ...] = ()
+    switch: bool = False
+
+    @property
+    def value(self) -> str:
+        """What the help calls the value."""
+        return "FILE" if self.read is _paths or self.place[-1] in PATHS else self.place[-1].upper()
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The short name, if there is one, and the full one."""
+        full = f"--{'.'.join(self.place)}"
+        short = SHORT.get(self.place)
+        return (full,) if short is None or f"--{short}" == full else (f"--{short}", full)
+
+    def given(self, texts: Sequence[str]) -> Given:
+        """The field with what the command line says of it."""
+        flag = self.flags[0]
+        return Given(self.place, self.read(texts, flag), flag)
+
+
+def section_options() -> Iterator[Option]:
+    """Every field that a config has whatever its plug-ins are."""
+    for name, field in Settings.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            for key, inner in kind.model_fields.items():
+                if key not in FIXED:
+                    yield _of_field((name, key), inner)
+        elif name not in FIXED:
+            yield _of_field((name,), field)
+
+
+def plug_in_options(section: Place, name: str) -> Iterator[Option]:
+    """The options of one plug-in, such as those of `hinge` for ("loss",); InputError if there is none of that name."""
+    plug_in = SECTIONS[section]
+    yield from _of_entry(section, plug_in.registry.get(name))
+    for key, (kind, default, doc) in plug_in.extra.items():
+        yield Option((*section, key), _doc(doc, type_in_words(kind), default), last_yaml)
+
+
+def all_options() -> Iterator[Option]:
+    """Every option of a config, those of all plug-ins too; one for each name."""
+    found = {option.place: option for option in section_options()}
+    for section, plug_in in SECTIONS.items():
+        for entry in plug_in.registry.all():
+            for option in plug_in_options(section, entry.name):
+                found.setdefault(option.place, option)
+    yield from found.values()
+
+
+def unlisted(place: Place) -> Option:
+    """An option of a plug-in that only the config knows."""
+    return Option(place, f"of the {place[-2]}", last_yaml)
+
+
+def last_yaml(texts: Sequence[str], flag: str) -> Any:
+    """The last of the texts as YAML."""
+    return yaml_value(texts[-1], flag)
+
+
+def _last_text(texts: Sequence[str], flag: str) -> str | None:
+    return None if texts[-1] == "null" else texts[-1]
+
+
+def _paths(texts: Sequence[str], flag: str) -> list[str] | None:
+    return None if list(texts) == ["null"] else list(texts)
+
+
+def _names(texts: Sequence[str], flag: str) -> list[str] | None:
+    names = [name for text in texts for name in text.strip("[]").replace(",", " ").split()]
+    return None if names == ["null"] else names
+
+
+_READERS: Mapping[str, Callable[[Sequence[str], str], Any]] = {"array": _names, "string": _last_text}
+"""By the type that JSON has for a field; YAML for others."""
+
+
+def _of_field(place: Place, field: Any) -> Option:
+    if place in SECTIONS:
+        plug_in = SECTIONS[place]
+        return Option(place, f"{field.description} (default {plug_in.default or 'null'})", last_yaml)
+    checks = (field.annotation, *field.metadata)
+    kind = Annotated[checks] if field.metadata else field.annotation  # pydantic keeps checks apart
+    parts = parts_of(kind)
+    files = kind in (Files, Files | None)
+    doc = _doc(field.description, "a path; may be repeated" if files else type_in_words(kind), field.default)
+    choices = tuple(choice for part in parts for choice in part.get("enum", ()))
+    read = _paths if files else _READERS.get(str(parts[0].get("type")), last_yaml)
+    return Option(place, doc, read, choices, switch=field.annotation is bool)
+
+
+def _of_entry(section: Place, entry: Entry[Any]) -> Iterator[Option]:
+    types = option_types(entry.cls)
+    for field in entry.parameters:
+        limits = field.metadata.get("range")
+        words = type_in_words(types[field.name], limits)
+        place = (*section, option_name(field.name))
+        doc = _doc("" if limits is None else limits.doc, words, field.default)
+        if place == LAMBDA:
+            doc = doc.replace("required", "required in a config, else 1 / rows")
+        choices: Iterable[Any] = () if limits is None or limits.choices is None else limits.choices
+        yield Option(place, doc, last_yaml, tuple(map(str, choices)))
+
+
+def _doc(text: str, words: str, default: Any) -> str:
+    return f"{text} ({words}; {_default(default)})" if text else f"{words}; {_default(default)}"
+
+
+def _default(default: Any) -> str:
+    said = default_in_words(default)
+    return said if said == "required" else f"default {said}"

@@ -1,0 +1,214 @@
+"""What a model says of the rows of a file or a pipe, as lines of text, a piece of the rows at a time."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.app.model import Model
+from bmrm.app.profile import text_of
+from bmrm.data.dataset import Dataset
+from bmrm.data.files import bare_suffix, decompressed, open_bytes
+from bmrm.data.layout import Layout
+from bmrm.data.pieces import PIECE, Piece, pieces
+from bmrm.data.readers._core.formats import Batched, Divisible, Format, by_content, by_suffix, formats
+from bmrm.data.reading import format_for, from_one
+from bmrm.problem import IncompatibleError, facts_of, provides
+
+STANDARD_INPUT = "-"
+NAME = "standard input"
+HEAD = 1 << 12
+"""Bytes at the start by which a format is recognised."""
+
+Section = str | Mapping[str, Any]
+"""As of `data.format`: "auto", a name, or `{name: ..., option: value}`."""
+
+
+def lines_of(model: Model, source: str, format: Section, what: str, size: int = PIECE) -> Iterator[str]:
+    """A line for each row.
+
+    Parameters
+    ----------
+    model : that predicts.
+    source : a file, several by a glob, `sklearn:NAME`, `synthetic:NAME`, or `-` for standard input; with labels or
+        without, compressed or not. Text (svmlight, csv, conll) is read a piece at a time.
+    format : of the source; "auto" is that of the training files unless the name implies another.
+    what : one of `WRITERS`.
+    size : bytes of a piece.
+
+    Raises
+    ------
+    InputError, IncompatibleError
+        The rows cannot be read, or the model does not give what was asked for.
+    """
+    return WRITERS[what](model, datasets(model, source, format, size))
+
+
+def datasets(model: Model, source: str, format: Section, size: int = PIECE) -> Iterator[Dataset]:
+    """The rows of a source as the model needs them, in parts that follow one another; sentences are not parted."""
+    if source == STANDARD_INPUT:
+        with decompressed(sys.stdin.buffer, NAME) as stream:
+            yield from _of_stream(model, stream, Path(NAME), "", format, size)
+    elif Path(source).is_file():
+        with open_bytes(Path(source)) as stream:
+            yield from _of_stream(model, stream, Path(source), bare_suffix(Path(source)), format, size)
+    else:
+        yield model.read(source, format)
+
+
+def _of_stream(
+    model: Model, stream: IO[bytes], origin: Path, suffix: str, format: Section, size: int
+) -> Iterator[Dataset]:
+    head: bytes = cast("Any", stream).peek(HEAD)[:HEAD]
+    chosen, section = _format(model, format, suffix, head, origin)
+    by_group = facts_of(model.loss).by_group
+    if provides(chosen, Divisible) and (chosen.keeps_groups or not by_group):
+        for piece in pieces(stream, str(origin), chosen, suffix, size):
+            with piece.explained():
+                data, model = _of_piece(model, piece.path, section)
+            yield data
+        return
+    with _whole(stream, origin, suffix) as file, file.explained():
+        if provides(chosen, Batched) and not by_group:
+            alike = model.manner(section, False)[1]
+            alike = replace(alike, layout=alike.layout.of_format(formats.describe(chosen)["name"]))
+            for raw in chosen.batches(file.path, alike):
+                yield raw.aligned(alike.layout.names).dataset()
+        else:
+            yield model.read(file.path, section)
+
+
+@contextmanager
+def _whole(stream: IO[bytes], origin: Path, suffix: str) -> Iterator[Piece]:
+    """The whole of a stream as a file: itself, or a copy of standard input."""
+    if origin != Path(NAME):
+        yield Piece(origin, str(origin), 0)
+        return
+    with tempfile.TemporaryDirectory(prefix="bmrm-") as folder:
+        path = Path(folder) / f"rows{suffix}"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(stream, file)
+        yield Piece(path, NAME, 0)
+
+
+def _format(model: Model, format: Section, suffix: str, head: bytes, origin: Path) -> tuple[Format, Section]:
+    """The format of a stream, and how `Model.read` is to be told of it."""
+    layout = model.layout or Layout()
+    known = layout.format if layout.text is None else layout.text.format
+    named = by_suffix(Path(f"rows{suffix}"))
+    if format != "auto":
+        return format_for(origin, format), format
+    if known is not None and (layout.text is not None or named in (None, known["name"])):
+        return format_for(origin, known), format
+    found = by_content(head, origin) if named is None else formats.make(named)
+    return found, formats.describe(found)["name"]
+
+
+def _of_piece(model: Model, path: Path, section: Section) -> tuple[Dataset, Model]:
+    """The rows of a piece, and the model that knows, from now on, whether columns are numbered from 1."""
+    layout = model.layout or Layout()
+    if layout.text is not None:
+        return model.read(path, section), model
+    raw = model.scan(path, section)
+    if raw.first is None:
+        return raw.dataset(), model
+    one_based = from_one(raw.extent) if layout.one_based is None else layout.one_based
+    return raw.dataset(one_based=one_based), replace(model, layout=replace(layout, one_based=one_based))
+
+
+Writer = Callable[[Model, Iterator[Dataset]], Iterator[str]]
+
+
+def _scores(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:
+    return _each(model, parts, lambda data: model.decision_function(data))
+
+
+def _labels(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:
+    return _each(model, parts, lambda data: model.predict(data))
+
+
+def _probabilities(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:
+    return _each(model, parts, lambda data: model.predict_proba(data))
+
+
+def _ranks(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:
+    """The place of each row within its query by falling score, from 1; without queries among all rows."""
+    scores, groups = [], []
+    for data in parts:
+        scores.append(model.decision_function(data))
+        groups.append(data.targets.groups)
+        if scores[-1].ndim != 1:
+            raise IncompatibleError(f"ranks need one score per row, the model has {scores[-1].shape[1]}")
+    queries = [group for group in groups if group is not None]
+    yield from map(str, ranks(np.concatenate(scores), np.concatenate(queries) if queries else None).tolist())
+
+
+WRITERS: Mapping[str, Writer] = {
+    "scores": _scores,
+    "labels": _labels,
+    "probabilities": _probabilities,
+    "ranks": _ranks,
+}
+"""What a line says of a row."""
+
+
+def ranks(scores: NDArray[np.float64], groups: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The place of each row in its group by falling score, from 1; of equal scores the first row comes first.
+
+    Parameters
+    ----------
+    scores : (rows,).
+    groups : (rows,); None: all rows are one group.
+    """
+    group = np.zeros(len(scores), np.int64) if groups is None else groups
+    order = np.lexsort((-scores, group))
+    firsts = np.flatnonzero(np.diff(group[order], prepend=group[order[:1]] - 1)) if len(scores) else order
+    sizes = np.diff(np.append(firsts, len(scores)))
+    found = np.empty(len(scores), np.int64)
+    found[order] = np.arange(len(scores)) - np.repeat(firsts, sizes) + 1
+    return found
+
+
+def _each(model: Model, parts: Iterator[Dataset], function: Callable[[Dataset], Any]) -> Iterator[str]:
+    """The lines of all parts; of text with an empty line between sentences, as in the file that was read."""
+    first = True
+    for data in parts:
+        lines: Iterator[str] = as_lines(function(data))
+        if model.reader is not None and data.targets.groups is not None:
+            lines = _spaced(lines, data.targets.groups.tolist())
+            lines = lines if first else itertools.chain([""], lines)
+        first = False
+        yield from lines
+
+
+def as_lines(result: Any) -> Iterator[str]:
+    """A line for each row: a number, several of them, a label, or a set of labels with commas between."""
+    if isinstance(result, list):
+        return (",".join(map(text_of, sorted(row))) for row in result)
+    if not isinstance(result, np.ndarray):
+        result = result.toarray()
+    if result.dtype.kind == "M":
+        return iter(np.datetime_as_string(result).tolist())
+    if result.dtype.kind == "m":
+        return (str(value) for value in result)
+    rows = result.tolist()
+    return (" ".join(map(text_of, row)) if isinstance(row, list) else text_of(row) for row in rows)
+
+
+def _spaced(lines: Iterator[str], groups: Sequence[int]) -> Iterator[str]:
+    before = groups[0] if groups else None
+    for line, sentence in zip(lines, groups, strict=True):
+        if sentence != before:
+            yield ""
+        before = sentence
+        yield line

@@ -1,0 +1,118 @@
+"""What is in a data set: sizes, storage, targets, groups, weights."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.label_types import restored_rows
+from bmrm.data.labels import LabelSets
+from bmrm.data.matrix import Csr
+from bmrm.problem import InputError
+
+MOST_LISTED = 20
+"""Different labels that are listed with their counts; more are summarised."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Of a data set.
+
+    Attributes
+    ----------
+    format : the name of the file's format; None for data without a file.
+    rows, features, nnz : how many.
+    storage : dense or sparse, and the type of the values.
+    kind : of the targets: "none", "labels", "numbers", "sets", "vectors".
+    distinct : different labels or numbers; the numbers of a vector.
+    counts : rows by label, for few labels; else None.
+    span : the least and the largest; None where there are no targets.
+    whole : whether the targets are text or whole numbers.
+    groups : how many; None without.
+    weights : the least, the largest and the sum; None without.
+    """
+
+    format: str | None
+    rows: int
+    features: int
+    nnz: int
+    storage: str
+    kind: str
+    distinct: int
+    counts: dict[str, int] | None
+    span: tuple[str, str] | None
+    whole: bool
+    groups: int | None
+    weights: tuple[float, float, float] | None
+
+    @property
+    def density(self) -> float:
+        """Stored entries as a share of the matrix."""
+        return self.nnz / max(1, self.rows * self.features)
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return dataclasses.asdict(self)
+
+    def targets_in_words(self) -> str:
+        """A line on the targets."""
+        if self.kind == "none":
+            return "none"
+        if self.kind == "sets":
+            return f"label sets, {self.distinct} different labels"
+        if self.kind == "vectors":
+            return f"{self.distinct} numbers per row"
+        if self.counts is not None:
+            return ", ".join(f"{label}: {count}" for label, count in self.counts.items())
+        least, largest = self.span or ("", "")
+        return f"{self.distinct} different values from {least} to {largest}"
+
+
+def profile_of(data: Dataset, origin: str) -> Profile:
+    """The profile of a data set; InputError, which names the origin, where it has no rows."""
+    if data.rows == 0:
+        raise InputError(f"{origin}: no rows")
+    described = None if data.layout is None else data.layout.format
+    groups, weights = data.targets.groups, data.targets.weights
+    return Profile(
+        None if described is None else str(described["name"]),
+        data.rows,
+        data.features,
+        data.nnz,
+        _storage(data.X),
+        *_targets(data),
+        None if groups is None else len(np.unique(groups)),
+        None if weights is None else (float(weights.min()), float(weights.max()), float(weights.sum())),
+    )
+
+
+def _targets(data: Dataset) -> tuple[str, int, dict[str, int] | None, tuple[str, str] | None, bool]:
+    """kind, distinct, counts, span and whole of a `Profile`."""
+    y: Any = data.targets.y
+    if not data.labelled:
+        return "none", 0, None, None, False
+    if isinstance(y, LabelSets):
+        return "sets", len(y.classes()), None, None, True
+    if y.ndim == 2:
+        return "vectors", int(y.shape[1]), None, None, False
+    labels, counts = np.unique(y, return_counts=True)
+    whole = labels.dtype.kind != "f" or bool((labels == np.round(labels)).all())
+    shown = [text_of(label) for label in restored_rows(labels, data.targets.dtype).tolist()]
+    listed = dict(zip(shown, counts.tolist())) if len(shown) <= MOST_LISTED else None
+    kind = "labels" if labels.dtype.kind == "U" or (whole and listed is not None) else "numbers"
+    return kind, len(shown), listed, (shown[0], shown[-1]), whole
+
+
+def text_of(value: Any) -> str:
+    """Numbers so that reading them again gives the same bits; whole ones without a point."""
+    return repr(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+
+
+def _storage(X: Any) -> str:
+    if not isinstance(X, Csr):
+        return f"dense {X.dtype}"
+    return "sparse, all values 1" if X.values is None else f"sparse {X.values.dtype}"

@@ -1,0 +1,67 @@
+"""Tables on standard output: cut or wrapped to the width of a terminal, whole and plain where they are piped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+NARROWEST = 20
+"""Columns that the last cell of a line has at least."""
+GAP = "  "
+
+
+def width() -> int | None:
+    """Of the terminal; None where standard output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def print_json(value: Any) -> None:
+    """For programs."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def print_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A line for each row below the headings; on a terminal the last cell is cut to fit."""
+    print("\n".join(lines(headings, rows, width())))
+
+
+def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
+    """A title, and a line for each name and value; on a terminal values are wrapped to fit."""
+    limit = width()
+    heading = [title] if limit is None else textwrap.wrap(title, max(limit, NARROWEST))
+    print("\n".join([*heading, *pair_lines(pairs, limit)]))
+
+
+def lines(headings: Sequence[str], rows: Sequence[Sequence[str]], limit: int | None) -> list[str]:
+    """The lines of a table, none longer than `limit` if its last column has `NARROWEST` characters then."""
+    widths = [max(len(cell) for cell in column) for column in zip(headings, *rows)]
+    return [_line(cells, widths, limit) for cells in [headings, *rows]]
+
+
+def pair_lines(pairs: Mapping[str, str], limit: int | None) -> list[str]:
+    """The lines of names and values, values wrapped to the right of the names."""
+    indent = max(map(len, pairs), default=0) + 2 * len(GAP)
+    found = []
+    for name, value in pairs.items():
+        first = f"{GAP}{name}".ljust(indent)
+        if limit is None:
+            found.append(first + " ".join(value.splitlines()))
+            continue
+        room = max(limit, indent + NARROWEST)
+        found += textwrap.wrap(
+            value, room, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
+        ) or [first.rstrip()]
+    return found
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], limit: int | None) -> str:
+    start = "".join(f"{cell:<{size}}{GAP}" for cell, size in zip(cells[:-1], widths[:-1]))
+    if limit is None:
+        return (start + cells[-1]).rstrip()
+    room = max(limit - len(start), NARROWEST)
+    last = cells[-1] if len(cells[-1]) <= room else f"{cells[-1][: room - 1].rstrip()}…"
+    return (start + last).rstrip()

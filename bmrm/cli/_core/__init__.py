@@ -1,0 +1,1 @@
+"""What commands share: their parser, tables, options of the config."""

@@ -1,0 +1,68 @@
+"""Arguments that several commands have, and types that say what they expect."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bmrm.cli._core.parser import Parser
+
+
+def count(least: int) -> Callable[[str], int]:
+    """The type of an option that is a whole number, `least` or more."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number >= {least}")
+        return number
+
+    return read
+
+
+def share(text: str) -> float:
+    """The type of an option that is a number between 0 and 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < 1.0:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a number > 0 and < 1")
+    return number
+
+
+def add_model(parser: Parser) -> None:
+    """A model, or the folder of a run."""
+    parser.add_argument("model", metavar="MODEL", help="model.npz of a run, or the folder of the run")
+
+
+def add_data(parser: Parser, more: str = "") -> None:
+    """A data file with its format."""
+    parser.add_argument("data", metavar="DATA", help=f"a file, sklearn:NAME or synthetic:NAME{more}")
+    parser.add_argument(
+        "--format",
+        default="auto",
+        metavar="FORMAT",
+        help="auto (default: by name and content), the name of a format, or {name: csv, label: 0}",
+    )
+
+
+def model_file(given: str) -> Path:
+    """The model of a run's folder, or the file itself."""
+    from bmrm.app.pipeline.run_folder import MODEL
+
+    path = Path(given)
+    return path / MODEL if path.is_dir() else path
+
+
+def format_of(parsed: argparse.Namespace) -> Any:
+    """The format, checked."""
+    from bmrm.app.config.config import format_section
+
+    return format_section(parsed.format)

@@ -1,0 +1,58 @@
+"""The parser of the command line: one line for what is wrong, examples under the help, no abbreviations."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+WRONG = 2
+"""The exit status for a command line that is wrong."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An `ArgumentParser` that ends with status 2 and one line.
+
+    Attributes
+    ----------
+    words : the command line to parse, for options that depend on others; None where all options are wanted.
+    several : the destination of arguments that may stand before, between and behind options; None where there is none.
+    """
+
+    words: Sequence[str] | None = None
+    several: str | None = None
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **options)
+
+    def examples(self, text: str) -> None:
+        """Show these lines under the help."""
+        self.epilog = "examples:\n" + "\n".join(f"  {line}" for line in text.strip().splitlines())
+
+    def error(self, message: str) -> NoReturn:
+        """End with one line."""
+        self.exit(WRONG, f"{self.prog}: {message} (`{self.prog} --help` says more)\n")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As of `ArgumentParser`; an unknown option is answered by the nearest that there is."""
+        found, others = self.parse_known_args(args, namespace)
+        at = getattr(found, "parser", self)
+        if at.several is not None:  # argparse takes those that stand together
+            getattr(found, at.several).extend(word for word in others if not word.startswith("-"))
+            others = [word for word in others if word.startswith("-")]
+        if others:
+            at.error(f"unknown argument {others[0]!r}{at.nearest_option(others[0])}")
+        return found
+
+    def nearest_option(self, word: str) -> str:
+        """' (did you mean X?)' of the options, or the empty string."""
+        flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
+        return nearest(word.partition("=")[0], flags)
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """' (did you mean X?)' for the closest of `known`, or the empty string; imports nothing of ours."""
+    close = difflib.get_close_matches(word[:200], known, n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""

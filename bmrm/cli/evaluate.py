@@ -1,0 +1,75 @@
+"""`bmrm evaluate`: measures of a model on rows with targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bmrm.app.tables import print_json, print_pairs
+from bmrm.cli._core.arguments import add_data, add_model, count, format_of, model_file, share
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bmrm.cli._core.parser import Parser
+
+EXAMPLES = """
+bmrm evaluate runs/a9a a9a.t
+bmrm evaluate runs/a9a/model.npz a9a.t --metrics auc accuracy --folds 10
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Model, data, measures."""
+    parser.examples(EXAMPLES)
+    add_model(parser)
+    add_data(parser)
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        metavar="NAME",
+        help="measures that fit the loss, such as auc ndcg@5, see `bmrm measures`; default: those of the loss",
+    )
+    parser.add_argument(
+        "--folds",
+        type=count(2),
+        metavar="COUNT",
+        help="measure so many parts of the rows each by itself: mean and interval (a whole number >= 2)",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=share,
+        default=0.95,
+        metavar="SHARE",
+        help="of the interval (a number > 0 and < 1; default %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Print the measures."""
+    from bmrm.app.measure import check_metrics
+    from bmrm.app.model import load_model
+    from bmrm.problem import facts_of
+
+    model = load_model(model_file(parsed.model))
+    names = _names(parsed.metrics)
+    check_metrics(names, model.loss)
+    data = model.read(parsed.data, format_of(parsed), labelled=facts_of(model.loss).needs_targets)
+    title = f"{parsed.model} on {parsed.data}"
+    if parsed.folds is None:
+        values = model.evaluate(data, metrics=names)
+        shown = {name: "-" if value is None else f"{value:.6g}" for name, value in values.items()}
+        print_json(values) if parsed.json else print_pairs(title, shown)
+        return 0
+    found = model.evaluate_folds(data, metrics=names, folds=parsed.folds, confidence=parsed.confidence)
+    if parsed.json:
+        print_json({name: {"mean": one.mean, "low": one.low, "high": one.high} for name, one in found.items()})
+    else:
+        print_pairs(title, {name: str(interval) for name, interval in found.items()})
+    return 0
+
+
+def _names(given: Sequence[str] | None) -> list[str] | None:
+    """Names with blanks or commas between them."""
+    return None if given is None else [name for part in given for name in part.split(",") if name]

@@ -1,0 +1,111 @@
+"""`bmrm show`: what a model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bmrm.app.tables import print_json, print_lines, print_pairs
+from bmrm.cli._core.arguments import add_model, count, model_file
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bmrm.cli._core.parser import Parser
+
+EXAMPLES = """
+bmrm show runs/a9a
+bmrm show runs/a9a/model.npz --top 5
+bmrm show runs/chunking --json
+"""
+MOST_LABELS = 12
+
+
+def add_arguments(parser: Parser) -> None:
+    """The model and how many weights."""
+    parser.examples(EXAMPLES)
+    add_model(parser)
+    parser.add_argument(
+        "--top",
+        type=count(0),
+        default=10,
+        metavar="COUNT",
+        help="weights and transitions that are shown, those of largest size (a whole number >= 0; default %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Print it."""
+    from bmrm.app.description import described
+    from bmrm.app.model import load_model
+
+    path = model_file(parsed.model)
+    found = described(load_model(path), parsed.top, path.parent)
+    if parsed.json:
+        print_json(found)
+        return 0
+    print_pairs(str(path), _facts(found))
+    if found["trained"] is not None:
+        print()
+        print_pairs("training", _training(found["trained"]))
+    if found["transitions"]:
+        _print_weights("transition", found["transitions"])
+    for score, weights in found["weights"].items():
+        _print_weights(f"weights for {score}" if score != "score" else "weights", weights)
+    return 0
+
+
+def _facts(found: Mapping[str, Any]) -> dict[str, str]:
+    from bmrm.app.description import section_in_words
+    from bmrm.app.report import number
+
+    labels = found["labels"]
+    more = f" and {len(labels) - MOST_LABELS} more" if len(labels) > MOST_LABELS else ""
+    status = found["status"]
+    pairs = {
+        "loss": section_in_words(found["loss"]),
+        "regularizer": section_in_words(found["regularizer"]),
+        "labels": ", ".join(labels[:MOST_LABELS]) + more if labels else "-",
+        "features": f"{found['features']}, with {found['nonzero_weights']} weights that are not 0",
+        "intercept": " ".join(f"{value:.6g}" for value in found["intercept"][:MOST_LABELS]),
+        "objective": number(found["objective"], 10),
+        "lower bound": number(found["lower_bound"], 10),
+        "certificate": _certificate(found["relative_gap"]),
+        "status": status if found["advice"] is None else f"{status}: {found['advice']}",
+        "version": str(found["version"]),
+    }
+    if found["row_scale"] != "none":
+        pairs["rows"] = "divided by their norm"
+    for name, value in found["learned"].items():
+        pairs[name.replace("_", " ")] = str(value)
+    return pairs
+
+
+def _certificate(gap: float | None) -> str:
+    if gap is None:
+        return "none: no lower bound is known"
+    return f"the objective is at most {gap:.2g} (relative) above the lowest possible one"
+
+
+def _training(trained: Mapping[str, Any]) -> dict[str, str]:
+    from bmrm.app.report import number
+
+    data = trained["data"]
+    pairs = {
+        "data": ", ".join(data) if isinstance(data, list) else str(data or "-"),
+        "rows": f"{trained['rows']}, {trained['nnz']} non-zeros",
+        "scale, bias": f"{trained['scale']}, {trained['bias']}",
+        "solver": str(trained["solver"]),
+        "work": f"{trained['iterations']} iterations, {number(trained['passes'], 4)} passes",
+        "seconds": f"{number(trained['seconds'], 3)} on {trained['ranks']} rank{'' if trained['ranks'] == 1 else 's'}",
+    }
+    for part, values in (trained["metrics"] or {}).items():
+        pairs[part] = ", ".join(f"{name} {number(value, 5)}" for name, value in values.items()) or "-"
+    return pairs
+
+
+def _print_weights(title: str, weights: Sequence[Mapping[str, Any]]) -> None:
+    if weights:
+        print()
+        print_lines(("   weight", title), [(f"{one['value']:+9.5g}", one["name"]) for one in weights])

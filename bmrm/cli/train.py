@@ -1,0 +1,160 @@
+"""`bmrm train`: the fields of a config as options, with a config file or without."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bmrm.app.phases import process_begin
+from bmrm.run import run as run_settings
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bmrm.app.config.config import Given
+    from bmrm.app.config.marks import Place
+    from bmrm.app.config.options import Option
+    from bmrm.cli._core.parser import Parser
+    from bmrm.mpi.group import Group
+
+EXAMPLES = """
+bmrm train a9a.svm --loss hinge --lambda 1e-4 --test a9a.t --output runs/a9a
+bmrm train houses.csv --format '{name: csv, label: price}' --loss huber --loss.delta 2 --bias free
+bmrm train 'shards/part-*.svm' --loss softmax --tolerance 1e-6 --json
+bmrm train config.yaml --loss logistic --output runs/logistic
+mpirun -n 4 bmrm train config.yaml
+bmrm train --loss huber --help           # with the options of that loss
+"""
+CONFIGS = (".yaml", ".yml")
+FIELD = "field "
+"""Prefix of the destinations of fields."""
+_OF_PLUG_IN = re.compile(r"--((?:loss|regularizer|solver|search|data\.format)\.[\w.]+)(?:=.*)?$", re.DOTALL)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The data, the switches of a run, and the fields of the config."""
+    parser.examples(EXAMPLES)
+    parser.several = "data"
+    parser.usage = "bmrm train DATA|CONFIG ... [options]"
+    parser.add_argument(
+        "data",
+        nargs="*",
+        metavar="DATA|CONFIG",
+        help="training rows: files, globs, `sklearn:NAME`, `synthetic:NAME`; or a config, which ends in .yaml or .yml. "
+        "Without a config, lambda is by default 1 / (rows of the data).",
+    )
+    parser.add_argument("--config", metavar="FILE", help="a config whose name does not end in .yaml or .yml")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="a field of the config in YAML, such as solver.tolerance=1e-4; may be repeated",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from what an earlier run of the same problem left in the folder"
+    )
+    parser.add_argument("--json", action="store_true", help="print summary.json at the end, in place of the table")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no table: nothing but errors")
+    _add_fields(parser)
+
+
+def run(group: Group, parsed: argparse.Namespace | None, *, started: bool) -> int:
+    """Collective: one training; `parsed` on rank 0, None elsewhere. `started`: the process was started for it."""
+    switches = group.broadcast(None if parsed is None else [parsed.quiet, parsed.resume, parsed.json])
+    quiet, resume, as_json = switches
+    begin = process_begin() if started else None
+    return run_settings(group, lambda: _settings(parsed), quiet=quiet, resume=resume, as_json=as_json, begin=begin)
+
+
+def _settings(parsed: argparse.Namespace | None) -> dict[str, Any]:
+    """The checked config as plain JSON."""
+    from bmrm.app.config.config import load_settings
+    from bmrm.problem import InputError
+
+    assert parsed is not None
+    configs = [word for word in parsed.data if word.endswith(CONFIGS)]
+    data = [word for word in parsed.data if not word.endswith(CONFIGS)]
+    configs += [] if parsed.config is None else [parsed.config]
+    if len(configs) > 1:
+        raise InputError(f"two configs, {configs[0]} and {configs[1]}, expected one")
+    if not configs and not data:
+        raise InputError("bmrm train: expected data or a config, such as `bmrm train rows.svm` (`--help` says more)")
+    return load_settings(configs[0] if configs else None, parsed.set, list(_given(parsed, data))).plain()
+
+
+def _given(parsed: argparse.Namespace, data: Sequence[str]) -> Iterator[Given]:
+    """The fields that the command line gives."""
+    from bmrm.app.config.config import Given
+
+    if data:
+        yield Given(("data", "train"), list(data), "DATA")
+    for option in parsed.options:
+        texts = getattr(parsed, FIELD + ".".join(option.place))
+        if texts is not None:
+            yield Given(option.place, texts, option.flags[0]) if option.switch else option.given(texts)
+
+
+def _add_fields(parser: Parser) -> None:
+    """All fields; of plug-ins the options of those that the words name, all where there are no words."""
+    from bmrm.app.config.options import all_options, section_options
+
+    if parser.words is None:
+        options = list(all_options())
+    else:
+        found = {option.place: option for option in section_options()}
+        for option in _of_plug_ins(parser.words):
+            found.setdefault(option.place, option)
+        options = list(found.values())
+    groups: dict[str, Any] = {}
+    for option in options:
+        section = option.place[0]
+        if section not in groups:
+            groups[section] = parser.add_argument_group(f"the config: {section}")
+        _add(groups[section], option)
+    parser.set_defaults(options=options)
+
+
+def _add(group: Any, option: Option) -> None:
+    from argparse import BooleanOptionalAction
+
+    dest, help = FIELD + ".".join(option.place), option.doc.replace("%", "%%")
+    if option.switch:
+        group.add_argument(option.flags[0], dest=dest, action=BooleanOptionalAction, default=None, help=help)
+        return
+    action = group.add_argument(
+        *option.flags, dest=dest, action="append", default=None, metavar=option.value, help=help
+    )
+    action.names = option.choices  # for completion; `choices` would refuse others in words of argparse's
+
+
+def _of_plug_ins(words: Sequence[str]) -> Iterator[Option]:
+    """Options of the plug-ins that the words name, or that are the default; others that stand there."""
+    from bmrm.app.config.options import OPTIONS, plug_in_options, unlisted
+    from bmrm.problem import InputError
+
+    for section, plug_in in OPTIONS.items():
+        name = _value_of(f"--{section[0]}", words) or plug_in.default
+        try:
+            yield from plug_in_options(section, name) if name else ()
+        except InputError:  # the config says so, with the nearest name
+            continue
+    for word in words:
+        if match := _OF_PLUG_IN.match(word):
+            yield unlisted(_place(match[1]))
+    yield unlisted(("regularizer", "lambda"))
+
+
+def _place(name: str) -> Place:
+    return ("data", "format", *name.split(".")[2:]) if name.startswith("data.format.") else tuple(name.split("."))
+
+
+def _value_of(flag: str, words: Sequence[str]) -> str | None:
+    """What follows an option, or stands behind its `=`."""
+    for word, after in zip(words, [*words[1:], None]):
+        if word == flag:
+            return after
+        if word.startswith(f"{flag}="):
+            return word[len(flag) + 1 :]
+    return None

@@ -1,0 +1,172 @@
+"""Tables of Apache Arrow, in Parquet or Arrow files (Feather too); needs pyarrow, the extra `arrow`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.dataset import Dataset
+from bmrm.data.files import compression, open_bytes
+from bmrm.data.layout import Alike
+from bmrm.data.readers._core.columns import LABEL_DOC, Roles, Table, Wanted, group_parameter, weight_parameter
+from bmrm.data.readers._core.formats import formats
+from bmrm.data.readers._core.raw import Raw
+from bmrm.data.readers._core.shares import row_share
+from bmrm.problem import InputError, shown
+from bmrm.registry import parameter
+
+_PARQUET, _ARROW = b"PAR1", b"ARROW1"
+BATCH = 1 << 16
+"""Rows of a Parquet file in a batch."""
+
+
+@formats.register("arrow")
+@dataclass(frozen=True)
+class Arrow:
+    """A Parquet or Arrow file: columns of numbers with names; labels may be text."""
+
+    label: str | int | tuple[str | int, ...] | None = parameter(-1, doc=LABEL_DOC, example=0)
+    weight: str | int | None = weight_parameter()
+    group: str | int | None = group_parameter()
+
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Whether the content is that of a Parquet or an Arrow file."""
+        return head.startswith((_PARQUET, _ARROW))
+
+    def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
+        """The share of the rows; every part reads the whole file."""
+        with _opened(path) as stored:
+            table = stored.table()
+        if not table.num_rows:
+            raise InputError(f"{path}: the file has no rows")
+        raw = self._raw(path, table, alike, 0)
+        return raw.kept(*row_share(raw.data.rows, part, parts, raw.data.targets.groups))
+
+    def batches(self, path: Path, alike: Alike) -> Iterator[Raw]:
+        """As of `Batched`."""
+        first = 0
+        with _opened(path) as stored:
+            for table in stored.batches():
+                if table.num_rows:
+                    yield self._raw(path, table, alike, first)
+                first += table.num_rows
+        if not first:
+            raise InputError(f"{path}: the file has no rows")
+
+    def _raw(self, path: Path, table: Any, alike: Alike | None, first: int) -> Raw:
+        """The rows of a table that begins with row `first` of the file."""
+        names = [str(name) for name in table.column_names]
+        roles = Table(path, names, True).roles(Wanted(self.label, self.weight, self.group), alike)
+        try:
+            data = _dataset(table, names, roles, first)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+        data = replace(data, layout=roles.layout(formats.describe(self), names), labelled=bool(roles.label))
+        return Raw(data, str(path))
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """An open file: its whole table, or the batches that it is stored in, as tables of pyarrow."""
+
+    table: Callable[[], Any]
+    batches: Callable[[], Iterator[Any]]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[_Stored]:
+    """The file; whatever pyarrow says of damage is an InputError."""
+    try:
+        import pyarrow
+        from pyarrow import ipc, parquet
+    except ImportError as error:
+        raise InputError(
+            f"{path}: Parquet and Arrow files need pyarrow, which is not installed; pip install 'bmrm[arrow]'"
+        ) from error
+    with open_bytes(path) as file:
+        head = file.read(len(_ARROW))
+        file.seek(0)
+        if not head.startswith((_PARQUET, _ARROW)):
+            raise InputError(f"{path}: neither a Parquet nor an Arrow file")
+        try:
+            source = pyarrow.BufferReader(file.read()) if compression(path) else pyarrow.PythonFile(file)
+            if head.startswith(_PARQUET):
+                rows = parquet.ParquetFile(source)
+                yield _Stored(rows.read, lambda: map(_table, rows.iter_batches(BATCH)))
+            else:
+                reader = ipc.open_file(source)
+                numbers = range(reader.num_record_batches)
+                yield _Stored(reader.read_all, lambda: (_table(reader.get_batch(k)) for k in numbers))
+        except (pyarrow.ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise InputError(f"{path}: the file is damaged ({reason})") from error
+
+
+def _table(batch: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.Table.from_batches([batch])
+
+
+def _dataset(table: Any, names: Sequence[str], roles: Roles, first: int) -> Dataset:
+    columns = [_numbers(table.column(k), names[k], first) for k in roles.features]
+    kind = np.float32 if all(column.dtype == np.float32 for column in columns) else np.float64
+    X = np.empty((table.num_rows, len(columns)), kind)
+    for k, column in enumerate(columns):
+        X[:, k] = column
+    y: Any = None
+    if len(roles.label) == 1:
+        y = _values(table.column(roles.label[0]), names[roles.label[0]], first)
+    elif roles.label:
+        y = np.stack([_numbers(table.column(k), names[k], first) for k in roles.label], axis=1).astype(np.float64)
+    weights = None if roles.weight is None else _numbers(table.column(roles.weight), names[roles.weight], first)
+    groups = None if roles.group is None else _values(table.column(roles.group), names[roles.group], first)
+    return Dataset.from_arrays(X, y, weights, groups)
+
+
+def _numbers(column: Any, name: str, first: int) -> NDArray[Any]:
+    """A column of numbers or truth values, float32 where it is, else float64."""
+    import pyarrow
+
+    kind = column.type
+    number = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind)
+    if not number and not pyarrow.types.is_boolean(kind):
+        raise InputError(f"column {shown(name)} holds {kind}, expected numbers")
+    _refuse_nulls(column, name, first)
+    wanted = pyarrow.float32() if pyarrow.types.is_float32(kind) else pyarrow.float64()
+    found = column.cast(wanted, safe=False).to_numpy()
+    bad = np.flatnonzero(~np.isfinite(found))
+    if bad.size:
+        raise InputError(f"column {shown(name)}, row {first + bad[0]}: {found[bad[0]]}, expected a finite number")
+    return np.asarray(found)
+
+
+def _values(column: Any, name: str, first: int) -> NDArray[Any]:
+    """Labels or groups: text, numbers, truth values or times."""
+    import pyarrow
+
+    kind = column.type
+    if pyarrow.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = kind.value_type
+    _refuse_nulls(column, name, first)
+    if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
+        return np.array(column.to_pylist(), np.str_)
+    if pyarrow.types.is_nested(kind) or pyarrow.types.is_binary(kind):
+        raise InputError(f"column {shown(name)} holds {kind}, expected labels")
+    return np.asarray(column.to_numpy())
+
+
+def _refuse_nulls(column: Any, name: str, first: int) -> None:
+    if column.null_count:
+        row = next(k for k, missing in enumerate(column.is_null().to_pylist()) if missing)
+        raise InputError(f"column {shown(name)}, row {first + row}: the value is missing")

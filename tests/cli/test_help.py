@@ -1,0 +1,76 @@
+"""Help, version, and what they import."""
+
+import subprocess
+import sys
+
+import pytest
+
+import bmrm
+from bmrm.cli import COMMANDS, main, parser
+
+HEAVY = ("numpy", "scipy", "numba", "pydantic", "rich", "yaml", "sklearn", "matplotlib", "mpi4py", "importlib.metadata")
+
+
+def ended(*words):
+    with pytest.raises(SystemExit) as left:
+        main(list(words))
+    return left.value.code
+
+
+def test_help_imports_none_of_the_heavy_packages():
+    program = "import sys; import bmrm.cli\ntry: bmrm.cli.main(['--help'])\nexcept SystemExit: pass\n"
+    program += f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{program}"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr.strip() == "[]"
+    assert all(f"  {name} " in done.stdout or f"  {name}\n" in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command, capsys):
+    assert ended(command, "--help") == 0
+    printed = capsys.readouterr().out
+    assert f"usage: bmrm {command}" in printed
+    assert f"examples:\n  bmrm {command}" in printed
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_says_what_it_is(command):
+    whole = next(action for action in parser(None)._actions if action.dest == "==SUPPRESS==")
+    for action in whole.choices[command]._actions:
+        assert action.help
+        assert "(any number)" not in action.help
+
+
+def test_version(capsys):
+    assert ended("--version") == 0
+    assert capsys.readouterr().out == f"bmrm {bmrm.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "expected a command"),
+        (["trian"], "did you mean 'train'"),
+        (["--versio"], "did you mean '--version'"),
+        (["solvers", "newtn"], "did you mean 'newton'"),
+        (["losses", "hinj"], "did you mean 'hinge'"),
+        (["measures", "binry"], "did you mean 'binary'"),
+        (["warm", "--processes", "0"], "expected a whole number >= 1"),
+        (["evaluate", "m", "d", "--folds", "1"], "expected a whole number >= 2"),
+        (["evaluate", "m", "d", "--confidence", "7"], "expected a number > 0 and < 1"),
+        (["predict"], "required: MODEL, DATA"),
+    ],
+)
+def test_wrong_words_are_one_line_and_status_2(words, said, capsys):
+    try:
+        status = main(words)
+    except SystemExit as end:
+        status = end.code
+    printed = capsys.readouterr()
+    assert (status, printed.out) == (2, "")
+    assert said in printed.err
+    assert len(printed.err.splitlines()) == 1

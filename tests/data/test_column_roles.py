@@ -1,0 +1,252 @@
+"""Labels, weights and groups as columns of csv, Parquet, Arrow and .npy files."""
+
+import gzip
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bmrm
+from bmrm.app.predict import lines_of
+from bmrm.cli import main
+from bmrm.data.reading import read
+from bmrm.problem import InputError
+
+pyarrow = pytest.importorskip("pyarrow")
+from pyarrow import feather, ipc, parquet  # noqa: E402
+
+random = np.random.default_rng(7)
+X = random.normal(size=(24, 2)).round(3)
+Y = np.where(X[:, 0] > 0, "yes", "no")
+W = random.integers(1, 4, size=24)
+Q = np.repeat(["q1", "q2", "q3"], 8)
+COLUMNS = {"age": X[:, 0], "weight": W, "query": Q, "said": Y, "size": X[:, 1]}
+NAMED = {"label": "said", "weight": "weight", "group": "query"}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """The same table in every format."""
+    monkeypatch.chdir(tmp_path)
+    table = pyarrow.table(COLUMNS)
+    parquet.write_table(table, "t.parquet", row_group_size=7)
+    feather.write_feather(table, "t.feather")
+    with ipc.new_file("t.arrow", table.schema) as writer:
+        writer.write_table(table)
+    rows = zip(*(column.tolist() for column in COLUMNS.values()))
+    Path("t.csv").write_text(",".join(COLUMNS) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    return tmp_path
+
+
+FORMATS = {"t.csv": "csv", "t.parquet": "arrow", "t.arrow": "arrow", "t.feather": "arrow"}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_columns_by_name(name, files):
+    data = read(name, format={"name": FORMATS[name], **NAMED})
+    np.testing.assert_array_equal(data.X, X)
+    assert data.targets.y.tolist() == Y.tolist()
+    assert data.targets.weights.tolist() == W.tolist()
+    assert data.feature_names == ("age", "size")
+    groups = data.targets.groups
+    assert len(set(groups.tolist())) == 3
+    assert all(len(set(groups[k : k + 8].tolist())) == 1 for k in (0, 8, 16))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_weight_is_a_repetition_in_training_and_none_is_needed_to_predict(name, files):
+    section = f"{{name: {FORMATS[name]}, label: said, weight: weight}}"
+    Path("two.csv").write_text("age,size\n" + "".join(f"{a},{b}\n" for a, b in X.tolist()))
+    if name != "t.csv":
+        parquet.write_table(pyarrow.table(COLUMNS).drop_columns(["query"]), "t.parquet")
+        name, words = "t.parquet", ["--set", f"data.format={section}"]
+    else:
+        text = "\n".join(
+            ",".join(line.split(",")[:2] + line.split(",")[3:]) for line in Path("t.csv").read_text().splitlines()
+        )
+        Path("t.csv").write_text(text + "\n")
+        words = ["--format", section]
+    assert main(["train", name, *words, "--lambda", "0.1", "--tolerance", "1e-9", "--quiet", "--output", "o"]) == 0
+    model = bmrm.load_model("o/model.npz")
+    repeated = bmrm.fit(np.repeat(X, W, axis=0), np.repeat(Y, W), regularizer=bmrm.L2(0.1), tolerance=1e-9)
+    np.testing.assert_allclose(model.weights, repeated.weights, rtol=1e-4, atol=1e-5)
+    assert main(["predict", "o", "two.csv", "--labels", "--out", "labels.txt"]) == 0
+    assert Path("labels.txt").read_text().split() == model.predict(X).tolist()
+    assert main(["evaluate", "o", name]) == 0
+
+
+def test_numbers_of_columns_and_files_without_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("1,0.5,a,2,7\n2,0.25,b,3,7\n0.5,1,a,4,8\n")
+    data = read("t.csv", format={"name": "csv", "label": 2, "weight": 1, "group": -1})
+    assert data.X.tolist() == [[1, 2], [2, 3], [0.5, 4]]
+    assert (data.targets.weights.tolist(), data.targets.groups.tolist()) == ([0.5, 0.25, 1], [7, 7, 8])
+
+
+WRONG = {
+    "weight: wieght": "0 columns are named 'wieght', expected one (did you mean 'weight'?)",
+    "weight: said": "named twice among label, weight and group",
+    "weight: query": "line 2, column 'query': 'q1', expected a finite number >= 0",
+    "weight: weight, group: weight": "named twice among label, weight and group",
+    "group: 9": "column 9, but there are 5 columns",
+    "label: query, group: query": "named twice",
+}
+
+
+@pytest.mark.parametrize("options", WRONG)
+def test_wrong_columns_are_named(options, files, capsys):
+    options = options if "label" in options else f"label: said, {options}"
+    assert main(["info", "t.csv", "--format", f"{{name: csv, {options}}}"]) == 2
+    said = capsys.readouterr().err
+    key = options.removeprefix("label: said, ")
+    assert WRONG[key] in said
+    assert said.startswith("bmrm: t.csv")
+    assert len(said.splitlines()) == 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(-(2**40), 2**40), st.booleans()), min_size=1, max_size=20),
+    st.sampled_from(["parquet", "ipc"]),
+)
+def test_numbers_and_labels_come_back_as_they_were(rows, kind):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"t.{kind}"
+        a, b, y = zip(*rows)
+        table = pyarrow.table({"a": a, "b": b, "y": y})
+        if kind == "parquet":
+            parquet.write_table(table, path)
+        else:
+            with ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table)
+        data = read(path)
+    assert data.X.tolist() == [[one, other] for one, other, _ in rows]
+    assert [bool(label) for label in data.targets.y] == list(y)
+    assert data.targets.dtype == "bool"
+
+
+def test_types_of_arrow(tmp_path):
+    table = pyarrow.table(
+        {
+            "f": pyarrow.array([1.5, 2.5], pyarrow.float32()),
+            "label": pyarrow.array(["b", "a"]).dictionary_encode(),
+        }
+    )
+    parquet.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "t.parquet.gz").write_bytes(gzip.compress((tmp_path / "t.parquet").read_bytes()))
+    for name in ("t.parquet", "t.parquet.gz"):
+        data = read(tmp_path / name)
+        assert data.X.dtype == np.float32
+        assert data.targets.y.tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (["a", "b"], "column 'x' holds string, expected numbers"),
+        ([1.0, None], "column 'x', row 1: the value is missing"),
+        ([1.0, float("nan")], "column 'x', row 1: nan, expected a finite number"),
+        ([[1.0], [2.0]], "column 'x' holds list<"),
+    ],
+)
+def test_columns_that_are_no_features(column, words, tmp_path):
+    parquet.write_table(pyarrow.table({"x": column, "y": [0, 1]}), tmp_path / "t.parquet")
+    with pytest.raises(InputError) as caught:
+        read(tmp_path / "t.parquet")
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / 't.parquet'}: ")
+
+
+def test_damaged_and_other_files(tmp_path):
+    parquet.write_table(pyarrow.table({"x": [1.0, 2.0], "y": [0, 1]}), tmp_path / "t.parquet")
+    whole = (tmp_path / "t.parquet").read_bytes()
+    (tmp_path / "t.parquet").write_bytes(whole[:-20])
+    with pytest.raises(InputError, match="the file is damaged"):
+        read(tmp_path / "t.parquet")
+    (tmp_path / "t.parquet").write_text("1,2\n")
+    with pytest.raises(InputError, match="neither a Parquet nor an Arrow file"):
+        read(tmp_path / "t.parquet")
+
+
+def test_without_pyarrow_one_sentence_says_what_to_install(files, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["info", "t.parquet"]) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        "bmrm: t.parquet: Parquet and Arrow files need pyarrow, which is not installed; pip install 'bmrm[arrow]'\n"
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_npy(dtype, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = np.column_stack([random.integers(-9, 9, size=(6, 3)), [0, 1, 0, 1, 1, 0]]).astype(dtype)
+    np.save("t.npy", table)
+    np.save("fortran.npy", np.asfortranarray(table))
+    for name in ("t.npy", "fortran.npy"):
+        data = read(name)
+        assert data.X.tolist() == table[:, :3].tolist()
+        assert data.X.dtype == (np.float32 if dtype == "float32" else np.float64)
+        assert data.targets.y.tolist() == [0, 1, 0, 1, 1, 0]
+    data = read("t.npy", format={"name": "npy", "label": 0, "group": 3})
+    assert data.targets.groups.tolist() == [0, 1, 0, 1, 1, 0]
+    assert data.features == 2
+    assert main(["train", "t.npy", "--quiet", "--output", "o"]) == 0
+    np.save("bare.npy", table[:, :3])
+    assert main(["predict", "o", "bare.npy", "--out", "one.txt"]) == 0
+    assert main(["predict", "o", "t.npy", "--out", "two.txt"]) == 0
+    assert Path("one.txt").read_text() == Path("two.txt").read_text()
+
+
+def test_what_is_no_table_of_numbers(tmp_path):
+    content = io.BytesIO()
+    np.save(content, np.array([{}], object), allow_pickle=True)
+    cases = {"pickled objects, which are never read": content.getvalue(), "not a NumPy array": b"text"}
+    for array, words in (
+        (np.zeros(3), "of shape (3,), expected rows of numbers"),
+        (np.array([["a"]]), "an array of <U1"),
+    ):
+        content = io.BytesIO()
+        np.save(content, array)
+        cases[words] = content.getvalue()
+    whole = io.BytesIO()
+    np.save(whole, np.ones((4, 2)))
+    cases["the file is cut off"] = whole.getvalue()[:-50]
+    for words, text in cases.items():
+        (tmp_path / "t.npy").write_bytes(text)
+        with pytest.raises(InputError) as caught:
+            read(tmp_path / "t.npy")
+        assert words in str(caught.value)
+
+
+def test_predictions_of_batches_are_those_of_the_whole(files, monkeypatch):
+    section = "{name: arrow, label: said, weight: weight}"
+    parquet.write_table(pyarrow.table(COLUMNS).drop_columns(["query"]), "t.parquet")
+    assert main(["train", "t.parquet", "--format", section, "--lambda", "0.1", "--quiet", "--output", "o"]) == 0
+    table = pyarrow.table({"size": X[:, 1], "age": X[:, 0]})
+    parquet.write_table(table, "new.parquet")
+    with ipc.new_file("new.arrow", table.schema) as writer:
+        writer.write_table(table, max_chunksize=5)
+    expected = [repr(score) for score in bmrm.load_model("o/model.npz").decision_function(X).tolist()]
+    monkeypatch.setattr("bmrm.data.readers.arrow.BATCH", 7)
+    for name in ("new.parquet", "new.arrow"):
+        assert main(["predict", "o", name, "--out", "s.txt"]) == 0
+        np.testing.assert_allclose(np.loadtxt("s.txt"), np.array(expected, float), rtol=1e-12)
+    done = subprocess.run(
+        [sys.executable, "-m", "bmrm.cli", "predict", "o", "-"],
+        input=Path("new.parquet").read_bytes(),
+        capture_output=True,
+    )
+    np.testing.assert_allclose(np.array(done.stdout.split(), float), np.array(expected, float), rtol=1e-12)
+    ages = X[:, 0].tolist()
+    ages[16] = None
+    parquet.write_table(pyarrow.table({"size": X[:, 1], "age": ages}), "bad.parquet")
+    with pytest.raises(InputError, match=r"^bad\.parquet: column 'age', row 16: the value is missing"):
+        list(lines_of(bmrm.load_model("o/model.npz"), "bad.parquet", "auto", "scores"))
