@@ -72,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
         "losses", nargs="*", metavar="LOSS", help="names, module:Class, or config files; default: all losses"
     )
     warm.add_argument("--processes", type=_processes, default=None, help="default: one per core")
+    report = add("report", _report, "write an HTML page about finished runs, several compared")
+    report.add_argument("runs", nargs="+", metavar="RUN", help="output folder of a run")
+    report.add_argument("--out", default="report.html", help="the file to write; default: %(default)s")
     add("schema", _schema, "print the JSON schema of config files")
     return parser
 
@@ -430,6 +433,13 @@ def _schema(group: Group, arguments: argparse.Namespace) -> int:
 
     print(json.dumps(json_schema(), indent=2))
     return 0
+
+
+def _report(group: Group, arguments: argparse.Namespace) -> int:
+    from bmrm.app.html import write_report
+
+    print(write_report(arguments.runs, arguments.out))
+    return OK
 
 
 def _info(group: Group, arguments: argparse.Namespace) -> int:
