@@ -108,7 +108,7 @@ def profile_of(scored: Scored) -> Table:
     if scored.classes and scored.y.ndim == 1:
         counts = np.bincount(scored.y.astype(np.int64), minlength=scored.classes)
         order = np.argsort(-counts[: scored.classes], kind="stable")[:CLASSES]
-        table["labels"] = [[scored.labels[k], int(counts[k])] for k in order]
+        table["labels"] = [[_plain(scored.labels[k]), int(counts[k])] for k in order]
         table["classes"] = scored.classes
         table["unknown"] = int(counts[scored.classes :].sum())
     elif scored.y.ndim == 1 and len(scored.y):
@@ -180,13 +180,19 @@ def confusion(s: Scored) -> Table | None:
         return None
     true = np.minimum(s.y.astype(np.int64), s.classes)
     predicted = s.predicted.astype(np.int64)
-    names = [*s.labels[: s.classes], "(unknown)"]
+    names = [*map(_plain, s.labels[: s.classes]), "(unknown)"]
     if s.classes > CLASSES:
         return {"errors": _largest_errors(true, predicted, s.weights, names)}
     places = true * s.classes + predicted
     matrix = np.bincount(places, s.weights, (s.classes + 1) * s.classes).reshape(-1, s.classes).astype(np.float64)
     rows = s.classes + bool(matrix[-1].any())
     return {"labels": names[:rows], "matrix": matrix[:rows].tolist()}
+
+
+def _plain(label: str) -> str:
+    """Whole numbers without a point."""
+    whole = label.removesuffix(".0")
+    return whole if whole.removeprefix("-").isdigit() else label
 
 
 def _largest_errors(

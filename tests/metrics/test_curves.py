@@ -153,3 +153,9 @@ def test_a_profile_counts_labels_or_says_where_numbers_lie():
 def test_every_curve_fits_some_loss_of_the_registry():
     fitting = {name for name, one in CURVES.items() if any(one.fits(entry.cls) for entry in LOSSES.all())}
     assert fitting == set(CURVES)
+
+
+def test_labels_that_are_whole_numbers_have_no_point():
+    s = Scored(np.array([0, 1, 1]), np.zeros(3), np.array([0, 0, 1]), None, 2, {}, None, ("-1.0", "1.5"))
+    assert profile_of(s)["labels"] == [["1.5", 2], ["-1", 1]]
+    assert curves_of(s, loss("hinge"))["confusion"]["labels"] == ["-1", "1.5"]
