@@ -241,6 +241,28 @@ def test_runs_without_curves_model_or_bound_have_a_page_too(copied, tmp_path):
     assert "Nothing is proved of how much lower it could be" in words
 
 
+def test_a_loss_of_the_users_is_named_and_not_imported(copied, tmp_path, monkeypatch):
+    (tmp_path / "trap.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    config = yaml.safe_load((copied / "config.yaml").read_text()) | {"loss": {"name": "trap:Loss", "h": 0.5}}
+    (copied / "config.yaml").write_text(yaml.safe_dump(config))
+    with np.load(copied / "model.npz") as members:
+        arrays = dict(members)
+    header = json.loads(str(arrays["header"])) | {"loss": {"name": "trap:Loss", "h": 0.5}}
+    np.savez(copied / "model.npz", **arrays | {"header": np.array(json.dumps(header))})
+    assert "loss trap:Loss (h = 0.5)" in report(tmp_path / "a.html", copied).words
+
+
+def test_more_runs_than_colours_are_told_apart_by_dashes(copied, tmp_path):
+    folders = [tmp_path / f"run{k}" for k in range(8)]
+    for folder in folders:
+        shutil.copytree(copied, folder)
+    report(tmp_path / "a.html", *folders)
+    text = (tmp_path / "a.html").read_text()
+    assert all(f'class="s{k}"' in text for k in range(6))
+    assert 'class="s1 again1"' in text
+
+
 def test_classes_rankings_and_numbers_have_their_own_curves(tmp_path):
     sources = {
         "softmax": ("sklearn:iris", ["Reliability", "Confusion", "150 rows"]),

@@ -82,6 +82,7 @@ code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono"
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .45rem; }
   .bars { grid-template-columns: fit-content(9rem) minmax(4rem, 1fr) max-content; }
 }
+@page { margin: 1.5cm; }
 @media print {
   :root { color-scheme: light;
     --paper: #fff; --raised: #f2f2f2; --ink: #000; --faint: #444; --rule: #bbb; --grid: #ddd;
@@ -90,6 +91,6 @@ code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono"
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   body { font-size: 10.5pt; } main { max-width: none; padding: 0; } nav { display: none; }
   .charts { grid-template-columns: 1fr 1fr; } h2, h3 { break-after: avoid; } tr { break-inside: avoid; }
-  .scroll { overflow: visible; }
+  .scroll { overflow: visible; } section > p { break-after: avoid; }
 }
 """
