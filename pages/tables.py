@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 
+import bmrm
 from bmrm.app.config.schema import markdown
 from bmrm.cli import options_text
 from bmrm.data.readers._core.formats import formats
@@ -90,6 +92,16 @@ def _default(field: dataclasses.Field) -> str:
     return "null" if field.default is None else str(field.default)
 
 
+def public_names() -> str:
+    """What can be imported from the package itself."""
+    rows = [[code(f"bmrm.{name}"), prose(_first_line(getattr(bmrm, name)))] for name in bmrm.__all__]
+    return table(["name", "what it is"], rows)
+
+
+def _first_line(one: object) -> str:
+    return "the version" if isinstance(one, str) else (inspect.getdoc(one) or "").split("\n")[0]
+
+
 def references(registry: object) -> Callable[[], str]:
     """The reference of every plug-in of a registry."""
     return lambda: "\n\n".join(described_class(entry.cls, entry.name) for entry in registry.all())  # type: ignore[attr-defined]
@@ -103,6 +115,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "measures": measures,
     "rules": rules,
     "formats": data_formats,
+    "public-names": public_names,
     "solver-reference": references(SOLVERS),
     "regularizer-reference": references(REGULARIZERS),
     "loss-reference": references(LOSSES),

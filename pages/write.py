@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pages.figures import loss_figures
 from pages.formulas import typeset
+from pages.gallery import gallery
 from pages.reference import described
 from pages.tables import TABLES
 
@@ -22,7 +23,7 @@ MARKER = re.compile(r"^<!-- (table|figures): ([\w-]+) -->$", re.MULTILINE)
 def write_pages(folder: Path) -> Iterator[str]:
     """Write all pages into a folder, whose older content is removed; yields what was written."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("__pycache__", "gallery"))
     pages = sorted(folder.rglob("*.md"))
     for path in pages:
         path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
@@ -45,4 +46,7 @@ def written(text: str) -> str:
     return MARKER.sub(lambda found: PARTS[found[1]][found[2]](), text)
 
 
-PARTS: dict[str, dict[str, Callable[[], str]]] = {"table": TABLES, "figures": {"losses": loss_figures}}
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "table": TABLES,
+    "figures": {"losses": loss_figures, "gallery": gallery},
+}

@@ -50,7 +50,7 @@ def judgement(run: Run) -> Markup | None:
     charts = curve_charts([run])
     content: list[Content] = [tag("div", charts, class_="charts")] if charts else []
     if found.confusion is not None:
-        content.append(_confusion(found.confusion))
+        content.append(confusion_of(found.confusion))
     return section(f"Judged by the {named(run.curves.part)} rows", *content)
 
 
@@ -132,7 +132,7 @@ def _ndcg(runs: Sequence[Run]) -> Markup | None:
     return line_chart(lines, x, y, title=f"NDCG of {queries} queries, in ascending order") if have else None
 
 
-def _confusion(one: Confusion) -> Markup | None:
+def confusion_of(one: Confusion) -> Markup | None:
     if one.errors is not None:
         rows = [[true, predicted, f"{mass:g}"] for true, predicted, mass in one.errors]
         caption = "The largest errors, in rows"
