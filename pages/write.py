@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bmrm.app.model import package_version
 from pages.figures import loss_figures
 from pages.formulas import typeset
 from pages.gallery import gallery
@@ -42,6 +43,7 @@ def written(text: str) -> str:
     """
     text = SNIPPET.sub(lambda found: (ROOT / found[1]).read_text(encoding="utf-8").rstrip("\n"), text)
     text = typeset(text)
+    text = text.replace("<!-- version -->", package_version())
     text = REFERENCE.sub(lambda found: described(found[1]), text)
     return MARKER.sub(lambda found: PARTS[found[1]][found[2]](), text)
 

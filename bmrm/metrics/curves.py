@@ -111,7 +111,7 @@ def profile_of(scored: Scored) -> Table:
         table["labels"] = [[_plain(scored.labels[k]), int(counts[k])] for k in order]
         table["classes"] = scored.classes
         table["unknown"] = int(counts[scored.classes :].sum())
-    elif scored.y.ndim == 1 and len(scored.y):
+    elif scored.y.ndim == 1 and np.any(scored.y != scored.y[:1]):
         quantiles = np.quantile(scored.y.astype(np.float64), [0.0, 0.25, 0.5, 0.75, 1.0])
         table["quantiles"] = quantiles.tolist()
     if scored.groups is not None:

@@ -133,6 +133,7 @@ def _ndcg(runs: Sequence[Run]) -> Markup | None:
 
 
 def confusion_of(one: Confusion) -> Markup | None:
+    """The matrix with its shades, or the list of the largest errors."""
     if one.errors is not None:
         rows = [[true, predicted, f"{mass:g}"] for true, predicted, mass in one.errors]
         caption = "The largest errors, in rows"
