@@ -13,6 +13,7 @@ from pages.formulas import typeset
 from pages.gallery import gallery
 from pages.reference import described
 from pages.tables import TABLES
+from pages.text import outside_code
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "docs"
@@ -43,7 +44,7 @@ def written(text: str) -> str:
     """
     text = SNIPPET.sub(lambda found: (ROOT / found[1]).read_text(encoding="utf-8").rstrip("\n"), text)
     text = typeset(text)
-    text = text.replace("<!-- version -->", package_version())
+    text = outside_code(lambda part: part.replace("<!-- version -->", package_version()), text)
     text = REFERENCE.sub(lambda found: described(found[1]), text)
     return MARKER.sub(lambda found: PARTS[found[1]][found[2]](), text)
 
