@@ -16,6 +16,7 @@ from typing import Any
 import griffe
 
 import bmrm
+from bmrm.registry import Entry, Range, option_name
 from pages.text import code, plain, prose
 
 WIDTH = 88
@@ -30,15 +31,43 @@ def described(path: str) -> str:
     return _entry(getattr(importlib.import_module(module), name), path)
 
 
-def described_class(cls: type, name: str) -> str:
-    """The entry of a plug-in under its registered name."""
-    return _entry(cls, f"{cls.__module__}.{cls.__name__}", name)
+def described_plug_in(entry: Entry[Any]) -> str:
+    """A plug-in under its registered name, with its options instead of the methods that our solvers call."""
+    path = f"{entry.cls.__module__}.{entry.cls.__name__}"
+    parts = [f"### {entry.name}: `{_name(entry.cls, path)}` {{ #{path} }}", *_sections(entry.cls, parameters=False)]
+    said = _said(entry.cls)
+    options = [_option(field, said.get(field.name)) for field in entry.parameters]
+    return "\n\n".join([*parts, *(["**Options**", "\n".join(options)] if options else [])]) + "\n"
 
 
-def _entry(one: Any, path: str, title: str = "") -> str:
-    name = f"bmrm.{PUBLIC[id(one)]}" if id(one) in PUBLIC else path
-    heading = f"{title}: `{name}`" if title else f"`{name}`"
-    return "\n\n".join([f"### {heading} {{ #{path} }}", *_body(one, name.rpartition(".")[2])]) + "\n"
+def _said(one: Any) -> dict[str, str]:
+    """What the docstring says of each parameter."""
+    found = {}
+    for part in _parsed(one):
+        if part.kind is griffe.DocstringSectionKind.parameters:
+            for item in part.value:
+                text = _line(" ".join(filter(None, (str(item.annotation or ""), item.description))))
+                found |= dict.fromkeys((name.strip() for name in item.name.split(",")), text)
+    return found
+
+
+def _option(field: dataclasses.Field[Any], said: str | None) -> str:
+    """Name, default, meaning (of the docstring, else of the field) and range."""
+    required = field.default is dataclasses.MISSING
+    default = "required" if required else f"default {code('null' if field.default is None else str(field.default))}"
+    limits: Range | None = field.metadata.get("range")
+    meaning = said or ("" if limits is None else prose(limits.doc))
+    bounds = "" if limits is None or str(limits) == "any number" else f" ({plain(str(limits))})"
+    return f"- {code(option_name(field.name))}, {default}: {meaning}{bounds}"
+
+
+def _name(one: Any, path: str) -> str:
+    return f"bmrm.{PUBLIC[id(one)]}" if id(one) in PUBLIC else path
+
+
+def _entry(one: Any, path: str) -> str:
+    name = _name(one, path)
+    return "\n\n".join([f"### `{name}` {{ #{path} }}", *_body(one, name.rpartition(".")[2])]) + "\n"
 
 
 def _body(one: Any, name: str) -> Iterator[str]:
@@ -109,13 +138,20 @@ def _type(annotation: Any) -> str:
     return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", text)
 
 
-def _sections(one: Any) -> Iterator[str]:
-    """The docstring, section by section."""
+def _parsed(one: Any) -> list[Any]:
+    """The sections of a docstring; none of one that a dataclass has made."""
     text = inspect.getdoc(one) or ""
     if dataclasses.is_dataclass(one) and text.startswith(f"{one.__name__}("):  # type: ignore[union-attr]
-        return
+        return []
+    return griffe.parse_numpy(griffe.Docstring(text), warnings=False, warn_missing_types=False)
+
+
+def _sections(one: Any, parameters: bool = True) -> Iterator[str]:
+    """The docstring, section by section, with its parameters or without."""
     types = _annotations(one)
-    for part in griffe.parse_numpy(griffe.Docstring(text), warnings=False, warn_missing_types=False):
+    for part in _parsed(one):
+        if part.kind is griffe.DocstringSectionKind.parameters and not parameters:
+            continue
         match part.kind:
             case griffe.DocstringSectionKind.text:
                 yield prose(str(part.value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import bmrm
 from bmrm.app.config.schema import markdown
@@ -13,11 +14,11 @@ from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
 from bmrm.metrics import MEASURES, TASKS
 from bmrm.problem import facts_of
-from bmrm.registry import option_name
+from bmrm.registry import Registry, option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.auto.rules import NUMBERS, RULES, WORDS
-from pages.reference import described_class
+from pages.reference import described_plug_in
 from pages.text import code, plain, prose, table
 
 OVER = {"rows": "rows", "groups": "groups", "no": "the whole sample"}
@@ -102,9 +103,9 @@ def _first_line(one: object) -> str:
     return "the version" if isinstance(one, str) else (inspect.getdoc(one) or "").split("\n")[0]
 
 
-def references(registry: object) -> Callable[[], str]:
+def references(registry: Registry[Any]) -> Callable[[], str]:
     """The reference of every plug-in of a registry."""
-    return lambda: "\n\n".join(described_class(entry.cls, entry.name) for entry in registry.all())  # type: ignore[attr-defined]
+    return lambda: "\n\n".join(map(described_plug_in, registry.all()))
 
 
 TABLES: dict[str, Callable[[], str]] = {
