@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn
 import yaml
 from scipy.special import logsumexp, xlogy
 from sklearn import linear_model, svm
@@ -223,6 +224,8 @@ def logistic_regression(C=0.05, l1_ratio=0.0, **options):
         return penalty + C * logistic(TUMOURS @ w + b, SIGNS).sum()
 
     solver = {0.0: "newton-cholesky", 1.0: "liblinear"}.get(l1_ratio, "saga")
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8):  # l1_ratio had to be asked for
+        options["penalty"] = {0.0: "l2", 1.0: "l1"}.get(l1_ratio, "elasticnet")
     model = linear_model.LogisticRegression(C=C, l1_ratio=l1_ratio, tol=1e-9, max_iter=20000, solver=solver, **options)
     return of_sklearn(model, TUMOURS, SIGNS, {"C": C, "l1_ratio": l1_ratio}, objective)
 

@@ -13,6 +13,8 @@ from bmrm.app.html.style import STYLE
 from bmrm.app.model import package_version
 from bmrm.data.files import whole_file
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""Browsers are told that the page loads and runs nothing."""
 OF_A_RUN = (
     overview.certificate,
     overview.problem,
@@ -66,6 +68,7 @@ def page(runs: Sequence[Run]) -> str:
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("title", f"{title} - bmrm report"),
         tag("style", Markup(STYLE)),
