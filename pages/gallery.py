@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bmrm.app.html.charts import Axis, Line, line_chart
 from bmrm.app.html.elements import Markup, tag
-from bmrm.app.html.judging import confusion_of, curve_charts, named
-from bmrm.app.html.run import Run, read_runs
+from bmrm.app.html.judging import confusion_of, curve_charts
+from bmrm.app.html.run import Run, named, read_runs
 from bmrm.app.report import number
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -243,6 +243,20 @@ def test_runs_without_curves_model_or_bound_have_a_page_too(copied, tmp_path):
     assert "Nothing is proved of how much lower it could be" in words
 
 
+def test_a_search_is_a_table_with_the_training_that_was_kept(runs, tmp_path):
+    config = yaml.safe_load((runs / "hinge.yaml").read_text())
+    config["data"]["validation"] = config["data"].pop("test")
+    config |= {"search": {"name": "f_measure"}, "output": {"directory": str(tmp_path / "run")}}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(config))
+    assert main(["train", str(tmp_path / "job.yaml"), "--quiet"]) == 0
+    found = json.loads((tmp_path / "run" / "summary.json").read_text())["search"]
+    words = report(tmp_path / "a.html", tmp_path / "run").words
+    chosen = found["table"][found["chosen"]]
+    assert f"kept {chosen['cost_positive']:.5g} {chosen['cost_negative']:.5g} {chosen['f_beta']:.5g}" in words
+    assert f"{len(found['table'])} trainings of the search f_measure, judged on the validation rows." in words
+    assert "loss that was kept cost_sensitive_hinge" in words
+
+
 def test_a_loss_of_the_users_is_named_and_not_imported(copied, tmp_path, monkeypatch):
     (tmp_path / "trap.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)

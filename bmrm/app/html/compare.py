@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from bmrm.app.html.charts import style_of
 from bmrm.app.html.convergence import convergence_charts
 from bmrm.app.html.elements import Content, Markup, section, table, tag
-from bmrm.app.html.judging import curve_charts, named
+from bmrm.app.html.judging import curve_charts
 from bmrm.app.html.overview import status
-from bmrm.app.html.run import Run
+from bmrm.app.html.run import Run, named
 from bmrm.app.report import number
 
 ABSENT = "-"

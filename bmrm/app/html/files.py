@@ -35,6 +35,16 @@ class Named(BaseModel):
         return self.model_extra or {}
 
 
+class Search(BaseModel):
+    """The trainings of a search, a row each, and the number of the one that was kept."""
+
+    model_config = _LENIENT
+    name: str
+    judged_on: str = ""
+    chosen: int | None = None
+    table: list[dict[str, float | str | None]] = Field(default_factory=list)
+
+
 class SummaryFile(BaseModel):
     """summary.json."""
 
@@ -58,6 +68,7 @@ class SummaryFile(BaseModel):
     metrics: dict[str, dict[str, _Number]]
     versions: dict[str, str] = Field(default_factory=dict)
     problem: dict[str, Any] = Field(default_factory=dict)
+    search: Search | None = None
     followed: dict[str, list[_Number]] = Field(default_factory=dict)
 
 

@@ -8,13 +8,8 @@ from typing import Any
 from bmrm.app.html.charts import Axis, Line, line_chart
 from bmrm.app.html.elements import Content, Markup, heated, section, table, tag
 from bmrm.app.html.files import Confusion
-from bmrm.app.html.run import Run
+from bmrm.app.html.run import Run, named
 from bmrm.app.report import number
-
-
-def named(part: str) -> str:
-    """A part of the data before the word rows."""
-    return "training" if part == "train" else part
 
 
 def metrics(run: Run) -> Markup | None:

@@ -9,7 +9,7 @@ from typing import Any
 from bmrm.app.html.charts import bars
 from bmrm.app.html.elements import Content, Markup, pairs, section, table, tag
 from bmrm.app.html.files import Named, Profile
-from bmrm.app.html.run import Run
+from bmrm.app.html.run import Run, named
 from bmrm.app.phases import NAMES
 from bmrm.app.report import number
 from bmrm.losses import LOSSES
@@ -96,6 +96,9 @@ def problem(run: Run) -> Markup | None:
     formula = _formula(run.config.loss.name)
     if formula:
         rows.append(("of one row or group", tag("code", formula)))
+    kept = None if run.model is None else run.model.header.get("loss", {})
+    if s.search is not None and kept and kept.get("name") != run.config.loss.name:
+        rows.append(("loss that was kept", _plug_in(Named(**kept))))
     rows += [
         ("regularizer", _plug_in(run.config.regularizer)),
         ("intercept", str(data.get("bias", "none"))),
@@ -121,6 +124,26 @@ def _formula(name: str) -> str:
     """Of a registered loss; one of a user's is not imported for this."""
     known = {entry.name: entry for entry in LOSSES.all()}
     return facts_of(known[name].cls).formula if name in known else ""
+
+
+def search(run: Run) -> Markup | None:
+    """The trainings of which one was kept."""
+    found = run.summary.search
+    if found is None or not found.table:
+        return None
+    head = list(dict.fromkeys(name for row in found.table for name in row))
+    rows = [
+        ["kept" if k == found.chosen else "", *(_cell(row.get(name)) for name in head)]
+        for k, row in enumerate(found.table)
+    ]
+    words = f"{len(rows)} trainings of the search {found.name}"
+    words += f", judged on the {named(found.judged_on)} rows." if found.judged_on else "."
+    numbers = [k + 1 for k, name in enumerate(head) if not isinstance(found.table[0].get(name), str)]
+    return section("Search", tag("p", words), table(["", *head], rows, numbers=numbers))
+
+
+def _cell(value: float | str | None) -> str:
+    return value if isinstance(value, str) else number(value, 5)
 
 
 def data(run: Run) -> Markup | None:

@@ -18,6 +18,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 OF_A_RUN = (
     overview.certificate,
     overview.problem,
+    overview.search,
     overview.data,
     convergence.convergence,
     overview.time,

@@ -119,3 +119,8 @@ def flat(value: Any, name: str = "") -> dict[str, Any]:
     for key, inside in value.items():
         fields |= flat(inside, f"{name}.{key}" if name else str(key))
     return fields
+
+
+def named(part: str) -> str:
+    """A part of the data before the word rows."""
+    return "training" if part == "train" else part
