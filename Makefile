@@ -22,13 +22,14 @@ test: install lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
 
 lint: install
-	$(BIN)/ruff check bmrm tests benchmarks mpi_examples
-	$(BIN)/ruff format --check bmrm tests benchmarks mpi_examples
+	$(BIN)/ruff check bmrm tests benchmarks mpi_examples pages
+	$(BIN)/ruff format --check bmrm tests benchmarks mpi_examples pages
 	$(BIN)/mypy bmrm
 	$(BIN)/lint-imports
 
 docs: install
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python -m pages
+	$(BIN)/zensical build --clean --strict
 
 measurements: install
 	$(BIN)/python -m benchmarks

@@ -20,7 +20,7 @@ from bmrm.run import main
 from bmrm.solvers import SOLVERS
 from tests.mpi.launch import work
 
-FILES = {"model.npz", "summary.json", "history.csv", "convergence.png", "config.yaml"}
+FILES = {"model.npz", "summary.json", "history.csv", "convergence.png", "config.yaml", "curves.json"}
 MPIRUN = Path(sys.executable).parent / "mpirun"
 
 
@@ -59,7 +59,7 @@ def summary(directory="out"):
     return json.loads((Path(directory) / "summary.json").read_text())
 
 
-def test_a_run_converges_writes_five_files_and_returns_0(job, capsys):
+def test_a_run_converges_writes_six_files_and_returns_0(job, capsys):
     assert main(["config.yaml"]) == 0
     assert {path.name for path in (job / "out").iterdir()} == FILES
     printed = capsys.readouterr().out

@@ -19,9 +19,9 @@ REASONS = results.KEPT / "reasons.json"
 """Why a case is among the worst, by problem; written by hand."""
 HEAD = """# Benchmarks
 
-All programs minimise the same J(w) = l1 ||w||_1 + l2/2 ||w||^2 + mean loss, without an intercept. A *case* is one
+All programs minimise the same `J(w) = l1 ||w||_1 + l2/2 ||w||^2 + mean loss`, without an intercept. A *case* is one
 problem (loss, data set, lambda) to one accuracy. Every returned w is judged by one float64 formula of NumPy and SciPy;
-its suboptimality is (J - J*) / |J*|, J* the smallest J that any program has reached.
+its suboptimality is `(J - J*) / |J*|`, `J*` the smallest J that any program has reached.
 
 - **Our time** is that of `solver: auto` until its *certified* relative gap is at the accuracy, from arrays in memory,
   building the risk included.

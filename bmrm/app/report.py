@@ -50,21 +50,28 @@ def history_csv(solution: Solution) -> str:
 
 
 def history_of(text: str) -> list[Iteration]:
-    """The lines of a history.csv, without the parts of their seconds; KeyError or ValueError if it is invalid."""
+    """The lines of a history.csv, without the parts of their seconds; ValueError names the first invalid line."""
 
     def number(text: str, absent: float) -> float:
         return float(text) if text else absent
 
-    return [
-        Iteration(
-            int(row["iteration"]),
-            number(row["objective"], math.inf),
-            number(row["lower_bound"], -math.inf),
-            float(row["passes"]),
-            float(row["seconds"]),
-        )
-        for row in csv.DictReader(io.StringIO(text))
-    ]
+    reader, lines = csv.DictReader(io.StringIO(text)), []
+    for row in reader:
+        try:
+            lines.append(
+                Iteration(
+                    int(row["iteration"]),
+                    number(row["objective"], math.inf),
+                    number(row["lower_bound"], -math.inf),
+                    float(row["passes"]),
+                    float(row["seconds"]),
+                )
+            )
+        except KeyError as error:
+            raise ValueError(f"it has no column {error.args[0]}") from error
+        except (TypeError, ValueError) as error:  # TypeError: a line that is cut off has None
+            raise ValueError(f"line {reader.line_num} is cut off or has text for a number") from error
+    return lines
 
 
 def summarize(

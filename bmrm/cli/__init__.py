@@ -22,6 +22,7 @@ COMMANDS = {
     "evaluate": "measure a model on a data file with targets",
     "show": "what a model is: certificate, largest weights, how it was trained",
     "compare": "runs side by side: settings that differ, objectives with bounds, measures, seconds",
+    "report": "write an HTML page about finished runs, several compared",
     "info": "what is in a data file",
     "losses": "the losses, or all about one of them",
     "regularizers": "the regularizers, or all about one of them",

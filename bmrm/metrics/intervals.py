@@ -36,14 +36,14 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     values : of the folds, taken as independent; at least two.
     confidence : in (0, 1).
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit  # as scipy.stats.t.ppf, without its module's imports
 
     if len(values) < 2:
         raise InputError(f"an interval needs at least two values, found {len(values)}")
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence is {confidence}, expected a number between 0 and 1")
     mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1))
-    half = float(t.ppf(0.5 + 0.5 * confidence, len(values) - 1)) * deviation / math.sqrt(len(values))
+    half = float(stdtrit(len(values) - 1, 0.5 + 0.5 * confidence)) * deviation / math.sqrt(len(values))
     return Interval(mean, mean - half, mean + half, tuple(map(float, values)))
 
 

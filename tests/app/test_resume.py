@@ -127,6 +127,7 @@ def check_like_uninterrupted(whole):
     assert {path.name for path in Path("out").iterdir()} == {
         "model.npz",
         "summary.json",
+        "curves.json",
         "history.csv",
         "convergence.png",
         "config.yaml",

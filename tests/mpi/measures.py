@@ -29,6 +29,7 @@ CASES = (
     "rank_hinge",
     "ordinal_thresholds",
     "chain_crf",
+    "softmax",
     "multivariate_least_squares",
     "novelty",
 )
@@ -44,9 +45,10 @@ def main():
         names = [f"{one.stem}@1.5" if one.needs_number(loss) else one.name for one in fitting(loss)]
         mine = rows.part(BORDERS[group.rank], BORDERS[group.rank + 1])
         led = model if group.rank == 0 else None
-        shared = measure_parts(led, loss, {"test": mine}, group, names)
+        shared, curves = measure_parts(led, loss, {"test": mine}, group, names)
         if group.rank == 0:
-            answers[name] = [shared["test"], measure_parts(model, loss, {"test": rows}, Alone(), names)["test"]]
+            alone, same = measure_parts(model, loss, {"test": rows}, Alone(), names)
+            answers[name] = [shared["test"], alone["test"], curves["curves"], same["curves"]]
     if group.rank == 0:
         print(json.dumps(answers))
 

@@ -6,23 +6,47 @@ import pytest
 
 from bmrm.losses import LOSSES
 from bmrm.metrics import MEASURES, TASKS
+from bmrm.metrics.curves import CURVES
 from tests.mpi.launch import launch
 from tests.mpi.measures import CASES
 
 pytestmark = pytest.mark.mpi
 
 
-def test_every_measure_has_the_value_of_one_rank():
-    assert {LOSSES.get(name).cls.task for name in CASES} == set(TASKS)
+@pytest.fixture(scope="module")
+def answers():
+    """Of every case, by its name: measures of three ranks and of one, and curves likewise."""
     done = launch(3, "-m", "tests.mpi.measures")
     assert done.returncode == 0, done.stderr
-    answers = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_every_measure_has_the_value_of_one_rank(answers):
+    assert {LOSSES.get(name).cls.task for name in CASES} == set(TASKS)
     seen = set()
     for name in CASES:
-        shared, alone = answers[name]
+        shared, alone, *_ = answers[name]
         defined = {measure: value for measure, value in alone.items() if value is not None}
         assert {measure: value for measure, value in shared.items() if value is not None} == pytest.approx(
             defined, rel=1e-12
         ), name
         seen |= {measure.partition("@")[0] for measure in defined}
     assert seen == set(MEASURES)
+
+
+def flat(value):
+    """The numbers of nested lists and dictionaries, without text."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    if inside is None:
+        return [] if isinstance(value, str) else [value]
+    return [one for part in inside for one in flat(part)]
+
+
+def test_every_curve_is_that_of_one_rank(answers):
+    seen = set()
+    for name, (*_, shared, alone) in answers.items():
+        assert list(shared) == list(alone), name
+        for curve in alone:
+            assert flat(shared[curve]) == pytest.approx(flat(alone[curve]), rel=1e-9), (name, curve)
+        seen |= set(alone)
+    assert seen == set(CURVES)

@@ -22,12 +22,13 @@ from bmrm.problem import InputError, OutputError
 
 CHECKPOINT = "checkpoint.npz"
 """The state of a run that has not ended; removed when it has."""
-MODEL, SUMMARY, HISTORY, CONFIG, PICTURE = RESULTS = (
+MODEL, SUMMARY, HISTORY, CONFIG, PICTURE, CURVES = RESULTS = (
     "model.npz",
     "summary.json",
     "history.csv",
     "config.yaml",
     "convergence.png",
+    "curves.json",
 )
 """The files of a run. The model is moved first: if it is still in `.finished-*`, nothing else has been moved."""
 UNFINISHED, FINISHED = ".unfinished-", ".finished-"

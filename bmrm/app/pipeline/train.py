@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bmrm.app.measure import check_metrics, measure, scores_of
+from bmrm.app.measure import check_metrics, scored, scores_of
 from bmrm.app.model import Model, from_plain
 from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
@@ -151,7 +151,7 @@ def _train(
         with phases("measure"):
             # a search may end with another loss than it was given; ranks without the model judge nothing
             loss = problem.loss if model is None else model.loss
-            metrics = measure_parts(model, loss, parts, group, settings["output"]["metrics"])
+            metrics, curves = measure_parts(model, loss, parts, group, settings["output"]["metrics"])
         if model is None:
             return None
         earlier = _seconds(found.start)
@@ -163,7 +163,7 @@ def _train(
             summary["followed"] = listed(model.solution.details[DETAILS])
         if earlier:
             summary["resumed"] = {"seconds": earlier}
-        return _write(replace(model, header={**model.header, "problem": facts}), summary, settings, phases)
+        return _write(replace(model, header={**model.header, "problem": facts}), summary, curves, settings, phases)
 
 
 def _display(group: Group, quiet: bool, phases: Phases) -> AbstractContextManager[Callback]:
@@ -246,7 +246,9 @@ def _goal(settings: Mapping[str, Any], summary: Mapping[str, Any]) -> float | No
     return None if summary["objective"] is None else goal_of(settings["solver"], summary["objective"])
 
 
-def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], phases: Phases) -> Ended:
+def _write(
+    model: Model, summary: dict[str, Any], curves: Mapping[str, Any], settings: Mapping[str, Any], phases: Phases
+) -> Ended:
     """Write the files of the run, if there is a point."""
     from bmrm.app.pipeline.write import draw_run, write_run, write_seconds
 
@@ -257,7 +259,7 @@ def _write(model: Model, summary: dict[str, Any], settings: Mapping[str, Any], p
         return Outcome(status, summary, directory), title, "no files: there is no usable point"
     try:
         with phases("write", str(directory)):
-            complaints = write_run(directory, model, summary, settings)
+            complaints = write_run(directory, model, summary, settings, curves)
     except OutputError as error:
         return Outcome(status, summary, directory, False, (str(error),)), title, None
     written, where = not complaints, f"files in {directory}"
@@ -301,22 +303,31 @@ def _follow(output: Mapping[str, Any]) -> Follow | None:
 
 def measure_parts(
     model: Model | None, loss: Any, parts: Mapping[str, Dataset], group: Group, metrics: Sequence[str] | None = None
-) -> dict[str, dict[str, float | None]]:
-    """Collective: measures of every part, by default those that the loss names; {} except on rank 0.
+) -> tuple[dict[str, dict[str, float | None]], dict[str, Any]]:
+    """Collective: measures of every part, by default those that the loss names, and the curves of the last part.
 
-    Rows must be scaled as for the model.
+    Both are {} except on rank 0. Rows must be scaled as for the model. The curves, for curves.json, are of the test
+    rows; of the validation rows where there are none, else of the training rows.
     """
     labels = group.broadcast(None if model is None else model.label_codes)
     weights = group.broadcast_array(None if model is None else model.weights)
     intercept = group.broadcast_array(None if model is None else model.intercept)
     arrays = None if model is None else model.arrays
-    table = {}
+    names = facts_of(loss).metrics if metrics is None else metrics
+    table: dict[str, dict[str, float | None]] = {}
+    profiles: dict[str, Any] = {}
+    curves: dict[str, Any] = {}
     for part, data in parts.items():
         scores, where = scores_of(data, weights, intercept), f"data.{part}"
-        values = measure(scores, data.targets, loss, labels, group, metrics=metrics, arrays=arrays, part=where)
-        if values is not None:
-            table[part] = values
-    return table
+        rows = scored(scores, data.targets, loss, labels, group, arrays=arrays, part=where)
+        if rows is not None:  # the other ranks import no measures
+            from bmrm.metrics import evaluate
+            from bmrm.metrics.curves import drawn, profile_of
+
+            table[part], profiles[part] = evaluate(names, rows), profile_of(rows)
+            if part == [*parts][-1]:
+                curves = {"format": 1, "part": part, "data": profiles, **drawn(rows, loss, names)}
+    return table, curves
 
 
 def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, phases: Phases, show: Callback) -> Watch:

@@ -18,6 +18,7 @@ from bmrm.app.pipeline.fingerprint import Facts, difference
 from bmrm.app.pipeline.run_folder import (
     CHECKPOINT,
     CONFIG,
+    CURVES,
     HISTORY,
     MODEL,
     PICTURE,
@@ -139,12 +140,18 @@ def refuse_others(directory: Path, problem: Facts) -> None:
         raise InputError(f"output.directory {directory} holds the results of another problem: {why}; {way_out}")
 
 
-def write_run(directory: Path, model: Model, summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
-    """Write model.npz, summary.json, history.csv and config.yaml, replacing those of an older run together.
+def write_run(
+    directory: Path,
+    model: Model,
+    summary: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    curves: Mapping[str, Any],
+) -> list[str]:
+    """Write model.npz, summary.json, history.csv, config.yaml and curves.json, replacing an older run's together.
 
     There is no model if the run has ended with NOT_CONVEX, since its point is not usable.
 
-    Returns the reasons if history.csv or config.yaml could not be written.
+    Returns the reasons if history.csv, config.yaml or curves.json could not be written.
 
     Raises
     ------
@@ -162,6 +169,7 @@ def write_run(directory: Path, model: Model, summary: Mapping[str, Any], setting
         SUMMARY: _text(json.dumps(summary, indent=2, allow_nan=False) + "\n"),
     }
     more = {CONFIG: _text(resolved_yaml(settings)), HISTORY: _text(history_csv(model.solution))}
+    more[CURVES] = _text(json.dumps(curves, allow_nan=False) + "\n")
     try:
         complaints = write_set(directory, needed, more)
     except OutputError as error:

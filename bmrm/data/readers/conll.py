@@ -43,7 +43,7 @@ class Conll:
         None,
         least=1,
         most=MOST_HASH_BITS,
-        doc="hash features to 2**hash_bits columns; null: a dictionary of all",
+        doc="hash features to `2**hash_bits` columns; null: a dictionary of all",
         example=10,
     )
     boundary: str = parameter(

@@ -1,0 +1,89 @@
+"""Several runs side by side: results, the settings that differ, curves overlaid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bmrm.app.html.charts import style_of
+from bmrm.app.html.convergence import convergence_charts
+from bmrm.app.html.elements import Content, Markup, section, table, tag
+from bmrm.app.html.judging import curve_charts
+from bmrm.app.html.overview import status
+from bmrm.app.html.run import Run, named
+from bmrm.app.report import number
+
+ABSENT = "-"
+
+
+def comparison(runs: Sequence[Run]) -> list[Markup]:
+    """The sections of a comparison."""
+    same = all(run.summary.problem == runs[0].summary.problem and run.summary.problem for run in runs)
+    words = (
+        "The runs minimise the same function of the same data, so that their objectives can be compared."
+        if same
+        else "The runs minimise different functions, or have other data: compare their measures, not their objectives."
+    )
+    charts = curve_charts(runs)
+    parts = dict.fromkeys(named(run.curves.part) for run in runs if run.curves is not None)
+    judged = f"Judged by the {' and '.join(parts)} rows"
+    found = (
+        section("Results", _results(runs), tag("p", words, class_="faint")),
+        section("Settings that differ", _differences(runs)),
+        section("Convergence", convergence_charts(runs, values=False)),
+        section(judged, tag("div", charts, class_="charts")) if charts else None,
+    )
+    return [one for one in found if one is not None]
+
+
+def _results(runs: Sequence[Run]) -> Markup:
+    """A row for each run: status, objective, bound, gap, seconds and measures."""
+    judged = {run.name: run.summary.metrics.get(_part(run), {}) for run in runs}
+    names = list(dict.fromkeys(name for values in judged.values() for name in values))
+    head: list[Content] = ["run", "status", "objective", "lower bound", "relative gap", "passes", "seconds", *names]
+    rows = []
+    for k, run in enumerate(runs):
+        s = run.summary
+        link = tag("a", run.name, href=f"#run-{k}")
+        row: list[Content] = [tag("span", _swatch(k), " ", link, class_="key"), status(run)]
+        row += [number(s.objective, 8), number(s.lower_bound, 8), number(s.relative_gap, 2)]
+        row += [f"{s.passes:.4g}", number(s.seconds.get("total"), 3)]
+        rows.append(row + [_measure(run, name) for name in names])
+    return table(head, rows, numbers=range(2, len(head)))
+
+
+def _part(run: Run) -> str:
+    """The part that the run is judged by."""
+    return run.curves.part if run.curves is not None else next(reversed(run.summary.metrics), "")
+
+
+def _measure(run: Run, name: str) -> Content:
+    """The value with its interval below."""
+    value = number(run.summary.metrics.get(_part(run), {}).get(name), 5)
+    interval = None if run.curves is None else run.curves.intervals.get(name)
+    if interval is None:
+        return value
+    return [value, tag("div", f"{number(interval.low, 4)} to {number(interval.high, 4)}", class_="faint")]
+
+
+def _differences(runs: Sequence[Run]) -> Markup:
+    """A row for each field that is not the same in all."""
+    fields = list(dict.fromkeys(name for run in runs for name in run.settings))
+    rows: list[list[Content]] = []
+    for name in fields:
+        values = [_shown(run.settings[name]) if name in run.settings else ABSENT for run in runs]
+        if len(set(values)) > 1:
+            rows.append([tag("code", name), *values])
+    if not rows:
+        return tag("p", "None: the configs are the same.")
+    return table(["field", *(run.name for run in runs)], rows)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _swatch(series: int) -> Markup:
+    path = tag("path", d="M1 5H25", class_="line")
+    return tag("svg", path, viewBox="0 0 26 10", aria_hidden="true", class_=style_of(series))

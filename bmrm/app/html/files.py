@@ -1,0 +1,242 @@
+"""The files of a run as the report takes them; whatever else stands in them is left alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bmrm.app.config.fields import expected
+from bmrm.app.config.marks import Document
+from bmrm.problem import InputError, shown
+
+_LENIENT = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
+_TUPLES = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+"""For tuples, which JSON has as lists."""
+_Number = float | None
+_Row = list[float]
+MOST = 100_000
+"""Entries of a list that a report would still draw."""
+_List = Annotated[list[float], Field(max_length=MOST)]
+
+
+class Named(BaseModel):
+    """A plug-in with its options."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """By name, as they stand in the file."""
+        return self.model_extra or {}
+
+
+class Search(BaseModel):
+    """The trainings of a search, a row each, and the number of the one that was kept."""
+
+    model_config = _LENIENT
+    name: str
+    judged_on: str = ""
+    chosen: int | None = None
+    table: list[dict[str, float | str | None]] = Field(default_factory=list)
+
+
+class SummaryFile(BaseModel):
+    """summary.json."""
+
+    model_config = _LENIENT
+    objective: _Number
+    lower_bound: _Number
+    gap: _Number
+    relative_gap: _Number
+    significant_figures: _Number = None
+    status: str
+    advice: str
+    message: str = ""
+    iterations: int
+    passes: float
+    seconds: dict[str, float]
+    ranks: int
+    rows: int
+    dim: int
+    nnz: int
+    solver: str
+    metrics: dict[str, dict[str, _Number]]
+    versions: dict[str, str] = Field(default_factory=dict)
+    problem: dict[str, Any] = Field(default_factory=dict)
+    search: Search | None = None
+    followed: dict[str, list[_Number]] = Field(default_factory=dict)
+
+
+class ConfigFile(BaseModel):
+    """config.yaml."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    data: dict[str, Any]
+    loss: Named
+    regularizer: Named
+    solver: Named
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All that stands in the file."""
+        return {**self.model_dump(), **(self.model_extra or {})}
+
+
+class _Lists(BaseModel):
+    """Lists of one length: a number per point."""
+
+    model_config = _LENIENT
+
+    @model_validator(mode="after")
+    def _one_length(self) -> _Lists:
+        lengths = {len(value) for value in dict(self).values() if isinstance(value, list)}
+        if len(lengths) > 1:
+            raise ValueError("lists of one length")
+        return self
+
+
+class Roc(_Lists):
+    """Of `bmrm.metrics.curves.roc`."""
+
+    fpr: _List
+    tpr: _List
+
+
+class PrecisionRecall(_Lists):
+    """Of `bmrm.metrics.curves.precision_recall`."""
+
+    recall: _List
+    precision: _List
+    base: float
+
+
+class Reliability(_Lists):
+    """Of `bmrm.metrics.curves.reliability`."""
+
+    predicted: _List
+    observed: _List
+    rows: _List
+
+
+class Calibration(_Lists):
+    """Of `bmrm.metrics.curves.calibration`."""
+
+    predicted: _List
+    observed: _List
+    low: _List
+    high: _List
+
+
+class Confusion(BaseModel):
+    """Of `bmrm.metrics.curves.confusion`: a matrix, or the largest errors."""
+
+    model_config = _TUPLES
+    labels: list[str] = Field(default_factory=list)
+    matrix: list[_Row] = Field(default_factory=list)
+    errors: list[tuple[str, str, float]] | None = None
+
+    @model_validator(mode="after")
+    def _rectangular(self) -> Confusion:
+        widths = {len(row) for row in self.matrix}
+        if len(self.matrix) != len(self.labels) or len(widths) > 1 or max(widths, default=0) > len(self.labels):
+            raise ValueError("a row and a column for each label")
+        return self
+
+
+class NdcgByQuery(BaseModel):
+    """Of `bmrm.metrics.curves.ndcg_by_query`."""
+
+    model_config = _LENIENT
+    queries: int
+    values: _List
+
+
+class Curves(BaseModel):
+    """Those that the run has."""
+
+    model_config = _LENIENT
+    roc: Roc | None = None
+    precision_recall: PrecisionRecall | None = None
+    reliability: Reliability | None = None
+    calibration: Calibration | None = None
+    confusion: Confusion | None = None
+    ndcg_by_query: NdcgByQuery | None = None
+
+
+class Interval(BaseModel):
+    """Of a measure over parts of the rows."""
+
+    model_config = _LENIENT
+    low: float
+    high: float
+    folds: int
+
+
+class Profile(BaseModel):
+    """Of the rows of a part."""
+
+    model_config = _TUPLES
+    rows: int
+    labels: list[tuple[str, int]] = Field(default_factory=list)
+    classes: int = 0
+    unknown: int = 0
+    quantiles: _List = Field(default_factory=list)
+    groups: int | None = None
+    weight: _Number = None
+
+
+class CurvesFile(BaseModel):
+    """curves.json."""
+
+    model_config = _LENIENT
+    format: int = Field(ge=1, le=1)
+    part: str
+    data: dict[str, Profile]
+    intervals: dict[str, Interval]
+    curves: Curves
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_json(path: Path, kind: type[M]) -> M:
+    """The checked content of a JSON file; InputError names the file and the field."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refused)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON, or cut off: {error}") from error
+    return _checked(path, value, kind)
+
+
+def read_yaml(path: Path, kind: type[M]) -> M:
+    """The checked content of a YAML file; InputError names the file and the field."""
+    return _checked(path, Document.read(path).value, kind)
+
+
+def _refused(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _checked(path: Path, value: Any, kind: type[M]) -> M:
+    """One message for the first field that is wrong."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        field = ".".join(str(part) for part in detail["loc"])
+        if detail["type"] == "missing":
+            raise InputError(f"{path}: {field} is missing") from error
+        what = f"{field} is {shown(detail['input'])}, " if field else ""
+        raise InputError(f"{path}: {what}expected {expected(detail)}") from error
+
+
+def finite(value: float | None) -> float:
+    """nan for None, as charts leave out."""
+    return math.nan if value is None else value

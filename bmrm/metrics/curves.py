@@ -1,0 +1,254 @@
+"""What a measure sums up, as short tables that can be drawn: ROC, precision and recall, confusion, reliability, ...
+
+A curve is a function of `Scored` under `@curve`, which states the tasks that it fits; it returns lists of at most
+`POINTS` numbers, whatever the number of rows, or None where it is not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import metrics as sk
+
+from bmrm.metrics import ranked
+from bmrm.metrics.core import Scored, both_classes, known_labels
+from bmrm.metrics.intervals import folds_of, interval_over_folds
+from bmrm.problem import InputError, facts_of
+
+POINTS = 200
+"""The most points of a line."""
+CLASSES = 30
+"""The most classes of a confusion matrix; of more the `PAIRS` largest errors are listed."""
+PAIRS = 20
+BINS = 10
+"""Bins of a reliability diagram."""
+FOLDS = 10
+"""Parts of the rows for an interval."""
+LEAST = 5
+"""Rows, or queries, a part must have."""
+
+Table = dict[str, Any]
+"""Lists and numbers by name, as JSON has them."""
+Function = Callable[[Scored], "Table | None"]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A registered curve.
+
+    Attributes
+    ----------
+    name : of its function.
+    tasks : the tasks of losses that it fits.
+    predicts : whether it needs predictions, which losses that only rank do not have.
+    probabilities : whether it needs scores that are log-odds: of losses whose measures have `log_loss`.
+    """
+
+    name: str
+    function: Function
+    tasks: tuple[str, ...]
+    predicts: bool = False
+    probabilities: bool = False
+
+    def fits(self, loss: Any) -> bool:
+        """Whether models of this loss have such a curve."""
+        facts = facts_of(loss)
+        without = self.probabilities and "log_loss" not in facts.metrics
+        return facts.task in self.tasks and not (self.predicts and facts.only_ranks) and not without
+
+
+CURVES: dict[str, Curve] = {}
+
+
+def curve(*tasks: str, predicts: bool = False, probabilities: bool = False) -> Callable[[Function], Function]:
+    """Make a curve known under the name of its function; arguments as of `Curve`."""
+
+    def keep(function: Function) -> Function:
+        CURVES[function.__name__] = Curve(function.__name__, function, tasks, predicts, probabilities)
+        return function
+
+    return keep
+
+
+def curves_of(scored: Scored, loss: Any) -> dict[str, Table]:
+    """The curves that fit the loss and are defined for these rows, by name."""
+    rows = scored.present
+    if not len(rows.y):
+        return {}
+    found = {one.name: one.function(rows) for one in CURVES.values() if one.fits(loss)}
+    return {name: table for name, table in found.items() if table is not None and _finite(table)}
+
+
+def intervals_of(scored: Scored, names: Sequence[str]) -> dict[str, Table]:
+    """95 % intervals of measures over `FOLDS` random parts of the rows (see `interval_over_folds`), by name.
+
+    A measure that is not defined in some part, or of too few rows, has none.
+    """
+    units = len(scored.y) if scored.groups is None else len(np.unique(scored.groups))
+    if units < LEAST * FOLDS:
+        return {}
+    fold = folds_of(len(scored.y), FOLDS, scored.groups)
+    found = {}
+    for name in names:
+        try:
+            interval = interval_over_folds(scored, fold, name)
+        except InputError:
+            continue
+        found[name] = {"mean": interval.mean, "low": interval.low, "high": interval.high, "folds": FOLDS}
+    return found
+
+
+def profile_of(scored: Scored) -> Table:
+    """Rows, the labels with how many rows each has (or quantiles of the numbers), queries, and the sum of weights."""
+    table: Table = {"rows": len(scored.y)}
+    if scored.classes and scored.y.ndim == 1:
+        counts = np.bincount(scored.y.astype(np.int64), minlength=scored.classes)
+        order = np.argsort(-counts[: scored.classes], kind="stable")[:CLASSES]
+        table["labels"] = [[_plain(scored.labels[k]), int(counts[k])] for k in order]
+        table["classes"] = scored.classes
+        table["unknown"] = int(counts[scored.classes :].sum())
+    elif scored.y.ndim == 1 and np.any(scored.y != scored.y[:1]):
+        quantiles = np.quantile(scored.y.astype(np.float64), [0.0, 0.25, 0.5, 0.75, 1.0])
+        table["quantiles"] = quantiles.tolist()
+    if scored.groups is not None:
+        table["groups"] = len(np.unique(scored.groups))
+    if scored.weights is not None:
+        table["weight"] = float(scored.weights.sum())
+    return table
+
+
+def drawn(scored: Scored, loss: Any, metrics: Sequence[str]) -> dict[str, Table]:
+    """`intervals` of these measures and `curves`, as of `intervals_of` and `curves_of`."""
+    return {"intervals": intervals_of(scored, metrics), "curves": curves_of(scored, loss)}
+
+
+@curve("binary")
+def roc(s: Scored) -> Table | None:
+    """Share of the positive rows (`tpr`) against share of the negative rows (`fpr`) above each threshold."""
+    if not both_classes(s):
+        return None
+    fpr, tpr, _ = sk.roc_curve(s.y, s.scores, sample_weight=s.weights)
+    kept = _spread(fpr + tpr)
+    return {"fpr": fpr[kept].tolist(), "tpr": tpr[kept].tolist()}
+
+
+@curve("binary")
+def precision_recall(s: Scored) -> Table | None:
+    """Precision against recall of the rows above each threshold; `base` is the share of positive rows."""
+    if not both_classes(s):
+        return None
+    precision, recall, _ = sk.precision_recall_curve(s.y, s.scores, sample_weight=s.weights)
+    kept = _spread(np.arange(len(recall)) / len(recall) - recall)
+    base = float(np.average(s.y == 1, weights=s.weights))
+    return {"recall": recall[kept].tolist(), "precision": precision[kept].tolist(), "base": base}
+
+
+@curve("binary", "multiclass", predicts=True, probabilities=True)
+def reliability(s: Scored) -> Table | None:
+    """By bins of the predicted probability: its mean, the share that came true, and rows.
+
+    Of two classes the probability of the positive one, of more that of the class predicted.
+    """
+    if not known_labels(s):
+        return None
+    if s.scores.ndim == 1:
+        probability, true = 0.5 * (1.0 + np.tanh(0.5 * s.scores)), s.y == 1
+    else:
+        shifted = np.exp(s.scores - s.scores.max(axis=1, keepdims=True))
+        probability, true = (shifted / shifted.sum(axis=1, keepdims=True)).max(axis=1), s.y == s.predicted
+    weights = np.ones(len(probability)) if s.weights is None else s.weights
+    place = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
+    mass = np.bincount(place, weights, BINS)
+    some = mass > 0.0
+    predicted = np.bincount(place, weights * probability, BINS)[some] / mass[some]
+    observed = np.bincount(place, weights * true, BINS)[some] / mass[some]
+    rows = np.bincount(place, minlength=BINS)[some]
+    return {"predicted": predicted.tolist(), "observed": observed.tolist(), "rows": rows.tolist()}
+
+
+@curve("binary", "multiclass", "ontology", "ordinal", "sequence", predicts=True)
+def confusion(s: Scored) -> Table | None:
+    """Weight of rows by true (rows) and predicted class (columns); of many classes the largest errors only.
+
+    Labels that the model does not know are one more class, the last of the rows.
+    """
+    if s.y.ndim != 1 or not s.classes:
+        return None
+    true = np.minimum(s.y.astype(np.int64), s.classes)
+    predicted = s.predicted.astype(np.int64)
+    names = [*map(_plain, s.labels[: s.classes]), "(unknown)"]
+    if s.classes > CLASSES:
+        return {"errors": _largest_errors(true, predicted, s.weights, names)}
+    places = true * s.classes + predicted
+    matrix = np.bincount(places, s.weights, (s.classes + 1) * s.classes).reshape(-1, s.classes).astype(np.float64)
+    rows = s.classes + bool(matrix[-1].any())
+    return {"labels": names[:rows], "matrix": matrix[:rows].tolist()}
+
+
+def _plain(label: str) -> str:
+    """Whole numbers without a point."""
+    whole = label.removesuffix(".0")
+    return whole if whole.removeprefix("-").isdigit() else label
+
+
+def _largest_errors(
+    true: NDArray[np.int64], predicted: NDArray[np.int64], weights: NDArray[np.float64] | None, names: Sequence[str]
+) -> list[list[Any]]:
+    """[true, predicted, weight] of the pairs of most weight."""
+    wrong = true != predicted
+    pairs, place = np.unique(np.column_stack((true[wrong], predicted[wrong])), axis=0, return_inverse=True)
+    mass = np.bincount(place.reshape(-1), None if weights is None else weights[wrong], len(pairs))
+    order = np.argsort(-mass, kind="stable")[:PAIRS]
+    return [[names[pairs[k, 0]], names[pairs[k, 1]], float(mass[k])] for k in order]
+
+
+@curve("ranking")
+def ndcg_by_query(s: Scored) -> Table | None:
+    """NDCG of each query that has one, in ascending order; of many queries their quantiles."""
+    if s.groups is None or s.scores.ndim != 1:
+        return None
+    order = np.argsort(s.groups, kind="stable")
+    borders = np.flatnonzero(np.diff(s.groups[order])) + 1
+    y, f = s.y.astype(np.float64), s.scores
+    found = [ranked.ndcg(y[query], f[query]) for query in np.split(order, borders)]
+    values = np.sort([value for value in found if value is not None])
+    if not len(values):
+        return None
+    shares = np.linspace(0.0, 1.0, min(len(values), POINTS))
+    return {"queries": len(values), "values": np.quantile(values, shares).tolist()}
+
+
+@curve("regression", predicts=True)
+def calibration(s: Scored) -> Table | None:
+    """By bins of equally many rows in the order of the predictions: mean prediction, mean and 10 % and 90 % of y."""
+    if s.y.ndim != 1 or s.predicted.ndim != 1:
+        return None
+    order = np.argsort(s.predicted, kind="stable")
+    bins = [rows for rows in np.array_split(order, 2 * BINS) if len(rows)]
+    y = s.y.astype(np.float64)
+    low, high = ([float(np.quantile(y[rows], q)) for rows in bins] for q in (0.1, 0.9))
+    weights = np.ones(len(y)) if s.weights is None else s.weights
+    predicted = [float(np.average(s.predicted[rows], weights=weights[rows])) for rows in bins]
+    observed = [float(np.average(y[rows], weights=weights[rows])) for rows in bins]
+    return {"predicted": predicted, "observed": observed, "low": low, "high": high, "rows": len(y)}
+
+
+def _spread(along: NDArray[np.float64]) -> NDArray[np.int64]:
+    """At most `POINTS` indices of a line, evenly by a coordinate that grows along it, its ends among them."""
+    if len(along) <= POINTS:
+        return np.arange(len(along))
+    places = np.searchsorted(along, np.linspace(along[0], along[-1], POINTS))
+    return np.unique(np.clip(places, 0, len(along) - 1))
+
+
+def _finite(value: Any) -> bool:
+    """Whether JSON can hold it: no number in it is nan or infinite."""
+    if isinstance(value, Mapping):
+        return all(map(_finite, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_finite, value))
+    return not isinstance(value, float) or bool(np.isfinite(value))

@@ -1,0 +1,29 @@
+"""Formulas in TeX become MathML, which browsers draw themselves: no script, no network."""
+
+from __future__ import annotations
+
+import re
+
+from latex2mathml.converter import convert
+
+from pages.text import outside_code
+
+DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+INLINE = re.compile(r"(?<![\\$\w])\$(?=\S)([^$\n]+?)(?<=\S)\$(?![$\w])")
+
+
+def typeset(text: str) -> str:
+    """The text with `$x$` and `$$x$$` as MathML, outside code."""
+    return outside_code(_typeset, text)
+
+
+def _typeset(text: str) -> str:
+    text = DISPLAYED.sub(lambda found: f'<div class="formula">{_mathml(found[1], "block")}</div>', text)
+    # in a span, since Markdown takes a line that begins with another element for HTML to its end
+    return INLINE.sub(lambda found: f'<span class="math">{_mathml(found[1], "inline")}</span>', text)
+
+
+def _mathml(formula: str, display: str) -> str:
+    """In one line; stars and underscores in it would be emphasis to Markdown."""
+    made = convert(" ".join(formula.split()), display=display)
+    return made.replace("*", "&#42;").replace("_", "&#95;")

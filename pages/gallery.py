@@ -1,0 +1,91 @@
+"""`python -m pages.gallery [NAME ...]`: run examples and keep what the page Gallery shows of them, in `docs/gallery/`.
+
+By hand, after a change that the pictures would show: it takes some minutes. The page itself is written from what is
+kept, so that it does not wait for a training.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from bmrm.app.html.charts import Axis, Line, line_chart
+from bmrm.app.html.elements import Markup, tag
+from bmrm.app.html.judging import confusion_of, curve_charts
+from bmrm.app.html.run import Run, named, read_runs
+from bmrm.app.report import number
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / "docs" / "gallery"
+EXAMPLES = {
+    "breast_cancer": "Two classes",
+    "sparse_text": "Sparse rows of ones",
+    "roc_area": "The area under the ROC curve",
+    "f_measure": "The F measure of a rare class",
+    "digits": "Ten classes",
+    "ontology": "Classes in a tree",
+    "ordinal": "Ordered grades",
+    "quantile": "A quantile",
+    "poisson_counts": "Counts",
+    "ranking_pairs": "Rankings by pairs",
+    "ranking_ndcg": "Rankings by NDCG",
+    "chunking": "Labels of sequences",
+}
+"""The examples of `mpi_examples` with their titles, in the order of the page."""
+
+
+def gallery() -> str:
+    """The sections of the page, from what is kept."""
+    return "\n\n".join(_section(name, title) for name, title in EXAMPLES.items())
+
+
+def _section(name: str, title: str) -> str:
+    folder = ROOT / "mpi_examples" / name
+    first = (folder / "README.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
+    config = (folder / "config.yaml").read_text(encoding="utf-8").strip()
+    return "\n\n".join(
+        [
+            f"## {title}",
+            first,
+            f"```yaml\n{config}\n```",
+            (KEPT / f"{name}.html").read_text(encoding="utf-8").strip(),
+        ]
+    )
+
+
+def shown(run: Run) -> Markup:
+    """The result of a run with its pictures, in one line, as Markdown wants HTML."""
+    s = run.summary
+    part = run.curves.part if run.curves is not None else "train"
+    facts = [f"{s.status}: objective {number(s.objective, 6)}, relative gap {number(s.relative_gap, 2)}"]
+    facts.append(f"{s.passes:,.4g} passes over {s.rows:,} rows")
+    measures = [f"{name} {number(value, 4)}" for name, value in list(s.metrics[part].items())[:3]]
+    facts.append(f"of the {named(part)} rows {', '.join(measures)}")
+    x = [line.passes for line in run.history]
+    gap = Line("relative gap", x, [line.relative_gap for line in run.history])
+    goal = None if run.tolerance is None else (run.tolerance, f"tolerance {run.tolerance:g}")
+    axes = Axis("passes over the data"), Axis("relative gap", log=True)
+    charts = [line_chart([gap], *axes, title="Gap by passes", level=goal), *curve_charts([run])[:2]]
+    if len(charts) == 1 and run.curves is not None and run.curves.curves.confusion is not None:
+        charts.append(confusion_of(run.curves.curves.confusion))
+    figures = tag("div", charts, class_="charts")
+    return tag("div", tag("p", "; ".join(facts) + "."), figures)
+
+
+def main(names: list[str]) -> None:
+    """Prepare the data, train, keep."""
+    for name in names or EXAMPLES:
+        python = [sys.executable, "-m"]
+        if (ROOT / "mpi_examples" / name / "data.py").exists():
+            subprocess.run([*python, "mpi_examples.prepare", name], cwd=ROOT, check=True)
+        folder = ROOT / "build" / "gallery" / name
+        config = ["bmrm.run", f"mpi_examples/{name}/config.yaml", "--quiet", "--overwrite"]
+        subprocess.run([*python, *config, "--set", f"output.directory={folder}"], cwd=ROOT, check=True)
+        KEPT.mkdir(exist_ok=True)
+        (KEPT / f"{name}.html").write_text(shown(read_runs([folder])[0]) + "\n", encoding="utf-8")
+        print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

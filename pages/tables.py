@@ -1,0 +1,131 @@
+"""Tables of the site, from the registries and the schema."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import bmrm
+from bmrm.app.config.schema import markdown
+from bmrm.cli import options_text
+from bmrm.data.readers._core.formats import formats
+from bmrm.losses import LOSSES
+from bmrm.metrics import MEASURES, TASKS
+from bmrm.problem import facts_of
+from bmrm.registry import Registry, option_name
+from bmrm.regularizers import REGULARIZERS
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.auto.rules import NUMBERS, RULES, WORDS
+from pages.reference import described_plug_in
+from pages.text import code, plain, prose, table
+
+OVER = {"rows": "rows", "groups": "groups", "no": "the whole sample"}
+
+
+def losses() -> str:
+    """All of them."""
+    rows = [
+        [
+            code(entry.name),
+            facts_of(entry.cls).task,
+            code(facts_of(entry.cls).formula, wide=True),
+            OVER[facts_of(entry.cls).decomposes],
+            "yes" if facts_of(entry.cls).smooth else "no",
+            plain(facts_of(entry.cls).source),
+        ]
+        for entry in LOSSES.all()
+    ]
+    return table(["loss", "task", "formula", "sum over", "smooth", "source"], rows)
+
+
+def regularizers() -> str:
+    """All of them."""
+    rows = [[code(entry.name), plain(entry.headline), code(options_text(entry))] for entry in REGULARIZERS.all()]
+    return table(["regularizer", "what it is", "options"], rows)
+
+
+def solvers() -> str:
+    """All of them, with what they need and what they prove."""
+    facts = {"problem": "problem", "needs": "needs", "lower bound": "certificate", "an iteration costs": "cost"}
+    facts |= {"source": "source"}
+    rows = [
+        [
+            code(entry.name),
+            *(plain(str(getattr(entry.cls, fact, "") or "")) for fact in facts.values()),
+            plain(entry.headline),
+        ]
+        for entry in SOLVERS.all()
+    ]
+    return table(["solver", *facts, "what it does"], rows)
+
+
+def measures() -> str:
+    """By task."""
+    parts = []
+    for task in TASKS:
+        found = sorted((one for one in MEASURES.values() if task in one.tasks), key=lambda one: one.spelling)
+        rows = [[code(one.spelling), plain(one.formula), one.weighted, plain(one.source)] for one in found]
+        parts.append(f"## {task}\n\n{table(['measure', 'what it is', 'weights', 'source'], rows)}\n")
+    return "\n".join(parts)
+
+
+def rules() -> str:
+    """By which `auto` chooses."""
+    rows = [[plain(str(rule)), ", ".join(map(code, rule.solvers))] for rule in RULES]
+    words = "; ".join(f"*{word}*: {plain(meaning)}" for word, meaning in WORDS.items())
+    numbers = ", ".join(map(plain, NUMBERS.values()))
+    return "\n".join([table(["problem", "solvers"], rows), "", f"Words: {words}.", "", f"Numbers: {numbers}."])
+
+
+def data_formats() -> str:
+    """Options of the readers."""
+    rows = [
+        [code(entry.name), code(option_name(field.name)), code(_default(field)), prose(field.metadata["range"].doc)]
+        for entry in formats.all()
+        for field in entry.parameters
+    ]
+    return table(["format", "option", "default", "meaning"], rows)
+
+
+def _default(field: dataclasses.Field) -> str:
+    return "null" if field.default is None else str(field.default)
+
+
+def public_names() -> str:
+    """What can be imported from the package itself."""
+    rows = [[code(f"bmrm.{name}"), prose(_first_line(getattr(bmrm, name)))] for name in bmrm.__all__]
+    return table(["name", "what it is"], rows)
+
+
+def _first_line(one: object) -> str:
+    return "the version" if isinstance(one, str) else (inspect.getdoc(one) or "").split("\n")[0]
+
+
+def references(registry: Registry[Any]) -> Callable[[], str]:
+    """The reference of every plug-in of a registry."""
+    return lambda: "\n\n".join(map(described_plug_in, registry.all()))
+
+
+def commands() -> str:
+    """The reference of the command line."""
+    from bmrm.cli._core.reference import markdown
+
+    return markdown()
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "schema": markdown,
+    "losses": losses,
+    "regularizers": regularizers,
+    "solvers": solvers,
+    "measures": measures,
+    "rules": rules,
+    "formats": data_formats,
+    "commands": commands,
+    "public-names": public_names,
+    "solver-reference": references(SOLVERS),
+    "regularizer-reference": references(REGULARIZERS),
+    "loss-reference": references(LOSSES),
+}

@@ -1,0 +1,161 @@
+"""Curves of a model's verdicts, against scikit-learn and formulas; all of them short."""
+
+import numpy as np
+import pytest
+from scipy.stats import t
+from sklearn import metrics as sk
+
+from bmrm.losses import LOSSES
+from bmrm.metrics.core import Scored
+from bmrm.metrics.curves import CLASSES, CURVES, PAIRS, POINTS, curves_of, intervals_of, profile_of
+
+RANDOM = np.random.default_rng(7)
+
+
+def loss(name):
+    return LOSSES.make(name, {})
+
+
+def binary(rows, weights=None):
+    y = RANDOM.integers(2, size=rows)
+    f = RANDOM.normal(size=rows).round(2) + 1.5 * y
+    return Scored(y, f, (f > 0).astype(int), weights, 2, {}, None, ("no", "yes"))
+
+
+def area(x, y):
+    return float(np.trapezoid(y, x)) if hasattr(np, "trapezoid") else float(np.trapz(y, x))
+
+
+@pytest.mark.parametrize(("rows", "within"), [(30, 1e-12), (50_000, 5e-4)])
+def test_roc_has_the_area_that_scikit_learn_gives_and_few_points(rows, within):
+    s = binary(rows, RANDOM.random(rows))
+    found = curves_of(s, loss("hinge"))["roc"]
+    assert area(found["fpr"], found["tpr"]) == pytest.approx(
+        sk.roc_auc_score(s.y, s.scores, sample_weight=s.weights), abs=within
+    )
+    assert len(found["fpr"]) == len(found["tpr"]) <= POINTS
+    assert (found["fpr"][0], found["tpr"][0], found["fpr"][-1], found["tpr"][-1]) == (0, 0, 1, 1)
+
+
+@pytest.mark.parametrize("rows", [30, 50_000])
+def test_precision_and_recall_are_points_of_scikit_learns_curve(rows):
+    s = binary(rows)
+    found = curves_of(s, loss("roc_area"))["precision_recall"]
+    precision, recall, _ = sk.precision_recall_curve(s.y, s.scores)
+    assert set(zip(found["recall"], found["precision"])) <= set(zip(recall.tolist(), precision.tolist()))
+    assert len(found["recall"]) <= POINTS
+    assert found["base"] == pytest.approx(s.y.mean())
+    assert area(found["recall"][::-1], found["precision"][::-1]) == pytest.approx(
+        area(recall[::-1], precision[::-1]), abs=0.01
+    )
+
+
+def test_reliability_is_what_was_predicted_and_what_came_true():
+    s = binary(2000)
+    found = curves_of(s, loss("logistic"))["reliability"]
+    p = 1.0 / (1.0 + np.exp(-s.scores))
+    bins = [(p >= low) & (p < low + 0.1) for low in np.arange(10) / 10]
+    assert found["rows"] == [int(rows.sum()) for rows in bins if rows.any()]
+    assert found["predicted"] == pytest.approx([p[rows].mean() for rows in bins if rows.any()])
+    assert found["observed"] == pytest.approx([s.y[rows].mean() for rows in bins if rows.any()])
+    assert "reliability" not in curves_of(s, loss("hinge")), "scores of a hinge loss are no log-odds"
+
+
+def test_reliability_of_several_classes_is_of_the_class_predicted():
+    f = np.log([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.72, 0.08]])
+    s = Scored(np.array([0, 2, 1]), f + 5.0, f.argmax(axis=1), None, 3, {}, None, ("a", "b", "c"))
+    found = curves_of(s, loss("softmax"))["reliability"]
+    assert found["predicted"] == pytest.approx([0.6, 0.71])
+    assert found["observed"] == [0.0, 1.0]
+    assert found["rows"] == [1, 2]
+
+
+def test_confusion_is_scikit_learns_with_a_row_for_labels_that_the_model_does_not_know():
+    y, predicted = RANDOM.integers(4, size=200), RANDOM.integers(3, size=200)
+    weights = RANDOM.random(200)
+    s = Scored(y, RANDOM.normal(size=(200, 3)), predicted, weights, 3, {}, None, ("a", "b", "c"))
+    found = curves_of(s, loss("multiclass_hinge"))["confusion"]
+    expected = sk.confusion_matrix(y, predicted, sample_weight=weights)[:, :3]
+    assert found["labels"] == ["a", "b", "c", "(unknown)"]
+    np.testing.assert_allclose(found["matrix"], expected)
+    known = s.rows(y < 3)
+    assert curves_of(known, loss("multiclass_hinge"))["confusion"]["labels"] == ["a", "b", "c"]
+
+
+def test_of_many_classes_the_largest_errors_are_listed():
+    classes = CLASSES + 10
+    y, predicted = np.repeat(np.arange(classes), 10), np.repeat(np.arange(classes), 10)
+    predicted[:7], predicted[10:15] = 3, 4
+    names = tuple(f"c{k}" for k in range(classes))
+    s = Scored(y, np.zeros((len(y), classes)), predicted, None, classes, {}, None, names)
+    assert curves_of(s, loss("softmax"))["confusion"] == {"errors": [["c0", "c3", 7.0], ["c1", "c4", 5.0]]}
+    shuffled = Scored(y, s.scores, RANDOM.permutation(y), None, classes, {}, None, names)
+    assert len(curves_of(shuffled, loss("softmax"))["confusion"]["errors"]) == PAIRS
+
+
+def test_ndcg_by_query_are_scikit_learns_values_in_order():
+    y, f = RANDOM.integers(2, size=90), RANDOM.normal(size=90)
+    y[:6] = 0  # a query without a relevant document has none
+    groups = np.repeat(np.arange(15), 6)
+    s = Scored(y, f, f, None, 0, {}, groups, ())
+    found = curves_of(s, loss("ndcg"))["ndcg_by_query"]
+    queries = (slice(6 * k, 6 * k + 6) for k in range(15))
+    expected = sorted(sk.ndcg_score([y[q]], [f[q]]) for q in queries if y[q].any())
+    assert found["queries"] == len(expected)
+    assert found["values"] == pytest.approx(expected)
+
+
+def test_calibration_is_of_bins_of_equally_many_rows():
+    predicted = RANDOM.normal(size=400)
+    y = predicted + RANDOM.normal(size=400)
+    found = curves_of(Scored(y, predicted, predicted, None, 0, {}), loss("least_squares"))["calibration"]
+    order = np.argsort(predicted).reshape(20, 20)
+    assert found["predicted"] == pytest.approx(predicted[order].mean(axis=1))
+    assert found["observed"] == pytest.approx(y[order].mean(axis=1))
+    assert found["low"] == pytest.approx(np.quantile(y[order], 0.1, axis=1))
+
+
+def test_rows_of_weight_0_and_parts_with_one_class_have_no_curves():
+    s = binary(40, np.zeros(40))
+    assert curves_of(s, loss("hinge")) == {}
+    one = s.rows(s.y == 1)
+    one = Scored(one.y, one.scores, one.predicted, None, 2, {}, None, one.labels)
+    assert set(curves_of(one, loss("hinge"))) == {"confusion"}
+
+
+def test_intervals_are_students_over_ten_parts():
+    s = binary(1000)
+    found = intervals_of(s, ("accuracy",))["accuracy"]
+    right = s.y == s.predicted
+    fold = np.random.default_rng(0).permutation(1000) % 10
+    values = [right[fold == k].mean() for k in range(10)]
+    low, high = t.interval(0.95, 9, np.mean(values), np.std(values, ddof=1) / np.sqrt(10))
+    assert (found["mean"], found["low"], found["high"]) == pytest.approx((np.mean(values), low, high))
+    assert intervals_of(binary(49), ("accuracy",)) == {}
+    rare = Scored(np.arange(100) == 3, s.scores[:100], s.predicted[:100], None, 2, {}, None, s.labels)
+    assert set(intervals_of(rare, ("accuracy", "auc"))) == {"accuracy"}, "most parts have one class only"
+
+
+def test_a_profile_counts_labels_or_says_where_numbers_lie():
+    s = Scored(np.array([1, 1, 0, 2]), np.zeros(4), np.zeros(4), np.ones(4), 2, {}, np.array([0, 0, 1, 1]), ("a", "b"))
+    assert profile_of(s) == {
+        "rows": 4,
+        "labels": [["b", 2], ["a", 1]],
+        "classes": 2,
+        "unknown": 1,
+        "groups": 2,
+        "weight": 4.0,
+    }
+    numbers = Scored(np.array([3.0, 1.0, 2.0]), np.zeros(3), np.zeros(3), None, 0, {})
+    assert profile_of(numbers) == {"rows": 3, "quantiles": [1.0, 1.5, 2.0, 2.5, 3.0]}
+
+
+def test_every_curve_fits_some_loss_of_the_registry():
+    fitting = {name for name, one in CURVES.items() if any(one.fits(entry.cls) for entry in LOSSES.all())}
+    assert fitting == set(CURVES)
+
+
+def test_labels_that_are_whole_numbers_have_no_point():
+    s = Scored(np.array([0, 1, 1]), np.zeros(3), np.array([0, 0, 1]), None, 2, {}, None, ("-1.0", "1.5"))
+    assert profile_of(s)["labels"] == [["1.5", 2], ["-1", 1]]
+    assert curves_of(s, loss("hinge"))["confusion"]["labels"] == ["-1", "1.5"]

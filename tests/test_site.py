@@ -1,0 +1,204 @@
+"""The pages of the site: written from the package, complete, with links that lead somewhere, and examples that run."""
+
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bmrm.cli import main
+from bmrm.losses import LOSSES
+from bmrm.regularizers import REGULARIZERS
+from bmrm.solvers import SOLVERS
+from tests.pages import ROOT, blocks
+
+pytest.importorskip("griffe")
+pytest.importorskip("latex2mathml")
+
+from pages.formulas import typeset
+from pages.reference import described
+from pages.write import SOURCE, write_pages, written
+
+NAV = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """All pages as the builder gets them."""
+    out = tmp_path_factory.mktemp("pages") / "docs"
+    list(write_pages(out))
+    return out
+
+
+def files_of(entries):
+    for entry in entries:
+        for where in entry.values():
+            yield from files_of(where) if isinstance(where, list) else [where]
+
+
+def test_the_menu_has_every_page_once(folder):
+    listed = list(files_of(NAV))
+    assert sorted(listed) == sorted(str(path.relative_to(folder)) for path in folder.rglob("*.md"))
+    titles = [title for entry in NAV for title in entry]
+    assert len(set(titles)) == len(titles)
+
+
+def test_nothing_is_left_to_fill_in(folder):
+    for path in folder.rglob("*.md"):
+        text = path.read_text()
+        assert not re.search(r"^(--8<--|:::|<!-- (table|figures):)", text, re.MULTILINE), path
+        assert "object at 0x" not in text, path
+
+
+def test_a_marker_that_names_nothing_is_an_error():
+    with pytest.raises(KeyError):
+        written("<!-- table: tabels -->\n")
+    with pytest.raises(FileNotFoundError):
+        written('--8<-- "no/such/file.py"\n')
+    with pytest.raises(AttributeError):
+        written("::: bmrm.app.fit.fitt\n")
+    assert written("`<!-- table: tabels -->`\n") == "`<!-- table: tabels -->`\n"
+
+
+def test_the_reference_has_every_plug_in_and_every_public_name(folder):
+    import bmrm
+
+    text = "".join(path.read_text() for path in folder.rglob("*.md"))
+    for registry in (LOSSES, REGULARIZERS, SOLVERS):
+        for entry in registry.all():
+            assert f"### {entry.name}: `" in text
+    told = {"MarginLoss", "RegressionLoss", "MulticlassLoss", "BmrmError", "__version__"}
+    told |= {name for name in bmrm.__all__ if name.startswith("register_")}
+    assert {
+        name for name in bmrm.__all__ if f"### `bmrm.{name}` {{" not in text and f": `bmrm.{name}` {{" not in text
+    } <= told
+
+
+def test_an_entry_says_what_the_docstring_says():
+    text = described("bmrm.app.fit.minimize")
+    assert text.startswith("### `bmrm.minimize` { #bmrm.app.fit.minimize }")
+    assert "    callback=None,\n    **options,\n) -> Solution" in text
+    assert "- <code>callback</code> (<code>Callback &#124; None</code>): called with the `Iteration` after each" in text
+    assert "**Raises**\n\n- <code>IncompatibleError</code>: The solver needs an ability" in text
+    status = described("bmrm.problem.Status")
+    assert "<code>CONVERGED</code>: the gap is within the tolerance" in status
+
+
+def test_formulas_become_mathml_and_code_stays():
+    assert typeset("costs 5$ and $6") == "costs 5$ and $6"
+    kept = "`$x$`\n\n    $ bmrm train\n\n```console\n$ a $ b\n```\n"
+    assert typeset(kept) == kept
+    text = typeset("$x$ is\n\n$$\\frac{1}{2} \\lVert w \\rVert_2^2$$\n")
+    assert "<mfrac>" in text
+    assert text.count("<math") == 2
+    assert "$" not in text
+    assert "\n\n<div" in text, "a formula of its own begins a block"
+    assert text.startswith("<span"), "another element would end the paragraph there"
+
+
+class Links(HTMLParser):
+    """The targets and the anchors of a page, and the text of its tables."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.anchors, self.loaded = [], set(), []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        if tag in ("script", "img", "iframe") or (tag == "link" and given.get("rel") == "stylesheet"):
+            self.loaded += [given[name] for name in ("src", "href") if given.get(name)]
+
+
+@pytest.fixture(scope="module")
+def site(folder, tmp_path_factory):
+    """The built site."""
+    pytest.importorskip("zensical")
+    place = tmp_path_factory.mktemp("site")
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text()) | {"docs_dir": "docs", "site_dir": "site"}
+    (place / "mkdocs.yml").write_text(yaml.safe_dump(config))
+    shutil.copytree(folder, place / "docs")
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return place / "site"
+
+
+@pytest.mark.slow
+def test_the_site_builds_strictly_and_its_links_lead_somewhere(site):
+    pages = {path: Links(path) for path in site.rglob("*.html") if path.name != "404.html"}
+    assert len(pages) == len(list(files_of(NAV)))
+    for path, page in pages.items():
+        for link in page.links:
+            where, _, anchor = link.partition("#")
+            if re.match(r"https?:|mailto:", where):
+                continue
+            target = (path.parent / where).resolve() if where else path
+            target = target / "index.html" if target.is_dir() else target
+            assert target.is_file(), (path, link)
+            if anchor and target in pages and not anchor.startswith("__"):
+                assert anchor in pages[target].anchors, (path, link)
+
+
+@pytest.mark.slow
+def test_the_site_loads_nothing_from_elsewhere(site):
+    for path in site.rglob("*.html"):
+        assert not [one for one in Links(path).loaded if re.match(r"(https?:)?//", one)], path
+
+
+@pytest.mark.slow
+def test_no_page_shows_markdown(site):
+    for path in site.rglob("*.html"):
+        text = re.sub(r"<(pre|code|script|math)\b.*?</\1>", "", path.read_text(), flags=re.DOTALL)
+        text = re.sub(r"<[^>]*>", "", text)
+        assert "`" not in text, (path, text[max(0, text.index("`") - 60) : text.index("`") + 60])
+        assert "**" not in text, path
+
+
+def test_the_first_page_runs(tmp_path, monkeypatch):
+    (tmp_path / "first.py").write_text(blocks("docs/index.md", "python")[0])
+    done = subprocess.run([sys.executable, "-W", "error", "first.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "cancer.npz").is_file()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text(written(blocks("docs/index.md", "yaml")[0]))
+    commands = [line.split("#")[0].split()[1:] for line in blocks("docs/index.md", "console")[0].splitlines()]
+    assert [command[0] for command in commands] == ["bmrm", "mpirun", "bmrm"]
+    for command in commands:
+        if command[0] == "bmrm":
+            assert main(command[1:]) == 0
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_examples_of_the_formats_are_read(tmp_path):
+    from bmrm.data.reading import read
+
+    text = (SOURCE / "data-formats.md").read_text()
+    svmlight, csv = (re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)[k].replace("    ", "") for k in (0, 1))
+    (tmp_path / "a.svm").write_text(svmlight.replace("qid:2 ", ""))
+    (tmp_path / "a.csv").write_text(csv)
+    assert read(tmp_path / "a.svm").features == 3
+    data = read(tmp_path / "a.csv")
+    assert data.feature_names == ("age", "income", "city_size")
+    assert data.targets.y.tolist() == ["yes", "no"]
+
+
+def test_job_files_are_shell_and_yaml(tmp_path):
+    scripts = blocks("docs/clusters.md", "bash")
+    assert len(scripts) == 2
+    for script in scripts:
+        path = Path(tmp_path, "job")
+        path.write_text(script)
+        subprocess.run(["bash", "-n", str(path)], check=True)
+    job = yaml.safe_load(blocks("docs/clusters.md", "yaml")[0])
+    replicas = job["spec"]["mpiReplicaSpecs"]
+    command = replicas["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    assert all(isinstance(word, str) for word in command)
+    assert int(command[command.index("-n") + 1]) == replicas["Worker"]["replicas"] * job["spec"]["slotsPerWorker"]
