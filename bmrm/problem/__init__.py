@@ -18,6 +18,7 @@ from bmrm.problem.abilities import (
     DualBlocks,
     DualSweep,
     Fingerprint,
+    Gathered,
     Magnitudes,
     ModifiedLoss,
     ProblemSize,
@@ -28,6 +29,7 @@ from bmrm.problem.abilities import (
     RowSample,
     RowScores,
     RowSubsets,
+    Sent,
     Traffic,
 )
 from bmrm.problem.basics import (
@@ -122,6 +124,7 @@ __all__ = [
     "Elastic",
     "Facts",
     "Fingerprint",
+    "Gathered",
     "HasConjugate",
     "HasCurvature",
     "HasMaster",
@@ -167,6 +170,7 @@ __all__ = [
     "ScoreFunction",
     "Scored",
     "Scores",
+    "Sent",
     "Settled",
     "Solution",
     "Solver",
