@@ -212,7 +212,9 @@ OTHER = {
     ("regularizer",): {"name": "l1", "lambda": 0.01},
     ("solver",): "bundle",
 }
-FIELDS = [("data", name) for name in DataSection.model_fields] + [
+OF_RANKS = "share_rows"
+"""tests/mpi/test_dealt.py has it."""
+FIELDS = [("data", name) for name in DataSection.model_fields if name != OF_RANKS] + [
     ("output", name) for name in OutputSection.model_fields
 ]
 FIELDS += [

@@ -13,7 +13,7 @@ from bmrm.kernels.compiling import COMPILING
 from bmrm.problem import Iteration
 
 Phase = Literal["start", "load", "solve", "measure", "write", "draw", "prepare"]
-SOLVING = ("risk", "master", "network", "solver")
+SOLVING = ("risk", "master", "waiting", "network", "solver")
 NAMES = ("earlier", "start", "load", "prepare", "compile", *SOLVING, "measure", "write", "draw")
 """The parts of `seconds` in summary.json besides `total`, which is their sum."""
 
@@ -31,7 +31,7 @@ class Phases:
         self._compiled = self._compiled_at_first = COMPILING.seconds
         self._since = self._begin
         self._seconds: dict[str, float] = {}
-        self._solving = [0.0, 0.0, 0.0]
+        self._solving = [0.0] * (len(SOLVING) - 1)
         self.earlier = 0.0
         """Seconds of the runs that this one continues."""
         self.name: Phase = "start"
@@ -60,7 +60,7 @@ class Phases:
         """
         for line, sign in ((last, 1.0), (before, -1.0)):
             if line is not None and last is not None:
-                parts = line.seconds_risk, line.seconds_master, line.seconds_network
+                parts = [getattr(line, f"seconds_{name}") for name in SOLVING[:-1]]
                 self._solving = [total + sign * part for total, part in zip(self._solving, parts)]
 
     def seconds(self) -> dict[str, float]:

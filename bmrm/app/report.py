@@ -24,6 +24,7 @@ HISTORY_COLUMNS = (
     "seconds",
     "seconds_risk",
     "seconds_master",
+    "seconds_waiting",
     "seconds_network",
 )
 

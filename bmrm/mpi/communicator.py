@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import mpi4py
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bmrm.mpi.group import from_bytes, to_bytes
 from bmrm.mpi.pulse import Pulse
+from bmrm.problem import Sent
 
 if "mpi4py.MPI" not in sys.modules:
     mpi4py.rc.thread_level = "funneled"  # only the main thread talks to MPI
@@ -52,6 +53,10 @@ class MpiGroup:
         self.cores_per_rank: int | None = max(1, cores // self.node.Get_size())
         self.waited = 0.0
         """Seconds spent waiting for other ranks."""
+        self.busy = 0.0
+        """Seconds that this rank has computed for rank 0."""
+        self._ahead = self._waited_before = 0.0
+        self._messages = self._bytes = 0
         self.timeout: float | None = TIMEOUT
         """Seconds without a sign of life of a rank after which the job ends; None for never."""
         self._pulse: Pulse | None = None
@@ -112,6 +117,20 @@ class MpiGroup:
             print(f"bmrm: {names} {verb} not answered for {limit}: the job ends", file=sys.stderr)
             self.abort(1)
 
+    def so_far(self) -> Sent:
+        """As of `Traffic`."""
+        return Sent(self.waited, self._ahead, self._messages, self._bytes)
+
+    def compare(self, mine: float, everybody: float) -> None:
+        """On rank 0: how long this rank and all together have computed since the last time, before the last wait."""
+        others = (everybody - mine) / (self.size - 1) if self.size > 1 else 0.0
+        self._ahead += min(max(0.0, others - mine), self.waited - self._waited_before)
+        self._waited_before = self.waited
+
+    def _count(self, array: NDArray[Any]) -> None:
+        self._messages += 1
+        self._bytes += array.nbytes
+
     def barrier(self) -> None:
         """Wait for every rank."""
         self.wait(self.comm.Ibarrier())
@@ -129,6 +148,7 @@ class MpiGroup:
     def send_out(self, buffer: NDArray[Any]) -> None:
         """Overwrite a contiguous `buffer` with that of rank 0."""
         flat = buffer.reshape(-1)
+        self._count(flat)
         if not self._directly(flat):
             self.wait(*(self.comm.Ibcast(piece, root=0) for piece in _pieces(flat)))
         elif self.rank == 0:
@@ -143,6 +163,7 @@ class MpiGroup:
     def start_adding(self, part: NDArray[np.float64], total: NDArray[np.float64] | None) -> list[MPI.Request]:
         """Begin to add `part` over all ranks into `total` of rank 0; both must live until the requests complete."""
         requests = []
+        self._count(part)
         for start in range(0, part.size, PIECE):
             piece = slice(start, start + PIECE)
             into = total[piece] if total is not None else None
@@ -158,6 +179,7 @@ class MpiGroup:
         return part if total is None else total
 
     def _add_up_directly(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+        self._count(part)
         if self.rank != 0:
             self.wait(self.comm.Isend(part, dest=0, tag=5))
             return part
@@ -192,6 +214,23 @@ class MpiGroup:
         parts = self._gather_parts(np.ascontiguousarray(array).reshape(-1))
         return None if parts is None else np.concatenate(parts).reshape((-1, *tail))
 
+    def gather_bytes(self, content: NDArray[np.uint8]) -> list[NDArray[np.uint8]] | None:
+        """As of `Group`."""
+        return self._gather_parts(content)
+
+    def exchange(self, pieces: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
+        """As of `Group`."""
+        sizes = np.array([piece.size for piece in pieces], np.int64)
+        expected = np.empty_like(sizes)
+        self.wait(self.comm.Ialltoall(sizes, expected))
+        found = [np.empty(int(size), np.uint8) for size in expected]
+        found[self.rank] = pieces[self.rank]
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        requests = [self.comm.Irecv(part, source=rank, tag=6) for rank in others for part in _pieces(found[rank])]
+        requests += [self.comm.Isend(part, dest=rank, tag=6) for rank in others for part in _pieces(pieces[rank])]
+        self.wait(*requests)
+        return found
+
     def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
         """As of `Group`; summed on rank 0 and sent out, since some MPI sum in another order on each rank."""
         total = self.add_up(np.array(array, dtype=np.float64).reshape(-1))
@@ -225,6 +264,7 @@ class MpiGroup:
 
     def _gather_parts(self, flat: NDArray[Any]) -> list[NDArray[Any]] | None:
         sizes = np.zeros(self.size, dtype=np.int64)
+        self._count(flat)
         self.wait(self.comm.Igather(np.array([flat.size], dtype=np.int64), sizes if self.rank == 0 else None, root=0))
         if self.rank != 0:
             self.wait(*(self.comm.Isend(piece, dest=0, tag=1) for piece in _pieces(flat)))
@@ -245,6 +285,7 @@ class MpiGroup:
             self.wait(*(self.comm.Irecv(piece, source=0, tag=3) for piece in _pieces(part.reshape(-1))))
             return part
         self.broadcast(list(whole.shape[1:]))
+        self._count(whole)
         assert counts is not None
         ends = np.cumsum(counts)
         requests = [

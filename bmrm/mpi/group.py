@@ -7,7 +7,7 @@ pickled), arrays as buffers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -49,6 +49,14 @@ class Group(Protocol):
         """Numeric arrays of equal dtype, joined along axis 0 in rank order, on rank 0; None elsewhere."""
         ...
 
+    def gather_bytes(self, content: NDArray[np.uint8]) -> list[NDArray[np.uint8]] | None:
+        """Those of all ranks in rank order, on rank 0; None elsewhere."""
+        ...
+
+    def exchange(self, pieces: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
+        """Send bytes to each rank, in rank order; returns what each rank has sent to this one."""
+        ...
+
     def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
         """The elementwise sum over ranks, the same bits on all."""
         ...
@@ -86,6 +94,12 @@ class Alone:
 
     def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None:
         return array
+
+    def gather_bytes(self, content: NDArray[np.uint8]) -> list[NDArray[np.uint8]] | None:
+        return [content]
+
+    def exchange(self, pieces: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
+        return list(pieces)
 
     def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
         return array

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bmrm.mpi.dual import RankAscents
+from bmrm.mpi.gathered import NAME, RankRows
 from bmrm.mpi.local import SCORES, Kind
 from bmrm.mpi.rounding import RankRounding
 from bmrm.mpi.rows import RankModified, RankSubsets
@@ -30,6 +31,7 @@ KINDS = {
     SCORES: _kind(lambda rank: KeptScores(), "itself product"),
     "subsets": _kind(RankSubsets, "value_and_subgradient_of", active_set="active set"),
     "active set": _kind(None, "step rest"),
+    NAME: _kind(lambda rank: None if rank.share.data is None else RankRows(rank), "gather"),
     "modified": _kind(RankModified, "target_sums mass", variant="phi"),
     "blocks": _kind(lambda rank: rank.share.offered(Blocks), "values_and_subgradients infima"),
     "ascents": _kind(RankAscents, "size round", begin="ascent"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from bmrm.mpi.requests import Answer, Kept, Request, RequestError, Scattered, Terms
 from bmrm.mpi.share import Rank
 
+FEW = 1 << 12
+"""A single array with more numbers is added up as it is, without a copy that has room for one more."""
 SCORES = "scores"
 """The kind of arrays: those of which rank 0 forms linear combinations."""
 
@@ -44,19 +47,38 @@ class LocalObjects:
         self._named: dict[str, Any] = {}
         self._kept: dict[int, tuple[str, Any]] = {}
         """Kind and object."""
+        self._since = self._busy = 0.0
 
     def answer(self, request: Request, keeps: str) -> list[Any]:
         """Carry out a request, which is allowed; on rank 0 the results, None for those kept, elsewhere nothing of use.
 
         `keeps` is what `kind_made` says of it.
         """
+        self._since = self._clock()
+        found = self._answer(request, keeps)
+        self._work()
+        return found
+
+    def _clock(self) -> float:
+        """Without the time that this rank has waited."""
+        return time.perf_counter() - self.rank.group.waited
+
+    def _work(self) -> float:
+        """The seconds computed since these were last compared with those of other ranks."""
+        now = self._clock()
+        self._busy += now - self._since
+        self.rank.group.busy += now - self._since
+        self._since = now
+        return self._busy
+
+    def _answer(self, request: Request, keeps: str) -> list[Any]:
         for number, terms in request.define.items():
             self._kept[number] = SCORES, self._combine(terms)
         for number in request.forget:
             self._kept.pop(number, None)
         target = request.target
         if isinstance(target, Request):
-            self.answer(target, self.kind_made(target))
+            self._answer(target, self.kind_made(target))
             target = cast(Kept, target.answer[0]).number
         found = self.kept(target) if isinstance(target, int) else self.named(target)
         result = getattr(found, request.method)(*[self._value(argument) for argument in request.arguments])
@@ -135,12 +157,15 @@ class LocalObjects:
         return outcomes
 
     def _added_up(self, parts: list[Any]) -> list[Any]:
-        """All in one reduction."""
-        add_up = self.rank.group.add_up
-        if len(parts) == 1 and isinstance(parts[0], np.ndarray):
-            return [add_up(parts[0].reshape(-1)).reshape(parts[0].shape)]
+        """All in one reduction, and with them how long the ranks have computed."""
+        group, busy = self.rank.group, self._work()
+        if len(parts) == 1 and isinstance(parts[0], np.ndarray) and parts[0].size > FEW:
+            return [group.add_up(parts[0].reshape(-1)).reshape(parts[0].shape)]
         flat = [part.reshape(-1) if isinstance(part, np.ndarray) else (part,) for part in parts]
-        total, first, sums = add_up(np.concatenate(flat, dtype=np.float64)), 0, []
+        total, first, sums = group.add_up(np.concatenate([*flat, (busy,)], dtype=np.float64)), 0, []
+        if group.rank == 0:
+            group.compare(busy, float(total[-1]))
+        self._busy = 0.0
         for part, numbers in zip(parts, flat, strict=True):
             last = first + len(numbers)
             sums.append(total[first:last].reshape(part.shape) if isinstance(part, np.ndarray) else float(total[first]))

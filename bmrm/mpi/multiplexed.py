@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.dual import remote_ascents
+from bmrm.mpi.gathered import RemoteRowSample, RiskOf, messages_cost_more
 from bmrm.mpi.kinds import KINDS
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
@@ -28,10 +29,12 @@ from bmrm.problem import (
     Blocks,
     DualBlocks,
     Fingerprint,
+    Gathered,
     ModifiedLoss,
     ProblemSize,
     Risk,
     Rounding,
+    RowSample,
     RowScores,
     RowSubsets,
     Scored,
@@ -58,9 +61,17 @@ class MultiplexedRisk:
         without a risk, for whole-sample losses.
     group : the ranks.
     whole : for whole-sample losses, on rank 0: the score function of all rows in rank order.
+    risk_of : the same risk of given rows, for shares whose rows may go to rank 0 (`Share.data`).
     """
 
-    def __init__(self, share: Risk | Share, group: MpiGroup, *, whole: ScoreFunction | None = None) -> None:
+    def __init__(
+        self,
+        share: Risk | Share,
+        group: MpiGroup,
+        *,
+        whole: ScoreFunction | None = None,
+        risk_of: RiskOf | None = None,
+    ) -> None:
         share = share if isinstance(share, Share) else Share.of(share)
         self.group = group
         self.dim = share.dim
@@ -68,7 +79,7 @@ class MultiplexedRisk:
         self.ranks = Ranks(Rank.of(share, group), KINDS)
         self.rows = self.ranks.rank.rows
         self._problem_size = _measured(share.problem_size, group)
-        self._whole = whole
+        self._whole, self._risk_of = whole, risk_of
         offers = group.gather(sorted(share.abilities))
         self._abilities = set.intersection(*map(set, offers)) if offers is not None else set()
 
@@ -88,9 +99,12 @@ class MultiplexedRisk:
     def ability(self, kind: type[T]) -> T | None:
         """As of `Risk`."""
         if kind is Traffic:
-            return cast(T, _NetworkClock(self.group))
+            return cast(T, self.group)
         if kind is ProblemSize:
             return cast("T | None", self._problem_size)
+        if kind in (Gathered, RowSample) and self._risk_of is not None:
+            offered = self._small if kind is Gathered else RowSubsets.__name__ in self._abilities
+            return cast("T | None", RemoteRowSample(self.ranks, self._risk_of) if offered else None)
         if kind.__name__ not in self._abilities:
             return None
         offers: dict[type, Callable[[], Any]] = {
@@ -104,6 +118,11 @@ class MultiplexedRisk:
             Rounding: self._rounding,
         }
         return cast(T, offers[kind]())
+
+    @property
+    def _small(self) -> bool:
+        size, scored = self._problem_size, self._scored() if Scored.__name__ in self._abilities else None
+        return bool(size and scored and messages_cost_more(size, scored.phi.facts.scores_per_row, self.dim))
 
     def _scored(self) -> Scored:
         phi: ScoreFunction = RemotePhi(self.ranks) if self._whole is None else GatheredPhi(self.ranks, self._whole)
@@ -125,14 +144,6 @@ def _measured(size: ProblemSize | None, group: MpiGroup) -> ProblemSize | None:
     each = max(rows, 1.0)
     means = squares / each, overlaps / each
     return ProblemSize(int(rows), int(entries), lambda: means, group.size, mine.threads)
-
-
-@dataclass(frozen=True)
-class _NetworkClock:
-    group: MpiGroup
-
-    def seconds(self) -> float:
-        return self.group.waited
 
 
 @dataclass(frozen=True)

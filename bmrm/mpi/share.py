@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.dataset import Dataset
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.problem import (
     Blocks,
@@ -42,6 +43,8 @@ class Share:
     phi: ScoreFunction | None
     identity: Fingerprint | None = None
     problem_size: ProblemSize | None = None
+    data: Dataset | None = None
+    """The rows, where they may go to other ranks."""
 
     @classmethod
     def of(cls, risk: Risk) -> Share:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from bmrm.risk.structured import StructuredRisk
 
 if TYPE_CHECKING:
     from bmrm.mpi.communicator import MpiGroup
+    from bmrm.mpi.gathered import RiskOf
 
 
 def merged_summary(targets: Targets, loss: Loss, group: Group) -> Summary:
@@ -57,6 +59,7 @@ def shared_risk(
     bias: bool = False,
     columns: Columns | None = None,
     threads: int | None = None,
+    share_rows: bool = False,
 ) -> Risk:
     """Collective: the risk of `loss` over the rows of all ranks; to be used inside `bmrm.mpi.leading.lead`.
 
@@ -70,6 +73,7 @@ def shared_risk(
     summary : of all rows (`merged_summary`), possibly with the labels in another order.
     bias, columns : as of `LinearRisk`.
     threads : per rank; None for the cores that the rank does not share.
+    share_rows : whether rows may go to rank 0: samples of them to start from, and all of them where that is faster.
     """
     if summary is None:
         summary = merged_summary(data.targets, loss, group)
@@ -78,10 +82,14 @@ def shared_risk(
         sample_loss(loss, data.targets, summary)
         return alone
     mpi: MpiGroup = group  # type: ignore[assignment]
-    threads = mpi.cores_per_rank if threads is None else threads
-    if loss.decomposes == "no":
-        return _whole_sample(data, loss, mpi, summary, bias, columns, threads)
-    return _by_rows(data, loss, mpi, summary, bias, columns, threads)
+
+    def risk_of(rows: Dataset) -> Risk:
+        """While the other ranks wait, their cores are free."""
+        return LinearRisk(rows, loss, summary=summary, bias=bias, columns=columns, threads=threads)
+
+    make = _whole_sample if loss.decomposes == "no" else _by_rows
+    each = mpi.cores_per_rank if threads is None else threads
+    return make(data, loss, mpi, summary, bias, columns, each, risk_of if share_rows else None)
 
 
 def shared_terms(term: Callable[[float], Risk], mass: float, group: Group) -> Risk:
@@ -114,8 +122,10 @@ def _by_rows(
     bias: bool,
     columns: Columns | None,
     threads: int | None,
+    risk_of: RiskOf | None,
 ) -> Risk:
     from bmrm.mpi.multiplexed import MultiplexedRisk
+    from bmrm.mpi.share import Share
 
     if facts_of(loss).scattered_groups:
         _refuse_parted_groups(data.targets, group)
@@ -125,7 +135,8 @@ def _by_rows(
     mass = float(group.sum(np.array([bound.whole.mass]))[0])
     with together(group):
         risk = LinearRisk(data, loss, bound=bound, mass=mass, bias=bias, columns=columns, threads=threads)
-    return MultiplexedRisk(risk, group)
+    share = replace(Share.of(risk), data=None if risk_of is None else data)
+    return MultiplexedRisk(share, group, risk_of=risk_of)
 
 
 def _refuse_parted_groups(targets: Targets, group: Group) -> None:
@@ -152,6 +163,7 @@ def _whole_sample(
     bias: bool,
     columns: Columns | None,
     threads: int | None,
+    risk_of: RiskOf | None,
 ) -> Risk:
     from bmrm.mpi.multiplexed import MultiplexedRisk
     from bmrm.mpi.share import Share
@@ -167,8 +179,9 @@ def _whole_sample(
     map = DataMap(data.X, scores_per_row=per_row, columns=columns, bias=bias, workers=Workers(threads))
     identity = DataIdentity(data, loss, summary, map.columns, bias)
     size = problem_size(data.X, map.columns, bias, map.workers.threads)
-    share = Share(map.dim, infimum, data.rows, None, map, None, identity, size)
-    return MultiplexedRisk(share, group, whole=phi)
+    given = None if risk_of is None else data
+    share = Share(map.dim, infimum, data.rows, None, map, None, identity, size, given)
+    return MultiplexedRisk(share, group, whole=phi, risk_of=risk_of)
 
 
 def gathered_targets(targets: Targets, group: Group) -> Targets | None:

@@ -18,6 +18,7 @@ from bmrm.problem.abilities import (
     DualBlocks,
     DualSweep,
     Fingerprint,
+    Gathered,
     Magnitudes,
     ModifiedLoss,
     ProblemSize,
@@ -28,6 +29,7 @@ from bmrm.problem.abilities import (
     RowSample,
     RowScores,
     RowSubsets,
+    Sent,
     Traffic,
 )
 from bmrm.problem.basics import (
@@ -123,6 +125,7 @@ __all__ = [
     "Elastic",
     "Facts",
     "Fingerprint",
+    "Gathered",
     "HasConjugate",
     "HasCurvature",
     "HasMaster",
@@ -169,6 +172,7 @@ __all__ = [
     "ScoreFunction",
     "Scored",
     "Scores",
+    "Sent",
     "Settled",
     "Solution",
     "Solver",

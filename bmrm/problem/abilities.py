@@ -1,8 +1,9 @@
 """What a risk may offer besides value and subgradient; asked for with `ability(risk, kind)`.
 
 Rows have four abilities, for who has one need not have the next: `RowSubsets` a user's risk can offer, over ranks too;
-`ModifiedLoss` needs a loss that can be changed; `RowSample` is of one process, and each sample has a free intercept of
-its own; `RowParts` is of one process, with any free intercept left as it is, and needs a loss without parameters.
+`ModifiedLoss` needs a loss that can be changed; of `RowSample` each sample has a free intercept of its own and lies in
+one process, to which ranks must be allowed to give rows; `RowParts` is of one process, with any free intercept left as
+it is, and needs a loss without parameters.
 """
 
 from __future__ import annotations
@@ -197,10 +198,28 @@ class RowScores(Protocol):
         ...
 
 
-class Traffic(Protocol):
-    """The ability of a distributed risk to say how long it has waited for the network."""
+@dataclass(frozen=True)
+class Sent:
+    """What has gone between the ranks so far, as rank 0 sees it.
 
-    def seconds(self) -> float: ...
+    Attributes
+    ----------
+    waited : seconds that rank 0 has waited.
+    ahead : those of them in which the others, on the mean, were still computing: rank 0 was done before them.
+    messages : broadcasts, reductions, gatherings.
+    bytes : in them, those that a reduction or a broadcast has counted once for all ranks.
+    """
+
+    waited: float
+    ahead: float
+    messages: int
+    bytes: int
+
+
+class Traffic(Protocol):
+    """The ability of a distributed risk to say what has gone between the ranks."""
+
+    def so_far(self) -> Sent: ...
 
 
 class RowSample(Protocol):
@@ -211,6 +230,17 @@ class RowSample(Protocol):
 
     def sample(self, rows: int, seed: int) -> Risk:
         """The mean loss of `rows` rows drawn without repetition; weights of rows count."""
+        ...
+
+
+class Gathered(Protocol):
+    """The ability of a risk whose rows lie on many ranks to be stated once more in one process, of all rows.
+
+    Offered where that is allowed, and where the messages between ranks cost more than they save.
+    """
+
+    def gathered(self) -> Risk:
+        """The same R(w), but for rounding; the rows have come to this process, which takes time and memory."""
         ...
 
 

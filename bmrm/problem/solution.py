@@ -53,6 +53,8 @@ class Iteration:
     seconds: float
     seconds_risk: float = 0.0
     seconds_master: float = 0.0
+    seconds_waiting: float = 0.0
+    """For other ranks that were still computing."""
     seconds_network: float = 0.0
     passes_gram: float = 0.0
     """Those of `passes` that products of Gram matrices were worth; the rest have read the data."""
@@ -87,6 +89,7 @@ class Iteration:
             self.seconds,
             self.seconds_risk,
             self.seconds_master,
+            self.seconds_waiting,
             self.seconds_network,
             self.passes_gram,
             w,

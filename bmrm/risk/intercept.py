@@ -19,6 +19,7 @@ from bmrm.problem import (
     CurvatureBound,
     DualBlocks,
     Fingerprint,
+    Gathered,
     Hessian,
     IncompatibleError,
     Intercept,
@@ -118,6 +119,9 @@ class FreeIntercept:
         elif kind is RowSample:
             drawn = ability(self.risk, RowSample)
             offered = None if drawn is None else _Drawn(drawn)
+        elif kind is Gathered:
+            ranks = ability(self.risk, Gathered)
+            offered = None if ranks is None else _Ranks(ranks)
         elif kind is Fingerprint:
             inner = ability(self.risk, Fingerprint)
             offered = None if inner is None else Prefixed("free intercept", inner)
@@ -170,6 +174,16 @@ class _Drawn:
 
     def sample(self, rows: int, seed: int) -> FreeIntercept:
         return FreeIntercept(self.inner.sample(rows, seed))
+
+
+@dataclass(frozen=True)
+class _Ranks:
+    """All rows in one process, with an intercept."""
+
+    inner: Gathered
+
+    def gathered(self) -> FreeIntercept:
+        return FreeIntercept(self.inner.gathered())
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_a_message_of_a_request_is_short():
 
 @pytest.fixture
 def objects():
-    return LocalObjects(Rank(Share(3, 0.0, 0, None, None, None), None, 0, 0), KINDS)
+    return LocalObjects(Rank(Share(3, 0.0, 0, None, None, None), SimpleNamespace(waited=0.0, busy=0.0), 0, 0), KINDS)
 
 
 @pytest.mark.parametrize(

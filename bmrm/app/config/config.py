@@ -86,6 +86,11 @@ class DataSection(BaseModel):
         "none", description="`unit_norm` per row; `standardize`, `max_abs` per feature, folded back into the weights"
     )
     weights: str | None = Field(None, description="a file with one sample weight per row")
+    share_rows: bool | None = Field(
+        None,
+        description="whether ranks may give rows to one another: all dealt out by chance, some for rank 0 to start "
+        "from, all of a small problem for rank 0; null = unless a path has `{rank}`",
+    )
     positive_label: Label = Field(None, description="of two classes the positive one; null = the last in sort order")
 
 

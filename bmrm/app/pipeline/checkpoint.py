@@ -115,4 +115,4 @@ def _table(history: Sequence[Iteration]) -> NDArray[np.float64]:
 
 
 def _lines(table: NDArray[np.float64]) -> tuple[Iteration, ...]:
-    return tuple(Iteration(int(row[0]), *row[1:]) for row in table.tolist())
+    return tuple(Iteration(int(row[0]), **dict(zip(COLUMNS[1:], row[1:]))) for row in table.tolist())

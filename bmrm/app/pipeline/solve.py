@@ -74,6 +74,8 @@ class Problem:
     scale: str = "none"
     positive_label: float | str | None = None
     threads: int | None = None
+    share_rows: bool = False
+    """Whether ranks may give rows to rank 0."""
     relative: Mapping[str, Any] | None = None
     """For a lambda relative to the data: the checked rule of `bmrm.app.config.relative`."""
     follow: Follow | None = None
@@ -142,6 +144,7 @@ def solve(
             bias=bias.constant_feature,
             columns=columns,
             threads=problem.threads,
+            share_rows=problem.share_rows,
         )
 
         follower = None

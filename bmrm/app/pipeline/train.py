@@ -18,12 +18,14 @@ from bmrm.app.model import Model, from_plain
 from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import Beginning, From, beginning, goal_of
+from bmrm.app.pipeline.checkpoint import ROWS
 from bmrm.app.pipeline.follow import DETAILS, Follow, listed
 from bmrm.app.pipeline.load import Loaded, load
 from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, solve
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
+from bmrm.mpi.dealing import deal_out
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import Callback, Iteration, OutputError, Start, Status, facts_of
 from bmrm.regularizers import REGULARIZERS
@@ -133,9 +135,15 @@ def _train(
         facts["data"] = fingerprint.of_rows(loaded.train, group)
         if settings["search"] is not None and "validation" in loaded.parts:  # they decide
             facts["validation"] = fingerprint.of_rows(loaded.parts["validation"], group)
-    found = Beginning()
     with together(group):
         _look_into_folder(settings["output"], facts, group)
+    if (
+        problem.share_rows and group.size > 1 and settings["search"] is None
+    ):  # whose folds are in the order of the files
+        with phases("load", "dealing out rows"):
+            loaded, facts = _dealt(loaded, facts, settings, resume, group)
+    found = Beginning()
+    with together(group):
         if group.rank == 0:
             found = beginning(settings, facts, resume)
             if found.words and not quiet:
@@ -164,6 +172,28 @@ def _train(
         if earlier:
             summary["resumed"] = {"seconds": earlier}
         return _write(replace(model, header={**model.header, "problem": facts}), summary, curves, settings, phases)
+
+
+def _dealt(
+    loaded: Loaded, facts: fingerprint.Facts, settings: Mapping[str, Any], resume: bool, group: Group
+) -> tuple[Loaded, fingerprint.Facts]:
+    """Collective: the training rows dealt out, and the facts with their order.
+
+    Unless the run goes on from one that has kept numbers for rows in the order of the files.
+    """
+    parts = {**loaded.parts, "train": deal_out(loaded.train, group, settings["seed"])}
+    other = facts | {"data": fingerprint.of_rows(parts["train"], group)}
+    stays = False
+    with together(group):
+        if group.rank == 0:
+            stays = not _knows_rows(beginning(settings, other, resume)) and _knows_rows(
+                beginning(settings, facts, resume)
+            )
+    return (loaded, facts) if group.broadcast(stays) else (replace(loaded, parts=parts), other)
+
+
+def _knows_rows(found: Beginning) -> bool:
+    return isinstance(found.start, Start) and any(name.startswith(ROWS) for name in found.start.state)
 
 
 def _display(group: Group, quiet: bool, phases: Phases) -> AbstractContextManager[Callback]:
@@ -293,8 +323,16 @@ def problem_of(settings: Mapping[str, Any]) -> Problem:
         scale=settings["data"]["scale"],
         positive_label=settings["data"]["positive_label"],
         threads=threads,
+        share_rows=shares_rows(settings["data"]),
         follow=_follow(settings["output"]),
     )
+
+
+def shares_rows(data: Mapping[str, Any]) -> bool:
+    """Whether ranks may give rows to one another, as the section `data` says."""
+    if data["share_rows"] is not None:
+        return bool(data["share_rows"])
+    return not any("{rank" in source for source in data["train"])
 
 
 def _follow(output: Mapping[str, Any]) -> Follow | None:

@@ -203,7 +203,7 @@ class Best:
             self.proof = self._proved
         if not self._fresh:
             self._evaluated(self._at(self.w))
-        self.proof = self._proved = self._consistency.certain(self.proof, self.w)
+        self.proof = self._proved = self._consistency.certain(self.proof, self.w, self.objective)
         scale = ROUNDING * abs(before[0])
         return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))
 

@@ -185,12 +185,14 @@ class Consistency:
             )
         return value + omega
 
-    def certain(self, proof: Proof, w: Vector) -> Proof:
+    def certain(self, proof: Proof, w: Vector, objective: float) -> Proof:
         """The proof less what rounding can have put into it, where that may matter; about 3 passes then, else none.
 
         A slope whose terms cancel is off by their rounding, and its plane by that times the way to where it was taken.
+        A bound that only rounding has put above J(w) is off by as much as that says; to cut it to J(w) would prove it.
         """
-        if not proof.reach > FARTHER * norm(w) or self._foreign:
+        above = proof.bound - objective > OF_ACCOUNT * abs(objective)
+        if not (above or proof.reach > FARTHER * norm(w)) or self._foreign:
             return proof
         measure = ability(self._risk, Rounding)
         if measure is None or not ROUNDOFF * measure.row_norm * proof.reach > OF_ACCOUNT * abs(proof.bound):

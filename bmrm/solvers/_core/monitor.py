@@ -341,7 +341,7 @@ class Monitor(Best):
         return self.history[-1].told(self.w, noted, self.iterate)
 
     def _line(self, iteration: int) -> Iteration:
-        network = self._waited() - self._waited_before
+        waited, ahead = (now - then for now, then in zip(self._waited(), self._waited_before))
         before, meter = self._before or NOTHING, self.meter
         return Iteration(
             iteration=iteration,
@@ -350,14 +350,18 @@ class Monitor(Best):
             passes=meter.passes + before.passes,
             passes_gram=meter.products + before.passes_gram,
             seconds=self.budget.seconds + before.seconds,
-            seconds_risk=max(0.0, meter.seconds - network) + before.seconds_risk,
+            seconds_risk=max(0.0, meter.seconds - waited) + before.seconds_risk,
             seconds_master=self.seconds_master + before.seconds_master,
-            seconds_network=network + before.seconds_network,
+            seconds_waiting=ahead + before.seconds_waiting,
+            seconds_network=waited - ahead + before.seconds_network,
         )
 
-    def _waited(self) -> float:
-        """Seconds for other ranks, so far."""
-        return 0.0 if self._traffic is None else self._traffic.seconds()
+    def _waited(self) -> tuple[float, float]:
+        """Seconds for other ranks so far, and those of them in which they were computing."""
+        if self._traffic is None:
+            return 0.0, 0.0
+        sent = self._traffic.so_far()
+        return sent.waited, sent.ahead
 
     def _catches_up(self) -> bool:
         """Whether a run that goes on from another one, without its planes, rises to what that had proved."""

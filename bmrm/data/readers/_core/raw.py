@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.label_types import is_whole
+from bmrm.data.joining import join_matrices, join_targets
 from bmrm.data.labels import LabelSets, joined
 from bmrm.data.layout import Layout, aligned
-from bmrm.data.matrix import Csr, Matrix
+from bmrm.data.matrix import Csr
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of, renumbered
 from bmrm.problem import InputError, Targets, Vector
-from bmrm.problem.loss import common_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +149,9 @@ def join(raws: Sequence[Raw], origin: str) -> Raw:
         without = next(raw.origin for raw in raws if not raw.data.labelled)
         raise InputError(f"{without}: no labels, but other files of {origin} have some")
     found = [raw.smallest for raw in raws if raw.smallest is not None]
-    X = _join_matrices([raw.data.X for raw in raws], origin, raws[0].first is not None)
+    X = join_matrices([raw.data.X for raw in raws], origin, raws[0].first is not None)
     sources = tuple(source for raw in raws for source in raw.data.sources or ((raw.origin, raw.data.rows),))
-    data = Dataset(X, _join_targets(raws, origin), named, raws[0].data.labelled, sources)
+    data = Dataset(X, join_targets([raw.data.targets for raw in raws], origin), named, raws[0].data.labelled, sources)
     return Raw(data, origin, min(found, default=None), raws[0].first)
 
 
@@ -177,57 +174,6 @@ def _join_named(raws: Sequence[Raw], origin: str) -> Raw:
     whole = join(moved, origin)
     names: Any = raws[0].names
     return replace(whole, names=replace(names, names=tuple(table)))
-
-
-def _join_matrices(matrices: Sequence[Matrix], origin: str, numbered: bool) -> Matrix:
-    widths = [X.shape[1] for X in matrices]
-    if not numbered and len(set(widths)) > 1:
-        raise InputError(f"{origin}: the files have {min(widths)} to {max(widths)} features, expected the same number")
-    sparse = [X for X in matrices if isinstance(X, Csr)]
-    dense = [X for X in matrices if not isinstance(X, Csr)]
-    if dense and sparse:
-        raise InputError(f"{origin}: some files are dense and some sparse, expected files of one kind")
-    if dense:
-        return np.concatenate(dense)
-    offsets = np.cumsum([0, *(X.nnz for X in sparse)])
-    indptr = [X.indptr[1:] - X.indptr[0] + offset for X, offset in zip(sparse, offsets, strict=False)]
-    spans = [slice(int(X.indptr[0]), int(X.indptr[-1])) for X in sparse]
-    indices = np.concatenate([X.indices[span] for X, span in zip(sparse, spans, strict=True)])
-    values: NDArray[Any] | None = None
-    if any(X.values is not None for X in sparse):
-        dtype = np.result_type(*(X.values for X in sparse if X.values is not None))
-        values = np.ones(int(offsets[-1]), dtype)
-        for X, span, offset in zip(sparse, spans, offsets, strict=False):
-            if X.values is not None:
-                values[offset : offset + X.nnz] = X.values[span]
-    return Csr(np.concatenate([np.zeros(1, np.int64), *indptr]), indices, values, max(widths))
-
-
-def _join_targets(raws: Sequence[Raw], origin: str) -> Targets:
-    targets = [raw.data.targets for raw in raws]
-    kinds = {
-        "sets" if isinstance(t.y, LabelSets) else "text" if t.y.dtype.kind == "U" else t.y.shape[1:] for t in targets
-    }
-    if len(kinds) > 1:
-        raise InputError(f"{origin}: labels of different kinds (numbers, text, several numbers) in different files")
-    sets: list[Any] = [t.y for t in targets if isinstance(t.y, LabelSets)]
-    y: Any = joined(sets) if sets else _joined_labels(targets)
-    dtypes = [t.dtype for t in targets if t.rows]
-    dtype = functools.reduce(common_type, dtypes) if dtypes else ""
-    return Targets(y, _join_all([t.weights for t in targets]), _join_all([t.groups for t in targets]), dtype)
-
-
-def _joined_labels(targets: Sequence[Targets]) -> NDArray[Any]:
-    """The labels one after another, int64 where some are and all are whole."""
-    kinds = {t.y.dtype.kind for t in targets}
-    whole = "i" in kinds and all(t.y.dtype.kind == "i" or is_whole(t.dtype) for t in targets)
-    return np.concatenate([t.y.astype(np.int64) if whole else t.y for t in targets])
-
-
-def _join_all(arrays: Sequence[NDArray[Any] | None]) -> Any:
-    """The joined arrays where every file has one, else None."""
-    present = [array for array in arrays if array is not None]
-    return np.concatenate(present) if len(present) == len(arrays) else None
 
 
 def _copy(array: Any) -> Any:

@@ -215,6 +215,7 @@ def _shifted(before: Solution, line: Iteration) -> Iteration:
         seconds=before.seconds + line.seconds,
         seconds_risk=last.seconds_risk + line.seconds_risk,
         seconds_master=last.seconds_master + line.seconds_master,
+        seconds_waiting=last.seconds_waiting + line.seconds_waiting,
         seconds_network=last.seconds_network + line.seconds_network,
         w=line.w if better or line.w is None else before.w,
     )
