@@ -9,12 +9,12 @@ from typing import Any
 
 import bmrm
 from bmrm.app.config.schema import markdown
-from bmrm.cli import options_text
+from bmrm.app.config.words import default_in_words
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
 from bmrm.metrics import MEASURES, TASKS
 from bmrm.problem import facts_of
-from bmrm.registry import Registry, option_name
+from bmrm.registry import Entry, Registry, option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.auto.rules import NUMBERS, RULES, WORDS
@@ -38,6 +38,13 @@ def losses() -> str:
         for entry in LOSSES.all()
     ]
     return table(["loss", "task", "formula", "sum over", "smooth", "source"], rows)
+
+
+def options_text(entry: Entry[Any]) -> str:
+    """Options with their defaults."""
+    defaults = ((option_name(field.name), field.default) for field in entry.parameters)
+    words = [f"{name}={'required' if one is dataclasses.MISSING else default_in_words(one)}" for name, one in defaults]
+    return ", ".join(words) or "-"
 
 
 def regularizers() -> str:

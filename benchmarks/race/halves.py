@@ -58,7 +58,7 @@ UNLIKE = (
     "small-regression",
 )
 HALVES = {"tuning": TUNING, "judging": JUDGING, "unlike": UNLIKE}
-LOOKS = 4
+LOOKS = 5
 """Times that results of `judging` and `unlike` were looked at since the split was made; those of judging
 had been on the page before. In view of them one thing was changed: dual steps in many features have a long first
 turn."""

@@ -41,7 +41,7 @@ class Crfsuite:
         None,
         least=1,
         most=MOST_HASH_BITS,
-        doc="hash attributes to 2**hash_bits columns; null: a dictionary of all",
+        doc="hash attributes to `2**hash_bits` columns; null: a dictionary of all",
         example=10,
     )
 
