@@ -183,6 +183,7 @@ RULES = (
     Rule("smooth, one score, rows, l2", (LBFGS, NEWTON), least={"dim": 10, "spread": 0.7}, most={"dim": 2_500}),
     Rule("smooth, one score, rows, l2", (NEWTON, LBFGS), most={"dim": 2_500}),
     Rule("smooth, one score, rows, l2", (NEWTON, DUAL), most={"entries": 20}),
+    Rule("smooth, one score, rows, l2", (NEWTON, DUAL), most={"smaller": 1_000, "rank": 100}),
     Rule("smooth, one score, rows, l2", (LBFGS, DUAL), most={"lambda": 0.01, "rank": 100}),
     Rule("smooth, one score, rows, l2", (DUAL, LBFGS)),
     Rule("smooth, several scores, rows, free intercept, l2", (NEWTON, DUAL), most={"dim": 1_200, "lambda": 0.06}),
