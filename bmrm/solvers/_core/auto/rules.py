@@ -174,6 +174,7 @@ LONG = 2_000.0
 RULES = (
     Rule("ranks, smooth, groups, l2", (LBFGS, LINES)),
     Rule("ranks, smooth, l2", (NEWTON, LBFGS)),
+    Rule("ranks, kinked, one score, l2", (SEMISMOOTH, LINES), most={"dim": 450}),
     Rule("ranks, kinked, one score, l2", (LINES, SEMISMOOTH)),
     Rule("ranks, smooth, one score, l1", (PROXIMAL,)),
     Rule("ranks, smooth, one score, l1 and l2", (PROXIMAL,)),
