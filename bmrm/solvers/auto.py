@@ -55,7 +55,7 @@ class Auto(IterativeSolver):
             whole = Budgeted(gathered.gathered(), budget)
             seconds = budget.seconds
             found = self._by_rule(whole, regularizer, start, callback)
-            return replace(found, seconds=found.seconds + seconds, solver=f"rank 0 with all rows: {found.solver}")
+            return replace(found, seconds=found.seconds + seconds, solver=f"{found.solver}, rank 0 with all rows")
 
     def _by_rule(
         self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None
