@@ -137,9 +137,8 @@ def _train(
             facts["validation"] = fingerprint.of_rows(loaded.parts["validation"], group)
     with together(group):
         _look_into_folder(settings["output"], facts, group)
-    if (
-        problem.share_rows and group.size > 1 and settings["search"] is None
-    ):  # whose folds are in the order of the files
+    searches = settings["search"] is not None  # in folds, which are of rows in the order of the files
+    if problem.share_rows and group.size > 1 and not searches:
         with phases("load", "dealing out rows"):
             loaded, facts = _dealt(loaded, facts, settings, resume, group)
     found = Beginning()
