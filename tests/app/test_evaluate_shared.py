@@ -36,7 +36,7 @@ def printed_by_evaluate(capsys, model, data, names):
     capsys.readouterr()
     assert main(["evaluate", str(model), str(data), "--metrics", *names]) == 0
     printed = capsys.readouterr().out
-    return {name: float(re.search(rf"{re.escape(name)} +│ +(\S+)", printed)[1]) for name in names}
+    return {name: float(re.search(rf"^ *{re.escape(name)} +(\S+)", printed, re.MULTILINE)[1]) for name in names}
 
 
 def test_a9a(trained, capsys, shared_data):
