@@ -117,10 +117,10 @@ FORMULAS: Mapping[str, Formula] = {
         "18 dim^2 + 96 scores + 0.3 data", lambda s: 18 * s.dim**2 + 96 * s.scores + 0.3 * s.data
     ),
     "irls": Formula("96 dim + 48 scores", lambda s: 96 * s.dim + 48 * s.scores),
-    "nonlinear_cg": Formula("72 dim + 40 scores", lambda s: 72 * s.dim + 40 * s.scores),
+    "nonlinear_cg": Formula("80 dim + 40 scores", lambda s: 80 * s.dim + 40 * s.scores),
     "proximal_gradient": Formula("80 dim + 32 scores", lambda s: 80 * s.dim + 32 * s.scores),
     "pegasos": Formula("56 dim + 32 rows", lambda s: 56 * s.dim + 32 * s.rows),
-    "probe": Formula("56 dim + 32 rows", lambda s: 56 * s.dim + 32 * s.rows),
+    "probe": Formula("64 dim + 32 rows", lambda s: 64 * s.dim + 32 * s.rows),
     "dual_coordinate": Formula("32 dim + 112 rows + 12 nnz", lambda s: 32 * s.dim + 112 * s.rows + 12 * s.nnz),
     "dual_coordinate chain_crf": Formula(
         "40 dim + (80 + 32 K) rows + 12 nnz + (8 T + 16 K + 16 K^2 / T) rows",

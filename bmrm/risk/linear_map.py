@@ -227,13 +227,15 @@ class DataMap:
         self._charge(weights, None, least)
         count = min(self.workers.threads, self.scores_per_row)
 
-        def some(classes: range) -> Array:
-            return np.array(
-                [gram_of(self.X, self.columns, self.bias, table[k], None, self.meter.check) for k in classes]
-            )
+        blocks = np.empty((self.scores_per_row, self.inputs, self.inputs))
+
+        def some(classes: range) -> None:
+            for k in classes:
+                blocks[k] = gram_of(self.X, self.columns, self.bias, table[k], None, self.meter.check)
 
         edges = borders(self.scores_per_row, count)
-        return np.concatenate(self.workers.map(some, [range(a, b) for a, b in pairwise([0, *edges])]))
+        self.workers.map(some, [range(a, b) for a, b in pairwise([0, *edges])])
+        return blocks
 
     def _kept(self, weights: Array, least: float) -> Array:
         """As a table, zero where less than `least` times the mean of that score's."""

@@ -152,13 +152,17 @@ def measured(
     constant : added to all scores, its absolute value; (scores per row,).
     coupled : whether scores of several rows are added, as along a sentence.
     """
-    value, slope = phi.value_and_slope(f)
-    at_zero = np.abs(phi.value_and_slope(0.0 * f)[1])
-    beside = (longest + 4.0) * EPS * (free + np.abs(f)) + TINY
-    beside = beside * np.random.default_rng(0).choice([-1.0, 1.0], f.shape)
-    sizes = np.abs(slope)
-    for near in (f + beside, f - beside):  # the other side of kinks that rounding cannot tell
-        np.maximum(sizes, np.abs(phi.value_and_slope(near)[1]), out=sizes)
+    value, sizes = phi.value_and_slope(f)
+    sizes = np.abs(sizes)
+    at_zero = np.abs(phi.value_and_slope(np.zeros_like(f))[1])
+    beside = np.abs(f)
+    beside += free
+    beside *= (longest + 4.0) * EPS
+    beside += TINY
+    beside *= np.random.default_rng(0).choice(np.array([-1, 1], np.int8), f.shape)
+    for moved in (np.add, np.subtract):  # the other side of kinks that rounding cannot tell
+        np.maximum(sizes, np.abs(phi.value_and_slope(moved(f, beside))[1]), out=sizes)
+    del beside
     table = layout.table(sizes)
     if table.ndim > 1:  # of scores that are equal within rounding any may have the slope
         table[:] = table.sum(axis=1, keepdims=True)

@@ -131,7 +131,9 @@ class _ColumnRun(Run):
         self.inside = np.empty(0, np.int64)
         """The last working set."""
         self.model: ColumnModel | None = None
-        """Of it, with updates of the residual."""
+        """Of it, with updates of the residual; as large as the data."""
+        self.by_residual = False
+        """Whether the last step was by such a model."""
         self.covariance = _Covariance(run.meter, self.rows, ability(run.risk, ProblemSize))
         self.ready: tuple[Point, Columns, ColumnModel] | None = None
         """The model around a point that slopes were made feasible by."""
@@ -148,14 +150,15 @@ class _ColumnRun(Run):
     def rejected(self) -> None:
         """The next model is solved roughly again. A Gram matrix of a quadratic promises too much by rounding alone."""
         self.share = self.rough
-        if self.model is None:
+        if not self.by_residual:
             self.covariance.trusted = False
 
     def feasible(self, at: Point, l1: float, goal: float) -> tuple[Vector, Scores] | None:
         """As of `Run`."""
-        if self.model is None or self.quadratic:
+        if not self.by_residual or self.quadratic:
             return None
         away, _ = violation(at.a, at.w, self.l1, self.l2)
+        self._drop_model(away)
         W = self._chosen(at, away)
         model = self.columns.model(W, self.rows.curvature(at.f, self.damping), self.rows.free)
         self.ready, v = (at, W, model), np.zeros_like(at.w)
@@ -168,7 +171,7 @@ class _ColumnRun(Run):
 
     def propose(self, at: Point, aim: float, away: Vector, worst: float) -> tuple[Vector, Scores]:
         """As of `Run`."""
-        if self.model is None and float(away[self.inside].max(initial=0.0)) > SPOILT * self.worst:
+        if not self.by_residual and float(away[self.inside].max(initial=0.0)) > SPOILT * self.worst:
             self.covariance.trusted = False
         curvature = self.rows.curvature(at.f, self.damping)
         before = self.curvature
@@ -183,7 +186,8 @@ class _ColumnRun(Run):
 
     def _by_gram(self, model: GramModel, at: Point, aim: float) -> tuple[Vector, Scores]:
         """The model is the problem on these columns: it is solved as accurately as the tolerance asks."""
-        self.model, self.inside, after = None, model.columns, at.w.copy()
+        self.model, self.by_residual = None, False
+        self.inside, after = model.columns, at.w.copy()
         with self.run.master():
             after[self.inside], constant, self.left = model.minimum(
                 at.a, at.w, aim, self.l2, self.least_goal(aim), self.run.budget.check
@@ -193,8 +197,7 @@ class _ColumnRun(Run):
 
     def _by_residual(self, W: Columns, kept: bool, at: Point, aim: float, away: Vector) -> tuple[Vector, Scores]:
         """The model may be solved roughly: the next one, around a better point, will do the rest."""
-        if self.model is not None and away[self.inside].max(initial=0.0) > UNTRUE * self.left:
-            self.left = max(self.left, self.model.distance())  # a sweep sees each coordinate before those after it
+        self._look_back(away)
         share, model = self.judged(away, self.inside), self.model
         if model is None or not (kept and np.array_equal(W, self.inside)):
             assert self.curvature is not None
@@ -202,12 +205,23 @@ class _ColumnRun(Run):
             if ready is not None and ready[0] is at and np.array_equal(W, ready[1]):
                 model = self.model = ready[2]
             else:
+                self.model = model = ready = None
                 model = self.model = self.columns.model(W, self.curvature, self.rows.free)
         goal, after = self.least_goal(aim), at.w.copy()
         with self.run.master():
             after[W], self.left = model.minimise(at.a[W], at.w[W], aim, self.l2, goal, share, self.options.sweeps)
-        self.inside = W
+        self.inside, self.by_residual = W, True
         return after, model.scores
+
+    def _look_back(self, away: Vector) -> None:
+        """How far the last point is from optimal for its model: a sweep sees each coordinate before those after it."""
+        if self.model is not None and away[self.inside].max(initial=0.0) > UNTRUE * self.left:
+            self.left = max(self.left, self.model.distance())
+
+    def _drop_model(self, away: Vector) -> None:
+        """Before another is made, when the last one can only be looked back at."""
+        self._look_back(away)
+        self.model = None
 
 
 class _Covariance:

@@ -140,7 +140,7 @@ class NonlinearCG(IterativeSolver):
     is flat and no longer convex (section 5.3.1.2): the line search there follows the slope, X'(o - mu) of the targets
     o and the limited means mu, and no step needs to make the deviance smaller.
 
-    Memory: 72 dim + 40 scores bytes, scores being rows times the scores of each; 24 dim + 49 scores more with a
+    Memory: 80 dim + 40 scores bytes, scores being rows times the scores of each; 24 dim + 49 scores more with a
     modified loss.
 
     Parameters

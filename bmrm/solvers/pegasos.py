@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.products.vectors import norm
+from bmrm.kernels.products.vectors import careful_norm
 from bmrm.problem import (
     Callback,
     IncompatibleError,
@@ -382,11 +382,12 @@ class _Run:
         self._note(w, value)
         if not (math.isfinite(value) and np.all(np.isfinite(direction))):
             return 0.5 * (w + run.w)
+        after = direction
         with np.errstate(over="ignore"):
-            after: Vector = w - direction / (self.modulus * (self.steps + 1))
-        largest = float(np.abs(after).max(initial=0.0))
-        length = largest * norm(after / largest) if 0.0 < largest < math.inf else largest  # squares may overflow
-        if length > self.radius and math.isfinite(largest):
+            after /= self.modulus * (self.steps + 1)
+            np.subtract(w, after, out=after)
+        length = careful_norm(after)
+        if self.radius < length < math.inf:
             after *= self.radius / length
         elif not length < LIMIT:
             return 0.5 * (w + run.w)

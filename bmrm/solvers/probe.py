@@ -70,7 +70,7 @@ class Probe(IterativeSolver):
     `probe_star_value`, `ideal_distance`, `ideal_value`: figures 1 and 2 of the paper. Callbacks get w_t as `iterate`,
     for figure 3.
 
-    Memory: 56 dim + 32 rows bytes; the rows only where they may become dormant.
+    Memory: 64 dim + 32 rows bytes; the rows only where they may become dormant.
 
     Parameters
     ----------
@@ -181,7 +181,8 @@ class _Run:
                     run.stall()
                     break
                 else:
-                    w = w - (value - floor - (1.0 - cycles.phi) * least) / square * g
+                    step = (value - floor - (1.0 - cycles.phi) * least) / square * g
+                    w = np.subtract(w, step, out=step)
         if self.lowest is not None:
             self._evaluate_all(self.lowest[1])
         details: dict[str, Any] = {key: np.array(values) for key, values in self.trace.items()}

@@ -63,6 +63,15 @@ def norm(a: Array) -> float:
     return math.sqrt(dot(a, a))
 
 
+def careful_norm(a: Array) -> float:
+    """The Euclidean norm, also where squares overflow or vanish."""
+    length = norm(a)
+    if 1e-140 < length < math.inf:
+        return length
+    largest = float(np.abs(a).max(initial=0.0))
+    return largest * norm(a / largest) if 0.0 < largest < math.inf else largest
+
+
 @fast_jit
 def _tangents(v, a, w, c):  # type: ignore[no-untyped-def]
     old, new = 0.0, 0.0
@@ -94,6 +103,19 @@ def dot_and_sizes(a: Array, w: Array) -> tuple[float, float, float]:
     """<a, w>, the sum of its absolute terms, and the norm of w, for vectors."""
     product, size, square = _sizes(a, w)
     return float(product), float(size), math.sqrt(square)
+
+
+@fast_jit
+def _blend(a, b, share, out):  # type: ignore[no-untyped-def]
+    for i in range(a.size):
+        out[i] = (1.0 - share) * a[i] + share * b[i]
+
+
+def blend(a: Array, b: Array, share: float) -> Array:
+    """(1 - share) a + share b, for vectors."""
+    out = np.empty(a.size)
+    _blend(plain(a), plain(b), share, out)
+    return out
 
 
 def plain(array: Array) -> Array:

@@ -207,15 +207,22 @@ class ProximalRows(PreparedRows):
 
         At a kink they are what is left of sigma (z - f). A slope beyond those of the loss would prove a false bound.
         """
-        _, f, away, change = self._proximal(z, sigma)
+        f, change = self._proximal_points(z, sigma)
         total, slope = self.value_and_slope(f)
-        slope = np.where(change > 0.0, slope, sigma * away)
-        away = slope / sigma
-        return (total, dot(slope, f), dot(away, away)), slope, sigma * (1.0 - change)
+        kinks = change <= 0.0
+        slope[kinks] = sigma * (z[kinks] - f[kinks])
+        curvature = 1.0 - change
+        curvature *= sigma
+        return (total, dot(slope, f), dot(slope, slope) / sigma / sigma), slope, curvature
+
+    def _proximal_points(self, z: Array, sigma: float) -> tuple[Array, Array]:
+        """The proximal points f, and the derivative of f in z."""
+        f, change = self.loss.prox(z, (1.0 if self.weights is None else self.weights) / sigma, self.y)
+        return f, change
 
     def _proximal(self, z: Array, sigma: float) -> tuple[float, Array, Array, Array]:
         """The loss at the proximal points f, with f, z - f and the derivative of f in z."""
-        f, change = self.loss.prox(z, (1.0 if self.weights is None else self.weights) / sigma, self.y)
+        f, change = self._proximal_points(z, sigma)
         values = self.loss.value(f, self.y)
         total = float(np.sum(values)) if self.weights is None else times_present(self.weights, values)
         return total, f, z - f, change

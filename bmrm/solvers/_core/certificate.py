@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from bmrm.kernels.products.vectors import dot, dot_and_sizes
+from bmrm.kernels.products.vectors import blend, dot, dot_and_sizes
 from bmrm.problem import HasConjugate, Regularizer, Vector, provides
 from bmrm.solvers._core.contradiction import Consistency, Proof, Seen
 
@@ -22,7 +22,9 @@ def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -
     if scale < 1.0 and not math.isfinite(infimum):
         return -math.inf
     floor = (1.0 - scale) * infimum if scale < 1.0 else 0.0
-    bound = scale * b + floor - regularizer.conjugate(down if scale == 1.0 else -scale * a)
+    if scale != 1.0:
+        down *= scale
+    bound = scale * b + floor - regularizer.conjugate(down)
     return bound if not math.isnan(bound) else -math.inf
 
 
@@ -132,4 +134,4 @@ class Plane(NamedTuple):
 
 
 def _mixed(one: Plane, other: Plane, share: float) -> tuple[Vector, float]:
-    return (1.0 - share) * one.a + share * other.a, (1.0 - share) * one.b + share * other.b
+    return blend(one.a, other.a, share), (1.0 - share) * one.b + share * other.b

@@ -72,7 +72,7 @@ class Iterate:
         def evaluate(ts: Vector) -> tuple[Vector, Vector]:
             values, slopes = np.empty(len(ts)), np.empty(len(ts))
             for k, t in enumerate(ts):
-                self._last = self._evaluated(self.point.w + t * d)
+                self._last = self._evaluated(_moved(self.point.w, t, d))
                 values[k], slopes[k] = self._last.value, dot(self._last.a, d)
             return values, slopes
 
@@ -80,7 +80,7 @@ class Iterate:
 
     def look(self, t: float, d: Vector) -> Point:
         """What is at w + t d, where d is that of the latest `along`."""
-        w = self.point.w + t * d
+        w = _moved(self.point.w, t, d)
         if not np.array_equal(w, self._last.w):
             self._last = self._evaluated(w)
         return self._last
@@ -133,7 +133,7 @@ class ScoredIterate(FusedIterate):
 
     def look(self, t: float, d: Vector) -> Point:
         """As of `Iterate`; scores are formed anew now and then, lest rounding adds up."""
-        w = self.point.w + t * d
+        w = _moved(self.point.w, t, d)
         if self.run.careful or (self._moves + 1) % REFRESH == 0:
             return self._evaluated(w)
         return placed(self.map, self.phi, w, self.point.f + t * self._fd, fresh=False)
@@ -145,3 +145,10 @@ class ScoredIterate(FusedIterate):
 
     def _evaluated(self, w: Vector) -> Point:
         return placed(self.map, self.phi, w, self.map.matvec(w))
+
+
+def _moved(w: Vector, t: float, d: Vector) -> Vector:
+    """W + t d, without a third vector."""
+    found: Vector = t * d
+    found += w
+    return found
