@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -454,6 +455,33 @@ def test_ranks_without_rows_are_fine_and_an_empty_file_is_not(job):
     done = ranks(3, "data.train=[train.svm, empty.svm]", "data.test=null")
     assert done.returncode == 2
     assert "empty.svm" in done.stderr
+
+
+@pytest.mark.mpi
+def test_a_run_says_what_each_rank_has_and_which_has_too_much(job):
+    rng = np.random.default_rng(0)
+    for rank, rows in enumerate((700, 900, 1100)):
+        X, y = rng.standard_normal((rows, 40)), rng.choice([-1, 1], rows)
+        lines = (f"{label} " + " ".join(f"{k}:{v:.3f}" for k, v in enumerate(row, 1)) for row, label in zip(X, y))
+        (job / f"part-{rank}.svm").write_text("\n".join(lines) + "\n")
+    spoken = "bmrm.run", "config.yaml", "--overwrite", "--set", "data.test=null", "--set"
+    done = work(3, *spoken, "data.train=part-{rank}.svm", cwd=job)
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.splitlines()
+    assert "bmrm: 3 ranks: rows 700 to 1,100, entries 28,000 to 44,000 each" in said
+    assert any(line.startswith("bmrm: rank 2 has 44,000 entries, 22% more than the mean") for line in said)
+    found = summary()
+    assert (found["spread"]["rows"], found["spread"]["entries"]) == ([700, 900, 1100], [28000, 36000, 44000])
+    assert len(found["spread"]["seconds"]) == 3
+    assert min(found["spread"]["seconds"]) > 0.0
+    assert found["sent"]["messages"] > 2 * found["iterations"]
+    assert found["sent"]["bytes"] > 8 * 40 * found["passes"]
+    assert found["share_rows"] is False
+    assert "rows stay where they are" in " ".join(done.stdout.split())
+    done = work(3, *spoken, "data.train=[part-0.svm, part-1.svm, part-2.svm]", cwd=job)
+    assert re.match(r"bmrm: 3 ranks: rows (89\d|900) to 90\d, entries", done.stderr)
+    assert "more than the mean" not in done.stderr
+    assert summary()["share_rows"] is True
 
 
 @pytest.mark.mpi

@@ -119,6 +119,18 @@ def versions() -> dict[str, str]:
     return table
 
 
+def _ranks(summary: Mapping[str, Any]) -> str:
+    """How many; of several what they sent, and what it costs where they keep their rows."""
+    if "sent" not in summary:
+        return str(summary["ranks"])
+    sent, seconds = summary["sent"], summary["spread"]["seconds"]
+    parts = [f"{sent['messages']:,} messages, {sent['bytes'] / 1e6:.3g} MB"]
+    parts += [f"computing {min(seconds):.2f} to {max(seconds):.2f} s"]
+    if not summary["share_rows"]:
+        parts.append("rows stay where they are: no start from a sample, no small problem solved on one rank")
+    return f"{summary['ranks']}: {'; '.join(parts)}"
+
+
 def summary_rows(summary: Mapping[str, Any]) -> dict[str, str]:
     """The names and values of the table at the end of a run."""
     rows: dict[str, str] = {
@@ -130,7 +142,7 @@ def summary_rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "iterations, passes": f"{summary['iterations']}, {summary['passes']:g}",
         "seconds": in_words(summary["seconds"]),
         "data": f"{summary['rows']} rows, {summary['dim']} weights, {summary['nnz']} non-zeros",
-        "ranks": str(summary["ranks"]),
+        "ranks": _ranks(summary),
         "solver": str(summary["solver"]),
     }
     for part, values in summary["metrics"].items():

@@ -225,6 +225,9 @@ class MpiGroup:
         self.wait(self.comm.Ialltoall(sizes, expected))
         found = [np.empty(int(size), np.uint8) for size in expected]
         found[self.rank] = pieces[self.rank]
+        for part in (*pieces, *found):
+            self._bytes += 0 if part is pieces[self.rank] else part.nbytes
+        self._messages += 1
         others = [rank for rank in range(self.size) if rank != self.rank]
         requests = [self.comm.Irecv(part, source=rank, tag=6) for rank in others for part in _pieces(found[rank])]
         requests += [self.comm.Isend(part, dest=rank, tag=6) for rank in others for part in _pieces(pieces[rank])]

@@ -25,7 +25,7 @@ PHI = "value_and_slope breakpoints hessian_product hessian_diagonal hessian_shar
 KINDS = {
     "risk": _kind(lambda rank: rank.share.risk, "value_and_subgradient"),
     "map": _kind(lambda rank: rank.share.map, "matvec rmatvec rmatvec_parts diagonal gram_product active"),
-    "parts": _kind(Parts, "value_and_subgradient gram gram_blocks gram_work"),
+    "parts": _kind(Parts, "value_and_subgradient plane_at pulled gram gram_blocks gram_work"),
     "phi": _kind(lambda rank: rank.share.phi, PHI, along="curve", moreau_along="curve"),
     "curve": _kind(None, "__call__"),
     SCORES: _kind(lambda rank: KeptScores(), "itself product"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -59,6 +60,18 @@ class Parts:
         """The subgradient in parts."""
         value, slope = self._phi.value_and_slope(self._map.matvec(w))
         return value, self._map.rmatvec_parts(slope, parts)
+
+    def plane_at(self, phi: Any, f: Floats, parts: int) -> tuple[float, float, Floats, Floats | Pieces]:
+        """Value, <slope, f>, slope, and A' slope, which is cut into parts unless these are 0; of `phi` or our own."""
+        value, slope = (self._phi if phi is None else phi).value_and_slope(f)
+        return value, dot(slope, f), slope, self._pulled(slope, parts)
+
+    def pulled(self, slope: Floats, f: Floats, parts: int) -> tuple[float, Floats | Pieces]:
+        """<slope, f>, and A' slope as of `plane_at`."""
+        return dot(slope, f), self._pulled(slope, parts)
+
+    def _pulled(self, slope: Floats, parts: int) -> Floats | Pieces:
+        return cast("Floats | Pieces", self._map.rmatvec_parts(slope, parts) if parts else self._map.rmatvec(slope))
 
     def gram(
         self, weights: Floats, columns: NDArray[np.int64] | None, part: int, parts: int, before: Floats | None
@@ -134,6 +147,25 @@ class RemoteMap:
         if pieces:
             return self.ranks.array("map", "rmatvec_parts", slope, pieces, answer=STREAM)
         return self.ranks.array("map", "rmatvec", slope)
+
+    def plane_at(self, phi: ScoreFunction, f: RemoteScores) -> tuple[float, RemoteScores, Vector, float]:
+        """As of `PlanesAtOnce`."""
+        if not isinstance(phi, RemotePhi):
+            value, slope = phi.value_and_slope(f)
+            return value, slope, *self.pulled(slope, f)
+        own = None if isinstance(phi.target, str) else phi.target
+        pieces = pieces_of(self.ranks)
+        ask = partial(self.ranks.ask, answer=(SUM, SUM, KEEP, STREAM if pieces else SUM))
+        value, product, slope, a = self.meter.timed(0.5, ask, "parts", "plane_at", own, f, pieces)
+        return value, slope, a, product
+
+    @half_pass
+    def pulled(self, slope: RemoteScores, f: RemoteScores) -> tuple[Vector, float]:
+        """As of `PlanesAtOnce`."""
+        pieces = pieces_of(self.ranks)
+        answer = SUM, STREAM if pieces else SUM
+        product, a = self.ranks.ask("parts", "pulled", slope, f, pieces, answer=answer)
+        return a, product
 
     @half_pass
     def diagonal(self, weights: RemoteScores) -> Vector:

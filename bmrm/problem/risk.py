@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem.basics import IncompatibleError, Scores, Vector
+from bmrm.problem.basics import IncompatibleError, Scores, Vector, provides
 from bmrm.problem.facts import Facts
 
 T = TypeVar("T")
@@ -248,6 +248,34 @@ class Intercept:
 
     phi: ScoreFunction
     settled: Settled = field(default_factory=Settled)
+
+
+@runtime_checkable
+class PlanesAtOnce(Protocol):
+    """The ability of a map over ranks to say in one exchange between them what makes a plane."""
+
+    def plane_at(self, phi: ScoreFunction, f: Scores) -> tuple[float, Scores, Vector, float]:
+        """As of the function `plane_at`."""
+        ...
+
+    def pulled(self, slope: Scores, f: Scores) -> tuple[Vector, float]:
+        """As of the function `pulled`."""
+        ...
+
+
+def plane_at(map: LinearMap, phi: ScoreFunction, f: Scores) -> tuple[float, Scores, Vector, float]:
+    """phi(f), its slope s, A's and <s, f>; half a pass."""
+    if provides(map, PlanesAtOnce):
+        return map.plane_at(phi, f)
+    value, slope = phi.value_and_slope(f)
+    return value, slope, map.rmatvec(slope), phi.product(slope, f)
+
+
+def pulled(map: LinearMap, phi: ScoreFunction, slope: Scores, f: Scores) -> tuple[Vector, float]:
+    """A's and <s, f> of a slope s of phi at f; half a pass."""
+    if provides(map, PlanesAtOnce):
+        return map.pulled(slope, f)
+    return map.rmatvec(slope), phi.product(slope, f)
 
 
 @dataclass(frozen=True)

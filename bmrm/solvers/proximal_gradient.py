@@ -19,6 +19,7 @@ from bmrm.problem import (
     Solution,
     Vector,
     ability,
+    plane_at,
     provides,
 )
 from bmrm.registry import parameter
@@ -147,8 +148,8 @@ class _WithScores(_Plain):
 
     def gradient(self, at: _At) -> tuple[float, Vector, float]:
         """As of `_Plain`."""
-        value, slope = self.phi.value_and_slope(at.f)
-        return value, self.map.rmatvec(slope), value - self.phi.product(slope, at.f)
+        value, _, a, product = plane_at(self.map, self.phi, at.f)
+        return value, a, value - product
 
 
 class _Run:

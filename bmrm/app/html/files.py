@@ -69,6 +69,8 @@ class SummaryFile(BaseModel):
     versions: dict[str, str] = Field(default_factory=dict)
     problem: dict[str, Any] = Field(default_factory=dict)
     search: Search | None = None
+    spread: dict[str, list[float]] = Field(default_factory=dict)
+    sent: dict[str, int] = Field(default_factory=dict)
     followed: dict[str, list[_Number]] = Field(default_factory=dict)
 
 

@@ -195,7 +195,19 @@ def time(run: Run) -> Markup | None:
         for part, name in shown
     ]
     words = tag("p", f"{total:.3g} seconds in all, from the start of the program to the last file.")
-    return section("Time", words, bars(lines)) if lines else None
+    return section("Time", words, bars(lines), _ranks(run)) if lines else None
+
+
+def _ranks(run: Run) -> Markup | None:
+    """What each rank had and computed, and what they sent; None for one rank."""
+    spread, sent = run.summary.spread, run.summary.sent
+    if not spread:
+        return None
+    words = f"{sent.get('messages', 0):,} messages of {sent.get('bytes', 0) / 1e6:.3g} MB in all. Of each rank:"
+    columns = [spread.get(name, []) for name in ("rows", "entries", "seconds")]
+    lines = [[str(k), *(f"{number:,.6g}" for number in numbers)] for k, numbers in enumerate(zip(*columns))]
+    whole = table(["rank", "rows", "entries", "seconds computing"], lines, numbers=range(4))
+    return tag("details", tag("summary", f"{run.summary.ranks} ranks"), tag("p", words), whole)
 
 
 def files(run: Run) -> Markup | None:

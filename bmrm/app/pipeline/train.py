@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bmrm.app.measure import check_metrics, scored, scores_of
 from bmrm.app.model import Model, from_plain
@@ -27,11 +27,15 @@ from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
 from bmrm.mpi.dealing import deal_out
 from bmrm.mpi.group import Alone, Group, together
+from bmrm.mpi.spread import spread
 from bmrm.problem import Callback, Iteration, OutputError, Start, Status, facts_of
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.interrupt import Interrupt
+
+if TYPE_CHECKING:
+    from bmrm.mpi.communicator import MpiGroup
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,7 @@ def _train(
     if problem.share_rows and group.size > 1 and not searches:
         with phases("load", "dealing out rows"):
             loaded, facts = _dealt(loaded, facts, settings, resume, group)
+    _say_spread(loaded, group, quiet)
     found = Beginning()
     with together(group):
         if group.rank == 0:
@@ -159,11 +164,12 @@ def _train(
             # a search may end with another loss than it was given; ranks without the model judge nothing
             loss = problem.loss if model is None else model.loss
             metrics, curves = measure_parts(model, loss, parts, group, settings["output"]["metrics"])
+        over_ranks = _over_ranks(loaded, problem, group, quiet)
         if model is None:
             return None
         earlier = _seconds(found.start)
         phases.earlier = earlier
-        summary = _summary(model, loaded, metrics, facts, group, phases)
+        summary = _summary(model, loaded, metrics, facts, group, phases) | over_ranks
         if search:
             summary["search"] = search
         if model.solution is not None and DETAILS in model.solution.details:
@@ -171,6 +177,37 @@ def _train(
         if earlier:
             summary["resumed"] = {"seconds": earlier}
         return _write(replace(model, header={**model.header, "problem": facts}), summary, curves, settings, phases)
+
+
+def _say_spread(loaded: Loaded, group: Group, quiet: bool) -> None:
+    """Collective: say once what each rank has, and which has too much."""
+    if group.size == 1:
+        return
+    train = loaded.train
+    found = spread(train.rows, train.nnz, group)
+    if found is None:
+        return
+    warning = found.warning()
+    if not quiet:
+        print(f"bmrm: {group.size} ranks: {found.in_words()}", file=sys.stderr)
+    if warning:
+        print(f"bmrm: {warning}; `data.share_rows: true` deals rows out", file=sys.stderr)
+
+
+def _over_ranks(loaded: Loaded, problem: Problem, group: Group, quiet: bool) -> dict[str, Any]:
+    """Collective: for the summary, on rank 0, how work was spread, what was sent, and whether rows were; else {}."""
+    if group.size == 1:
+        return {}
+    mpi: MpiGroup = group  # type: ignore[assignment]
+    sent, train = mpi.so_far(), loaded.train
+    found = spread(train.rows, train.nnz, group, mpi.busy)
+    if found is None:
+        return {}
+    warning = found.warning()
+    if warning and not quiet:
+        print(f"bmrm: {warning}", file=sys.stderr)
+    counts = {"messages": sent.messages, "bytes": sent.bytes}
+    return {"spread": found.plain(), "sent": counts, "share_rows": problem.share_rows}
 
 
 def _dealt(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.problem import Intercept, Scored, Scores, Vector
+from bmrm.problem import Intercept, Scored, Scores, Vector, plane_at, pulled
 from bmrm.solvers._core.joint_planes import Joint, JointPlanes, Plane
 
 NONE = np.empty(0)
@@ -51,8 +51,8 @@ class Cuts:
 
     def plane(self, here: Joint, accuracy: float) -> tuple[Plane, Joint | None]:
         """A plane that is at most so far below the risk, if possible; and a lower point that was met on the way."""
-        offset = here.value - self.phi.product(here.slope, here.f)
-        return Plane(self.map.rmatvec(here.slope), offset, here.value), None
+        a, product = pulled(self.map, self.phi, here.slope, here.f)
+        return Plane(a, here.value - product, here.value), None
 
     def settle(self, w: Vector, b: Vector, objective: float) -> None:
         """Remember that these constants go with w."""
@@ -104,9 +104,8 @@ class FreeCuts(Cuts):
         """As of `Cuts`."""
         plane, lower = self._planes.plane(here, accuracy)
         if plane is None:  # an exact search, then
-            value, slope = self._minimum.value_and_slope(here.f)
-            offset = value - self.phi.product(slope, here.f)
-            plane = Plane(self.map.rmatvec(slope), offset, value)
+            value, _, a, product = plane_at(self.map, self._minimum, here.f)
+            plane = Plane(a, value - product, value)
         return plane, lower
 
     def settle(self, w: Vector, b: Vector, objective: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.line_search import Along
-from bmrm.problem import LinearMap, Scored, ScoreFunction, Scores, Vector
+from bmrm.problem import LinearMap, Scored, ScoreFunction, Scores, Vector, plane_at
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor
 
@@ -49,8 +49,8 @@ def noted(run: Monitor, certificate: Certificate, point: Point) -> float:
 
 def placed(map: LinearMap, phi: ScoreFunction, w: Vector, f: Scores, *, fresh: bool = True) -> Point:
     """The point w of scores f, with the plane of phi(A w) there; half a pass."""
-    value, slope = phi.value_and_slope(f)
-    return Point(w, value, map.rmatvec(slope), value - phi.product(slope, f), f, fresh=fresh)
+    value, _, a, product = plane_at(map, phi, f)
+    return Point(w, value, a, value - product, f, fresh=fresh)
 
 
 class Iterate:

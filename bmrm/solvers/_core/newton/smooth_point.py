@@ -10,7 +10,7 @@ import numpy as np
 
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.roots import newton_root
-from bmrm.problem import LinearMap, Regularizer, ScoreFunction, Scores, Vector
+from bmrm.problem import LinearMap, Regularizer, ScoreFunction, Scores, Vector, plane_at, pulled
 from bmrm.solvers._core.points import Point
 
 
@@ -65,12 +65,12 @@ class Objective:
             one, other, share = newton_root(lambda b: self._trial(f, b), self._trial(f, b), self._rate)
             found = one if share >= 0.5 else other
             b, rest, value, (full, slope) = found.t, found.derivative, found.value, found.kept
+            a, product = pulled(self.map, self.phi, slope, full)
         else:
             full, rest = f, 0.0
-            value, slope = self.phi.value_and_slope(f)
-        a = self.map.rmatvec(slope)
+            value, _, a, product = plane_at(self.map, self.phi, f)
         gradient = a + self.regularizer.subgradient(w)
-        offset = value - self.phi.product(slope, full)  # by scores: those of w they may be but for rounding
+        offset = value - product  # by scores: those of w they may be but for rounding
         offset += rest * b - abs(rest) * (1.0 + abs(b))  # the slopes should sum to 0
         objective = value + self.regularizer.value(w)
         fresh = fresh and not self.free
