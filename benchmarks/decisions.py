@@ -346,7 +346,7 @@ class Recorded:
     numbers: Mapping[str, float]
 
     def number(self, name: str) -> float:
-        """As of `Described`."""
+        """As of `Case`."""
         return self.numbers[name]
 
 

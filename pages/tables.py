@@ -17,7 +17,7 @@ from bmrm.problem import facts_of
 from bmrm.registry import Entry, Registry, option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.auto.rules import NUMBERS, RULES, WORDS
+from bmrm.solvers._core.auto.rules import ALONE, NUMBERS, RULES, WORDS
 from pages.reference import described_plug_in
 from pages.text import code, plain, prose, table
 
@@ -80,7 +80,7 @@ def measures() -> str:
 
 def rules() -> str:
     """By which `auto` chooses."""
-    rows = [[plain(str(rule)), ", ".join(map(code, rule.solvers))] for rule in RULES]
+    rows = [[plain(str(rule)), ", ".join(one if one == ALONE else code(one) for one in rule.solvers)] for rule in RULES]
     words = "; ".join(f"*{word}*: {plain(meaning)}" for word, meaning in WORDS.items())
     numbers = ", ".join(map(plain, NUMBERS.values()))
     return "\n".join([table(["problem", "solvers"], rows), "", f"Words: {words}.", "", f"Numbers: {numbers}."])

@@ -12,11 +12,10 @@ from bmrm.data.dataset import Dataset
 from bmrm.mpi.dealing import gather_rows
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.share import Rank
-from bmrm.problem import InputError, ProblemSize, Risk
+from bmrm.problem import InputError, Risk
 
-ENOUGH, PER_WEIGHT, MOST = 2e6, 20.0, 5e7
-"""Products in a pass, and products for each weight, that are worth the messages between ranks; and entries of X that
-never come to rank 0."""
+MOST = 5e7
+"""Entries of X that may come to rank 0, some 600 MB."""
 RiskOf = Callable[[Dataset], Risk]
 """The mean loss of rows that are all on this rank."""
 NAME = "rows"
@@ -68,12 +67,3 @@ class RemoteRowSample:
         data, mine.gathered = mine.gathered, None
         assert data is not None
         return self.risk_of(data)
-
-
-def messages_cost_more(size: ProblemSize, scores_per_row: int, dim: int) -> bool:
-    """Whether rank 0 alone, with all rows, is not slower than all ranks together.
-
-    A pass over the data has few products, or few for each weight, and every pass sends all weights.
-    """
-    products = size.entries * scores_per_row
-    return size.entries <= MOST and products <= max(ENOUGH, PER_WEIGHT * dim)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.dual import remote_ascents
-from bmrm.mpi.gathered import RemoteRowSample, RiskOf, messages_cost_more
+from bmrm.mpi.gathered import MOST, RemoteRowSample, RiskOf
 from bmrm.mpi.kinds import KINDS
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
@@ -103,7 +103,7 @@ class MultiplexedRisk:
         if kind is ProblemSize:
             return cast("T | None", self._problem_size)
         if kind in (Gathered, RowSample) and self._risk_of is not None:
-            offered = self._small if kind is Gathered else RowSubsets.__name__ in self._abilities
+            offered = self._has_room if kind is Gathered else RowSubsets.__name__ in self._abilities
             return cast("T | None", RemoteRowSample(self.ranks, self._risk_of) if offered else None)
         if kind.__name__ not in self._abilities:
             return None
@@ -120,9 +120,8 @@ class MultiplexedRisk:
         return cast(T, offers[kind]())
 
     @property
-    def _small(self) -> bool:
-        size, scored = self._problem_size, self._scored() if Scored.__name__ in self._abilities else None
-        return bool(size and scored and messages_cost_more(size, scored.phi.facts.scores_per_row, self.dim))
+    def _has_room(self) -> bool:
+        return self._problem_size is not None and self._problem_size.entries <= MOST
 
     def _scored(self) -> Scored:
         phi: ScoreFunction = RemotePhi(self.ranks) if self._whole is None else GatheredPhi(self.ranks, self._whole)

@@ -236,7 +236,7 @@ class RowSample(Protocol):
 class Gathered(Protocol):
     """The ability of a risk whose rows lie on many ranks to be stated once more in one process, of all rows.
 
-    Offered where that is allowed, and where the messages between ranks cost more than they save.
+    Offered where that is allowed, and where one process has room for all rows.
     """
 
     def gathered(self) -> Risk:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bmrm.problem import Callback, Gathered, Regularizer, Risk, Solution, Vector, ability
 from bmrm.solvers import register
-from bmrm.solvers._core.auto.rules import Case, advice
+from bmrm.solvers._core.auto.rules import ALONE, Case, advice
 from bmrm.solvers._core.auto.turns import Turns
 from bmrm.solvers._core.budget import Budget, Budgeted
 from bmrm.solvers._core.monitor import IterativeSolver
@@ -34,33 +34,23 @@ class Auto(IterativeSolver):
     solvers ran and by which rule.
 
     Over ranks that may give rows to one another (`data.share_rows`), rank 0 solves alone, with all rows, what messages
-    would make slower: a pass of less than 2e6 products, or of less than 20 for each weight.
+    would make slower, or what only steps row by row solve fast, on few ranks: the first rules say which.
 
     Memory: that of the running solver + 8 dim bytes; a bundle that ended early keeps its planes, 8 dim bytes each.
     """
 
     def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
+        self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""
-        gathered = ability(risk, Gathered)
-        if gathered is None:
-            return self._by_rule(risk, regularizer, start, callback)
-        with Budget(self.time_limit, ability(risk, Budget)) as budget:
-            whole = Budgeted(gathered.gathered(), budget)
-            seconds = budget.seconds
-            found = self._by_rule(whole, regularizer, start, callback)
-            return replace(found, seconds=found.seconds + seconds, solver=f"{found.solver}, rank 0 with all rows")
-
-    def _by_rule(
-        self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None
-    ) -> Solution:
         rule, reserve = advice(Case(risk, regularizer))
+        gathered = ability(risk, Gathered) if rule.solvers == (ALONE,) else None
+        if gathered is not None:
+            with Budget(self.time_limit, ability(risk, Budget)) as budget:
+                whole = Budgeted(gathered.gathered(), budget)
+                seconds = budget.seconds
+                found = self.minimize(whole, regularizer, start=start, callback=callback)
+                return replace(found, seconds=found.seconds + seconds, solver=f"{found.solver}, {ALONE}")
         options = {field.name: getattr(self, field.name) for field in dataclasses.fields(IterativeSolver)}
         turns = Turns(**options, names=rule.solvers, reserve=(reserve,), passes=rule.passes, reason=str(rule))
         return turns.minimize(risk, regularizer, start=start, callback=callback)

@@ -19,7 +19,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.auto.rules import NUMBERS, RULES, WORDS, Case, Rule, advice
+from bmrm.solvers._core.auto.rules import ALONE, NUMBERS, RULES, WORDS, Case, Rule, advice
 
 
 def risk_of(loss: str, rows: int = 50) -> LinearRisk:
@@ -51,6 +51,7 @@ def test_numbers_of_a_problem():
     risk = risk_of("hinge", rows=100)
     X = risk.data.X
     expected = {"rows": 100, "dim": 5, "smaller": 5, "entries": 5, "rank": ability(risk, ProblemSize).effective_rank}
+    expected |= {"ranks": 1, "products": 500, "each": 100}
     expected["spread"] = expected["rank"] / 5.0
     expected["lambda"] = 0.01 * 100 / np.mean(np.sum(X * X, axis=1))
     case = Case(risk, L2(0.01))
@@ -90,7 +91,7 @@ def test_a_rule_holds_within_its_bounds_and_where_numbers_are_known():
 def test_rules_speak_of_what_there_is():
     known = {entry.name for entry in SOLVERS.all()}
     for rule in RULES:
-        assert set(rule.solvers) <= known
+        assert set(rule.solvers) <= known or rule.solvers == (ALONE,)
         assert {word for word in rule.kind.split(", ") if word} <= set(WORDS)
         assert {*rule.most, *rule.least} <= set(NUMBERS)
     assert str(RULES[-1]) == "anything else"
@@ -148,3 +149,27 @@ def test_auto_says_which_rule_it_follows(loss):
     assert solution.status is Status.CONVERGED
     assert solution.solver.startswith(rule.solvers[0])
     assert str(rule) in solution.solver
+
+
+SCORES = {"rows": 1e5, "dim": 1e4, "products": 1e8, "each": 1e4}
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers", "alone"),
+    [
+        ("smooth, one score, rows, l2", {"ranks": 2, "products": 1e6}, True),
+        ("smooth, one score, rows, l2", {"ranks": 2, "each": 10}, True),
+        ("smooth, one score, rows, l2", {"ranks": 2}, False),
+        ("kinked, several scores, rows, l2", {"ranks": 3}, True),
+        ("kinked, several scores, rows, l2", {"ranks": 4}, False),
+        ("kinked, one score, rows, l2", {"ranks": 8}, True),
+        ("kinked, one score, rows, l2", {"ranks": 8, "dim": 100}, False),
+        ("kinked, one score, rows, l2", {"ranks": 9}, False),
+    ],
+)
+def test_rank_0_solves_alone_what_messages_or_dual_steps_over_ranks_would_make_slow(words, numbers, alone):
+    told = frozenset({"ranks", "gathered", *words.split(", ")})
+    assert (advice(Told(told, SCORES | numbers))[0].solvers == (ALONE,)) is alone
+    rule = advice(Told(told - {"gathered"}, SCORES | numbers))[0]
+    assert rule.solvers != (ALONE,)
+    assert rule.kind.startswith("ranks, ")

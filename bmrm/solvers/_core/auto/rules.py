@@ -9,11 +9,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 from bmrm.problem import (
     DualBlocks,
     Elastic,
+    Gathered,
     HasConjugate,
     HasMaster,
     ProblemSize,
@@ -23,17 +23,6 @@ from bmrm.problem import (
     ability,
     provides,
 )
-
-
-class Described(Protocol):
-    """What the rules ask of a problem."""
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Of `WORDS`, such as `smooth` and `one score`: those that apply."""
-
-    def number(self, name: str) -> float:
-        """One of `NUMBERS`; nan where it is not known."""
 
 
 class Case:
@@ -52,17 +41,19 @@ class Case:
     @cached_property
     def numbers(self) -> Mapping[str, float]:
         """By their names in `NUMBERS`; none where the size of the data is not known."""
-        size = self._size
-        if size is None or not provides(self._regularizer, Elastic):
+        size, scored = self._size, ability(self._risk, Scored)
+        if size is None:
             return {}
-        dim, length = self._risk.dim, math.sqrt(size.square or 1.0)
-        # features times c and weights divided by c are the same problem
-        scaled = size.rows * (self._regularizer.l2 / length**2 or self._regularizer.l1 / length)
-        entries = size.entries / max(1, size.rows)
-        return {"rows": size.rows, "dim": dim, "smaller": min(size.rows, dim), "entries": entries, "lambda": scaled}
+        dim, rows, scaled = self._risk.dim, size.rows, math.nan
+        products = size.entries * (1 if scored is None else scored.of_rows.facts.scores_per_row)
+        if provides(self._regularizer, Elastic):
+            length = math.sqrt(size.square or 1.0)  # features times c, weights divided by c are the same problem
+            scaled = rows * (self._regularizer.l2 / length**2 or self._regularizer.l1 / length)
+        numbers = {"rows": rows, "dim": dim, "smaller": min(rows, dim), "entries": size.entries / max(1, rows)}
+        return numbers | {"lambda": scaled, "ranks": size.ranks, "products": products, "each": products / max(1, dim)}
 
     def number(self, name: str) -> float:
-        """As of `Described`."""
+        """One of `NUMBERS`; nan where it is not known."""
         if self._size is None or name not in ("rank", "spread"):
             return self.numbers.get(name, math.nan)
         rank = self._size.effective_rank  # takes products of rows
@@ -82,6 +73,7 @@ WORDS = {
     "scores": "the risk is a function of scores A w",
     "free intercept": "a constant is left out of the regularizer",
     "ranks": "several ranks share the rows",
+    "gathered": "rank 0 may have all rows, and has room for them (`data.share_rows`)",
     "l2": "the regularizer is l2",
     "l1": "the regularizer is l1",
     "l1 and l2": "the regularizer has both",
@@ -94,6 +86,9 @@ NUMBERS = {
     "smaller": "min(m, d)",
     "entries": "entries a row",
     "lambda": "scaled lambda",
+    "ranks": "ranks",
+    "products": "products of a pass",
+    "each": "products of a pass for each weight",
     "rank": "effective rank of X",
     "spread": "effective rank over min(m, d)",
 }
@@ -105,10 +100,10 @@ spread."""
 def _of_risk(risk: Risk) -> set[str]:
     scored, size, steps = ability(risk, Scored), ability(risk, ProblemSize), ability(risk, DualBlocks)
     words = {"ranks"} if size is not None and size.ranks > 1 else set()
+    words |= {"gathered"} if ability(risk, Gathered) is not None else set()
     if scored is None:
         return words
-    phi = scored.of_rows
-    facts = phi.facts
+    facts = scored.of_rows.facts
     holds = {
         "smooth" if scored.phi.facts.smooth else "kinked": True,
         "quadratic": facts.quadratic,
@@ -118,9 +113,8 @@ def _of_risk(risk: Risk) -> set[str]:
         "free intercept": scored.intercept is not None,
         "dual steps": steps is not None,
     }
-    grouped = steps is not None and steps.grouped
-    holds["groups"] = grouped
-    holds["rows"] = not grouped and (facts.separable or facts.prox or steps is not None)
+    holds["groups"] = steps is not None and steps.grouped
+    holds["rows"] = not holds["groups"] and (facts.separable or facts.prox or steps is not None)
     return words | {word for word, true in holds.items() if true}
 
 
@@ -152,7 +146,7 @@ class Rule:
     least: Mapping[str, float] = field(default_factory=dict)
     passes: float = 256.0
 
-    def holds(self, case: Described) -> bool:
+    def holds(self, case: Case) -> bool:
         """Whether it is about such a problem."""
         return (
             all(word in case.words for word in self.kind.split(", ") if word)
@@ -169,13 +163,20 @@ class Rule:
 NEWTON, SEMISMOOTH, DUAL = "newton", "semismooth_newton", "dual_coordinate"
 LBFGS, LINES, BUNDLE = "lbfgs", "line_search_bundle", "bundle"
 PROXIMAL, COLUMNS = "proximal_newton", "coordinate_descent"
+ALONE = "rank 0 with all rows"
+"""In place of a solver: those that a rule names for the same problem in one process."""
 LONG = 2_000.0
 
 RULES = (
+    Rule("ranks, gathered", (ALONE,), most={"products": 2e6}),
+    Rule("ranks, gathered", (ALONE,), most={"each": 20}),
+    Rule("ranks, gathered, kinked, several scores, rows, l2", (ALONE,), most={"ranks": 3}),
+    Rule("ranks, gathered, kinked, one score, rows, l2", (ALONE,), most={"ranks": 8}, least={"dim": 450}),
     Rule("ranks, smooth, groups, l2", (LBFGS, LINES)),
     Rule("ranks, smooth, l2", (NEWTON, LBFGS)),
     Rule("ranks, kinked, one score, l2", (SEMISMOOTH, LINES), most={"dim": 450}),
     Rule("ranks, kinked, one score, l2", (LINES, SEMISMOOTH)),
+    Rule("ranks, kinked, several scores, l2", (LINES, SEMISMOOTH)),
     Rule("ranks, smooth, one score, l1", (PROXIMAL,)),
     Rule("ranks, smooth, one score, l1 and l2", (PROXIMAL,)),
     Rule("smooth, one score, rows, free intercept, l2", (NEWTON, DUAL), most={"entries": 200}),
@@ -227,7 +228,7 @@ RULES = (
 )
 
 
-def advice(case: Described) -> tuple[Rule, str]:
+def advice(case: Case) -> tuple[Rule, str]:
     """The first rule that holds, and the solver that is left when all of its solvers have stalled."""
     rule = next(rule for rule in RULES if rule.holds(case))
     return rule, LINES if "scores" in case.words else BUNDLE
