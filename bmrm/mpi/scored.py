@@ -150,10 +150,11 @@ class RemoteMap:
 
     def plane_at(self, phi: ScoreFunction, f: RemoteScores) -> tuple[float, RemoteScores, Vector, float]:
         """As of `PlanesAtOnce`."""
-        if not isinstance(phi, RemotePhi):
+        target = getattr(phi, "target", None)  # of a RemotePhi, or of one that is counted
+        if target is None:
             value, slope = phi.value_and_slope(f)
             return value, slope, *self.pulled(slope, f)
-        own = None if isinstance(phi.target, str) else phi.target
+        own = None if isinstance(target, str) else target
         pieces = pieces_of(self.ranks)
         ask = partial(self.ranks.ask, answer=(SUM, SUM, KEEP, STREAM if pieces else SUM))
         value, product, slope, a = self.meter.timed(0.5, ask, "parts", "plane_at", own, f, pieces)

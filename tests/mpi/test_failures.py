@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.mpi.launch import ROOT, mpirun, work
+from tests.mpi.dying import SOLVER as DYING
+from tests.mpi.launch import ROOT, launch, mpirun, work
 
 pytestmark = pytest.mark.mpi
 
@@ -127,3 +128,15 @@ def test_ctrl_c_writes_the_best_point_and_ends_with_status_three(shards):
     assert job.returncode == 3, output
     assert "INTERRUPTED" in output
     assert (shards / "out" / "model.npz").exists()
+
+
+@pytest.mark.parametrize("how", ["fails", "dies"])
+@pytest.mark.parametrize("method", DYING)
+def test_a_rank_that_cannot_answer_a_request_ends_the_job(method, how):
+    done = launch(3, "-m", "tests.mpi.dying", method, how, timeout=60.0)
+    assert done.returncode != 0
+    assert "ended well" not in done.stdout
+    if how == "fails":
+        assert done.returncode == 1
+        assert done.stderr.count("bmrm: rank 2 failed:") == 1
+        assert "no room for rows" in done.stderr

@@ -11,12 +11,12 @@ EXCHANGES = {
     "probe": 0.2,
     "lbfgs": 0.5,
     "line_search_bundle": 3.2,
-    "proximal_gradient": 3.0,
-    "newton": 3.0,
-    "irls": 3.2,
-    "nonlinear_cg": 4.0,
+    "proximal_gradient": 1.6,
+    "newton": 0.6,
+    "irls": 2.2,
+    "nonlinear_cg": 3.0,
 }
-"""Of scalars, at most, for each iteration; trial steps of `nonlinear_cg` are one by one, as published."""
+"""Of scalars, at most, for each iteration."""
 ONCE = {"bundle", "probe", "lbfgs", "line_search_bundle", "proximal_gradient", "nonlinear_cg"}
 """Solvers whose iteration sends weights once and adds gradients up once."""
 ROW_LOSSES = tuple(case for case in CASES if case[1] != "roc_area" and case[0] in EXCHANGES)
