@@ -34,9 +34,9 @@ def measure() -> Table:
     return Table(
         "Memory of ranks",
         f"Hinge, l2, {ROWS:,} rows of {ENTRIES} of {FEATURES:,} features from one svmlight file"
-        f" ({4 * ROWS * ENTRIES / 1e6:.0f} MB of column numbers in all), {ITERATIONS} iterations at most: most megabytes"
-        f" that rank 0, and of the others the largest, has had, reading, interpreter and compiled kernels included,"
-        f" pages of library files left out.",
+        f" ({4 * ROWS * ENTRIES / 1e6:.0f} MB of column numbers in all), {ITERATIONS} iterations at most: most"
+        f" megabytes that rank 0, and of the others the largest, has had, reading, interpreter and compiled kernels"
+        f" included, pages of library files left out.",
         ("ranks", *SOLVERS),
         tuple(rows),
     )

@@ -61,8 +61,9 @@ def table(found: dict[str, Any]) -> Table:
     return Table(
         "One rank and two",
         f"l2, to a gap of {TOLERANCE:g}, at most {LIMIT:g} s, one thread a rank: seconds in the solver, median of up to"
-        f" {REPETITIONS} runs (from the least to the most {spread:.0%} in the middle case; gap where it is not met), messages of two ranks an iteration in brackets. `auto` on two ranks"
-        f" takes {mean} of its time on one (geometric means).",
+        f" {REPETITIONS} runs (from the least to the most {spread:.0%} in the middle case; gap where it is not met),"
+        f" messages of two ranks an iteration in brackets. `auto` on two ranks takes {mean} of its time on one"
+        f" (geometric means).",
         ("problem", *SOLVERS),
         tuple(rows),
     )
