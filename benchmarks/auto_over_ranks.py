@@ -7,14 +7,13 @@ problems: those for which the kept results of the race have more than `LONG` sec
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
-from benchmarks.harness import Table
+from benchmarks.harness import Table, on_ranks
 
 RESULTS = Path(__file__).with_name("results")
 KEPT, PICTURE = RESULTS / "auto-over-ranks.json", Path("docs/figures/benchmarks/ranks.svg")
@@ -49,20 +48,10 @@ def measure() -> Table | None:
     names = [name for name in long_problems() if available(name.split()[1])]
     if usable_cores() < max(RANKS) or not names:
         return None
-    found = {str(ranks): launched(ranks, names) for ranks in RANKS}
+    found = {str(ranks): on_ranks(ranks, "benchmarks.auto_over_ranks", json.dumps(names)) for ranks in RANKS}
     KEPT.write_text(json.dumps(found, indent=1) + "\n")
     draw(found)
     return table(found)
-
-
-def launched(ranks: int, names: Iterable[str]) -> dict[str, Any]:
-    """The runs by problem, on so many ranks of one thread each."""
-    beside = Path(sys.executable).parent / "mpirun"
-    launcher = [str(beside) if beside.exists() else "mpirun", "-n", str(ranks)] if ranks > 1 else []
-    command = [*launcher, sys.executable, "-m", "benchmarks.auto_over_ranks", json.dumps([*names])]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 def pairs_of(found: Mapping[str, Any]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import platform
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +69,15 @@ class Table:
         lines += ["| " + " | ".join(self.columns) + " |", "|" + "---|" * len(self.columns)]
         lines += ["| " + " | ".join(map(str, row)) + " |" for row in self.rows]
         return "\n".join([*lines, ""])
+
+
+def on_ranks(ranks: int, module: str, *arguments: str) -> Any:
+    """What `python -m module arguments` prints last on so many ranks, from JSON; without mpirun for one."""
+    beside = Path(sys.executable).parent / "mpirun"
+    launcher = [str(beside) if beside.exists() else "mpirun", "-n", str(ranks)] if ranks > 1 else []
+    command = [*launcher, sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def machine() -> str:

@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from benchmarks.harness import Table
+from benchmarks.harness import Table, on_ranks
 from bmrm.mpi.communicator import MpiGroup
 
 ROWS, FEATURES = 4000, 3000
@@ -164,11 +162,7 @@ def measure() -> Table:
 
 def launched(ranks: int, cases: tuple[tuple[str, str, str], ...]) -> list[dict[str, Any]]:
     """Run the cases on so many ranks."""
-    beside = Path(sys.executable).parent / "mpirun"
-    launcher = [str(beside) if beside.exists() else "mpirun", "-n", str(ranks)]
-    command = [*launcher, sys.executable, "-m", "benchmarks.messages", json.dumps(cases)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    found: list[dict[str, Any]] = on_ranks(ranks, "benchmarks.messages", json.dumps(cases))
     return found
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Table
+from benchmarks.harness import Table, on_ranks
 
 ROWS, FEATURES, ENTRIES = 300_000, 5_000, 40
 RANKS, SOLVERS, ITERATIONS = (1, 2, 4, 8), ("lbfgs", "line_search_bundle", "dual_coordinate"), 30
@@ -22,7 +20,10 @@ def measure() -> Table:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.svm"
         _write(path)
-        found = {ranks: _launched(ranks, path) for ranks in RANKS}
+        found = {
+            ranks: {solver: on_ranks(ranks, "benchmarks.rank_memory", str(path), solver) for solver in SOLVERS}
+            for ranks in RANKS
+        }
     rows = []
     for ranks, runs in found.items():
         cells = []
@@ -52,17 +53,6 @@ def _write(path: Path) -> None:
             stream.writelines(
                 f"{label} {' '.join(f'{column}:1' for column in row)}\n" for label, row in zip(labels, columns)
             )
-
-
-def _launched(ranks: int, path: Path) -> dict[str, Any]:
-    beside = Path(sys.executable).parent / "mpirun"
-    launcher = [str(beside) if beside.exists() else "mpirun", "-n", str(ranks)] if ranks > 1 else []
-    found = {}
-    for solver in SOLVERS:
-        command = [*launcher, sys.executable, "-m", "benchmarks.rank_memory", str(path), solver]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found[solver] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 def main() -> None:

@@ -7,15 +7,13 @@ the figures are kept beside the page as JSON.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Table
+from benchmarks.harness import Table, on_ranks
 
 KEPT = Path(__file__).with_name("results") / "ranks.json"
 PROBLEMS = (
@@ -40,7 +38,7 @@ def measure() -> Table | None:
 
     if usable_cores() < max(RANKS) or not all(available(data) for data, _, _ in PROBLEMS):
         return None
-    found: dict[str, Any] = {str(ranks): _launched(ranks) for ranks in RANKS}
+    found: dict[str, Any] = {str(ranks): on_ranks(ranks, "benchmarks.ranks") for ranks in RANKS}
     KEPT.write_text(json.dumps(found, indent=1) + "\n")
     return table(found)
 
@@ -84,15 +82,6 @@ def _seconds(run: dict[str, Any]) -> float:
 
 def _name(data: str, loss: str, lam: float) -> str:
     return f"{loss} {data} {lam:g}"
-
-
-def _launched(ranks: int) -> dict[str, Any]:
-    beside = Path(sys.executable).parent / "mpirun"
-    launcher = [str(beside) if beside.exists() else "mpirun", "-n", str(ranks)] if ranks > 1 else []
-    command = [*launcher, sys.executable, "-m", "benchmarks.ranks"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 def main() -> None:
