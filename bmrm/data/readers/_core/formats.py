@@ -13,6 +13,8 @@ from bmrm.problem import InputError
 from bmrm.registry import Registry
 
 _HEAD = 4096
+USUAL = "svmlight"
+"""Its suffixes are looked at before those of all others, whose files are imported then."""
 
 
 class Format(Protocol):
@@ -68,6 +70,8 @@ formats: Registry[Format] = Registry("data format", "bmrm.data.readers")
 def by_suffix(path: Path) -> str | None:
     """The name of the format that the suffix of a file belongs to."""
     suffix = bare_suffix(path)
+    if suffix in formats.get(USUAL).cls.suffixes:
+        return USUAL
     return next((entry.name for entry in formats.all() if suffix in entry.cls.suffixes), None)
 
 
