@@ -56,6 +56,15 @@ class Divisible(Protocol):
 
 
 @runtime_checkable
+class ByBytes(Protocol):
+    """A format of text of which any part of a plain file can be read without what is before it."""
+
+    def scan_bytes(self, path: Path, start: int, stop: int, alike: Alike | None = None) -> Raw:
+        """The rows, or whole groups, that begin in bytes [start, stop)."""
+        ...
+
+
+@runtime_checkable
 class Batched(Protocol):
     """A format that is stored in batches of rows, each of which can be read by itself."""
 
