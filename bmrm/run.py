@@ -7,6 +7,7 @@ written; 4 results could not be written; 1 anything else, NON_FINITE and NOT_CON
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import json
 import os
@@ -209,7 +210,11 @@ def _signals(group: Group) -> Iterator[None]:
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Look for cyclic garbage a hundred times less often: a fifth of the time of a short run goes into it, in vain."""
+    """Look for cyclic garbage a hundred times less often: a fifth of the time of a short run goes into it, in vain.
+
+    Nor does the end of the process look for it, among all that the imports have left.
+    """
+    atexit.register(gc.freeze)
     often = gc.get_threshold()
     gc.set_threshold(100 * often[0], *often[1:])
     try:

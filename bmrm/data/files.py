@@ -170,6 +170,11 @@ def compressed_like_its_name(path: str | os.PathLike[str]) -> Iterator[IO[bytes]
                 yield packed  # type: ignore[misc]
 
 
+def named_compressed(path: Path) -> bool:
+    """Whether its name is that of a compressed file."""
+    return path.suffix.lower() in {entry[2] for entry in _COMPRESSIONS}
+
+
 def bare_suffix(path: Path) -> str:
     """The last suffix but that of a compression, in lower case: ".csv" for "a.CSV.gz"."""
     suffixes = [suffix.lower() for suffix in path.suffixes]

@@ -11,7 +11,8 @@ Reading has two steps, because the parts must agree on how many features there a
 
 A source is a path, a glob, a list of these, `sklearn:NAME` or `synthetic:NAME?option=value`. What each part reads:
 
-- several files (a list or a glob): whole files, a contiguous run of them for each part;
+- several files (a list or a glob): a contiguous run of them for each part, of about the same size; it begins and ends
+inside a file where that is plain svmlight text, else with whole files;
 - a single file: a share of its bytes if it is plain svmlight text, else everything is read and a share of the rows is
 kept;
 - `{rank}` in a path stands for `part` (`{rank:03d}` for padding): that file, whole;
@@ -34,10 +35,11 @@ from pathlib import Path
 from typing import Any
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.files import compression
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.formats import Format, by_suffix, formats, recognised
+from bmrm.data.readers._core.formats import ByBytes, Format, by_suffix, formats, recognised
 from bmrm.data.readers._core.raw import Raw, from_one, join, nothing
-from bmrm.data.readers._core.shares import even_share, row_share
+from bmrm.data.readers._core.shares import file_share, row_share
 from bmrm.problem import InputError, shown
 
 __all__ = ["Source", "format_for", "from_one", "read", "scan"]
@@ -92,10 +94,7 @@ def scan(
     files = [path for name in names for path in _files(name)]
     if len(files) == 1:
         return _scan_file(files[0], format, part, parts, alike)
-    start, stop = even_share(len(files), part, parts)
-    if start == stop:
-        return nothing(origin)
-    return _scan_files(files[start:stop], format, origin, alike)
+    return _scan_files(files, format, origin, alike, part, parts)
 
 
 def read(
@@ -110,29 +109,55 @@ def read(
 
 
 def _scan_files(
-    files: Sequence[Path], format: str | Mapping[str, Any] | Format, origin: str, alike: Alike | None
+    files: Sequence[Path],
+    format: str | Mapping[str, Any] | Format,
+    origin: str,
+    alike: Alike | None,
+    part: int = 0,
+    parts: int = 1,
 ) -> Raw:
-    """The rows of whole files, all read as the first."""
+    """A share of the rows of some files, all read as the first of them."""
+    given = alike
+
+    def divisible(path: Path) -> bool:
+        return isinstance(_chosen(path, format, given), ByBytes) and compression(path) is None
+
     raws: list[Raw] = []
-    for path in files:
-        raws.append(_scan_file(path, format, 0, 1, alike))
+    for path, span in file_share(files, part, parts, divisible):
+        raws.append(_scan_file(path, format, 0, 1, alike, span))
         layout = raws[0].layout
         if alike is None and layout is not None:
             alike = Alike(layout)
-    return join(raws, origin)
+    return join(raws, origin) if raws else nothing(origin)
 
 
 def _scan_file(
-    path: Path, format: str | Mapping[str, Any] | Format, part: int, parts: int, alike: Alike | None = None
+    path: Path,
+    format: str | Mapping[str, Any] | Format,
+    part: int,
+    parts: int,
+    alike: Alike | None = None,
+    span: tuple[int, int] | None = None,
 ) -> Raw:
-    if alike is None:
-        return format_for(path, format).scan(path, part, parts)
-    known = alike.layout.format
+    """A share of the rows of a file, or those that begin in a span of its bytes."""
+    chosen = _chosen(path, format, alike)
+    if alike is not None:
+        alike = replace(alike, layout=alike.layout.of_format(getattr(chosen, "name", "")))
+    if span is None:
+        raw = chosen.scan(path, part, parts, alike)
+    elif isinstance(chosen, ByBytes):
+        raw = chosen.scan_bytes(path, *span, alike)
+    else:
+        raise InputError(f"{path}: expected a file of the same format as the first")
+    return _in_order(raw, alike)
+
+
+def _chosen(path: Path, format: str | Mapping[str, Any] | Format, alike: Alike | None) -> Format:
+    """The format of a file; that of the files that it is read like, unless its name or `format` says otherwise."""
+    known = None if alike is None else alike.layout.format
     if format == "auto" and known is not None and by_suffix(path) in (None, known["name"]):
-        format = known
-    chosen = format_for(path, format)
-    alike = replace(alike, layout=alike.layout.of_format(getattr(chosen, "name", "")))
-    return _in_order(chosen.scan(path, part, parts, alike), alike)
+        return format_for(path, known)
+    return format_for(path, format)
 
 
 def _in_order(raw: Raw, alike: Alike | None) -> Raw:

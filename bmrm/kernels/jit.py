@@ -6,20 +6,16 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from types import CodeType, FunctionType
 from typing import Any
 
 import numba
-from numba.core import config
 from numba.core.dispatcher import Dispatcher
 
 from bmrm.kernels.cache_folder import choose_folder
 from bmrm.kernels.compiling import OURS, listen
+from bmrm.kernels.loading import KernelCache
 from bmrm.kernels.sources import PACKAGE, digest_of, home_of
-
-_CONFIG = Lock()
-"""Of numba's name for its cache folder, while that is ours."""
 
 
 @cache
@@ -92,12 +88,9 @@ def _kept(function: Any, **options: Any) -> Callable[..., Any]:
     folder = None if homes is None else _folder(homes)
     if folder is None:
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
-    with _CONFIG:
-        usual, config.CACHE_DIR = config.CACHE_DIR, str(folder)
-        try:
-            return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-        finally:
-            config.CACHE_DIR = usual
+    kernel = numba.njit(**options)(function)
+    kernel._cache = KernelCache(function, folder, bare=not homes)
+    return kernel  # type: ignore[no-any-return]
 
 
 @cache

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.masters.elastic import change_gram, longest_rise, weights_of
-from bmrm.kernels.masters.simplex_qp import refresh
+from bmrm.kernels.masters.simplex_qp import values_of_planes
 from bmrm.kernels.products.planes import combine, products
 from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters._core.screening import ScreenedRows
@@ -167,7 +167,7 @@ class ElasticQP:
         v = l2 * point.values
         # c = v + G alpha, and a constant with which the program's objective is the dual, both times l2
         c = np.empty(n)
-        refresh(program.qp.G, np.zeros(n), n, before, c)
+        values_of_planes(program.qp.G, np.zeros(n), n, before, c)
         c = v - c
         blocks = float(before.sum())
         c += (2.0 * l2 * point.lower - float(before @ (c + v))) / blocks

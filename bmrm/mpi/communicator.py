@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import mpi4py
 import numpy as np
@@ -24,8 +24,6 @@ if "mpi4py.MPI" not in sys.modules:
     mpi4py.rc.thread_level = "funneled"  # only the main thread talks to MPI
 from mpi4py import MPI
 
-T = TypeVar("T")
-
 PIECE = 1 << 20
 """Numbers sent in one message; longer arrays go in pieces, so no count nears 2^31."""
 
@@ -36,6 +34,8 @@ GRACE = 10.0
 TIMEOUT, LOOK = 600.0, 0.25
 """Seconds without a sign of life of a rank after which the job ends, unless the config says otherwise; and between two
 looks at that while waiting."""
+LATE, LONGEST_NAP = 0.01, 0.02
+"""A rank that has waited long may sleep for this share of that time, and for so many seconds at most."""
 SHORT = 1 << 13
 """Numbers in an array that rank 0 sends to, or takes from, each rank directly where ranks outnumber cores."""
 
@@ -86,7 +86,7 @@ class MpiGroup:
                 os.sched_yield()
             else:
                 time.sleep(nap)
-                nap = min(2.0 * nap, longest_nap)
+                nap = min(2.0 * nap, max(longest_nap, min(LATE * (now - begin), LONGEST_NAP)))
             now = time.perf_counter()
             if now >= look:
                 look = now + LOOK
@@ -135,13 +135,11 @@ class MpiGroup:
         """Wait for every rank."""
         self.wait(self.comm.Ibarrier())
 
-    def first_per_node(self, function: Callable[[], T]) -> T:
-        """Call `function` on one rank of each node, then on the others: they find its files (compiled kernels) made."""
-        first = self.node.Get_rank() == 0
-        if first:
-            result = function()
+    def first_per_node(self, function: Callable[[], object]) -> None:
+        """As of `Group`."""
+        if self.node.Get_rank() == 0:
+            function()
         self.wait(self.node.Ibarrier())
-        return result if first else function()
 
     # -- buffers ---------------------------------------------------------------------------------
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import BmrmError, InputError
-
-T = TypeVar("T")
 
 
 class OtherRankError(BmrmError):
@@ -65,8 +63,8 @@ class Group(Protocol):
         """The elementwise maximum over ranks."""
         ...
 
-    def first_per_node(self, function: Callable[[], T]) -> T:
-        """Call `function` on one rank of each node, then on the others; returns each rank's own result."""
+    def first_per_node(self, function: Callable[[], object]) -> None:
+        """Call `function` on one rank of each node while the others wait: they find its files (compiled kernels)."""
         ...
 
     def abort(self, status: int) -> None:
@@ -107,8 +105,8 @@ class Alone:
     def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
         return array
 
-    def first_per_node(self, function: Callable[[], T]) -> T:
-        return function()
+    def first_per_node(self, function: Callable[[], object]) -> None:
+        function()
 
     def abort(self, status: int) -> None:
         """Nothing: there is nobody else to end."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,13 +47,15 @@ from bmrm.risk.linear_map import DataMap, Span
 from bmrm.risk.modified_loss import LossVariants
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products.columns import Columns
-from bmrm.risk.quadratic.quadratic_columns import ColumnCopies
 from bmrm.risk.rounding import RowRounding
 from bmrm.risk.rows.chosen_rows import ChosenRows
 from bmrm.risk.rows.row_parts import ChosenParts
 from bmrm.risk.rows.row_sample import DrawnRows
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.whole_scores import WholeScores
+
+if TYPE_CHECKING:
+    from bmrm.risk.quadratic.quadratic_columns import ColumnCopies
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
@@ -252,6 +254,8 @@ def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
         return None
     whole = risk._whole or risk
     if whole._columns is None:  # once, for all lambdas
+        from bmrm.risk.quadratic.quadratic_columns import ColumnCopies
+
         whole._columns = ColumnCopies(risk.data.X, risk.map.columns, risk.map.bias)
     return whole._columns if risk is whole else whole._columns.metered(risk.meter)
 

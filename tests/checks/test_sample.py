@@ -130,7 +130,7 @@ def test_weights_of_0_hide_targets_and_rows_keep_their_numbers():
 
 
 def test_losses_of_the_package_are_not_sampled(monkeypatch):
-    from bmrm.checks import sample
+    from bmrm.checks import few_laws
 
-    monkeypatch.setattr(sample, "_of_loss", lambda *_: pytest.fail("sampled"))
+    monkeypatch.setattr(few_laws, "of_loss", lambda *_: pytest.fail("sampled"))
     bmrm.fit(X, Y, loss="huber", regularizer=L2)

@@ -34,7 +34,7 @@ def shards(tmp_path):
 
 @pytest.mark.parametrize("parts", range(1, 8))
 @pytest.mark.parametrize("form", ["glob", "list", "globs"])
-def test_several_files_are_shared_out_whole(shards, parts, form):
+def test_several_plain_files_are_shared_out_by_bytes(shards, parts, form):
     source = {
         "glob": str(shards / "part-*.svm"),
         "list": [shards / f"part-{k}.svm" for k in range(5)],
@@ -43,7 +43,7 @@ def test_several_files_are_shared_out_whole(shards, parts, form):
     datasets, _ = agreed(source, parts)
     assert labels(datasets) == [10 * k + j for k in range(5) for j in range(3)]
     assert {data.features for data in datasets} == {9}
-    assert all(data.rows % 3 == 0 for data in datasets)
+    assert max(data.rows for data in datasets) - min(data.rows for data in datasets) <= 2
     whole = read(source)
     np.testing.assert_array_equal(np.vstack([data.X.to_dense() for data in datasets]), whole.X.to_dense())
 
@@ -90,7 +90,7 @@ def test_dense_data_keep_their_columns_whatever_others_count_from(tmp_path):
     for one_based in (None, True, False):
         assert scan(tmp_path / "a.csv").dataset(one_based=one_based).X.shape == (2, 2)
     datasets, _ = agreed([tmp_path / "a.csv"] * 2, 3)
-    assert [data.X.shape for data in datasets] == [(0, 2), (2, 2), (2, 2)]
+    assert sorted(data.X.shape for data in datasets) == [(0, 2), (2, 2), (2, 2)]
     assert scan(tmp_path / "a.csv").dataset(features=4).X.shape == (2, 4)
 
 

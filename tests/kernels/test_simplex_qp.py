@@ -106,7 +106,7 @@ def test_direction_solves_the_optimality_conditions(problem):
     qp = program(G, c, block, alpha)
     factor = factored(qp, members)
     v = np.empty(N)
-    kernel.refresh(G, c, N, alpha, v)
+    kernel.values_of_planes(G, c, N, alpha, v)
     np.testing.assert_allclose(v, c - G @ alpha, rtol=1e-13)
     d, level = np.empty(N), np.empty(BLOCKS)
     _, inside, _ = kernel.survey(qp, factor.support, 5, c, v, level, np.empty(BLOCKS))
@@ -146,7 +146,7 @@ def test_solution_does_not_depend_on_the_room(problem, room):
     qp, v, moved = program(G, c, block, alpha), np.empty(N), np.zeros(N)
     s, shift, code, stop = 0, 1.0, kernel.NEEDS_ROOM, kernel.StopRule(1e-13, 0.0, 1000)
     support, L, U = np.zeros(0, dtype=np.int64), np.zeros((0, 0)), np.zeros((BLOCKS, 0))
-    kernel.refresh(G, c, N, alpha, v)
+    kernel.values_of_planes(G, c, N, alpha, v)
     while code != kernel.DONE:
         size = min(N, len(L) + room)
         bigger = np.zeros(size, dtype=np.int64), np.zeros((size, size)), np.zeros((BLOCKS, size))

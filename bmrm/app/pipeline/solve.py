@@ -51,8 +51,6 @@ from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.room import refuse_too_wide
 from bmrm.risk.scaling import SCALINGS
-from bmrm.risk.warm_up import warm_up, warm_up_map
-from bmrm.solvers._core.monitor import IterativeSolver
 
 Table = NDArray[np.float64]
 """Weights (features,) or (features, scores per row)."""
@@ -69,7 +67,8 @@ class Problem:
 
     loss: Any
     regularizer: Regularizer
-    solver: Solver
+    solver: Solver | None
+    """None on ranks that answer."""
     bias: str = "none"
     scale: str = "none"
     positive_label: float | str | None = None
@@ -152,6 +151,7 @@ def solve(
             follower = Follower(problem.follow, (others or {})["validation"], problem.loss, group, risk)
 
         def work(whole: Risk) -> Model:
+            assert problem.solver is not None
             minimised = bias.wrap(whole)
 
             def model_of(solution: Solution) -> Model:
@@ -220,6 +220,8 @@ def solved(
         The regularizer violates a law on a sample, or the solver returns no `Solution`, or one of another problem.
     """
     sample.sample_regularizer(regularizer, risk.dim)
+    from bmrm.solvers._core.monitor import IterativeSolver
+
     name = type(solver).__name__
     if any(lacking(solver, ("minimize",))):
         raise InputError(f"solver {name} has no `minimize`, see bmrm.problem.Solver")
@@ -312,6 +314,8 @@ def warm_up_ranks(data: Dataset, problem: Problem, summary: Summary, columns: Co
     """Call what every rank will call, on a few rows: the first process of a node compiles, the others load."""
     if data.rows == 0:
         return
+    from bmrm.risk.warm_up import warm_up, warm_up_map
+
     few = data.part(0, min(FEW, data.rows))
     bias = BIASES[problem.bias].constant_feature
     if problem.loss.decomposes == "no":

@@ -127,7 +127,7 @@ def _train(
     facts = fingerprint.of_settings(settings)
     with together(group):
         _look_into_folder(settings["output"], facts, group, opening=True)
-        problem = problem_of(settings)
+        problem = problem_of(settings, leads=group.rank == 0)
         if group.rank == 0:
             for field in ("metrics", "follow"):
                 check_metrics(settings["output"][field], problem.loss)
@@ -341,8 +341,8 @@ def _write(
     return Outcome(status, summary, directory, written, tuple(complaints)), title, where
 
 
-def problem_of(settings: Mapping[str, Any]) -> Problem:
-    """The plug-ins of a checked config."""
+def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
+    """The plug-ins of a checked config; the solver only on the rank that leads."""
     solver = dict(settings["solver"])
     threads = solver.pop("threads")
     if "seed" in solver and solver["seed"] is None:
@@ -354,7 +354,7 @@ def problem_of(settings: Mapping[str, Any]) -> Problem:
         loss=from_plain(LOSSES, settings["loss"]),
         regularizer=from_plain(REGULARIZERS, regularizer),
         relative=relative,
-        solver=from_plain(SOLVERS, solver),
+        solver=from_plain(SOLVERS, solver) if leads else None,
         bias=settings["data"]["bias"],
         scale=settings["data"]["scale"],
         positive_label=settings["data"]["positive_label"],

@@ -144,6 +144,7 @@ def _as_config(path: str) -> None:
     bias = BIASES[problem.bias]
     risk = bias.wrap(_AsOfRanks(LinearRisk(data, problem.loss, bias=bias.constant_feature, columns=columns)))
     with suppress(BmrmError):  # a solver for one process
+        assert problem.solver is not None
         problem.solver.minimize(risk, problem.regularizer)
 
 

@@ -26,7 +26,7 @@ from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import byte_share, last_border, row_share
+from bmrm.data.readers._core.shares import byte_share, even_share, last_border, row_share
 from bmrm.data.readers._core.svmlight_line import MOST_INDEX, Row, parse_line
 from bmrm.problem import InputError, Targets
 from bmrm.registry import check_parameters, parameter
@@ -82,16 +82,22 @@ class Svmlight:
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows, columns numbered as in the file: by bytes of a plain file, else by rows."""
-        packed = compression(path) is not None
-        start, stop = (0, None) if packed else byte_share(path, part, parts)
+        if compression(path) is None:
+            return self.scan_bytes(path, *even_share(path.stat().st_size, part, parts), alike)
+        raw = self._scan(path, 0, None, alike)
+        return raw.kept(*row_share(raw.data.rows, part, parts, raw.data.targets.groups))
+
+    def scan_bytes(self, path: Path, start: int, stop: int, alike: Alike | None = None) -> Raw:
+        """As of `ByBytes`."""
+        return self._scan(path, *byte_share(path, start, stop), alike)
+
+    def _scan(self, path: Path, start: int, stop: int | None, alike: Alike | None) -> Raw:
         if alike is not None and not alike.labelled and not _starts_with_label(path):
             raw = _without_labels(path, self, start, stop)
         else:
             raw = _scan(path, self, start, stop)
         if raw.data.rows == 0 and not _has_rows(path):
             raise InputError(f"{path}: the file has no rows")
-        if packed:
-            raw = raw.kept(*row_share(raw.data.rows, part, parts, raw.data.targets.groups))
         return raw
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.jit import fast_jit, inlined
+from bmrm.kernels.jit import fast_jit, inlined, jit
 from bmrm.kernels.masters.simplex_variables import QuadraticProgram
 from bmrm.kernels.masters.support_factor import Factor, delete, join, lower_solve, small_solve, upper_solve
 
@@ -113,6 +113,12 @@ def refresh(G: Floats, c: Floats, n: int, alpha: Floats, v: Floats) -> None:
             row = G[j]
             for i in range(n):
                 v[i] -= a * row[i]
+
+
+@jit
+def values_of_planes(G: Floats, c: Floats, n: int, alpha: Floats, v: Floats) -> None:
+    """`refresh` for callers that are not compiled; what is inlined would be compiled in every process."""
+    refresh(G, c, n, alpha, v)
 
 
 @inlined

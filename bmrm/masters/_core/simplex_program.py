@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.masters.simplex_qp import DONE, StopRule, refresh, solve_simplex_qp
+from bmrm.kernels.masters.simplex_qp import DONE, StopRule, solve_simplex_qp, values_of_planes
 from bmrm.kernels.masters.simplex_variables import QuadraticProgram, conclude, enlarge
 from bmrm.kernels.masters.support_factor import Factor
 from bmrm.problem import Vector
@@ -101,7 +101,7 @@ class SimplexProgram:
         if self._age > AGE:
             self.forget_factor()
         if not given:
-            refresh(self.qp.G, c, self.n, self.qp.alpha, v)
+            values_of_planes(self.qp.G, c, self.n, self.qp.alpha, v)
         variables, rule = tuple(self.qp), tuple(StopRule(accuracy, noise, 100 + 20 * self.n))
         while True:
             code, self._size, self._shift, _, objective, changes = solve_simplex_qp(

@@ -20,8 +20,7 @@ from bmrm.problem import (
     unchecked,
 )
 from bmrm.risk.dual.balance import Balance
-from bmrm.risk.dual.rows import LITTLE
-from bmrm.risk.dual.visits import AscentRows
+from bmrm.risk.dual.visits import LITTLE, AscentRows
 
 PENALTY = 0.05
 """Square of the feature that stands for a free intercept, in units of the mean square norm of rows."""

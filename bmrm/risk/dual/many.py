@@ -19,8 +19,8 @@ from bmrm.kernels.dual.sweep import CURVE, WEIGHT, WIDTH, Steps
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
-from bmrm.risk.dual.rows import LITTLE
 from bmrm.risk.dual.stored import DualProblem, Opened, ShuffledRows, SweepKernels
+from bmrm.risk.dual.visits import LITTLE
 
 Array = NDArray[np.float64]
 FAITHFUL = 1e4

@@ -18,10 +18,9 @@ from bmrm.kernels.jit import fast_jit, jit, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual.stored import DualProblem, Opened, ShuffledRows, SweepKernels
+from bmrm.risk.dual.visits import LITTLE
 
 Array = NDArray[np.float64]
-LITTLE = 1e-3
-"""Share of its curvature that a row steps with to take about the slope that its loss has at a score."""
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bmrm.losses.base import RowLoss
 from bmrm.problem import Check, DualAscent, DualBlocks, Risk, Scores, ability, facts_of, unchecked
 from bmrm.risk.dual.ascent import RowAscents
-from bmrm.risk.dual.chains import MixtureRows
-from bmrm.risk.dual.many import ManyScoreRows
-from bmrm.risk.dual.marginals import MarginalRows
-from bmrm.risk.dual.rows import OneScoreRows
-from bmrm.risk.dual.sentences import keeps_sentences
-from bmrm.risk.dual.stored import DualProblem
 from bmrm.risk.dual.visits import AscentRows
 from bmrm.risk.linear_map import DataMap
 
-BY_GROUPS: dict[str, type[MixtureRows | MarginalRows]] = {"crf": MarginalRows, "margin": MixtureRows}
+if TYPE_CHECKING:
+    from bmrm.risk.dual.stored import DualProblem
+
+MakeKind = Callable[["DualProblem", Check], AscentRows]
+"""Rows that ascend; their kernels are imported when the first are made."""
+
+
+def _one_score(problem: DualProblem, check: Check) -> AscentRows:
+    from bmrm.risk.dual.rows import OneScoreRows
+
+    return OneScoreRows(problem, check)
+
+
+def _many_scores(problem: DualProblem, check: Check) -> AscentRows:
+    from bmrm.risk.dual.many import ManyScoreRows
+
+    return ManyScoreRows(problem, check)
+
+
+def _marginals(problem: DualProblem, check: Check) -> AscentRows:
+    from bmrm.risk.dual.marginals import MarginalRows
+
+    return MarginalRows(problem, check)
+
+
+def _mixtures(problem: DualProblem, check: Check) -> AscentRows:
+    from bmrm.risk.dual.chains import MixtureRows
+
+    return MixtureRows(problem, check)
+
+
+BY_GROUPS: dict[str, MakeKind] = {"crf": _marginals, "margin": _mixtures}
 """How groups of rows ascend, by `dual` of the loss."""
 
 
@@ -34,18 +60,20 @@ def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: flo
         return None
 
     def make(l1: float, l2: float, seed: int, check: Check = unchecked) -> AscentRows:
+        from bmrm.risk.dual.stored import DualProblem
+
         return kind(DualProblem(map, prepared, mass, l1, l2, seed), check)
 
     dim, grouped = map.dim + prepared.extra_dim, loss.decomposes == "groups"
     return RowAscents(map.rows, dim, mass, infimum, prepared.scores_per_row, make, grouped)
 
 
-def _kind(
-    loss: Any, prepared: Any, map: DataMap
-) -> type[OneScoreRows | ManyScoreRows | MixtureRows | MarginalRows] | None:
+def _kind(loss: Any, prepared: Any, map: DataMap) -> MakeKind | None:
     """What ascends with the row functions that a loss has, or with its worst labelings or marginals of sentences."""
     dual = facts_of(loss).dual
     if dual:
+        from bmrm.risk.dual.sentences import keeps_sentences
+
         return BY_GROUPS[dual] if keeps_sentences(map, prepared) else None
     if not isinstance(loss, RowLoss) or prepared.extra_dim:
         return None
@@ -53,7 +81,7 @@ def _kind(
     functions = (loss.prox_row, loss.value_row) if one else (loss.prox_scores_row, loss.value_scores_row)
     if any(function is None for function in functions):
         return None
-    return OneScoreRows if one else ManyScoreRows
+    return _one_score if one else _many_scores
 
 
 def free_steps(risk: Risk) -> FreeSteps | None:

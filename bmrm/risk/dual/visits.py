@@ -7,6 +7,9 @@ from typing import Protocol
 
 from bmrm.problem import Check, Scores, Vector, unchecked
 
+LITTLE = 1e-3
+"""Share of its curvature that a row steps with to take about the slope that its loss has at a score."""
+
 
 @dataclass(frozen=True)
 class Visits:

@@ -13,6 +13,8 @@ from bmrm.problem import InputError
 from bmrm.registry import Registry
 
 _HEAD = 4096
+USUAL = "svmlight"
+"""Its suffixes are looked at before those of all others, whose files are imported then."""
 
 
 class Format(Protocol):
@@ -54,6 +56,15 @@ class Divisible(Protocol):
 
 
 @runtime_checkable
+class ByBytes(Protocol):
+    """A format of text of which any part of a plain file can be read without what is before it."""
+
+    def scan_bytes(self, path: Path, start: int, stop: int, alike: Alike | None = None) -> Raw:
+        """The rows, or whole groups, that begin in bytes [start, stop)."""
+        ...
+
+
+@runtime_checkable
 class Batched(Protocol):
     """A format that is stored in batches of rows, each of which can be read by itself."""
 
@@ -68,6 +79,8 @@ formats: Registry[Format] = Registry("data format", "bmrm.data.readers")
 def by_suffix(path: Path) -> str | None:
     """The name of the format that the suffix of a file belongs to."""
     suffix = bare_suffix(path)
+    if suffix in formats.get(USUAL).cls.suffixes:
+        return USUAL
     return next((entry.name for entry in formats.all() if suffix in entry.cls.suffixes), None)
 
 

@@ -6,12 +6,13 @@ The shares, joined in the order of the parts, are the whole. Consecutive rows of
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.files import open_bytes
+from bmrm.data.files import named_compressed, open_bytes
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)\n")
 
@@ -40,10 +41,9 @@ def row_share(rows: int, part: int, parts: int, groups: NDArray[np.int64] | None
     return border(part), border(part + 1)
 
 
-def byte_share(path: Path, part: int, parts: int) -> tuple[int, int]:
-    """The share of a plain text file, from the start of a line to the start of another (or the end)."""
+def byte_share(path: Path, start: int, stop: int) -> tuple[int, int]:
+    """Bytes [start, stop) of a plain text file, moved to where the next line (or group of lines) starts, or the end."""
     size = path.stat().st_size
-    start, stop = even_share(size, part, parts)
     with open_bytes(path) as file:
 
         def border(place: int) -> int:
@@ -65,6 +65,51 @@ def byte_share(path: Path, part: int, parts: int) -> tuple[int, int]:
             return at if first else place
 
         return border(start), border(stop)
+
+
+EXPANSION = 4
+"""How much longer text is than what it was compressed to, about."""
+
+
+def file_share(
+    files: Sequence[Path], part: int, parts: int, divisible: Callable[[Path], bool]
+) -> list[tuple[Path, tuple[int, int] | None]]:
+    """The share of some files by their sizes: whole files, or (path, (start, stop)) for bytes of one that is divisible.
+
+    A border inside a file that is not divisible moves to the nearer of its ends.
+    """
+    ends = np.cumsum([0.0, *(_text_size(path) for path in files)])
+
+    def border(k: int) -> tuple[int, int]:
+        """A file, and a place in it."""
+        if k in (0, parts):
+            return (0 if k == 0 else len(files)), 0
+        place = ends[-1] * k / parts
+        file = min(int(np.searchsorted(ends, place, side="right")) - 1, len(files) - 1)
+        inside, size = place - ends[file], ends[file + 1] - ends[file]
+        if inside > 0 and divisible(files[file]):
+            return file, int(inside)
+        return file + int(2.0 * inside > size), 0
+
+    (first, start), (last, stop) = border(part), border(part + 1)
+    share: list[tuple[Path, tuple[int, int] | None]] = []
+    for file in range(first, last + (stop > 0)):
+        begins, ends_inside = file == first and start > 0, file == last and stop > 0
+        if not (begins or ends_inside):
+            share.append((files[file], None))
+            continue
+        span = (start if begins else 0, stop if ends_inside else files[file].stat().st_size)
+        if span[0] < span[1]:
+            share.append((files[file], span))
+    return share
+
+
+def _text_size(path: Path) -> int:
+    """Bytes of a file, of a compressed one about those of its text; 0 where there is none: whoever reads it says so."""
+    try:
+        return path.stat().st_size * (EXPANSION if named_compressed(path) else 1)
+    except (OSError, ValueError):
+        return 0
 
 
 def last_border(text: bytes) -> int:
