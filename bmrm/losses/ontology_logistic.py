@@ -16,8 +16,11 @@ from bmrm.problem import Vector
 
 
 @fast_jit
-def _path_sums(f, y, order, parent, candidate, out, own):  # type: ignore[no-untyped-def]
-    """For each candidate the sum over its path minus the largest, -inf for other nodes; `own` is that of the label."""
+def _path_sums(f, y, order, parent, candidate, out, own, tops):  # type: ignore[no-untyped-def]
+    """For each candidate the sum over its path minus the largest, -inf for other nodes.
+
+    `own` is that of the label, `tops` a position of the largest.
+    """
     sums = np.empty(f.shape[1])
     for i in range(f.shape[0]):
         top = -np.inf
@@ -27,32 +30,34 @@ def _path_sums(f, y, order, parent, candidate, out, own):  # type: ignore[no-unt
             sums[v] = f[i, v] + (sums[above] if above >= 0 else 0.0)
             if candidate[v] and sums[v] > top:
                 top = sums[v]
+                tops[i] = v
         for v in range(f.shape[1]):
             out[i, v] = sums[v] - top if candidate[v] else -np.inf
         own[i] = sums[y[i]] - top
 
 
 @fast_jit
-def _finish(y, weights, order, parent, own, slope):  # type: ignore[no-untyped-def]
-    """With exp(sum - largest) in `slope`: replace it by the slope, return the sum."""
+def _finish(y, weights, order, parent, own, tops, slope):  # type: ignore[no-untyped-def]
+    """With exp(sum - largest) in `slope`: replace it by the slope, return the sum.
+
+    The largest is left out of sums, and of the slope if it is that of the label, so that small losses keep their digits.
+    """
     total = 0.0
     for i in range(slope.shape[0]):
         weight = weights[i] if weights.size else 1.0
-        mass = 0.0
+        besides, others = 0.0, 0.0
         for v in range(slope.shape[1]):
-            mass += slope[i, v]
-        total += weight * (np.log1p(mass - 1.0) - own[i])
-        share = weight / mass
+            besides += slope[i, v] if v != tops[i] else 0.0
+            others += slope[i, v] if v != y[i] else 0.0
+        total += weight * (np.log1p(besides) - own[i])
+        share = weight / (1.0 + besides)
         for v in range(slope.shape[1]):
             slope[i, v] *= share
+        slope[i, y[i]] = -others * share
         for at in range(slope.shape[1] - 1, -1, -1):
             v = order[at]
             if parent[v] >= 0:
                 slope[i, parent[v]] += slope[i, v]
-        v = y[i]
-        while v >= 0:
-            slope[i, v] -= weight
-            v = parent[v]
     return total
 
 
@@ -67,10 +72,10 @@ def ontology_logistic_kernel(
     candidate: NDArray[np.bool_],
 ) -> float:
     """Fill `slope`, return the sum; NumPy's exponential is vectorised where a compiled loop's is not."""
-    own = np.empty(f.shape[0])
-    _path_sums(f, y, order, parent, candidate, slope, own)
+    own, tops = np.empty(f.shape[0]), np.zeros(f.shape[0], np.int64)
+    _path_sums(f, y, order, parent, candidate, slope, own, tops)
     np.exp(slope, out=slope)
-    return float(_finish(y, weights, order, parent, own, slope))
+    return float(_finish(y, weights, order, parent, own, tops, slope))
 
 
 @register("ontology_logistic", task="ontology")
@@ -91,15 +96,17 @@ class OntologyLogistic(OntologyLoss):
     def value(self, f: Array, y: Positions) -> Array:
         """The loss of each row."""
         sums, reach = self.tree.path_sums(f), self._reach(f)
-        top = reach.max(axis=1)
-        mass = np.exp(reach - top[:, None]).sum(axis=1)
-        loss: Array = np.log1p(mass - 1.0) + (top - sums[np.arange(len(y)), y])
+        rows, top = np.arange(len(y)), reach.argmax(axis=1)
+        others = np.exp(reach - reach[rows, top][:, None])
+        others[rows, top] = 0.0
+        loss: Array = np.log1p(others.sum(axis=1)) + (reach[rows, top] - sums[rows, y])
         return loss
 
     def slope(self, f: Array, y: Positions) -> Array:
         """Its slope: the probability of the node's subtree, minus 1 along the path to the true class."""
-        shares = probabilities(self._reach(f))
-        shares[np.arange(len(y)), y] -= 1.0
+        shares, rows = probabilities(self._reach(f)), np.arange(len(y))
+        shares[rows, y] = 0.0
+        shares[rows, y] = -shares.sum(axis=1)
         return self._up(shares)
 
     def hessian_product(self, f: Array, y: Positions, step: Array) -> Array:

@@ -22,6 +22,8 @@ from bmrm.problem import BmrmError, MasterSolution, Vector
 TIGHTEST, LOOSEST = 1e-12, 1e-5
 SAFETY = 0.01
 """Share of the accuracy that is requested of cvxopt: multipliers are projected onto the simplices afterwards."""
+TINIEST = 1e-100
+"""A slope so small is none."""
 SCALES = (1.0, 1e2, 1e-2)
 """Scalings of the objective that are tried in turn."""
 
@@ -121,29 +123,49 @@ class CvxoptLP(CvxoptMaster):
             self._infima.deepen(planes, self._last[0], self._judged, self._last[1])
         self._judged = n
         b = np.concatenate([planes.offsets, self._infima.values])
+        most = np.concatenate([usable_shares(self._rows(), self._flat), np.ones(K)])
         slopes = np.zeros((planes.dim, n + K))
-        slopes[:, :n] = self._rows().T / self._flat
+        slopes[:, :n] = (self._rows() / self._flat).T
         # features that no multipliers can bring to lambda have weight 0
         screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * K > 1.0)
-        unit = float(np.abs(b).max()) or 1.0
+        slopes, b_scaled = slopes * most, b * most
+        unit = float(np.abs(b_scaled).max()) or 1.0
         if self._infima.makeshift.any():
             # what is not flat to the margin of `flatter` proves nothing
             accuracy = min(accuracy, 1e-8)
         found = interior_point(
             solvers.lp,
             accuracy,
-            matrix(-b / unit),
+            matrix(-b_scaled / unit),
             matrix(np.concatenate([slopes[screened], -slopes[screened], -np.eye(n + K)])),
             matrix(np.concatenate([np.ones(2 * len(screened)), np.zeros(n + K)])),
-            matrix(self._sums(np.arange(K))),
+            matrix(self._sums(np.arange(K)) * most),
             matrix(np.ones(K)),
         )
-        x, z = np.array(found["x"]).ravel(), np.array(found["z"]).ravel()
+        x, z = np.array(found["x"]).ravel() * most, np.array(found["z"]).ravel()
         w = np.zeros(planes.dim)
         w[screened] = (z[len(screened) : 2 * len(screened)] - z[: len(screened)]) * (unit / self._flat)
         alpha, rest = onto_simplices(x[:n], x[n:], planes, K)
         self._last = (w, rest)
         return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, self._lam))
+
+
+def usable_shares(
+    rows: NDArray[np.float64], flat: float, curved: NDArray[np.float64] | float = 0.0
+) -> NDArray[np.float64]:
+    """About the largest multipliers that planes of these slopes, one a row, can usefully have, at most 1; (planes,).
+
+    Multipliers in these units are numbers that an interior point can tell apart, where planes are not: those taken far
+    away may be steeper by hundreds of orders of magnitude.
+
+    Parameters
+    ----------
+    flat : the size of slopes that costs nothing.
+    curved : the height of each plane above 0, over the curvature of what larger slopes cost.
+    """
+    steepest = np.maximum(np.abs(rows).max(axis=1, initial=0.0), TINIEST)
+    shares: NDArray[np.float64] = np.minimum(1.0, (flat + curved / steepest) / steepest)
+    return shares
 
 
 def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
@@ -203,9 +225,11 @@ class CvxoptElastic(CvxoptMaster):
         screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * self._blocks > l1)
         p = len(screened)
         # u in units of l1, the objective in units of its largest coefficient
-        A = np.hstack([slopes[screened] / l1, np.zeros((p, count - n))])
+        most = np.ones(count)
+        most[:n] = usable_shares(self._rows(), l1, l2 * np.maximum(planes.offsets, 0.0))
+        A = np.hstack([slopes[screened] * most[:n] / l1, np.zeros((p, count - n))])
         curvature = l1 * l1 / l2
-        unit = max(float(np.abs(b).max()), curvature, 1e-300)
+        unit = max(float(np.abs(b * most).max()), curvature, 1e-300)
         P = np.diag(np.concatenate([np.zeros(count), np.full(p, curvature / unit)]))
         G = np.vstack(
             [np.hstack([A, -np.eye(p)]), np.hstack([-A, -np.eye(p)]), -np.eye(count + p)],
@@ -214,13 +238,13 @@ class CvxoptElastic(CvxoptMaster):
             solvers.qp,
             accuracy,
             matrix(P),
-            matrix(np.concatenate([-b / unit, np.zeros(p)])),
+            matrix(np.concatenate([-b * most / unit, np.zeros(p)])),
             matrix(G),
             matrix(np.concatenate([np.ones(2 * p), np.zeros(count + p)])),
-            matrix(np.hstack([sums[present], np.zeros((int(present.sum()), p))])),
+            matrix(np.hstack([sums[present] * most, np.zeros((int(present.sum()), p))])),
             matrix(np.ones(int(present.sum()))),
         )
-        alpha = np.maximum(np.array(found["x"]).ravel()[:count], 0.0)
+        alpha = np.maximum(np.array(found["x"]).ravel()[:count], 0.0) * most
         alpha /= (sums @ alpha) @ sums
         # from the multipliers of the thresholds: A alpha would bring its inexactness divided by l2
         z = np.array(found["z"]).ravel()

@@ -173,7 +173,8 @@ def measured(
         inside = float(np.abs(f).sum()) if coupled else float(np.abs(f).max(initial=0.0))
         total += inside * float(np.maximum(sizes, at_zero).max(initial=0.0))
         sizes *= 1.0 + inside / max(length, 1.0)
-        growth = (f.size if coupled else 1.0) / (max(length, 1.0) + inside)
+        if phi.facts.smooth:  # a maximum has the slope of some labeling or ranking, whose plane holds as well
+            growth = (f.size if coupled else 1.0) / (max(length, 1.0) + inside)
     added = (sizes + at_zero) * np.abs(f)
     # With free constants planes come from other constants, where rows whose slope is 0 here are at a kink.
     total += float(added.sum() if constant.any() else added[sizes > 0.0].sum()) + float((table * constant).sum())

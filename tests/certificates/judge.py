@@ -191,7 +191,7 @@ def _judge_point(problem, run, twin, model, value, outcome):
     """All that concerns one run alone: status, objective, start, file, scores."""
     solution, faults = model.solution, outcome.faults
     outcome.status = solution.status.name
-    start = twin.of_vector(start_of(problem), model) if run.start else twin.of_zero(model)
+    start = _first(problem, run, twin, model)
     if outcome.status not in HONEST and math.isfinite(start.value):
         faults.append(f"status {outcome.status}")
     if not math.isfinite(value.value) or not math.isfinite(solution.objective):
@@ -209,6 +209,17 @@ def _judge_point(problem, run, twin, model, value, outcome):
     if solution.status is Status.CONVERGED and not solution.relative_gap <= goal:
         faults.append(f"CONVERGED at a gap of {solution.relative_gap}")
     faults.extend(_wrong_copies(problem, twin, model))
+
+
+def _first(problem, run, twin, model):
+    """J where the run begins."""
+    if run.start:
+        return twin.of_vector(start_of(problem), model)
+    if not run.options.get("binitmean"):
+        return twin.of_zero(model)
+    start, weights = 0.0 * start_of(problem), problem.weights
+    start[-1] = np.average(np.array(problem.plain) > 0.0, weights=weights)
+    return twin.of_vector(start, model)
 
 
 def _exceeds(outcome, what, amount, unit, roundings):

@@ -106,15 +106,16 @@ def dot_and_sizes(a: Array, w: Array) -> tuple[float, float, float]:
 
 
 @fast_jit
-def _blend(a, b, share, out):  # type: ignore[no-untyped-def]
+def _blend(a, b, rest, share, out):  # type: ignore[no-untyped-def]
     for i in range(a.size):
-        out[i] = (1.0 - share) * a[i] + share * b[i]
+        out[i] = rest * a[i] + share * b[i]
 
 
 def blend(a: Array, b: Array, share: float) -> Array:
     """(1 - share) a + share b, for vectors."""
     out = np.empty(a.size)
-    _blend(plain(a), plain(b), share, out)
+    # With 1 - share in the kernel that may become a + share (b - a), which loses the digits of a smaller b.
+    _blend(plain(a), plain(b), 1.0 - share, share, out)
     return out
 
 

@@ -151,10 +151,14 @@ def scaled_marginals(f, E, ET, marginals, forward, b, pairs):  # type: ignore[no
 
 @jit
 def _log_sum(values):  # type: ignore[no-untyped-def]
-    high, total = largest(values), 0.0
+    """Of the largest value and what the others add to it, which loses no digits where that is little."""
+    high, top, others = values[0], 0, 0.0
+    for k in range(1, values.size):
+        if values[k] > high:
+            high, top = values[k], k
     for k in range(values.size):
-        total += math.exp(values[k] - high)
-    return high + math.log(total)
+        others += 0.0 if k == top else math.exp(values[k] - high)
+    return high + math.log1p(others)
 
 
 @inlined
@@ -169,23 +173,24 @@ def _forward(f, trans, observed, y, forward):  # type: ignore[no-untyped-def]
     """forward[t, j]: the logarithm of the sum of exp(score) over the labelings up to token t that end in label j.
 
     The largest of each token is taken off, so that large scores cost no digits. Returns the logarithm of the sum over
-    all labelings, less the score of the labeling `y` unless that is empty.
+    all labelings, less the score of the labeling `y` unless that is empty. That is taken off each score beforehand: of
+    a likely labeling nothing is left, however large its scores are.
     """
     labels, steps = trans.shape[0], f.shape[0]
     terms = np.empty(labels)
     total = 0.0
     for t in range(steps):
+        truth = f[t, y[t]] if y.size else 0.0
+        step = step_score(f, trans, observed, t, y[t - 1], y[t]) if y.size and t > 0 else 0.0
         for j in range(labels):
-            forward[t, j] = f[t, j]
+            forward[t, j] = f[t, j] - truth
             if t > 0:
                 for i in range(labels):
-                    terms[i] = forward[t - 1, i] + step_score(f, trans, observed, t, i, j)
+                    terms[i] = forward[t - 1, i] + (step_score(f, trans, observed, t, i, j) - step)
                 forward[t, j] += _log_sum(terms)
         high = largest(forward[t])
         for j in range(labels):
             forward[t, j] -= high
-        if y.size:
-            high -= f[t, y[t]] + (step_score(f, trans, observed, t, y[t - 1], y[t]) if t > 0 else 0.0)
         total += high
     return total + _log_sum(forward[steps - 1])
 

@@ -136,8 +136,13 @@ class Mixing:
         return left
 
     def lost(self, x: Vector) -> float:
-        """What the mixture may be too high at 0 by, for sums that do not quite cancel, if the minimum is about at x."""
-        return float(np.abs(self._known @ self.residual) @ np.abs(self._known @ x))
+        """What the mixture may be too high at 0 by, for sums that do not quite cancel, if the minimum is about at x.
+
+        Those in directions without slopes too: their rounding counts where x is far.
+        """
+        left, known = self.residual, self._known
+        along, at = known @ left, known @ x
+        return float(np.abs(along) @ np.abs(at) + np.abs(left - along @ known) @ np.abs(x - at @ known))
 
     @property
     def scale(self) -> float:

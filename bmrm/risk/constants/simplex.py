@@ -5,14 +5,14 @@ docs/decisions/free-intercept.md says why.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from bmrm.problem import Check, ScoreFunction, Scores, Vector
 from bmrm.risk.constants.mixture import EPS, Mixture, Point, mixture_of, overflow, point_at
 from bmrm.risk.constants.newton import Array, Memory, newton, step_to_zero
-from bmrm.risk.constants.planes import ACCURACY, Remembered, minimum_by_planes
+from bmrm.risk.constants.planes import ACCURACY, NEAR, Remembered, minimum_by_planes
 
 LARGEST = 32.0
 """Scores that are larger leave sums that are to be cancelled by planes."""
@@ -46,7 +46,9 @@ def minimum_over_constants(
 ) -> Mixture:
     """The mixture for K scores per row, searched from `start`, (K,); `rounding` is that of `vanishes`.
 
-    `infimum` is a number that phi never goes below, or -inf; `check` is called between evaluations.
+    `infimum` is a number that phi never goes below, or -inf; `check` is called between evaluations. Sums that are all
+    rounding count where the minimum of other scores is at other constants, about as large as these: a plane is lower by
+    so much, and where that is not little, others are looked for.
     """
     memory = past.memory
     here = point_at(phi, f, start)
@@ -57,8 +59,10 @@ def minimum_over_constants(
     if phi.facts.smooth and phi.facts.curved:
         least = past.least(phi, f + phi.constant(here.b))
         here, settled = newton(phi, f, here, memory, rounding, least)
-        if settled:
-            return mixture_of([here], np.ones(1))
+        left = float(np.abs(here.sums) @ np.abs(here.b))
+        if settled and left <= NEAR * abs(here.value):
+            found = mixture_of([here], np.ones(1))
+            return found if left <= ACCURACY * abs(here.value) else replace(found, value=found.value - left)
         if memory.curvature is not None:
             corrected = _corrected(phi, f, here, memory.curvature, rounding, least)
             if corrected is not None:

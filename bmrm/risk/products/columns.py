@@ -65,8 +65,9 @@ class Columns:
 
     def scaled_part(self, features: slice, raw: Array, total: Array) -> Array:
         """As `scaled_gradient`, where `raw` holds some consecutive features only."""
-        if self.shift is not None:
-            raw -= np.multiply.outer(self.shift[features], total)
-        if self.scale is not None:
-            raw *= self.scale[features] if raw.ndim == 1 else self.scale[features, None]
+        with np.errstate(over="ignore", invalid="ignore"):  # slopes far away may be as large as any number
+            if self.shift is not None:
+                raw -= np.multiply.outer(self.shift[features], total)
+            if self.scale is not None:
+                raw *= self.scale[features] if raw.ndim == 1 else self.scale[features, None]
         return raw

@@ -20,8 +20,8 @@ KEPT, KEPT_BYTES = 64, 1 << 22
 MOST_EXCUSED = 1e-11
 """The largest excess, as a share of what was added, that needs no evaluation once rounding has explained such a one."""
 OF_ACCOUNT, FARTHER = 1e-12, 4.0
-"""The share of a bound above which the rounding of its planes is taken off it; nearer planes, so many times as far from
-0 as the best point, round no more than R does there."""
+"""The share of J above which a bound that is higher is lowered; nearer planes, so many times as far from 0 as the best
+point, round no more than R does there."""
 SUSPECTS = 3
 """Pairs of them that are evaluated afresh."""
 BESIDE, DOWN, LEAST_DOWN = 0.5, 3.0, 0.1
@@ -195,7 +195,7 @@ class Consistency:
         if not (above or proof.reach > FARTHER * norm(w)) or self._foreign:
             return proof
         measure = ability(self._risk, Rounding)
-        if measure is None or not ROUNDOFF * measure.row_norm * proof.reach > OF_ACCOUNT * abs(proof.bound):
+        if measure is None or not measure.row_norm * proof.reach > UNDOUBTED * (abs(proof.bound) + proof.size):
             return proof
         rounding = self._budget.at(w, proof.size, proof.reach)
         return proof._replace(bound=proof.bound - rounding, reach=0.0)
