@@ -14,16 +14,18 @@ import time
 from functools import cache
 from pathlib import Path
 
+import bmrm.mpi.launch
+from bmrm.mpi.launch import NO_MPIRUN
+
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 3
 """Ranks that stand ready."""
 
 
 def mpirun() -> str:
-    """The launcher beside this Python, else the one on PATH."""
-    beside = Path(sys.executable).parent / "mpirun"
-    found = str(beside) if beside.exists() else shutil.which("mpirun")
-    assert found, "no mpirun: install the extra bmrm[mpirun]"
+    """The launcher beside this Python, else the one on the PATH."""
+    found = bmrm.mpi.launch.mpirun()
+    assert found, NO_MPIRUN
     return found
 
 
