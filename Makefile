@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)-lowest
 LOWEST_PYTHON ?= $(firstword $(foreach v,3.10 3.11,$(shell python$(v) -c "print('python$(v)')" 2>/dev/null)) $(PYTHON))
 
-.PHONY: install run test test-lowest wheel-test lint docs measurements bench bench-full clean
+.PHONY: install run test test-quick test-slow test-lowest wheel-test lint docs measurements bench bench-full clean
 
 install: $(VENV)/installed
 
@@ -18,9 +18,13 @@ $(VENV)/installed: pyproject.toml
 run: install
 	$(BIN)/python -m mpi_examples.tour
 
-test: export PYTHONDONTWRITEBYTECODE =
-test: install lint
+test: lint test-quick test-slow
+
+test-quick test-slow: export PYTHONDONTWRITEBYTECODE =
+test-quick: install
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+
+test-slow: install
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
 
 # The lower bounds of pyproject.toml; wheels of such age exist for Python 3.10 and 3.11 only.
@@ -36,7 +40,7 @@ $(LOWEST)/installed: pyproject.toml release/lowest.py $(VENV)/installed
 	touch $@
 
 wheel-test: install
-	$(BIN)/python -m release.wheel
+	$(BIN)/python -m release.wheel dist
 
 lint: install
 	$(BIN)/ruff check bmrm tests benchmarks mpi_examples pages release

@@ -1,4 +1,4 @@
-"""`python -m release.wheel`: build the wheel, look into it, and train with it in fresh environments.
+"""`python -m release.wheel [FOLDER]`: build the wheel, look into it, and train with it in fresh environments.
 
 Each Python that the classifiers name gets an environment and an empty folder; those that are not on the PATH are
 skipped, and named. Exit status 1 if the wheel is wrong or fails, or no Python was found.
@@ -37,21 +37,25 @@ assert max(one["lower_bound"], two["lower_bound"]) <= min(one["objective"], two[
 """
 
 
-def main() -> int:
-    """Build and try; prints a line for each step, with its seconds."""
+def main(folder: str) -> int:
+    """Build and try; prints a line for each step, with its seconds.
+
+    Parameters
+    ----------
+    folder : where the wheel and the source distribution are put.
+    """
     about = project()
-    with tempfile.TemporaryDirectory(prefix="bmrm-wheel-") as folder:
-        wheel = build(Path(folder))
-        wrong = list(surprises(wheel))
-        print("\n".join(wrong) or f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, holds bmrm and nothing else")
-        tried = 0
-        for version in pythons(about):
-            python = find_python(version)
-            if python is None:
-                print(f"Python {version}: skipped, there is no python{version} on the PATH")
-                continue
-            tried += 1
-            wrong += try_wheel(wheel, version, python, about["version"])
+    wheel = build(Path(folder).resolve())
+    wrong = list(surprises(wheel))
+    print("\n".join(wrong) or f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, holds bmrm and nothing else")
+    tried = 0
+    for version in pythons(about):
+        python = find_python(version)
+        if python is None:
+            print(f"Python {version}: skipped, there is no python{version} on the PATH")
+            continue
+        tried += 1
+        wrong += try_wheel(wheel, version, python, about["version"])
     if not tried:
         print("no Python to try the wheel with")
     return 1 if wrong or not tried else 0
@@ -59,8 +63,9 @@ def main() -> int:
 
 def build(folder: Path) -> Path:
     """The wheel, built from the source distribution, so that nothing left in `build/` gets into it."""
-    subprocess.run([sys.executable, "-m", "build", "--outdir", folder, ROOT], check=True, stdout=subprocess.DEVNULL)
-    return next(folder.glob("*.whl"))
+    command = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return next(folder.glob(f"bmrm-{project()['version']}-*.whl"))
 
 
 def surprises(wheel: Path) -> Iterator[str]:
@@ -83,26 +88,24 @@ def find_python(version: str) -> str | None:
 def try_wheel(wheel: Path, name: str, python: str, version: str) -> list[str]:
     """Install in a fresh environment and train in an empty folder, alone and on two ranks; what failed, if anything."""
     with tempfile.TemporaryDirectory(prefix=f"bmrm-{name}-") as folder:
-        home, empty = Path(folder) / "env", Path(folder) / "empty"
+        empty = Path(folder) / "empty"
         empty.mkdir()
-        bin = home / "bin"
-        train = [bin / "bmrm", "train", *PROBLEM, "--quiet", "--output"]
+        bin = f"{folder}/env/bin"
+        train = [f"{bin}/bmrm", "train", *PROBLEM, "--quiet", "--output"]
         steps = {
-            "environment": [python, "-m", "venv", home],
-            "install": [bin / "pip", "install", "--quiet", f"{wheel}[mpirun]"],
-            "dependencies": [bin / "pip", "check"],
+            "environment": [python, "-m", "venv", f"{folder}/env"],
+            "install": [f"{bin}/pip", "install", "--quiet", f"{wheel}[mpirun]"],
+            "dependencies": [f"{bin}/pip", "check"],
             "version": ["sh", "-c", f'test "$({bin}/bmrm --version)" = "bmrm {version}"'],
             "first run": [*train, "runs/one"],
             "second run": [*train, "runs/one"],
-            "from Python": [bin / "python", "-c", FROM_PYTHON],
-            "two ranks": [bin / "mpirun", "-n", "2", *train, "runs/two"],
-            "same result": [bin / "python", "-c", SAME],
+            "from Python": [f"{bin}/python", "-c", FROM_PYTHON],
+            "two ranks": [f"{bin}/mpirun", "-n", "2", *train, "runs/two"],
+            "same result": [f"{bin}/python", "-c", SAME],
         }
         for step, command in steps.items():
             begin = time.perf_counter()
-            done = subprocess.run(
-                [str(word) for word in command], cwd=empty, env=_environment(), text=True, capture_output=True
-            )
+            done = subprocess.run(command, cwd=empty, env=_environment(), text=True, capture_output=True)
             seconds = time.perf_counter() - begin
             print(f"Python {name}: {step} {'failed' if done.returncode else f'{seconds:.1f} s'}", flush=True)
             if done.returncode:
@@ -118,4 +121,4 @@ def _environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:2] or ["dist"]))
