@@ -80,8 +80,9 @@ def _name(data: str, loss: str, lam: float) -> str:
 
 
 def _launched(ranks: int) -> dict[str, Any]:
-    beside = Path(sys.executable).parent / "mpirun"
-    launcher = [str(beside) if beside.exists() else "mpirun", "-n", str(ranks)] if ranks > 1 else []
+    from bmrm.mpi.launch import needed_mpirun
+
+    launcher = [needed_mpirun(), "-n", str(ranks)] if ranks > 1 else []
     command = [*launcher, sys.executable, "-m", "benchmarks.ranks"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -39,6 +39,14 @@ def mpirun() -> str | None:
     return str(beside) if beside.exists() else shutil.which("mpirun")
 
 
+def needed_mpirun() -> str:
+    """The same; InputError with the command that installs it where there is none."""
+    found = mpirun()
+    if found is None:
+        raise InputError(NO_MPIRUN)
+    return found
+
+
 def open_group() -> Group:
     """The group of this process; imports mpi4py (and so initialises MPI) only under mpirun.
 

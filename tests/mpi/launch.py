@@ -14,8 +14,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-import bmrm.mpi.launch
-from bmrm.mpi.launch import NO_MPIRUN
+from bmrm.mpi.launch import needed_mpirun
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 3
@@ -24,9 +23,7 @@ MOST = 3
 
 def mpirun() -> str:
     """The launcher beside this Python, else the one on the PATH."""
-    found = bmrm.mpi.launch.mpirun()
-    assert found, NO_MPIRUN
-    return found
+    return needed_mpirun()
 
 
 def environment() -> dict[str, str]:

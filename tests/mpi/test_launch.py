@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
-from bmrm.mpi.launch import BUILD, LAUNCHERS, open_group
+from bmrm.mpi import launch as launching
+from bmrm.mpi.launch import BUILD, LAUNCHERS, needed_mpirun, open_group
+from bmrm.problem import InputError
 from tests.mpi.launch import launch
 
 CONFIG = "schema: 1\ndata: {train: 'sklearn:breast_cancer'}\nloss: hinge\nregularizer: {name: l2, lambda: 0.01}\n"
@@ -26,6 +28,21 @@ def test_without_a_launcher_a_process_is_alone(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     group = open_group()
     assert (group.size, group.rank) == (1, 0)
+
+
+def test_the_launcher_beside_python_comes_first(tmp_path, monkeypatch):
+    for folder in ("env", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mpirun").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "env" / "python"))
+    assert needed_mpirun() == str(tmp_path / "env" / "mpirun")
+    (tmp_path / "env" / "mpirun").unlink()
+    assert needed_mpirun() == str(tmp_path / "elsewhere" / "mpirun")
+    (tmp_path / "elsewhere" / "mpirun").unlink()
+    assert launching.mpirun() is None
+    with pytest.raises(InputError, match=r"no mpirun found; pip install 'bmrm\[mpirun\]'"):
+        needed_mpirun()
 
 
 @pytest.mark.mpi
