@@ -1,8 +1,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := $(VENV)-lowest
+LOWEST_PYTHON ?= $(firstword $(foreach v,3.10 3.11,$(shell python$(v) -c "print('python$(v)')" 2>/dev/null)) $(PYTHON))
 
-.PHONY: install run test lint docs measurements bench bench-full clean
+.PHONY: install run test test-quick test-slow test-lowest wheel-test lint docs measurements bench bench-full clean
 
 install: $(VENV)/installed
 
@@ -16,14 +18,33 @@ $(VENV)/installed: pyproject.toml
 run: install
 	$(BIN)/python -m mpi_examples.tour
 
-test: export PYTHONDONTWRITEBYTECODE =
-test: install lint
+test: lint test-quick test-slow
+
+test-quick test-slow: export PYTHONDONTWRITEBYTECODE =
+test-quick: install
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+
+test-slow: install
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
 
+# The lower bounds of pyproject.toml; wheels of such age exist for Python 3.10 and 3.11 only.
+test-lowest: export NUMBA_CACHE_DIR = $(abspath $(LOWEST))/kernels
+test-lowest: $(LOWEST)/installed
+	$(LOWEST)/bin/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+
+$(LOWEST)/installed: pyproject.toml release/lowest.py $(VENV)/installed
+	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
+	$(BIN)/python -m release.lowest > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/pip install --quiet --upgrade pip
+	$(LOWEST)/bin/pip install --quiet -c $(LOWEST)/constraints.txt -e '.[dev,mpirun]'
+	touch $@
+
+wheel-test: install
+	$(BIN)/python -m release.wheel dist
+
 lint: install
-	$(BIN)/ruff check bmrm tests benchmarks mpi_examples pages
-	$(BIN)/ruff format --check bmrm tests benchmarks mpi_examples pages
+	$(BIN)/ruff check bmrm tests benchmarks mpi_examples pages release
+	$(BIN)/ruff format --check bmrm tests benchmarks mpi_examples pages release
 	$(BIN)/mypy bmrm
 	$(BIN)/lint-imports
 
@@ -45,4 +66,4 @@ bench-full: install $(VENV)/peers
 	$(BIN)/python -m benchmarks.race --solvers all --keep && $(BIN)/python -m benchmarks.race --page
 
 clean:
-	rm -rf $(VENV) build dist site runs
+	rm -rf $(VENV) $(LOWEST) build dist site runs

@@ -73,8 +73,9 @@ class Table:
 
 def on_ranks(ranks: int, module: str, *arguments: str) -> Any:
     """What `python -m module arguments` prints last on so many ranks, from JSON; without mpirun for one."""
-    beside = Path(sys.executable).parent / "mpirun"
-    launcher = [str(beside) if beside.exists() else "mpirun", "-n", str(ranks)] if ranks > 1 else []
+    from bmrm.mpi.launch import needed_mpirun
+
+    launcher = [needed_mpirun(), "-n", str(ranks)] if ranks > 1 else []
     command = [*launcher, sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bmrm.app.phases import process_begin
-from bmrm.mpi.group import Group, OtherRankError
+from bmrm.mpi.group import Alone, Group, OtherRankError
 from bmrm.mpi.launch import open_group
 from bmrm.problem import IncompatibleError, InputError, OutputError
 from bmrm.solvers._core.interrupt import terminated
@@ -165,8 +165,9 @@ def _settings(group: Group, settings: Callable[[], dict[str, Any]]) -> dict[str,
 
 def guarded(work: Callable[[Group], int]) -> int:
     """`work` with the ranks of this process's job; errors are printed once and become an exit status."""
-    group = open_group()
+    group: Group = Alone()
     try:
+        group = open_group()
         with _signals(group), _rare_collections():
             return work(group)
     except OtherRankError:

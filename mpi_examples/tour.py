@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+
+from bmrm.mpi.launch import NO_MPIRUN, mpirun
 
 EXAMPLES = ("breast_cancer", "sparse_text")
 RANKS = 2
@@ -22,7 +23,7 @@ def main() -> int:
     console = Console() if sys.stdout.isatty() else Console(width=120)
     launcher = mpirun()
     if launcher is None:
-        console.print("no mpirun found: install the extra `mpirun`, or put one on the path", style="bold red")
+        console.print(NO_MPIRUN, style="bold red", markup=False)
         return 1
     title = f"{len(EXAMPLES)} examples under mpirun -n {RANKS}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -48,12 +49,6 @@ def main() -> int:
     for directory in places:
         console.print(f"plot {directory / 'convergence.png'}, model {directory / 'model.npz'}", highlight=False)
     return worst
-
-
-def mpirun() -> str | None:
-    """The launcher beside this Python, else the one on the path."""
-    beside = Path(sys.executable).parent / "mpirun"
-    return str(beside) if beside.exists() else shutil.which("mpirun")
 
 
 def _row(summary: dict[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bmrm.kernels.cache_locks import lock_saves
+from bmrm.mpi.launch import NO_MPIRUN, mpirun
 
 lock_saves()  # the processes of pytest-xdist share one cache of compiled kernels
 
@@ -16,3 +17,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no shared data beside this checkout")
     return folder
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked `mpi` are skipped, with what to install, where there is no mpirun."""
+    if item.get_closest_marker("mpi") and mpirun() is None:
+        pytest.skip(NO_MPIRUN)

@@ -19,10 +19,10 @@ import bmrm
 import bmrm.app.pipeline.write
 from bmrm.run import main
 from bmrm.solvers import SOLVERS
+from tests.mpi.launch import mpirun as launcher
 from tests.mpi.launch import work
 
 FILES = {"model.npz", "summary.json", "history.csv", "convergence.png", "config.yaml", "curves.json"}
-MPIRUN = Path(sys.executable).parent / "mpirun"
 
 
 def svmlight(path, X, y):
@@ -400,7 +400,7 @@ def ranks(count, *overrides):
 def mpirun(count, *overrides):
     """A run on ranks of its own: how they end."""
     words = [word for override in overrides for word in ("--set", override)]
-    command = [str(MPIRUN), "-n", str(count), sys.executable, "-m", *SHORT, *words]
+    command = [launcher(), "-n", str(count), sys.executable, "-m", *SHORT, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -507,7 +507,7 @@ def test_a_wrong_config_is_said_once_under_mpirun(job):
 
 @pytest.mark.mpi
 def test_a_signal_to_mpirun_stops_all_ranks_with_the_best_point(job):
-    command = [str(MPIRUN), "-n", "2", sys.executable, "-m", "bmrm.run", "config.yaml", *LONG]
+    command = [launcher(), "-n", "2", sys.executable, "-m", "bmrm.run", "config.yaml", *LONG]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for_progress(process)
     process.send_signal(signal.SIGINT)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from typing import Any
 
 from benchmarks.harness import Table
 from benchmarks.two_trees.in_a_tree import FIGURES
+from bmrm.mpi.launch import needed_mpirun
 
 HERE = Path(__file__).resolve()
 SCRIPT = HERE.with_name("in_a_tree.py")
@@ -149,9 +149,7 @@ def in_tree(tree: Path, cases: Mapping[str, Any], data: Mapping[str, Any], ranks
         source.write_text(json.dumps({"cases": cases, "data": data}))
         command = [sys.executable, str(SCRIPT), str(source), str(target)]
         if ranks > 1:
-            beside = Path(sys.executable).with_name("mpirun")
-            launcher = str(beside) if beside.exists() else shutil.which("mpirun") or "mpirun"
-            command = [launcher, "-n", str(ranks), *command]
+            command = [needed_mpirun(), "-n", str(ranks), *command]
         done = subprocess.run(command, env=environment(tree), capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"the fits ended with status {done.returncode} in {tree}:\n{done.stderr}")

@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import IO
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from bmrm.problem import Iteration, MissingLibraryError
 
-from bmrm.problem import Iteration
+try:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+except ModuleNotFoundError as error:
+    raise MissingLibraryError("the picture needs", "matplotlib", "plot") from error
 
 _OBJECTIVE, _BOUND, _SHADE = "#1b4f72", "#c0561f", "#e9eef2"
 

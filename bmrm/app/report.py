@@ -28,6 +28,10 @@ HISTORY_COLUMNS = (
     "seconds_network",
 )
 
+PACKAGES = ("bmrm", "numpy", "scipy", "numba", "scikit-learn", "cvxopt", "mpi4py")
+OPTIONAL = ("highspy",)
+"""Packages of extras that can affect a result."""
+
 
 def finite(value: float) -> float | None:
     """`value`, or None where it is not finite: JSON has no infinity."""
@@ -111,11 +115,12 @@ def summarize(
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that can affect a result."""
     table = {"python": platform.python_version()}
-    for name in ("bmrm", "numpy", "scipy", "numba", "scikit-learn", "highspy", "cvxopt", "mpi4py"):
+    for name in (*PACKAGES, *OPTIONAL):
         try:
             table[name] = version(name)
-        except PackageNotFoundError:  # an import path without an installed distribution
-            table[name] = "unknown"
+        except PackageNotFoundError:
+            if name in PACKAGES:  # an import path without an installed distribution
+                table[name] = "unknown"
     return table
 
 

@@ -23,7 +23,7 @@ COMMANDS = {
     "show": "what a model is: certificate, largest weights, how it was trained",
     "compare": "runs side by side: settings that differ, objectives with bounds, measures, seconds",
     "report": "write an HTML page about finished runs, several compared",
-    "info": "what is in a data file",
+    "info": "what is in a data file; without one, what is installed here",
     "losses": "the losses, or all about one of them",
     "regularizers": "the regularizers, or all about one of them",
     "solvers": "the solvers, or all about one of them",

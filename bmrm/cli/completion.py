@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from bmrm.problem import InputError
+from bmrm.problem import InputError, MissingLibraryError
 
 if TYPE_CHECKING:
     from bmrm.cli._core.parser import Parser
@@ -36,7 +36,7 @@ def run(parsed: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError as error:
-        raise InputError("completion needs shtab, which is not installed; pip install 'bmrm[completion]'") from error
+        raise MissingLibraryError("completion needs", "shtab", "completion") from error
     print(shtab.complete(completed_parser(shtab.FILE), parsed.shell))
     return 0
 

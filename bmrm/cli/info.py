@@ -1,4 +1,4 @@
-"""`bmrm info`: what is in a data file."""
+"""`bmrm info`: what is in a data file, or what is installed."""
 
 from __future__ import annotations
 
@@ -6,27 +6,46 @@ from typing import TYPE_CHECKING, Any
 
 from bmrm.app.tables import print_json, print_pairs
 from bmrm.cli._core.arguments import add_data, format_of
+from bmrm.problem import InputError
 
 if TYPE_CHECKING:
     import argparse
 
     from bmrm.cli._core.parser import Parser
 
+EXAMPLES = """
+bmrm info                                              # what is installed: for bug reports
+bmrm info a9a.svm
+bmrm info rows.csv --format '{name: csv, label: 0}' --json
+"""
+
 
 def add_arguments(parser: Parser) -> None:
     """The data."""
-    parser.examples("bmrm info a9a.svm\nbmrm info rows.csv --format '{name: csv, label: 0}' --json")
-    add_data(parser)
+    parser.examples(EXAMPLES)
+    add_data(parser, "; none: what is installed here", needed=False)
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Print it."""
+    if parsed.data is None:
+        return _installation(parsed)
     from bmrm.app.profile import profile_of
     from bmrm.data.reading import read
 
     profile = profile_of(read(parsed.data, format=format_of(parsed)), parsed.data)
     print_json(profile.plain()) if parsed.json else print_pairs(parsed.data, _words(profile))
+    return 0
+
+
+def _installation(parsed: argparse.Namespace) -> int:
+    if parsed.format != "auto":
+        raise InputError("--format is of a data file, expected DATA, too")
+    from bmrm.app.installation import in_words, installation
+
+    facts = installation()
+    print_json(facts) if parsed.json else print_pairs(f"bmrm {facts['versions']['bmrm']}", in_words(facts))
     return 0
 
 

@@ -20,7 +20,12 @@ from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.infima import Infima
 from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.masters._core.screening import ScreenedFeatures
-from bmrm.problem import BmrmError, MasterSolution, Vector
+from bmrm.problem import BmrmError, MasterSolution, MissingLibraryError, Vector
+
+try:
+    import highspy
+except ModuleNotFoundError as error:
+    raise MissingLibraryError("engine highs needs", "highspy", "lp") from error
 
 SPAN = 256.0
 """The program is rescaled when values of the model have changed by this factor."""
@@ -104,8 +109,6 @@ class HighsLP:
 
     def _begin(self, unit: float) -> None:
         """A program without planes."""
-        import highspy
-
         program = highspy.Highs()
         options = {"output_flag": False, "threads": 1, "parallel": "off", "presolve": "off", "solver": "simplex"}
         for name, value in options.items():
@@ -173,8 +176,6 @@ class HighsLP:
         raise BmrmError(f"HiGHS could not solve the master problem ({status}); engine cvxopt may")
 
     def _optimal(self, tolerance: float) -> bool:
-        import highspy
-
         self._program.setOptionValue("primal_feasibility_tolerance", tolerance)
         self._program.setOptionValue("dual_feasibility_tolerance", tolerance)
         self._program.run()

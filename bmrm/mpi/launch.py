@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+import time
+from pathlib import Path
 
-from bmrm.mpi.group import Alone, Group
+from bmrm.mpi.group import Alone, Group, OtherRankError
+from bmrm.problem import InputError
 
 LAUNCHERS = ("PMI_SIZE", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
+OPEN_MPI = "OMPI_COMM_WORLD_SIZE"
+"""What the mpirun of Open MPI alone sets."""
+SIZES = (OPEN_MPI, "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
+"""How many ranks were started, in the words of Open MPI, of MPICH and its kin, and of SLURM."""
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID")
+"""Which of them this process is."""
+KIN_OF_MPICH = ("MPICH", "Intel MPI", "MVAPICH", "MVAPICH2")
+"""Libraries that the mpirun of Open MPI cannot start, as mpi4py calls them."""
+
+NO_MPIRUN = "no mpirun found; pip install 'bmrm[mpirun]', or load the MPI of the cluster"
+BUILD = "pip install --force-reinstall --no-binary=mpi4py mpi4py"
+"""Builds mpi4py for the MPI on the PATH."""
+PATIENCE = 1.0
+"""Seconds that rank 0 gets to say what is wrong: some launchers end all ranks when the first of them fails."""
 
 
 def launched() -> bool:
@@ -14,10 +33,71 @@ def launched() -> bool:
     return any(name in os.environ for name in LAUNCHERS)
 
 
+def mpirun() -> str | None:
+    """The launcher beside this Python, else the one on the PATH."""
+    beside = Path(sys.executable).parent / "mpirun"
+    return str(beside) if beside.exists() else shutil.which("mpirun")
+
+
+def needed_mpirun() -> str:
+    """The same; InputError with the command that installs it where there is none."""
+    found = mpirun()
+    if found is None:
+        raise InputError(NO_MPIRUN)
+    return found
+
+
 def open_group() -> Group:
-    """The group of this process; imports mpi4py (and so initialises MPI) only under mpirun."""
+    """The group of this process; imports mpi4py (and so initialises MPI) only under mpirun.
+
+    Raises
+    ------
+    InputError
+        mpi4py finds no MPI library, or not the one of the launcher: then every rank would be alone, and they would
+        overwrite one another's files. Only on rank 0 of the launcher; the others raise OtherRankError.
+    """
     if not launched():
         return Alone()
-    from bmrm.mpi.communicator import MpiGroup
+    try:
+        foreign = OPEN_MPI in os.environ and "mpi4py.MPI" not in sys.modules and not _opened()
+        from bmrm.mpi.communicator import MpiGroup
+    except (ImportError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise _said_once(f"mpi4py loads no MPI library ({reason}); pip install 'bmrm[mpirun]', or {BUILD}") from error
+    ranks = _told(SIZES, 1)
+    group = None if foreign else MpiGroup.world()
+    if group is None or (group.size == 1 and ranks > 1):
+        raise _said_once(
+            f"mpirun has started {ranks} processes that do not find one another: it is of another MPI than the one "
+            f"that mpi4py uses; build mpi4py for it ({BUILD}), or use the mpirun of pip install 'bmrm[mpirun]'"
+        )
+    return group
 
-    return MpiGroup.world()
+
+def _opened() -> bool:
+    """Initialise MPI under the mpirun of Open MPI; False, and nothing done, where mpi4py uses a kin of MPICH.
+
+    That would end the process, with words about PMI versions.
+    """
+    import mpi4py
+
+    mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
+    from mpi4py import MPI
+
+    if MPI.get_vendor()[0] in KIN_OF_MPICH:
+        return False
+    MPI.Init_thread(MPI.THREAD_FUNNELED)
+    return True
+
+
+def _said_once(message: str) -> Exception:
+    """The error on rank 0 of the launcher; one that is silent on the others, which come later."""
+    if _told(RANKS, 0) == 0:
+        return InputError(message)
+    time.sleep(PATIENCE)
+    return OtherRankError(message)
+
+
+def _told(names: tuple[str, ...], otherwise: int) -> int:
+    """The number under the first of these names in the environment."""
+    return next((int(os.environ[name]) for name in names if os.environ.get(name, "").isdecimal()), otherwise)

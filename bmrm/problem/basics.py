@@ -32,6 +32,20 @@ class InputError(BmrmError, ValueError):
     """A config, file, array or label is not what was asked for; the message names the place."""
 
 
+class MissingLibraryError(InputError):
+    """A library of an extra is needed that is not installed; the message has the command that installs it.
+
+    Parameters
+    ----------
+    what : what needs it, with its verb: "completion needs".
+    library : its name.
+    extra : of this package, that brings it.
+    """
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(f"{what} {library}, which is not installed; pip install 'bmrm[{extra}]'")
+
+
 class OutputError(InputError):
     """Results could not be written; the message names the file and the reason."""
 

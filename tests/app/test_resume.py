@@ -19,8 +19,8 @@ from bmrm.app.phases import SOLVING
 from bmrm.app.pipeline.checkpoint import read_start
 from bmrm.problem import InputError
 from bmrm.run import main
+from tests.mpi.launch import mpirun as launcher
 from tests.mpi.launch import work
-from tests.test_run import MPIRUN
 
 EVERY = 0.2
 """Seconds between checkpoints in these tests."""
@@ -64,7 +64,7 @@ def forked(*words):
 
 def launched(*words):
     """The same on three ranks; the process of mpirun."""
-    command = [str(MPIRUN), "-n", "3", sys.executable, "-m", "bmrm.run", "config.yaml", "--quiet", "--resume", *words]
+    command = [launcher(), "-n", "3", sys.executable, "-m", "bmrm.run", "config.yaml", "--quiet", "--resume", *words]
     return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -16,8 +16,8 @@ from bmrm.app.config.options import all_options
 from bmrm.cli import main, parse
 from bmrm.cli.train import _settings
 from bmrm.problem import InputError
+from tests.mpi.launch import mpirun as launcher
 
-MPIRUN = Path(sys.executable).parent / "mpirun"
 CONFIG = "data: {train: train.svm}\nloss: {name: huber_hinge, h: 0.3}\nregularizer: {name: l2, lambda: 0.5}\n"
 
 
@@ -217,7 +217,7 @@ def test_the_same_over_ranks(rows, folder):
 
     words = ["train", "train.svm", "--loss", "hinge", "--lambda", "1e-2", "--tolerance", "1e-9", "--quiet", "--output"]
     assert main([*words, "alone"]) == 0
-    command = [str(MPIRUN), "-n", "2", sys.executable, "-m", "bmrm.cli"]
+    command = [launcher(), "-n", "2", sys.executable, "-m", "bmrm.cli"]
     done = subprocess.run([*command, *words, "two"], cwd=folder, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     assert summary("two")["ranks"] == 2

@@ -14,17 +14,16 @@ import time
 from functools import cache
 from pathlib import Path
 
+from bmrm.mpi.launch import needed_mpirun
+
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 3
 """Ranks that stand ready."""
 
 
 def mpirun() -> str:
-    """The launcher beside this Python, else the one on PATH."""
-    beside = Path(sys.executable).parent / "mpirun"
-    found = str(beside) if beside.exists() else shutil.which("mpirun")
-    assert found, "no mpirun: install the extra bmrm[mpirun]"
-    return found
+    """The launcher beside this Python, else the one on the PATH."""
+    return needed_mpirun()
 
 
 def environment() -> dict[str, str]:

@@ -42,9 +42,10 @@ def add_model(parser: Parser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model.npz of a run, or the folder of the run")
 
 
-def add_data(parser: Parser, more: str = "") -> None:
+def add_data(parser: Parser, more: str = "", needed: bool = True) -> None:
     """A data file with its format."""
-    parser.add_argument("data", metavar="DATA", help=f"a file, sklearn:NAME or synthetic:NAME{more}")
+    help = f"a file, sklearn:NAME or synthetic:NAME{more}"
+    parser.add_argument("data", metavar="DATA", nargs=None if needed else "?", help=help)
     parser.add_argument(
         "--format",
         default="auto",

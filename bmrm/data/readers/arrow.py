@@ -18,7 +18,7 @@ from bmrm.data.readers._core.columns import LABEL_DOC, Roles, Table, Wanted, gro
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share
-from bmrm.problem import InputError, shown
+from bmrm.problem import InputError, MissingLibraryError, shown
 from bmrm.registry import parameter
 
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
@@ -89,9 +89,7 @@ def _opened(path: Path) -> Iterator[_Stored]:
         import pyarrow
         from pyarrow import ipc, parquet
     except ImportError as error:
-        raise InputError(
-            f"{path}: Parquet and Arrow files need pyarrow, which is not installed; pip install 'bmrm[arrow]'"
-        ) from error
+        raise MissingLibraryError(f"{path}: Parquet and Arrow files need", "pyarrow", "arrow") from error
     with open_bytes(path) as file:
         head = file.read(len(_ARROW))
         file.seek(0)

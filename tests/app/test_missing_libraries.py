@@ -1,0 +1,121 @@
+"""Without the libraries of extras: what needs them says in one sentence how to install them; all else works."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import bmrm
+from bmrm.app.installation import in_words, installation
+from bmrm.cli import main as command
+from bmrm.problem import InputError
+from bmrm.run import main
+from tests.mpi.launch import launch
+from tests.test_run import FILES, job, summary  # noqa: F401 (a fixture)
+
+NO_MATPLOTLIB = "the picture needs matplotlib, which is not installed; pip install 'bmrm[plot]'"
+NO_HIGHSPY = "engine highs needs highspy, which is not installed; pip install 'bmrm[lp]'"
+HIGHS = ("--set", "regularizer={name: l1, lambda: 0.01, engine: highs}", "--set", "solver.name=bundle")
+
+
+@pytest.fixture
+def missing(monkeypatch):
+    """Makes the import of a library fail, also in modules of ours that had it."""
+
+    def hide(library, *modules):
+        loaded = [name for name in sys.modules if name.startswith(f"{library}.")]
+        for module in (*loaded, *modules):
+            monkeypatch.delitem(sys.modules, module, raising=False)
+        monkeypatch.setitem(sys.modules, library, None)
+
+    return hide
+
+
+def test_a_run_without_matplotlib_has_all_files_but_the_picture(job, missing, capsys):  # noqa: F811
+    missing("matplotlib", "bmrm.app.plots")
+    assert main(["config.yaml", "--quiet"]) == 0
+    assert capsys.readouterr().err == f"bmrm: {NO_MATPLOTLIB}\n"
+    assert {path.name for path in (job / "out").iterdir()} == FILES - {"convergence.png"}
+    assert "highspy" in summary()["versions"]
+
+
+def test_a_finished_run_gets_its_picture_when_matplotlib_is_there(job, missing, monkeypatch):  # noqa: F811
+    missing("matplotlib", "bmrm.app.plots")
+    assert main(["config.yaml", "--quiet"]) == 0
+    assert not (job / "out" / "convergence.png").exists()
+    monkeypatch.undo()
+    monkeypatch.chdir(job)
+    assert main(["config.yaml", "--quiet", "--resume"]) == 0
+    assert (job / "out" / "convergence.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_model_that_cannot_be_drawn_says_why(missing):
+    model = bmrm.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    missing("matplotlib", "bmrm.app.plots")
+    with pytest.raises(InputError) as caught:
+        model.plot()
+    assert str(caught.value) == NO_MATPLOTLIB
+    assert "<svg" in model._repr_html_()
+
+
+def test_the_engine_highs_without_highspy_is_status_2(job, missing, capsys):  # noqa: F811
+    missing("highspy", "bmrm.masters.highs")
+    assert main(["config.yaml", "--quiet", *HIGHS]) == 2
+    assert capsys.readouterr().err == f"bmrm: {NO_HIGHSPY}\n"
+    assert not (job / "out" / "summary.json").exists()
+    assert main(["config.yaml", "--quiet", "--set", "regularizer.name=l1", "--set", "solver.name=bundle"]) == 0
+
+
+@pytest.mark.mpi
+def test_the_engine_highs_without_highspy_is_said_once_by_ranks(job):  # noqa: F811
+    code = (
+        "import sys; sys.modules['highspy'] = None; from bmrm.run import main;"
+        f"sys.exit(main(['config.yaml', '--quiet', *{HIGHS!r}]))"
+    )
+    done = launch(2, "-c", code, cwd=job)
+    assert done.returncode == 2
+    assert done.stderr == f"bmrm: {NO_HIGHSPY}\n"
+
+
+def test_info_without_data_says_what_is_installed(capsys):
+    assert command(["info"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"bmrm {bmrm.__version__}\n")
+    for words in (f"python {sys.version.split()[0]}", "numpy ", "kernels", "mpirun", "MPI library"):
+        assert words in printed
+    assert command(["info", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == installation()
+    assert command(["info", "--format", "csv"]) == 2
+    assert "--format is of a data file" in capsys.readouterr().err
+
+
+def test_info_says_how_to_install_mpirun(monkeypatch):
+    monkeypatch.setattr("bmrm.app.installation.mpirun", lambda: None)
+    assert in_words(installation())["mpirun"].startswith("no mpirun found; pip install 'bmrm[mpirun]'")
+
+
+def test_info_names_an_mpi_library_that_cannot_be_loaded(monkeypatch):
+    monkeypatch.setenv("MPI4PY_LIBMPI", "/nowhere/libmpi.so")
+    facts = installation()
+    assert facts["mpi_library"] is None
+    assert "pip install 'bmrm[mpirun]'" in in_words(facts)["MPI library"]
+
+
+def test_tests_of_ranks_are_skipped_without_mpirun(tmp_path, request):
+    """With the sentence that installs it, by the hook of our `conftest.py`."""
+    (tmp_path / "conftest.py").write_text(
+        "import bmrm.mpi.launch\nbmrm.mpi.launch.mpirun = lambda: None\n"
+        "from tests.conftest import pytest_runtest_setup\n"
+    )
+    (tmp_path / "test_ranks.py").write_text("import pytest\n@pytest.mark.mpi\ndef test_ranks():\n    assert False\n")
+    words = ["-q", "-rs", "-p", "no:cacheprovider", "-o", "markers=mpi: starts mpirun", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=request.config.rootpath,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "no mpirun found; pip install 'bmrm[mpirun]'" in done.stdout
