@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from bmrm.mpi.group import Alone, Group
+if TYPE_CHECKING:
+    from bmrm.mpi.group import Group
 
 LAUNCHERS = ("PMI_SIZE", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 
@@ -17,6 +19,8 @@ def launched() -> bool:
 def open_group() -> Group:
     """The group of this process; imports mpi4py (and so initialises MPI) only under mpirun."""
     if not launched():
+        from bmrm.mpi.group import Alone
+
         return Alone()
     from bmrm.mpi.communicator import MpiGroup
 
