@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bmrm.app.tables import print_json, print_pairs
-from bmrm.cli._core.arguments import add_data, add_model, count, format_of, model_file, share
+from bmrm.cli._core.arguments import add_data, add_loss, add_model, count, format_of, loaded, share
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +24,7 @@ def add_arguments(parser: Parser) -> None:
     """Model, data, measures."""
     parser.examples(EXAMPLES)
     add_model(parser)
+    add_loss(parser)
     add_data(parser)
     parser.add_argument(
         "--metrics",
@@ -50,10 +51,9 @@ def add_arguments(parser: Parser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Print the measures."""
     from bmrm.app.measure import check_metrics
-    from bmrm.app.model import load_model
     from bmrm.problem import facts_of
 
-    model = load_model(model_file(parsed.model))
+    model = loaded(parsed)
     names = _names(parsed.metrics)
     check_metrics(names, model.loss)
     data = model.read(parsed.data, format_of(parsed), labelled=facts_of(model.loss).needs_targets)
