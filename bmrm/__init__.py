@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from bmrm.losses.base import MarginLoss as MarginLoss
     from bmrm.losses.base import MulticlassLoss as MulticlassLoss
     from bmrm.losses.base import RegressionLoss as RegressionLoss
+    from bmrm.losses.base import row as row
     from bmrm.problem import BmrmError as BmrmError
     from bmrm.problem import IncompatibleError as IncompatibleError
     from bmrm.problem import InputError as InputError
     from bmrm.problem import Iteration as Iteration
     from bmrm.problem import Solution as Solution
     from bmrm.problem import Status as Status
+    from bmrm.registry import parameter as parameter
     from bmrm.regularizers import register as register_regularizer
     from bmrm.regularizers.elastic_net import ElasticNet as ElasticNet
     from bmrm.regularizers.l1 import L1 as L1
@@ -62,6 +64,7 @@ _HOME = {
     "MarginLoss": "bmrm.losses.base",
     "MulticlassLoss": "bmrm.losses.base",
     "RegressionLoss": "bmrm.losses.base",
+    "row": "bmrm.losses.base",
     "Model": "bmrm.app.model",
     "load_model": "bmrm.app.model",
     "BmrmError": "bmrm.problem",
@@ -70,6 +73,7 @@ _HOME = {
     "Iteration": "bmrm.problem",
     "Solution": "bmrm.problem",
     "Status": "bmrm.problem",
+    "parameter": "bmrm.registry",
     "ElasticNet": "bmrm.regularizers.elastic_net",
     "L1": "bmrm.regularizers.l1",
     "L2": "bmrm.regularizers.l2",
@@ -106,6 +110,8 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "MarginLoss",
     "RegressionLoss",
     "MulticlassLoss",
+    "parameter",
+    "row",
     "register_loss",
     "register_regularizer",
     "register_solver",

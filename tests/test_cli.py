@@ -55,7 +55,7 @@ def test_evaluate_prints_the_measures_of_the_loss(job, capsys):
 def test_evaluate_refuses_labels_of_another_world(job, tmp_path, capsys):
     (tmp_path / "other.svm").write_text("-1 1:1\n1 1:2\n")
     assert main(["evaluate", "two.npz", "other.svm"]) == 2
-    assert "the label -1 is not among those of the model, 1, 2" in capsys.readouterr().err
+    assert "bmrm: other.svm: the label -1 is not among those of the model, 1, 2" in capsys.readouterr().err
 
 
 def test_info(job, capsys, tmp_path):

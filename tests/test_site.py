@@ -10,18 +10,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bmrm.cli import main
 from bmrm.losses import LOSSES
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
-from tests.pages import ROOT, blocks
+from tests.pages import ROOT, blocks, blocks_of
 
 pytest.importorskip("griffe")
 pytest.importorskip("latex2mathml")
 
 from pages.formulas import typeset
 from pages.reference import described
-from pages.write import SOURCE, write_pages, written
+from pages.write import write_pages, written
 
 NAV = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
 
@@ -162,28 +161,12 @@ def test_no_page_shows_markdown(site):
         assert "**" not in text, path
 
 
-def test_the_first_page_runs(tmp_path, monkeypatch):
-    (tmp_path / "first.py").write_text(blocks("docs/index.md", "python")[0])
-    done = subprocess.run([sys.executable, "-W", "error", "first.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "cancer.npz").is_file()
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.yaml").write_text(written(blocks("docs/index.md", "yaml")[0]))
-    commands = [line.split("#")[0].split()[1:] for line in blocks("docs/index.md", "console")[0].splitlines()]
-    assert [command[0] for command in commands] == ["bmrm", "mpirun", "bmrm"]
-    for command in commands:
-        if command[0] == "bmrm":
-            assert main(command[1:]) == 0
-    assert (tmp_path / "report.html").is_file()
-
-
 def test_examples_of_the_formats_are_read(tmp_path):
     from bmrm.data.reading import read
 
-    text = (SOURCE / "data-formats.md").read_text()
-    svmlight, csv = (re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)[k].replace("    ", "") for k in (0, 1))
-    (tmp_path / "a.svm").write_text(svmlight.replace("qid:2 ", ""))
-    (tmp_path / "a.csv").write_text(csv)
+    for block in blocks_of("docs/data-formats.md"):
+        if block.title is not None:
+            (tmp_path / block.title).write_text(block.text)
     assert read(tmp_path / "a.svm").features == 3
     data = read(tmp_path / "a.csv")
     assert data.feature_names == ("age", "income", "city_size")

@@ -78,15 +78,18 @@ knows beforehand; cases in which both got there.
 USAGE = """
 ## How to run it
 
-    make bench                                                  # the quick problems
-    make bench-full                                             # everything, for hours; writes this page
-    python -m benchmarks.race --list                            # the problems and the peers
-    python -m benchmarks.race --problems 'hinge a9a*' --repetitions 3
-    python -m benchmarks.race --classes logistic --solvers all  # our single solvers beside auto
-    python -m benchmarks.race --only-ours OLD --compare OLD     # peers of an old race, and what became slower
-    python -m benchmarks.race --resume FOLDER                   # go on with a race that was interrupted
-    python -m benchmarks.race --classes logistic --keep         # keep the results in the repository
-    python -m benchmarks.race --page                            # write this page from the kept results, run nothing
+<!-- not run: hours of measuring, on data that the repository does not have -->
+```console
+$ make bench                                                  # the quick problems
+$ make bench-full                                             # everything, for hours; writes this page
+$ python -m benchmarks.race --list                            # the problems and the peers
+$ python -m benchmarks.race --problems 'hinge a9a*' --repetitions 3
+$ python -m benchmarks.race --classes logistic --solvers all  # our single solvers beside auto
+$ python -m benchmarks.race --only-ours OLD --compare OLD     # peers of an old race, and what became slower
+$ python -m benchmarks.race --resume FOLDER                   # go on with a race that was interrupted
+$ python -m benchmarks.race --classes logistic --keep         # keep the results in the repository
+$ python -m benchmarks.race --page                            # write this page from the kept results, run nothing
+```
 
 A race writes into `runs/benchmarks/`: `race.json`, `race.csv` (a line for each case and program), `race.md` (a page
 such as this one), and a plot of suboptimality against time for each problem. `--keep` also puts the results into

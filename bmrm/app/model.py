@@ -132,7 +132,10 @@ class Model:
             return loss
         name, options = named(self.header["loss"])
         if ":" in name:
-            raise InputError(f"the model was trained with the loss {name}; hand it over: load_model(path, loss=...)")
+            raise InputError(
+                f"the model was trained with the loss {name}; hand it over: "
+                f"load_model(path, loss=...), or --loss {name}"
+            )
         _checked(LOSSES, self.header["loss"])
         made = LOSSES.make(name, options)
         object.__setattr__(self, "_loss", made)  # a model remembers what its header says

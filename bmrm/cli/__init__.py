@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bmrm.cli._core.parser import Parser, nearest
 
@@ -57,8 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         With status 2 for a command line that is wrong, 0 after `--help` and `--version`.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] not in COMMANDS:
-        _without_command(words)
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # `module:Class` of the folder that one stands in, as `python -m` finds it
     from bmrm.mpi.launch import launched
@@ -70,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a command, `parsed.command` its name."""
+    """The arguments of a command, `parsed.command` its name; ends the process where there is none."""
+    if not words or words[0] not in COMMANDS:
+        _without_command(words)
     parsed: argparse.Namespace = parser(words).parse_args(words)
     return parsed
 
@@ -94,7 +94,7 @@ def _module(command: str) -> Any:
     return importlib.import_module(f"bmrm.cli.{MODULES.get(command, command)}")
 
 
-def _without_command(words: Sequence[str]) -> None:
+def _without_command(words: Sequence[str]) -> NoReturn:
     """Help, version, or what is wrong; ends the process."""
     top = parser([])
     if not words:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bmrm.app.tables import print_json, print_pairs
-from bmrm.cli._core.arguments import add_data, add_model, count, format_of, model_file, share
+from bmrm.cli._core.arguments import add_data, add_loss, add_model, count, format_of, loaded, share
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +24,7 @@ def add_arguments(parser: Parser) -> None:
     """Model, data, measures."""
     parser.examples(EXAMPLES)
     add_model(parser)
+    add_loss(parser)
     add_data(parser)
     parser.add_argument(
         "--metrics",
@@ -49,25 +51,39 @@ def add_arguments(parser: Parser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Print the measures."""
     from bmrm.app.measure import check_metrics
-    from bmrm.app.model import load_model
     from bmrm.problem import facts_of
 
-    model = load_model(model_file(parsed.model))
+    model = loaded(parsed)
     names = _names(parsed.metrics)
     check_metrics(names, model.loss)
     data = model.read(parsed.data, format_of(parsed), labelled=facts_of(model.loss).needs_targets)
     title = f"{parsed.model} on {parsed.data}"
     if parsed.folds is None:
-        values = model.evaluate(data, metrics=names)
+        with _naming(parsed.data):
+            values = model.evaluate(data, metrics=names)
         shown = {name: "-" if value is None else f"{value:.6g}" for name, value in values.items()}
         print_json(values) if parsed.json else print_pairs(title, shown)
         return 0
-    found = model.evaluate_folds(data, metrics=names, folds=parsed.folds, confidence=parsed.confidence)
+    with _naming(parsed.data):
+        found = model.evaluate_folds(data, metrics=names, folds=parsed.folds, confidence=parsed.confidence)
     if parsed.json:
         print_json({name: {"mean": one.mean, "low": one.low, "high": one.high} for name, one in found.items()})
     else:
         print_pairs(title, {name: str(interval) for name, interval in found.items()})
     return 0
+
+
+@contextmanager
+def _naming(source: str) -> Iterator[None]:
+    """Errors that speak of "data" name the file."""
+    from bmrm.problem import InputError
+
+    try:
+        yield
+    except InputError as error:
+        if not str(error).startswith("data: "):
+            raise
+        raise InputError(f"{source}: {str(error).removeprefix('data: ')}") from error
 
 
 def _names(given: Sequence[str] | None) -> list[str] | None:

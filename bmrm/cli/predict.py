@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from bmrm.cli._core.arguments import add_data, add_model, format_of, model_file
+from bmrm.cli._core.arguments import add_data, add_loss, add_model, format_of, loaded
 
 if TYPE_CHECKING:
     import argparse
@@ -30,6 +30,7 @@ def add_arguments(parser: Parser) -> None:
     """Model, data, what to write and where."""
     parser.examples(EXAMPLES)
     add_model(parser)
+    add_loss(parser)
     add_data(parser, ", with labels or without, or - for standard input")
     parser.add_argument(
         "--out",
@@ -45,11 +46,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Write a line for each row."""
-    from bmrm.app.model import load_model
     from bmrm.app.predict import lines_of
     from bmrm.data.files import compressed_like_its_name
 
-    lines = lines_of(load_model(model_file(parsed.model)), parsed.data, format_of(parsed), parsed.what)
+    lines = lines_of(loaded(parsed), parsed.data, format_of(parsed), parsed.what)
     if parsed.out == "-":
         sys.stdout.writelines(f"{line}\n" for line in lines)
         sys.stdout.flush()

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from bmrm.data.dataset import check_weights
 from bmrm.estimators.base import LinearEstimator, present
 from bmrm.losses import LOSSES
-from bmrm.problem import BmrmError, HasProbabilities, InputError, facts_of, provides
+from bmrm.problem import BmrmError, HasClassScores, HasProbabilities, InputError, facts_of, provides
 
 
 def has_probabilities(self: Any) -> bool:
@@ -37,7 +37,8 @@ class Classifier(ClassifierMixin, LinearEstimator):
     Parameters
     ----------
     loss : name (see `bmrm losses`), `{"name": ..., option: value}` or instance, for two classes or more. With more than
-        two, `hinge` becomes `multiclass_hinge` and `logistic` becomes `softmax`. Default `hinge`.
+        two, `hinge` becomes `multiclass_hinge` and `logistic` becomes `softmax`; for classes that are nodes of a tree,
+        `{"name": "ontology_hinge", "edges": [("cat", "animal"), ...]}`. Default `hinge`.
     alpha : lambda > 0 of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1), as in `SGDClassifier`; 1 / (C m) for the
         C of `LinearSVC` and m rows. Default 1e-4.
     l1_ratio : from 0 (`l2`) to 1 (`l1`). Default 0.
@@ -59,11 +60,11 @@ class Classifier(ClassifierMixin, LinearEstimator):
     ----------
     coef_ : (1, features) for two classes, else (classes, features).
     intercept_ : (1,) or (classes,).
-    classes_ : (classes,) the labels, sorted. Of two the last is positive.
+    classes_ : (classes,) the labels, sorted, of a tree its candidates. Of two the last is positive.
     model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
     """
 
-    tasks: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
+    tasks: ClassVar[tuple[str, ...]] = ("binary", "multiclass", "ontology")
 
     def __init__(
         self,
@@ -121,8 +122,10 @@ class Classifier(ClassifierMixin, LinearEstimator):
         check_classification_targets(y)
         weights = self._weights(y, sample_weight)
         model = self._train(self._dataset(X, y, weights), self._fitting_loss(y, weights), self.fit_intercept)
-        self.classes_ = model.labels
-        table, intercept = model.weights, model.intercept
+        self.classes_, table, intercept = model.labels, model.weights, model.intercept
+        if provides(model.loss, HasClassScores):
+            self.classes_ = np.array(model.loss.class_labels(list(model.labels)))
+            table, intercept = model.loss.class_scores(table), model.loss.class_scores(intercept[None])[0]
         if table.ndim == 2 and table.shape[1] == 2:
             table, intercept = table[:, 1] - table[:, 0], intercept[1:] - intercept[:1]
         self.coef_ = np.atleast_2d(table.T)
@@ -131,7 +134,9 @@ class Classifier(ClassifierMixin, LinearEstimator):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: (rows,), above 0 for the second class, or (rows, classes), largest for the predicted one."""
-        scores = self._scores(X)
+        scores, loss = self._scores(X), self.model_.loss
+        if provides(loss, HasClassScores):
+            scores = loss.class_scores(scores)
         return scores[:, 1] - scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -7,9 +7,10 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bmrm.mpi.group import Alone, Group, OtherRankError
-from bmrm.problem import InputError
+if TYPE_CHECKING:
+    from bmrm.mpi.group import Group
 
 LAUNCHERS = ("PMI_SIZE", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 OPEN_MPI = "OMPI_COMM_WORLD_SIZE"
@@ -43,6 +44,8 @@ def needed_mpirun() -> str:
     """The same; InputError with the command that installs it where there is none."""
     found = mpirun()
     if found is None:
+        from bmrm.problem import InputError
+
         raise InputError(NO_MPIRUN)
     return found
 
@@ -57,6 +60,8 @@ def open_group() -> Group:
         overwrite one another's files. Only on rank 0 of the launcher; the others raise OtherRankError.
     """
     if not launched():
+        from bmrm.mpi.group import Alone
+
         return Alone()
     try:
         foreign = OPEN_MPI in os.environ and "mpi4py.MPI" not in sys.modules and not _opened()
@@ -92,6 +97,9 @@ def _opened() -> bool:
 
 def _said_once(message: str) -> Exception:
     """The error on rank 0 of the launcher; one that is silent on the others, which come later."""
+    from bmrm.mpi.group import OtherRankError
+    from bmrm.problem import InputError
+
     if _told(RANKS, 0) == 0:
         return InputError(message)
     time.sleep(PATIENCE)

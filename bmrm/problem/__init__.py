@@ -47,6 +47,7 @@ from bmrm.problem.basics import (
 from bmrm.problem.counted import metered, metered_risk
 from bmrm.problem.facts import Facts, Hessian, LossFacts, facts_of
 from bmrm.problem.loss import (
+    HasClassScores,
     HasCurvature,
     HasMeanTarget,
     HasMeasured,
@@ -130,6 +131,7 @@ __all__ = [
     "Facts",
     "Fingerprint",
     "Gathered",
+    "HasClassScores",
     "HasConjugate",
     "HasCurvature",
     "HasMaster",

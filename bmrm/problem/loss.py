@@ -308,6 +308,19 @@ class HasProbabilities(Protocol):
 
 
 @runtime_checkable
+class HasClassScores(Protocol):
+    """A loss whose classes are some of its labels, or have scores that are sums of those of the model."""
+
+    def class_labels(self, labels: Sequence[Any]) -> Sequence[Any]:
+        """Of the labels in score order those that may be predicted."""
+        ...
+
+    def class_scores(self, f: Array) -> Array:
+        """Of each of them, (rows, classes), largest for the predicted one; linear in `f`, (rows, labels)."""
+        ...
+
+
+@runtime_checkable
 class HasMeasured(Protocol):
     """A loss that says what measures compare its predictions with."""
 

@@ -86,7 +86,8 @@ def test_a_frame_is_what_has_names_and_becomes_an_array(frame, model):
 
 
 def test_polars(rows, model):
-    polars = pytest.importorskip("polars")
+    import polars
+
     turned = polars.DataFrame({name: rows[0][:, k] for k, name in reversed(list(enumerate(NAMES)))})
     np.testing.assert_allclose(model.decision_function(turned), model.decision_function(rows[0]), rtol=1e-12)
 

@@ -7,6 +7,7 @@ import pytest
 
 import bmrm
 from bmrm.cli import COMMANDS, main, parser
+from tests.mpi.launch import launch
 
 HEAVY = ("numpy", "scipy", "numba", "pydantic", "rich", "yaml", "sklearn", "matplotlib", "mpi4py", "importlib.metadata")
 
@@ -74,3 +75,23 @@ def test_wrong_words_are_one_line_and_status_2(words, said, capsys):
     assert (status, printed.out) == (2, "")
     assert said in printed.err
     assert len(printed.err.splitlines()) == 1
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--help"], 0, "usage: bmrm [-h]"),
+        (["train", "--help"], 0, "usage: bmrm train"),
+        (["--version"], 0, f"bmrm {bmrm.__version__}"),
+        (["trian"], 2, "did you mean 'train'"),
+        (["train", "a.svm", "--tolerence", "1"], 2, "did you mean '--tolerance'"),
+        (["losses", "hinj"], 2, "did you mean 'hinge'"),
+        (["train", "sklearn:iris", "--loss", "hinj"], 2, "did you mean 'hinge'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_ranks_say_it_once(words, status, said, tmp_path):
+    done = launch(4, "-m", "bmrm.cli", *words, cwd=tmp_path)
+    assert done.returncode == status
+    assert (done.stdout + done.stderr).count(said) == 1

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes
 
 import bmrm
 from bmrm.app.predict import lines_of, ranks
@@ -254,3 +255,24 @@ def test_memory_does_not_grow_with_the_file(models, folder):
     few, many = peak(20), peak(150)
     assert Path("big.svm").stat().st_size > 150e6
     assert many < few + 30.0
+
+
+def test_a_loss_of_ones_own_is_named(folder, capsys, monkeypatch):
+    (folder / "my_own.py").write_text(
+        "from dataclasses import dataclass\nimport numpy as np\nimport bmrm\n\n\n@dataclass(frozen=True)\n"
+        "class Pinball(bmrm.RegressionLoss):\n    tau: float = bmrm.parameter(0.5, doc='share', above=0.0, below=1.0)\n"
+        "    def value(self, f, y):\n        return np.maximum(self.tau * (y - f), (self.tau - 1.0) * (y - f))\n"
+        "    def slope(self, f, y):\n        return np.where(y > f, -self.tau, 1.0 - self.tau)\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    train = ["train", "sklearn:diabetes", "--loss", "my_own:Pinball", "--loss.tau", "0.9", "--bias", "free"]
+    assert main([*train, "--output", "own", "--quiet"]) == 0
+    assert main(["predict", "own", "sklearn:diabetes", "--labels"]) == 2
+    assert "load_model(path, loss=...), or --loss my_own:Pinball" in capsys.readouterr().err
+    assert main(["predict", "own", "sklearn:diabetes", "--labels", "--loss", "my_own:Pinball"]) == 0
+    _, y = load_diabetes(return_X_y=True)
+    below = np.array(capsys.readouterr().out.split(), float) > y
+    assert below.mean() == pytest.approx(0.9, abs=0.02)
+    assert main(["evaluate", "own", "sklearn:diabetes", "--loss", "my_own:Pinball", "--metrics", "mae"]) == 0
+    assert main(["predict", "own", "sklearn:diabetes", "--loss", "hinge"]) == 2
+    assert "--loss: expected my_own:Pinball" in capsys.readouterr().err

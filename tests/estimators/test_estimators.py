@@ -1,5 +1,6 @@
 """Parameters, attributes and warnings of the estimators."""
 
+import importlib
 import os
 import pickle
 import re
@@ -269,7 +270,7 @@ def test_rows_in_every_form(cancer, form, tmp_path):
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames(cancer, library):
-    frames = pytest.importorskip(library)
+    frames = importlib.import_module(library)
     X, y = cancer[0][:, :3], np.array(["malignant", "benign"])[cancer[1]]
     frame, target = frames.DataFrame(dict(zip("abc", X.T))), frames.Series(y)
     model = Classifier(alpha=1e-2).fit(frame, target)
@@ -279,6 +280,31 @@ def test_data_frames(cancer, library):
     np.testing.assert_array_equal(model.predict(frame), Classifier(alpha=1e-2).fit(X, y).predict(X))
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[["b", "a", "c"]])
+
+
+@pytest.mark.parametrize("loss", ["ontology_hinge", "ontology_logistic"])
+def test_classes_in_a_tree(loss):
+    X, y = load_iris(return_X_y=True)
+    names = load_iris().target_names[y]
+    edges = [("setosa", "iris"), ("large", "iris"), ("versicolor", "large"), ("virginica", "large")]
+    model = Classifier({"name": loss, "edges": edges}, alpha=1e-2).fit(X, names)
+    assert list(model.classes_) == ["setosa", "versicolor", "virginica"]
+    decision = model.decision_function(X)
+    np.testing.assert_allclose(decision, X @ model.coef_.T + model.intercept_)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[decision.argmax(axis=1)])
+    engine = bmrm.fit(X, names, loss=model.model_.loss, regularizer=bmrm.L2(1e-2), bias="free", tolerance=1e-4)
+    assert (engine.predict(X) == names).mean() == model.score(X, names) > 0.95
+    weights = dict(zip(model.model_.labels, model.model_.weights.T))
+    np.testing.assert_allclose(model.coef_[1], weights["versicolor"] + weights["large"] + weights["iris"])
+    with pytest.raises(ValueError, match="no leaf of the tree"):
+        clone(model).fit(X, np.where(names == "setosa", "large", names))
+    search = GridSearchCV(model, {"alpha": [1e-3, 1e-2]}, cv=3).fit(X, names)
+    assert search.best_score_ > 0.9
+
+
+def test_sets_of_labels_are_for_the_multilabel_classifier():
+    with pytest.raises(ValueError, match="loss multilabel_hinge is for another task"):
+        Classifier("multilabel_hinge").fit(*load_iris(return_X_y=True))
 
 
 def test_ranking(queries):

@@ -190,9 +190,10 @@ def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
         return
     row = int(np.argmax(there))
     label = shown_label(data.targets.y[row].item(), summary.dtype)
+    instead = facts_of(loss).multiclass
     raise InputError(
-        f"{loss.title}: {len(summary.labels)} labels: {listed(summary.labels, summary.dtype)}; expected two classes;"
-        f" {data.source_of(row)} has the label {label}"
+        f"{loss.title}: {len(summary.labels)} labels: {listed(summary.labels, summary.dtype)}; expected two classes"
+        f"{f' ({instead} takes more)' if instead else ''}; {data.source_of(row)} has the label {label}"
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bmrm.app.model import Model
     from bmrm.cli._core.parser import Parser
 
 
@@ -40,6 +41,31 @@ def share(text: str) -> float:
 def add_model(parser: Parser) -> None:
     """A model, or the folder of a run."""
     parser.add_argument("model", metavar="MODEL", help="model.npz of a run, or the folder of the run")
+
+
+def add_loss(parser: Parser) -> None:
+    """A loss that no name stands for; a model file alone imports nothing."""
+    parser.add_argument(
+        "--loss",
+        metavar="MODULE:CLASS",
+        help="the loss of your own that the model was trained with; the module is imported, and so run",
+    )
+
+
+def loaded(parsed: argparse.Namespace) -> Model:
+    """The model, with the loss that the command line names."""
+    from bmrm.app.model import from_plain, load_model
+    from bmrm.losses import LOSSES
+    from bmrm.problem import InputError
+
+    path = model_file(parsed.model)
+    model = load_model(path)
+    if parsed.loss is None:
+        return model
+    trained = model.header["loss"]
+    if parsed.loss != trained["name"]:
+        raise InputError(f"--loss: expected {trained['name']}, with which the model was trained, not {parsed.loss}")
+    return load_model(path, loss=from_plain(LOSSES, trained))
 
 
 def add_data(parser: Parser, more: str = "", needed: bool = True) -> None:

@@ -168,6 +168,15 @@ class OntologyLoss(RowLoss):
         chosen: NDArray[Any] = np.array(labels)[sums.argmax(axis=1)]
         return chosen
 
+    def class_labels(self, labels: Sequence[Any]) -> Sequence[Any]:
+        """The candidates."""
+        return [label for label, may in zip(labels, self.candidate, strict=True) if may]
+
+    def class_scores(self, f: Array) -> Array:
+        """Of the candidates, (rows, candidates): sums along their paths."""
+        scores: Array = self.tree.path_sums(f)[:, self.candidate]
+        return scores
+
     def _up(self, at_nodes: Array) -> Array:
         """A slope with respect to the classes' sums as one with respect to the nodes' scores."""
         return self.tree.subtree_sums(at_nodes)

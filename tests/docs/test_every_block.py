@@ -1,0 +1,147 @@
+"""Every command and Python block of every page runs, in an empty folder, in the order of the page.
+
+A block that cannot run here says why in the page (`<!-- not run: REASON -->`): a test for each, whose name is the
+reason, looks whether the programs know its options.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bmrm.app.config.config import load_settings
+from tests.docs.given import bring
+from tests.docs.options import unknown_options
+from tests.pages import COMMANDS, ROOT, blocks_of, given, indented
+
+OTHERS = {"docs/install.md": "installs from the package index; the tests of the wheel follow it"}
+"""Pages none of whose blocks runs here."""
+PAGES = ["README.md", "CONTRIBUTING.md", "mpi_examples/README.md"]
+PAGES += [str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))]
+NOT_RUN = {"README.md": 2, "CONTRIBUTING.md": 4, "docs/benchmarks.md": 1, "docs/clusters.md": 3}
+NOT_RUN |= {"docs/how-we-know.md": 1, "docs/index.md": 1}
+"""Excused blocks by page: a new one is counted here."""
+OWN_TESTS = {"docs/papers.md"}
+"""Pages whose configs run in a test of their own."""
+
+
+def runs(block):
+    """Whether the block is run: a source of the package that a page shows is tested where it is."""
+    if block.reason is not None or block.page in OTHERS:
+        return False
+    return block.language in COMMANDS or (block.language == "python" and not block.text.startswith('"""'))
+
+
+EXCUSED = [block for page in PAGES for block in blocks_of(page) if block.reason is not None]
+RUN = [page for page in PAGES if any(map(runs, blocks_of(page)))]
+CONFIGS = [
+    block
+    for page in PAGES
+    for block in blocks_of(page)
+    if block.language == "yaml" and block.reason is None and page not in OWN_TESTS
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN)
+def test_a_page_runs_from_its_top(page, tmp_path):
+    for name in given(page):
+        bring(name, tmp_path)
+    for block in blocks_of(page):
+        if block.title is not None:
+            (tmp_path / block.title).write_text(block.text)
+        if runs(block) and block.language == "python":
+            ran(python(block, tmp_path), tmp_path, block)
+        elif runs(block):
+            for command, shown in block.commands:
+                printed = ran(["bash", "-e", "-o", "pipefail", "-c", command], tmp_path, block)
+                assert says(printed, shown), (str(block), command, printed)
+
+
+def python(block, folder):
+    """The words that run a Python block."""
+    path = folder / (block.title or "block.py")
+    path.write_text(block.text)
+    tests = ["-m", "pytest", "-q"] if path.name.startswith("test_") else []
+    return [sys.executable, "-W", "error", *tests, path.name]
+
+
+def ran(words, folder, block):
+    """What the command prints, on both streams; it succeeds."""
+    beside = Path(sys.executable).parent
+    changes = {"PATH": f"{beside}{os.pathsep}{os.environ['PATH']}", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "120"}
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env=os.environ | changes,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, (str(block), words, done.stdout)
+    return done.stdout
+
+
+def says(printed, shown):
+    """Whether what is shown is printed, blanks apart; `...` stands for anything."""
+    parts = [re.escape(" ".join(part.split())) for part in shown.split("...")]
+    return re.search(".*".join(parts), " ".join(printed.split())) is not None
+
+
+def test_output_that_differs_is_noticed():
+    assert says("a  b\nc 12\n", "a b\nc ...\n")
+    assert not says("a b\nc 12\n", "a b\nd ...\n")
+    assert not says("", "a\n")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_have_a_language_and_files_a_maker(page, tmp_path):
+    if page not in OTHERS:
+        assert indented(page) == []
+    assert {block.language for block in blocks_of(page)} <= {*COMMANDS, "python", "yaml", "text"}
+    for block in blocks_of(page):
+        if block.language == "console":
+            assert block.text.startswith("$ "), block
+
+
+def test_the_excused_are_counted():
+    counts = {page: sum(block.page == page for block in EXCUSED) for page in PAGES}
+    assert {page: count for page, count in counts.items() if count} == NOT_RUN
+
+
+@pytest.mark.parametrize("block", EXCUSED, ids=lambda block: f"{block}: {block.reason}")
+def test_options_of_what_is_not_run_exist(block):
+    assert len(block.reason) > 10
+    if block.language == "yaml":
+        assert yaml.safe_load(block.text)
+    for command, _ in block.commands:
+        for line in command.replace("\\\n", " ").splitlines():
+            assert unknown_options(shlex.split(line, comments=True)) == [], line
+
+
+def test_an_option_that_is_gone_is_noticed():
+    assert unknown_options(["make", "tset"]) == ["tset"]
+    assert unknown_options(["python", "-m", "bmrm.run", "a.yaml", "--resum"]) == ["--resum"]
+    assert unknown_options(["mpirun", "-n", "2", "bmrm", "train", "a.yaml", "--tolerence", "1"]) == ["--tolerence"]
+    assert unknown_options([".venv/bin/pytest", "--no-such-option"]) == ["--no-such-option"]
+    assert unknown_options(["pip", "install", "--no-such-option", "x"]) == ["--no-such-option"]
+    assert unknown_options(["pip", "install", "-e", ".[mpi]"]) == [".[mpi]"]
+
+
+@pytest.mark.parametrize("block", CONFIGS, ids=str)
+def test_yaml_of_the_pages_is_config(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain = {"data": {"train": "sklearn:iris"}, "loss": "hinge", "regularizer": {"name": "l2", "lambda": 0.1}}
+    plain |= yaml.safe_load(block.text)
+    for name in given(block.page):
+        if "/" not in name and name not in ("tests", "mpi_examples"):
+            bring(name, tmp_path)
+    Path("a.yaml").write_text(yaml.safe_dump(plain))
+    assert load_settings("a.yaml").plain()["loss"]["name"]
