@@ -80,12 +80,13 @@ def summarize(
     *,
     seconds: Mapping[str, float],
     ranks: int,
+    threads: int,
     rows: int,
     dim: int,
     nnz: int,
     metrics: Mapping[str, Mapping[str, float | None]],
 ) -> dict[str, Any]:
-    """summary.json; null where there is no bound. `seconds` as of `Phases`."""
+    """summary.json; null where there is no bound. `seconds` as of `Phases`; `threads` of each rank."""
     return {
         "objective": finite(solution.objective),
         "lower_bound": finite(solution.lower_bound),
@@ -99,6 +100,7 @@ def summarize(
         "passes": solution.passes,
         "seconds": dict(seconds),
         "ranks": ranks,
+        "threads": threads,
         "rows": rows,
         "dim": dim,
         "nnz": nnz,
@@ -106,6 +108,13 @@ def summarize(
         "metrics": {part: dict(values) for part, values in metrics.items()},
         "versions": versions(),
     }
+
+
+def in_ranks(ranks: int, threads: int | None) -> str:
+    """On what a run computes: "2, one thread each"; runs of older versions do not say how many threads."""
+    if threads is None:
+        return str(ranks)
+    return f"{ranks}, {'one thread' if threads == 1 else f'{threads} threads'}{' each' if ranks > 1 else ''}"
 
 
 def versions() -> dict[str, str]:
@@ -130,7 +139,7 @@ def summary_rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "iterations, passes": f"{summary['iterations']}, {summary['passes']:g}",
         "seconds": in_words(summary["seconds"]),
         "data": f"{summary['rows']} rows, {summary['dim']} weights, {summary['nnz']} non-zeros",
-        "ranks": str(summary["ranks"]),
+        "ranks": in_ranks(summary["ranks"], summary.get("threads")),
         "solver": str(summary["solver"]),
     }
     for part, values in summary["metrics"].items():

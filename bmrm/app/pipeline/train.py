@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bmrm.app.measure import check_metrics, scored, scores_of
 from bmrm.app.model import Model, from_plain
 from bmrm.app.phases import Phases
@@ -24,6 +26,7 @@ from bmrm.app.pipeline.load import Loaded, load
 from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, solve
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
+from bmrm.kernels.workers import usable_cores
 from bmrm.losses import LOSSES
 from bmrm.mpi.dealing import deal_out
 from bmrm.mpi.group import Alone, Group, together
@@ -151,6 +154,11 @@ def _train(
         return None if found.finished is None else (_finished(found.finished, settings, phases), "", None)
     if fit is fit_once:
         fit = partial(fit_once, start=found.start, facts=facts)
+    threads = threads_of_all(problem, group)
+    if group.rank == 0 and group.size > 1 and not quiet:
+        from bmrm.app.report import in_ranks
+
+        print(f"bmrm: ranks: {in_ranks(group.size, threads)}", file=sys.stderr)
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
     # from here on there may be a point that a Ctrl-C must not discard
     with Interrupt(around=True) if group.rank == 0 else nullcontext():
@@ -163,7 +171,7 @@ def _train(
             return None
         earlier = _seconds(found.start)
         phases.earlier = earlier
-        summary = _summary(model, loaded, metrics, facts, group, phases)
+        summary = _summary(model, loaded, metrics, facts, group, threads, phases)
         if search:
             summary["search"] = search
         if model.solution is not None and DETAILS in model.solution.details:
@@ -253,6 +261,7 @@ def _summary(
     metrics: Mapping[str, Mapping[str, float | None]],
     facts: fingerprint.Facts,
     group: Group,
+    threads: int,
     phases: Phases,
 ) -> dict[str, Any]:
     from bmrm.app.report import summarize
@@ -263,6 +272,7 @@ def _summary(
         solution,
         seconds=phases.seconds(),
         ranks=group.size,
+        threads=threads,
         rows=loaded.rows,
         dim=solution.w.shape[0],
         nnz=loaded.nnz,
@@ -325,6 +335,12 @@ def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
         share_rows=shares_rows(settings["data"]),
         follow=_follow(settings["output"]),
     )
+
+
+def threads_of_all(problem: Problem, group: Group) -> int:
+    """Collective: the threads of each rank; the fewest where nodes differ."""
+    mine = problem.threads or group.cores_per_rank or usable_cores()
+    return int(-group.max(np.array([-float(mine)]))[0])
 
 
 def shares_rows(data: Mapping[str, Any]) -> bool:
