@@ -468,7 +468,7 @@ def test_a_run_says_what_each_rank_has_and_which_has_too_much(job):
     done = work(3, *spoken, "data.train=part-{rank}.svm", cwd=job)
     assert done.returncode == 0, done.stderr
     said = done.stderr.splitlines()
-    assert "bmrm: 3 ranks: rows 700 to 1,100, entries 28,000 to 44,000 each" in said
+    assert "bmrm: ranks: 3, one thread each; rows 700 to 1,100, entries 28,000 to 44,000 each" in said
     assert any(line.startswith("bmrm: rank 2 has 44,000 entries, 22% more than the mean") for line in said)
     found = summary()
     assert (found["spread"]["rows"], found["spread"]["entries"]) == ([700, 900, 1100], [28000, 36000, 44000])
@@ -479,7 +479,7 @@ def test_a_run_says_what_each_rank_has_and_which_has_too_much(job):
     assert found["share_rows"] is False
     assert "rows stay where they are" in " ".join(done.stdout.split())
     done = work(3, *spoken, "data.train=[part-0.svm, part-1.svm, part-2.svm]", cwd=job)
-    assert re.match(r"bmrm: 3 ranks: rows (89\d|900) to 90\d, entries", done.stderr)
+    assert re.match(r"bmrm: ranks: 3, one thread each; rows (89\d|900) to 90\d, entries", done.stderr)
     assert "more than the mean" not in done.stderr
     assert summary()["share_rows"] is True
 

@@ -84,12 +84,13 @@ def summarize(
     *,
     seconds: Mapping[str, float],
     ranks: int,
+    threads: int,
     rows: int,
     dim: int,
     nnz: int,
     metrics: Mapping[str, Mapping[str, float | None]],
 ) -> dict[str, Any]:
-    """summary.json; null where there is no bound. `seconds` as of `Phases`."""
+    """summary.json; null where there is no bound. `seconds` as of `Phases`; `threads` of each rank."""
     return {
         "objective": finite(solution.objective),
         "lower_bound": finite(solution.lower_bound),
@@ -103,6 +104,7 @@ def summarize(
         "passes": solution.passes,
         "seconds": dict(seconds),
         "ranks": ranks,
+        "threads": threads,
         "rows": rows,
         "dim": dim,
         "nnz": nnz,
@@ -110,6 +112,13 @@ def summarize(
         "metrics": {part: dict(values) for part, values in metrics.items()},
         "versions": versions(),
     }
+
+
+def in_ranks(ranks: int, threads: int | None) -> str:
+    """On what a run computes: "2, one thread each"; runs of older versions do not say how many threads."""
+    if threads is None:
+        return str(ranks)
+    return f"{ranks}, {'one thread' if threads == 1 else f'{threads} threads'}{' each' if ranks > 1 else ''}"
 
 
 def versions() -> dict[str, str]:
@@ -126,14 +135,15 @@ def versions() -> dict[str, str]:
 
 def _ranks(summary: Mapping[str, Any]) -> str:
     """How many; of several what they sent, and what it costs where they keep their rows."""
+    how = in_ranks(summary["ranks"], summary.get("threads"))
     if "sent" not in summary:
-        return str(summary["ranks"])
+        return how
     sent, seconds = summary["sent"], summary["spread"]["seconds"]
     parts = [f"{sent['messages']:,} messages, {sent['bytes'] / 1e6:.3g} MB"]
     parts += [f"computing {min(seconds):.2f} to {max(seconds):.2f} s"]
     if not summary["share_rows"]:
         parts.append("rows stay where they are: no start from a sample, no small problem solved on one rank")
-    return f"{summary['ranks']}: {'; '.join(parts)}"
+    return f"{how}: {'; '.join(parts)}"
 
 
 def summary_rows(summary: Mapping[str, Any]) -> dict[str, str]:

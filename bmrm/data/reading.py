@@ -97,6 +97,11 @@ def scan(
     return _scan_files(files, format, origin, alike, part, parts)
 
 
+def is_made(source: str) -> bool:
+    """Whether a source is bundled or generated, not read from files."""
+    return source.partition(":")[0] in _MAKERS
+
+
 def read(
     source: Source,
     *,

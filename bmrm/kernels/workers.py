@@ -15,10 +15,15 @@ R = TypeVar("R")
 
 
 def usable_cores() -> int:
-    """The cores that this process may run on."""
+    """How many cores this process may run on."""
+    return len(usable_core_numbers())
+
+
+def usable_core_numbers() -> set[int]:
+    """The cores that this process may run on, as the system numbers them."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
 
 
 class Workers:

@@ -16,6 +16,8 @@ import mpi4py
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.workers import usable_core_numbers
+from bmrm.mpi.cores import fair_share, mask_of, threads_for
 from bmrm.mpi.group import from_bytes, to_bytes
 from bmrm.mpi.pulse import Pulse
 from bmrm.problem import Sent
@@ -48,9 +50,10 @@ class MpiGroup:
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
         self.node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.crowded: bool = self.node.Get_size() > cores
-        self.cores_per_rank: int | None = max(1, cores // self.node.Get_size())
+        share = self._share_of_cores()
+        self.crowded: bool = self._most(share < 1.0)
+        """Whether ranks outnumber cores, on some node."""
+        self.cores_per_rank: int | None = threads_for(share)
         self.waited = 0.0
         """Seconds spent waiting for other ranks."""
         self.busy = 0.0
@@ -66,6 +69,22 @@ class MpiGroup:
     def world(cls) -> MpiGroup:
         """All ranks that the launcher started."""
         return cls(MPI.COMM_WORLD)
+
+    def _share_of_cores(self) -> float:
+        """Collective: see `bmrm.mpi.cores`."""
+        cores = usable_core_numbers()
+        width = np.array([max(cores) + 1])
+        self.node.Allreduce(MPI.IN_PLACE, width, op=MPI.MAX)
+        mine = mask_of(cores, int(width[0]))
+        on_node = np.empty_like(mine)
+        self.node.Allreduce(mine, on_node, op=MPI.SUM)
+        return fair_share(mine, on_node)
+
+    def _most(self, mine: bool) -> bool:
+        """Collective: whether it is so on any rank; all must agree on how they speak to one another."""
+        found = np.array([float(mine)])
+        self.comm.Allreduce(MPI.IN_PLACE, found, op=MPI.MAX)
+        return bool(found[0])
 
     # -- waiting ---------------------------------------------------------------------------------
 

@@ -29,7 +29,9 @@ def solution(bound=0.5, lines=3):
 
 def summary(of):
     seconds = {"total": 2.0, "load": 1.5, "risk": 0.1, "master": 0.4}
-    return summarize(of, seconds=seconds, ranks=2, rows=10, dim=2, nnz=20, metrics={"train": {"accuracy": 0.5}})
+    return summarize(
+        of, seconds=seconds, ranks=2, threads=1, rows=10, dim=2, nnz=20, metrics={"train": {"accuracy": 0.5}}
+    )
 
 
 def test_the_summary_has_what_the_design_lists():

@@ -160,7 +160,11 @@ class PlugIn:
     extra: Mapping[str, tuple[Any, Any, str]] = dataclasses.field(default_factory=dict)
 
 
-_THREADS = (Annotated[Count, Field(ge=1)] | None, None, "threads per process; null = all cores")
+_THREADS = (
+    Annotated[Count, Field(ge=1)] | None,
+    None,
+    "threads of each rank; null = its share of the cores of its node",
+)
 PLUG_INS: Mapping[str, PlugIn] = {
     "loss": PlugIn(LOSSES, "hinge"),
     "regularizer": PlugIn(REGULARIZERS, "l2"),

@@ -61,6 +61,7 @@ class SummaryFile(BaseModel):
     passes: float
     seconds: dict[str, float]
     ranks: int
+    threads: int | None = None
     rows: int
     dim: int
     nnz: int

@@ -11,7 +11,7 @@ from bmrm.app.html.elements import Content, Markup, pairs, section, table, tag
 from bmrm.app.html.files import Named, Profile
 from bmrm.app.html.run import Run, named
 from bmrm.app.phases import NAMES
-from bmrm.app.report import number
+from bmrm.app.report import in_ranks, number
 from bmrm.losses import LOSSES
 from bmrm.problem import Status, facts_of
 
@@ -106,7 +106,7 @@ def problem(run: Run) -> Markup | None:
         ("scaling", str(data.get("scale", "none"))),
         ("solver", s.solver),
         ("asked for", _plug_in(run.config.solver)),
-        ("ranks", str(s.ranks)),
+        ("ranks", in_ranks(s.ranks, s.threads)),
         ("iterations, passes", f"{s.iterations:,}, {s.passes:,.4g}"),
     ]
     return section("Problem", pairs(rows))

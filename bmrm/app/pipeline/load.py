@@ -15,7 +15,7 @@ from bmrm.data.label_types import shown_label, stored
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.raw import Raw, nothing
-from bmrm.data.reading import from_one, scan
+from bmrm.data.reading import from_one, is_made, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of
 from bmrm.data.weights import read_weights
@@ -49,7 +49,7 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
     InputError
         On rank 0, with the first failing rank's message (`OtherRankError` on the others).
     """
-    if group.size > 1:
+    if group.size > 1 and not all(map(is_made, section["train"])):
         group.first_per_node(lambda: compile_reader(section["format"]))
 
     def scanned(part: str, alike: Alike | None = None) -> Raw:

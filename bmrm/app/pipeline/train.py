@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bmrm.app.measure import check_metrics, scored, scores_of
 from bmrm.app.model import Model, from_plain
 from bmrm.app.phases import Phases
@@ -24,6 +26,7 @@ from bmrm.app.pipeline.load import Loaded, load
 from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, solve
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
+from bmrm.kernels.workers import usable_cores
 from bmrm.losses import LOSSES
 from bmrm.mpi.dealing import deal_out
 from bmrm.mpi.group import Alone, Group, together
@@ -145,7 +148,8 @@ def _train(
     if problem.share_rows and group.size > 1 and not searches:
         with phases("load", "dealing out rows"):
             loaded, facts = _dealt(loaded, facts, settings, resume, group)
-    _say_spread(loaded, group, quiet)
+    threads = threads_of_all(problem, group)
+    _say_ranks(loaded, group, threads, quiet)
     found = Beginning()
     with together(group):
         if group.rank == 0:
@@ -169,7 +173,7 @@ def _train(
             return None
         earlier = _seconds(found.start)
         phases.earlier = earlier
-        summary = _summary(model, loaded, metrics, facts, group, phases) | over_ranks
+        summary = _summary(model, loaded, metrics, facts, group, threads, phases) | over_ranks
         if search:
             summary["search"] = search
         if model.solution is not None and DETAILS in model.solution.details:
@@ -179,8 +183,8 @@ def _train(
         return _write(replace(model, header={**model.header, "problem": facts}), summary, curves, settings, phases)
 
 
-def _say_spread(loaded: Loaded, group: Group, quiet: bool) -> None:
-    """Collective: say once what each rank has, and which has too much."""
+def _say_ranks(loaded: Loaded, group: Group, threads: int, quiet: bool) -> None:
+    """Collective: say once how many ranks and threads there are, what each has, and which has too much."""
     if group.size == 1:
         return
     train = loaded.train
@@ -189,7 +193,9 @@ def _say_spread(loaded: Loaded, group: Group, quiet: bool) -> None:
         return
     warning = found.warning()
     if not quiet:
-        print(f"bmrm: {group.size} ranks: {found.in_words()}", file=sys.stderr)
+        from bmrm.app.report import in_ranks
+
+        print(f"bmrm: ranks: {in_ranks(group.size, threads)}; {found.in_words()}", file=sys.stderr)
     if warning:
         print(f"bmrm: {warning}; `data.share_rows: true` deals rows out", file=sys.stderr)
 
@@ -290,6 +296,7 @@ def _summary(
     metrics: Mapping[str, Mapping[str, float | None]],
     facts: fingerprint.Facts,
     group: Group,
+    threads: int,
     phases: Phases,
 ) -> dict[str, Any]:
     from bmrm.app.report import summarize
@@ -300,6 +307,7 @@ def _summary(
         solution,
         seconds=phases.seconds(),
         ranks=group.size,
+        threads=threads,
         rows=loaded.rows,
         dim=solution.w.shape[0],
         nnz=loaded.nnz,
@@ -362,6 +370,12 @@ def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
         share_rows=shares_rows(settings["data"]),
         follow=_follow(settings["output"]),
     )
+
+
+def threads_of_all(problem: Problem, group: Group) -> int:
+    """Collective: the threads of each rank; the fewest where nodes differ."""
+    mine = problem.threads or group.cores_per_rank or usable_cores()
+    return int(-group.max(np.array([-float(mine)]))[0])
 
 
 def shares_rows(data: Mapping[str, Any]) -> bool:
