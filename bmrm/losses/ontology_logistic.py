@@ -40,7 +40,7 @@ def _path_sums(f, y, order, parent, candidate, out, own, tops):  # type: ignore[
 def _finish(y, weights, order, parent, own, tops, slope):  # type: ignore[no-untyped-def]
     """With exp(sum - largest) in `slope`: replace it by the slope, return the sum.
 
-    The largest is left out of sums, and of the slope if it is that of the label, so that small losses keep their digits.
+    The largest is left out of sums, and the label's own out of its slope, so that small losses keep their digits.
     """
     total = 0.0
     for i in range(slope.shape[0]):

@@ -128,7 +128,10 @@ FOUND = {
     (7, 8570): "squares of steps of coordinate_descent that underflow",
     (19, 151): "steps of simplex programs that gain next to nothing, hundreds of thousands of them",
     (11, 12351): "a bound of softmax that only rounding, with features of 1e7, had put above J was cut to J",
-    (11, 13603): "a loss of 1e-13 whose best constants are 1e5: sums that are all rounding, in directions without slopes",
+    (
+        11,
+        13603,
+    ): "a loss of 1e-13 at constants of 1e5: sums that are all rounding, in directions without slopes",
     (11, 19418): "constants of 1e10, at which the likelihood of a chain was lower by the rounding of scores",
     (11, 13204): "planes taken 450 times as far away as the best point, too high by the rounding of their slopes",
     (11, 1358): "slopes of 1e300 times scales of features that overflow",

@@ -187,3 +187,22 @@ def test_slopes_of_labels_that_are_nearly_certain_keep_their_digits(transitions)
     assert 1e-13 < np.abs(expected).max() < 1e-5
     np.testing.assert_allclose(slope[: f.size], expected[: f.size], rtol=1e-8, atol=1e-9 * np.abs(expected).max())
     np.testing.assert_allclose(slope[f.size :], expected[f.size :], rtol=1e-8, atol=1e-15)
+
+
+def test_a_small_loss_keeps_its_digits_where_scores_of_labels_and_transitions_cancel():
+    """What is added to a label's scores and taken off the transitions into it changes no labeling's score."""
+    y, labels, far = np.array([2, 0, 1, 1]), 3, 1e10 * np.array([1.0, -2.0, 3.0])
+    f = np.random.default_rng(4).integers(-3, 4, (4, labels)).astype(float)
+    f[np.arange(4), y] += 20.0
+    trans = np.zeros((labels, labels))
+    losses = []
+    for moved in (np.zeros(labels), far):
+        table = f + np.concatenate((np.zeros((1, labels)), np.tile(moved, (3, 1))))
+        slope, of_trans = np.zeros_like(f), np.zeros((labels, labels))
+        starts = np.array([0, 4])
+        losses.append(chains.chain_likelihoods(table, trans - moved, False, y, starts, np.empty(0), slope, of_trans))
+    scores = [sum(f[t, k] for t, k in enumerate(path)) for path in itertools.product(range(labels), repeat=4)]
+    own = float(f[np.arange(4), y].sum())
+    expected = math.log1p(math.fsum(math.exp(each - own) for each in scores) - 1.0)
+    assert 1e-9 < expected < 1e-4
+    assert losses == pytest.approx([expected, expected], rel=1e-7)

@@ -139,6 +139,19 @@ def test_small_logistic_losses_keep_their_digits(margin, rows):
     assert value(Softmax(), y, table) == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
+@pytest.mark.parametrize("margin", [20.0, 36.0, 40.0, 700.0])
+def test_small_losses_of_a_tree_keep_their_digits(margin):
+    """Two leaves below one node, the score of the label ahead by the margin; no other sum of a path is near."""
+    loss = LOSSES.make("ontology_logistic", {"edges": (("a", "r"), ("b", "r"), ("c", "q"))})
+    f = np.zeros((1, 5))  # a, b, c, q, r
+    f[0, :3] = margin / 2, -margin / 2, -1e4
+    targets = Targets(np.array(["a"]))
+    value, slope = loss.prepare(targets, loss.summarise(targets)).value_and_slope(f)
+    share = 1.0 / (1.0 + np.exp(margin))
+    assert value == pytest.approx(np.log1p(np.exp(-margin)), rel=1e-12)
+    np.testing.assert_allclose(slope, [[-share, share, 0.0, 0.0, 0.0]], rtol=1e-12, atol=0.0)
+
+
 def test_quantile_is_the_pinball_loss_of_scikit_learn():
     from sklearn.metrics import mean_pinball_loss
 

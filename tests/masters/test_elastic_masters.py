@@ -7,6 +7,7 @@ from bmrm.masters.elastic_newton import ElasticQP
 from bmrm.masters.highs import HighsLP
 from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.regularizers.elastic_net import ElasticNet
+from bmrm.regularizers.l1 import L1
 from tests.masters.epigraph import Model, Player
 
 INFIMA = (0.0, -1.0, -np.inf)
@@ -214,3 +215,16 @@ def test_extreme_numbers_end_and_bound():
                 assert not np.isnan(solution.lower_bound)
                 # w = 0 is a point of the model
                 assert solution.lower_bound <= max(0.0, master.planes.offsets.max()) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("ratio", [0.3, 1.0])
+def test_cvxopt_solves_with_planes_taken_where_the_loss_is_nearly_infinite(ratio):
+    """These lie far below the others where those have their minimum, at w = 1, with R = 0 there."""
+    lam = 0.1
+    regularizer = ElasticNet(lam, ratio, "cvxopt") if ratio < 1.0 else L1(lam, "cvxopt")
+    master = regularizer.master(1, (0.0,))
+    for a, b in ((-1.0, 1.0), (1e3, -1e3), (1e80, -1e83), (1e262, -1e265)):
+        master.add(np.array([a]), b)
+    solution = master.solve(1e-9)
+    assert solution.lower_bound == pytest.approx(regularizer.value(np.ones(1)), rel=1e-8)
+    assert solution.w == pytest.approx([1.0], rel=1e-7)

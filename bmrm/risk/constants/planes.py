@@ -282,6 +282,16 @@ class _Search:
                 self._cuts[idle[0]].slope = None
                 self._held -= 1
 
+    def _rounding_at(self, trial: Point, terms: float) -> float:
+        """Of its value, where scores have lost digits by constants farther off than those of the best point.
+
+        `terms` is the size of its slopes. Those of either point show what scores count.
+        """
+        farther = float(np.max(np.abs(trial.b))) - float(np.max(np.abs(self.best.b)))
+        if not farther > 0.0:
+            return 0.0
+        return EPS * farther * max(terms, float(self.phi.magnitude(self.best.slope).sum()))
+
     def _costs(self) -> Vector:
         """The heights of all planes at the best point."""
         K, told = len(self.best.b), self._told[: len(self._cuts)]
@@ -313,6 +323,6 @@ class _Search:
         if self.size < len(trial.b) and not _shift_free(trial.sums, terms, self._model.noise):
             self.shifted = True
         self._take(self._cut_of(trial))
-        if trial.value < self.best.value - FALL * abs(self.best.value):
+        if trial.value < self.best.value - FALL * abs(self.best.value) - self._rounding_at(trial, terms):
             self.best_point = trial
         return trial
