@@ -19,11 +19,15 @@ def typeset(text: str) -> str:
 
 def _typeset(text: str) -> str:
     text = DISPLAYED.sub(lambda found: f'<div class="formula">{_mathml(found[1], "block")}</div>', text)
-    # in a span, since Markdown takes a line that begins with another element for HTML to its end
-    return INLINE.sub(lambda found: f'<span class="math">{_mathml(found[1], "inline")}</span>', text)
+    return INLINE.sub(lambda found: inline(found[1]), text)
+
+
+def inline(formula: str) -> str:
+    """In a span, since Markdown takes a line that begins with another element for HTML to its end."""
+    return f'<span class="math">{_mathml(formula, "inline")}</span>'
 
 
 def _mathml(formula: str, display: str) -> str:
-    """In one line; stars and underscores in it would be emphasis to Markdown."""
+    """In one line; stars and underscores in it would be emphasis to Markdown, and a bar the end of a cell."""
     made = convert(" ".join(formula.split()), display=display)
-    return made.replace("*", "&#42;").replace("_", "&#95;")
+    return made.replace("*", "&#42;").replace("_", "&#95;").replace("|", "&#124;")

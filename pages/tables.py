@@ -18,6 +18,7 @@ from bmrm.registry import Entry, Registry, option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.auto.rules import ALONE, NUMBERS, RULES, WORDS
+from pages.plain_formulas import typeset_plain
 from pages.reference import described_plug_in
 from pages.text import code, plain, prose, table
 
@@ -30,7 +31,7 @@ def losses() -> str:
         [
             code(entry.name),
             facts_of(entry.cls).task,
-            code(facts_of(entry.cls).formula, wide=True),
+            typeset_plain(facts_of(entry.cls).formula),
             OVER[facts_of(entry.cls).decomposes],
             "yes" if facts_of(entry.cls).smooth else "no",
             plain(facts_of(entry.cls).source),

@@ -1,5 +1,6 @@
 """The pages of the site: written from the package, complete, with links that lead somewhere, and examples that run."""
 
+import html
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ pytest.importorskip("griffe")
 pytest.importorskip("latex2mathml")
 
 from pages.formulas import typeset
+from pages.plain_formulas import typeset_plain
 from pages.reference import described
 from pages.write import write_pages, written
 
@@ -97,6 +99,23 @@ def test_formulas_become_mathml_and_code_stays():
     assert "$" not in text
     assert "\n\n<div" in text, "a formula of its own begins a block"
     assert text.startswith("<span"), "another element would end the paragraph there"
+
+
+@pytest.mark.parametrize(
+    ("plain", "shown"),
+    [
+        ("max(0, 1 - y f)", "max(0,1−yf)"),
+        ("exp(-y f)", "exp(−yf)"),
+        ("1/2 r^2 for |r| <= delta, else 0", "12r2 for |r|≤δ, else 0"),
+        ("max_k (cost(y, k) + f_k - f_y)", "maxk(cost(y,k)+fk−fy)"),
+        ("max over y' of 1 - F_beta(y')", "max over y′ of 1−Fβ(y′)"),
+        ("mean over pairs of a query, y_i > y_j", "mean over pairs of a query, yi>yj"),
+        ("1/2 (f - y)' M (f - y)", "12(f−y)⊤M(f−y)"),
+    ],
+)
+def test_formulas_of_losses_are_typeset_with_words_between(plain, shown):
+    text = html.unescape(re.sub(r"<[^>]*>", "", typeset_plain(plain)))
+    assert text.replace("\u2009", "").replace("\u2223", "|").replace("\u007c", "|") == shown
 
 
 class Links(HTMLParser):
