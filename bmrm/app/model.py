@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bmrm.app import model_view as view
 from bmrm.app.measure import check_labelled, check_metrics, predictions, scored, scores_of
-from bmrm.data.archives import read_arrays
+from bmrm.data.archives import read_arrays, write_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
 from bmrm.data.files import whole_file
 from bmrm.data.label_types import is_whole, stored
@@ -393,7 +393,7 @@ class Model:
 
     def write(self, stream: IO[bytes]) -> None:
         """The content of `model.npz`."""
-        np.savez(stream, **self.members())
+        write_arrays(stream, self.members())
 
     def members(self) -> dict[str, Any]:
         """The arrays of `model.npz` by name."""

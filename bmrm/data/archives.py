@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bmrm.problem import InputError, shown
 
@@ -21,6 +21,20 @@ RATIO = 1100
 """Deflate compresses at most 1032 to 1."""
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
 _MAGIC, _PICKLE, _ENCRYPTED = b"\x93NUMPY", b"\x80", 0x1
+
+
+def write_arrays(stream: IO[bytes], arrays: Mapping[str, ArrayLike]) -> None:
+    """An archive that `numpy.load` reads. `numpy.savez` pickles objects before NumPy 2.1, and is noisy on a full disk.
+
+    Raises
+    ------
+    ValueError
+        An array holds Python objects.
+    """
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def read_arrays(stream: IO[bytes], but: str | None = None, only: str = "") -> Mapping[str, NDArray[Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.archives import write_arrays
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import compressed_like_its_name, whole_file
 from bmrm.data.label_types import restored_rows
@@ -95,7 +96,7 @@ def write_npz(path: str | PathLike[str], data: Dataset) -> None:
     arrays |= _label_arrays(targets) if data.labelled else {}
     arrays |= {key: array for key in ("weights", "groups") if (array := getattr(targets, key)) is not None}
     with whole_file(path) as file:
-        np.savez(file, allow_pickle=False, **arrays)
+        write_arrays(file, arrays)
 
 
 def _label_arrays(targets: Targets) -> dict[str, NDArray[Any]]:

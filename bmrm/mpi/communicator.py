@@ -42,6 +42,12 @@ SHORT = 1 << 13
 """Numbers in an array that rank 0 sends to, or takes from, each rank directly where ranks outnumber cores."""
 
 
+def started() -> int:
+    """How many ranks MPI has started."""
+    size: int = MPI.COMM_WORLD.Get_size()
+    return size
+
+
 class MpiGroup:
     """A `Group` over an MPI communicator (a duplicate of it, so that the caller's messages cannot mix with ours)."""
 

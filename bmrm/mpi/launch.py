@@ -65,18 +65,17 @@ def open_group() -> Group:
         return Alone()
     try:
         foreign = OPEN_MPI in os.environ and "mpi4py.MPI" not in sys.modules and not _opened()
-        from bmrm.mpi.communicator import MpiGroup
+        from bmrm.mpi.communicator import MpiGroup, started
     except (ImportError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise _said_once(f"mpi4py loads no MPI library ({reason}); pip install 'bmrm[mpirun]', or {BUILD}") from error
     ranks = _told(SIZES, 1)
-    group = None if foreign else MpiGroup.world()
-    if group is None or (group.size == 1 and ranks > 1):
+    if foreign or (started() == 1 and ranks > 1):
         raise _said_once(
             f"mpirun has started {ranks} processes that do not find one another: it is of another MPI than the one "
             f"that mpi4py uses; build mpi4py for it ({BUILD}), or use the mpirun of pip install 'bmrm[mpirun]'"
         )
-    return group
+    return MpiGroup.world()
 
 
 def _opened() -> bool:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from bmrm.data.archives import write_arrays
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.data.matrix import Csr
@@ -178,3 +179,16 @@ def test_sparse_archive_of_other_integer_types(tmp_path):
     data = read(tmp_path / "a.npz")
     assert data.X.values is None
     np.testing.assert_array_equal(data.X.to_dense(), [[1, 0, 0, 0, 1], [0, 0, 1, 0, 0]])
+
+
+def test_archives_have_no_pickles_whatever_the_version_of_numpy(tmp_path):
+    empty = np.zeros((0, 3), np.int32)
+    with open(tmp_path / "a.npz", "wb") as file:
+        write_arrays(file, {"x": [1.5, 2.5], "allow_pickle": np.array(["a", "bc"]), "empty": empty})
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as read:
+        assert sorted(read.files) == ["allow_pickle", "empty", "x"]
+        assert read["x"].tolist() == [1.5, 2.5]
+        assert read["allow_pickle"].tolist() == ["a", "bc"]
+        assert (read["empty"].shape, read["empty"].dtype) == ((0, 3), np.int32)
+    with open(tmp_path / "b.npz", "wb") as file, pytest.raises(ValueError, match="allow_pickle"):
+        write_arrays(file, {"x": np.array([{}], object)})

@@ -3,6 +3,7 @@
 import cvxopt
 import numpy as np
 import pytest
+import sklearn
 from scipy.sparse import csr_array
 from sklearn.linear_model import ElasticNet as PeerElasticNet
 from sklearn.linear_model import Lasso, LogisticRegression
@@ -132,7 +133,9 @@ def test_lasso_and_elastic_net_of_scikit_learn(name):
 def test_logistic_regression_of_scikit_learn(name):
     data, loss = case("logistic")
     risk = LinearRisk(data, loss)
-    peer = LogisticRegression(l1_ratio=1.0, solver="saga", C=1.0 / (0.01 * ROWS), fit_intercept=False)
+    old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)  # which had another option for it
+    kind = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
+    peer = LogisticRegression(**kind, solver="saga", C=1.0 / (0.01 * ROWS), fit_intercept=False)
     w = peer.set_params(tol=1e-12, max_iter=100000).fit(data.X, data.targets.y).coef_.ravel()
     check(solve(name, risk, L1(0.01)), risk.value_and_subgradient(w)[0] + 0.01 * np.abs(w).sum())
 

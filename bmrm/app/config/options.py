@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel
 
@@ -87,7 +87,8 @@ def section_options() -> Iterator[Option]:
     """Every field that a config has whatever its plug-ins are."""
     for name, field in Settings.model_fields.items():
         kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
+        # get_origin: in Python 3.10 dict[str, Any] is an instance of type
+        if isinstance(kind, type) and get_origin(kind) is None and issubclass(kind, BaseModel):
             for key, inner in kind.model_fields.items():
                 if key not in FIXED:
                     yield _of_field((name, key), inner)

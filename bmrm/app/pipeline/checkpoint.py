@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bmrm.app.model import RUN, Model, load_model
 from bmrm.app.pipeline.fingerprint import Facts, difference
-from bmrm.data.archives import read_arrays
+from bmrm.data.archives import read_arrays, write_arrays
 from bmrm.problem import InputError, Iteration, Start
 
 HEADER, STATE = RUN + "header", RUN + "state_"
@@ -48,7 +48,7 @@ class Checkpoint:
         members = {"header": np.array(json.dumps(header)), "w": start.w, "history": _table(start.history)}
         content: dict[str, Any] = {RUN + name: array for name, array in members.items()}
         content |= {STATE + name: np.asarray(array) for name, array in start.state.items()}
-        np.savez(stream, **model.members(), **content)
+        write_arrays(stream, {**model.members(), **content})
 
     def start_on(self, problem: Facts, path: Path) -> Start:
         """The start for this problem; InputError if the checkpoint is of another one.
