@@ -51,6 +51,7 @@ lint: install
 docs: install
 	$(BIN)/python -m pages
 	$(BIN)/zensical build --clean --strict
+	$(BIN)/python -m pages.search
 
 measurements: install
 	$(BIN)/python -m benchmarks

@@ -164,12 +164,16 @@ def _sections(one: Any, parameters: bool = True) -> Iterator[str]:
                 | griffe.DocstringSectionKind.yields
             ):
                 yield f"**{part.kind.value.capitalize()}**"
-                yield "\n".join(
-                    f"- {code(str(item.annotation or ''))}: {_line(item.description)}" for item in part.value
-                )
+                yield "\n".join(map(_kind, part.value))
             case griffe.DocstringSectionKind.admonition:
                 yield f"**{part.title}**"
                 yield prose(str(part.value.description))
+
+
+def _kind(item: Any) -> str:
+    """The line of a type; `Error : when` in one line of the docstring is a type and its meaning."""
+    kind, _, more = str(item.annotation or "").partition(" : ")
+    return f"- {code(kind)}: {_line(' '.join(filter(None, (more, item.description))))}"
 
 
 def _items(item: Any, types: dict[str, str]) -> Iterator[str]:

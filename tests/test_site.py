@@ -5,7 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ import yaml
 from bmrm.losses import LOSSES
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
+from tests.browser import browse, wants_browser
 from tests.pages import ROOT, blocks, blocks_of
 
 pytest.importorskip("griffe")
@@ -22,6 +27,7 @@ pytest.importorskip("latex2mathml")
 from pages.formulas import typeset
 from pages.plain_formulas import typeset_plain
 from pages.reference import described
+from pages.search import write_search
 from pages.write import write_pages, written
 
 NAV = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
@@ -85,6 +91,7 @@ def test_an_entry_says_what_the_docstring_says():
     assert "    callback=None,\n    **options,\n) -> Solution" in text
     assert "- <code>callback</code> (<code>Callback &#124; None</code>): called with the `Iteration` after each" in text
     assert "**Raises**\n\n- <code>IncompatibleError</code>: The solver needs an ability" in text
+    assert "- <code>InputError</code>: lambda is not positive" in described("bmrm.regularizers.l1.L1")
     status = described("bmrm.problem.Status")
     assert "<code>CONVERGED</code>: the gap is within the tolerance" in status
 
@@ -178,6 +185,71 @@ def test_no_page_shows_markdown(site):
         text = re.sub(r"<[^>]*>", "", text)
         assert "`" not in text, (path, text[max(0, text.index("`") - 60) : text.index("`") + 60])
         assert "**" not in text, path
+
+
+@wants_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["index.html", "losses.html", "decisions/the-site.html"])
+def test_a_browser_draws_pages_and_complains_of_nothing(page, site, tmp_path):
+    for width, scheme in ((1400, 1), (500, 0)):
+        options = [f"--window-size={width},900", f"--blink-settings=preferredColorScheme={scheme}"]
+        browse(f"file://{site}/{page}", tmp_path / "profile", *options, f"--screenshot={tmp_path}/a.png")
+        assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+SEARCH = """
+<script>
+const all = (root) => [...root.querySelectorAll("*")].flatMap((o) => [o, ...(o.shadowRoot ? all(o.shadowRoot) : [])]);
+const wait = async () => { for (let k = 0; k < 8; k++) { await fetch("/wait").catch(() => 0); await later(500); } };
+const later = (time) => new Promise((resolve) => setTimeout(resolve, time));
+(async () => {
+  await later(1000);
+  document.querySelector("label[for=__search]").click();
+  await later(1000);
+  const input = all(document).find((o) => o.tagName === "INPUT" && o.type === "text");
+  input.value = "quantile";
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+  if (location.protocol !== "file:") await wait();
+  await later(2000);
+  const links = all(document).filter((o) => o.tagName === "A" && o.href.includes("h=quantile"));
+  document.body.append(Object.assign(document.createElement("pre"), { id: "found", textContent: links.join(" ") }));
+})();
+</script>
+"""
+
+
+class Served(SimpleHTTPRequestHandler):
+    """Serves a folder; `/wait` takes a quarter of a second, in which the clock of the page stands still."""
+
+    def do_GET(self):
+        if self.path != "/wait":
+            return super().do_GET()
+        time.sleep(0.25)
+        self.send_response(204)
+        return self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@wants_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["file", "http"])
+def test_the_search_finds(way, site, tmp_path):
+    write_search(site)
+    page = site / f"search-{way}.html"
+    page.write_text((site / "index.html").read_text().replace("</body>", f"{SEARCH}</body>"))
+    try:
+        with ThreadingHTTPServer(("127.0.0.1", 0), partial(Served, directory=str(site))) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            root = f"file://{site}" if way == "file" else f"http://127.0.0.1:{server.server_port}"
+            text = browse(f"{root}/{page.name}", tmp_path, "--virtual-time-budget=20000", "--dump-dom")
+            server.shutdown()
+    finally:
+        page.unlink()
+    links = html.unescape(re.search(r'<pre id="found">(.*?)</pre>', text)[1]).split()
+    assert f"{root}/plug-ins.html?h=quantile#bmrm.losses.quantile.Quantile" in links
+    assert all(link.startswith(root) for link in links)
 
 
 def test_examples_of_the_formats_are_read(tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,10 +12,10 @@ import yaml
 from bmrm.app.html.charts import Axis, Line, decades, line_chart, steps
 from bmrm.app.html.elements import tag
 from bmrm.cli import main
+from tests.browser import browse, wants_browser
 from tests.mpi.launch import launch
 
 HOSTILE = '<script>alert("x")</script>'
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
 
 class Page(HTMLParser):
@@ -331,12 +330,11 @@ def test_charts_take_whatever_numbers_there_are():
             assert "inf" not in text
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
-def test_a_browser_draws_it_and_complains_of_nothing(runs, tmp_path):
+@wants_browser
+@pytest.mark.parametrize("scheme", [0, 1], ids=["dark", "light"])
+@pytest.mark.parametrize("width", [400, 1400])
+def test_a_browser_draws_it_and_complains_of_nothing(width, scheme, runs, tmp_path):
     report(tmp_path / "a.html", runs / "logistic", runs / "hinge")
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
-    command += ["--enable-logging=stderr", "--v=0", "--window-size=400,900", f"--screenshot={tmp_path}/a.png"]
-    done = subprocess.run([*command, f"file://{tmp_path}/a.html"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "CONSOLE" not in done.stderr
+    options = [f"--window-size={width},900", f"--blink-settings=preferredColorScheme={scheme}"]
+    browse(f"file://{tmp_path}/a.html", tmp_path / "profile", *options, f"--screenshot={tmp_path}/a.png")
     assert (tmp_path / "a.png").stat().st_size > 10_000
