@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import metrics as sk
 
 from bmrm.metrics.core import Number, Scored, both_classes, known_labels, measure
-from bmrm.metrics.lazily import sk
-from bmrm.metrics.thresholds import Above
 from bmrm.problem import Vector
 from bmrm.registry import Range
 
@@ -24,8 +23,7 @@ _TOP = Number("k", Range(least=1, doc="classes of largest score"), 5, whole=True
 @measure(*_ONE_LABEL, "multilabel", source="scikit-learn: accuracy_score", of="predictions")
 def accuracy(s: Scored) -> float:
     """Share of rows predicted right, sum of s_i [prediction = y_i] / sum of s_i; of sets of labels, all of them."""
-    right = _codes(s.y) == _codes(s.predicted)
-    return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=s.weights))
+    return float(sk.accuracy_score(_codes(s.y), _codes(s.predicted), sample_weight=s.weights))
 
 
 @measure(*_ONE_LABEL, source="scikit-learn: balanced_accuracy_score", of="predictions")
@@ -65,13 +63,17 @@ def recall(s: Scored) -> float:
 @measure("binary", source="scikit-learn: roc_auc_score; Komarek 2004, section 5.1.4")
 def auc(s: Scored) -> float | None:
     """Area under the ROC curve: the chance that a positive row scores above a negative one, ties half."""
-    return Above.of(s).area if both_classes(s) and np.isfinite(s.scores).all() else None
+    if not both_classes(s):
+        return None
+    return float(sk.roc_auc_score(s.y, s.scores, sample_weight=s.weights))
 
 
 @measure("binary", source="scikit-learn: average_precision_score")
 def average_precision(s: Scored) -> float | None:
     """Sum over n of (R_n - R_{n-1}) P_n: precision and recall of the rows down to the n-th highest score."""
-    return Above.of(s).average_precision if both_classes(s) and np.isfinite(s.scores).all() else None
+    if not both_classes(s):
+        return None
+    return float(sk.average_precision_score(s.y, s.scores, sample_weight=s.weights))
 
 
 @measure("binary", "multiclass", source="scikit-learn: log_loss, of these p")

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import metrics as sk
 
 from bmrm.metrics import ranked
 from bmrm.metrics.core import Scored, both_classes, known_labels
 from bmrm.metrics.intervals import folds_of, interval_over_folds
-from bmrm.metrics.thresholds import Above
 from bmrm.problem import InputError, facts_of
 
 POINTS = 200
@@ -129,9 +129,9 @@ def drawn(scored: Scored, loss: Any, metrics: Sequence[str]) -> dict[str, Table]
 @curve("binary")
 def roc(s: Scored) -> Table | None:
     """Share of the positive rows (`tpr`) against share of the negative rows (`fpr`) above each threshold."""
-    if not both_classes(s) or not np.isfinite(s.scores).all():
+    if not both_classes(s):
         return None
-    fpr, tpr = Above.of(s).rates
+    fpr, tpr, _ = sk.roc_curve(s.y, s.scores, sample_weight=s.weights)
     kept = _spread(fpr + tpr)
     return {"fpr": fpr[kept].tolist(), "tpr": tpr[kept].tolist()}
 
@@ -139,9 +139,9 @@ def roc(s: Scored) -> Table | None:
 @curve("binary")
 def precision_recall(s: Scored) -> Table | None:
     """Precision against recall of the rows above each threshold; `base` is the share of positive rows."""
-    if not both_classes(s) or not np.isfinite(s.scores).all():
+    if not both_classes(s):
         return None
-    precision, recall = Above.of(s).precision_recall
+    precision, recall, _ = sk.precision_recall_curve(s.y, s.scores, sample_weight=s.weights)
     kept = _spread(np.arange(len(recall)) / len(recall) - recall)
     base = float(np.average(s.y == 1, weights=s.weights))
     return {"recall": recall[kept].tolist(), "precision": precision[kept].tolist(), "base": base}

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import metrics as sk
 
 from bmrm.losses._core.ontology import Tree
 from bmrm.metrics.core import Scored, known_labels, measure
-from bmrm.metrics.lazily import sk
 from bmrm.problem import Vector
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import metrics as sk
 
 from bmrm.metrics.core import Number, Scored, measure
-from bmrm.metrics.lazily import sk
 from bmrm.registry import Range
 
 _NUMBERS = ("regression", "multivariate")
