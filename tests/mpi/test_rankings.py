@@ -1,5 +1,6 @@
 """Queries over several ranks: from a file to the measures, and what cannot be shared out."""
 
+import gzip
 import json
 
 import numpy as np
@@ -62,11 +63,12 @@ def test_a_query_on_two_ranks_is_refused(folder):
     data = read(folder / "queries.svm")
     for k, rows in enumerate((slice(0, 100), slice(100, None))):
         lines = (folder / "queries.svm").read_text().splitlines(keepends=True)[rows]
-        (folder / f"part-{k}.svm").write_text("".join(lines))
+        with gzip.open(folder / f"part-{k}.svm.gz", "wt") as file:  # whole files, which are not cut elsewhere
+            file.writelines(lines)
     query = data.targets.groups[99]
     assert query == data.targets.groups[100]
-    done, _ = run(folder, 2, "ndcg", folder / "part-*.svm")
+    done, _ = run(folder, 2, "ndcg", folder / "part-*.svm.gz")
     assert done.returncode == 2
     assert f"query {query} has rows on the ranks 0 and 1" in done.stderr
-    done, _ = run(folder, 1, "ndcg", folder / "part-*.svm")
+    done, _ = run(folder, 1, "ndcg", folder / "part-*.svm.gz")
     assert done.returncode == 0, done.stderr
