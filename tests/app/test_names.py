@@ -168,7 +168,7 @@ def test_a_file_of_version_1_is_read(rows, tmp_path):
     arrays = {"weights": np.arange(4.0), "intercept": np.zeros(1), "labels": np.array([-1.0, 1.0])}
     np.savez(tmp_path / "m.npz", header=np.array(json.dumps(header)), **arrays)
     model = bmrm.load_model(tmp_path / "m.npz")
-    np.testing.assert_array_equal(model.decision_function(rows[0]), rows[0] @ np.arange(4.0))
+    np.testing.assert_allclose(model.decision_function(rows[0]), rows[0] @ np.arange(4.0), rtol=1e-12)
     (tmp_path / "a.svm").write_text("1 2:1\n")
     assert model.decision_function(model.read(tmp_path / "a.svm")) == [1.0]
     model.save(tmp_path / "again.npz")
