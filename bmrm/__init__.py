@@ -127,7 +127,7 @@ __all__ = [  # noqa: RUF022 (the order of use)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from bmrm.app.model import package_version
+        from bmrm.app.model_file import package_version
 
         return package_version()
     module, attribute = _RENAMED.get(name) or (_HOME.get(name), name)

@@ -142,7 +142,7 @@ def _ended(outcome: Outcome) -> int:
 
 
 def _search(plain: dict[str, Any]) -> Search:
-    from bmrm.app.model import from_plain
+    from bmrm.app.model_file import from_plain
     from bmrm.registry import SEARCHES
 
     section = dict(plain["search"])

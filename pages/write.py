@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bmrm.app.model import package_version
+from bmrm.app.model_file import package_version
 from pages.figures import loss_figures
 from pages.formulas import typeset
 from pages.gallery import gallery

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.model import Model, named
+from bmrm.app.model import Model
+from bmrm.app.model_file import named
 from bmrm.app.pipeline.run_folder import CONFIG, SUMMARY
 from bmrm.app.profile import text_of
 from bmrm.app.report import finite

@@ -24,7 +24,7 @@ def add_arguments(parser: Parser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Print the report."""
     from bmrm.app.config.config import named_plug_in
-    from bmrm.app.model import from_plain
+    from bmrm.app.model_file import from_plain
     from bmrm.checks.losses import check_loss
     from bmrm.checks.regularizers import check_regularizer
     from bmrm.losses import LOSSES

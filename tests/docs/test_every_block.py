@@ -83,7 +83,7 @@ def ran(words, folder, block):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=900,  # a cold cache of kernels on a busy machine
     )
     assert done.returncode == 0, (str(block), words, done.stdout)
     return done.stdout

@@ -10,7 +10,7 @@ from bmrm.app.html.compare import comparison
 from bmrm.app.html.elements import Markup, tag
 from bmrm.app.html.run import Run, read_runs
 from bmrm.app.html.style import STYLE
-from bmrm.app.model import package_version
+from bmrm.app.model_file import package_version
 from bmrm.data.files import whole_file
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

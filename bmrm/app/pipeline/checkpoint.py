@@ -12,7 +12,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.model import RUN, Model, load_model
+from bmrm.app.model import Model, load_model
+from bmrm.app.model_file import RUN
 from bmrm.app.pipeline.fingerprint import Facts, difference
 from bmrm.data.archives import read_arrays, write_arrays
 from bmrm.problem import InputError, Iteration, Start

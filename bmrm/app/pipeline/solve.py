@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bmrm.app.config.relative import lambda_of
 from bmrm.app.measure import check_labelled, prepared_targets, scores_of
-from bmrm.app.model import ROW_SCALES, Model, make_header
+from bmrm.app.model import Model
+from bmrm.app.model_file import ROW_SCALES, make_header
 from bmrm.app.pipeline.beginning import From, start_of_model
 from bmrm.app.pipeline.fingerprint import Facts
 from bmrm.app.pipeline.follow import Follow, Follower, check_followed

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmrm.app.measure import check_metrics, scored, scores_of
-from bmrm.app.model import Model, from_plain
+from bmrm.app.model import Model
+from bmrm.app.model_file import from_plain
 from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import Beginning, From, beginning, goal_of

@@ -54,7 +54,8 @@ def add_loss(parser: Parser) -> None:
 
 def loaded(parsed: argparse.Namespace) -> Model:
     """The model, with the loss that the command line names."""
-    from bmrm.app.model import from_plain, load_model
+    from bmrm.app.model import load_model
+    from bmrm.app.model_file import from_plain
     from bmrm.losses import LOSSES
     from bmrm.problem import InputError
 
