@@ -46,9 +46,8 @@ def minimum_over_constants(
 ) -> Mixture:
     """The mixture for K scores per row, searched from `start`, (K,); `rounding` is that of `vanishes`.
 
-    `infimum` is a number that phi never goes below, or -inf; `check` is called between evaluations. Sums that are all
-    rounding count where the minimum of other scores is at other constants, about as large as these: a plane is lower by
-    so much, and where that is not little, others are looked for.
+    `infimum` is a number that phi never goes below, or -inf; `check` is called between evaluations. A plane is lowered
+    by what its sums leave, though they are all rounding, and where that is not little, others are looked for.
     """
     memory = past.memory
     here = point_at(phi, f, start)
@@ -59,15 +58,28 @@ def minimum_over_constants(
     if phi.facts.smooth and phi.facts.curved:
         least = past.least(phi, f + phi.constant(here.b))
         here, settled = newton(phi, f, here, memory, rounding, least)
-        left = float(np.abs(here.sums) @ np.abs(here.b))
-        if settled and left <= NEAR * abs(here.value):
-            found = mixture_of([here], np.ones(1))
+        if settled and _left(here) > ACCURACY * abs(here.value):
+            here = _finer(phi, f, here, memory, rounding, least)
+        if settled and _left(here) <= NEAR * abs(here.value):
+            found, left = mixture_of([here], np.ones(1)), _left(here)
             return found if left <= ACCURACY * abs(here.value) else replace(found, value=found.value - left)
         if memory.curvature is not None:
             corrected = _corrected(phi, f, here, memory.curvature, rounding, least)
             if corrected is not None:
                 return corrected
     return minimum_by_planes(phi, f, here, past.planes, rounding, infimum, check)
+
+
+def _left(here: Point) -> float:
+    """What sums that are not quite 0 count, where the minimum is at other constants about as large as these."""
+    return float(np.abs(here.sums) @ np.abs(here.b))
+
+
+def _finer(phi: ScoreFunction, f: Scores, here: Point, memory: Memory, rounding: float, least: Vector) -> Point:
+    """`here`, or a point where less is left, by Newton steps to sums that are as small as they would have to be."""
+    share = ACCURACY * abs(here.value) / _left(here)
+    found, _ = newton(phi, f, here, memory, share * rounding, share * least)
+    return min(here, found, key=_left)
 
 
 def _corrected(
