@@ -276,3 +276,18 @@ def test_a_loss_of_ones_own_is_named(folder, capsys, monkeypatch):
     assert main(["evaluate", "own", "sklearn:diabetes", "--loss", "my_own:Pinball", "--metrics", "mae"]) == 0
     assert main(["predict", "own", "sklearn:diabetes", "--loss", "hinge"]) == 2
     assert "--loss: expected my_own:Pinball" in capsys.readouterr().err
+
+
+def test_a_loss_of_ones_own_with_a_name_of_its_own(folder, bmrm_command):
+    (folder / "my_named.py").write_text(
+        "from dataclasses import dataclass\nimport bmrm\n\n\n@bmrm.register_loss('half_square')\n"
+        "@dataclass(frozen=True)\nclass HalfSquare(bmrm.RegressionLoss):\n    smooth = True\n"
+        "    def value(self, f, y):\n        return 0.5 * (f - y) ** 2\n"
+        "    def slope(self, f, y):\n        return f - y\n"
+    )
+    chosen = ("--loss", "my_named:HalfSquare")
+    trained = bmrm_command("train", "sklearn:diabetes", *chosen, "--output", "named", "--quiet")
+    assert trained.returncode == 0, trained.stderr
+    done = bmrm_command("predict", "named", "sklearn:diabetes", "--labels", *chosen)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == len(load_diabetes().target)

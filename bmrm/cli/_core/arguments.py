@@ -64,7 +64,8 @@ def loaded(parsed: argparse.Namespace) -> Model:
     if parsed.loss is None:
         return model
     trained = model.header["loss"]
-    if parsed.loss != trained["name"]:
+    cls = LOSSES.get(parsed.loss).cls
+    if trained["name"] not in (parsed.loss, *(entry.name for entry in LOSSES.all() if entry.cls is cls)):
         raise InputError(f"--loss: expected {trained['name']}, with which the model was trained, not {parsed.loss}")
     return load_model(path, loss=from_plain(LOSSES, trained))
 
