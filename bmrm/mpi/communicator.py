@@ -36,7 +36,7 @@ GRACE = 10.0
 TIMEOUT, LOOK = 600.0, 0.25
 """Seconds without a sign of life of a rank after which the job ends, unless the config says otherwise; and between two
 looks at that while waiting."""
-LATE, LONGEST_NAP = 0.01, 0.02
+LATE, LONGEST_NAP = 0.01, 0.05
 """A rank that has waited long may sleep for this share of that time, and for so many seconds at most."""
 SHORT = 1 << 13
 """Numbers in an array that rank 0 sends to, or takes from, each rank directly where ranks outnumber cores."""
