@@ -77,14 +77,14 @@ def squared_norm(move: Vector, total: Vector, penalty: float) -> float:
 # -- on rank 0 -------------------------------------------------------------------------------------
 
 
-def remote_ascents(ranks: Ranks, infimum: float) -> RowAscents:
-    """The ability `DualBlocks` of all ranks together; `infimum` is that of their risk."""
+def remote_ascents(ranks: Ranks, rows: int, infimum: float) -> RowAscents:
+    """The ability `DualBlocks` of all ranks together; rows and infimum are those of their risk."""
     mine: Any = ranks.share.offered(DualBlocks)
 
     def make(l1: float, l2: float, seed: int, check: Check = unchecked) -> RemoteAscentRows:
         return RemoteAscentRows(ranks, l1, l2, seed)
 
-    return RowAscents(ranks.rank.rows, ranks.share.dim, mine.mass, infimum, mine.scores_per_row, make, mine.grouped)
+    return RowAscents(rows, ranks.share.dim, mine.mass, infimum, mine.scores_per_row, make, mine.grouped)
 
 
 class RemoteAscentRows:

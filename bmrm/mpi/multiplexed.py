@@ -112,12 +112,17 @@ class MultiplexedRisk:
             RowSubsets: lambda: RemoteRows(self.ranks),
             RowScores: lambda: RemoteRowScores(self.ranks),
             Blocks: lambda: _Blocks(self.ranks),
-            DualBlocks: lambda: remote_ascents(self.ranks, self.infimum),
+            DualBlocks: lambda: remote_ascents(self.ranks, self._all_rows, self.infimum),
             ModifiedLoss: lambda: RemoteModified(self.ranks),
             Fingerprint: lambda: _Fingerprints(self.ranks),
             Rounding: self._rounding,
         }
         return cast(T, offers[kind]())
+
+    @property
+    def _all_rows(self) -> int:
+        """Also those of a risk without subsets of rows."""
+        return self.rows if self._problem_size is None else self._problem_size.rows
 
     @property
     def _has_room(self) -> bool:

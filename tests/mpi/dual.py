@@ -62,6 +62,7 @@ def main(_):
                 "objective": found.objective,
                 "lower_bound": found.lower_bound,
                 "status": found.status.name,
+                "passes": found.passes,
                 "w": found.w.tolist(),
                 "total": float(np.abs(total).max()),
             }
