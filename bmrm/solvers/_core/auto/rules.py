@@ -169,7 +169,7 @@ LONG = 2_000.0
 
 RULES = (
     Rule("ranks, gathered", (ALONE,), most={"products": 2e6}),
-    Rule("ranks, gathered", (ALONE,), most={"each": 20}),
+    Rule("ranks, gathered", (ALONE,), most={"each": 40}),
     Rule("ranks, gathered, kinked, several scores, rows, l2", (ALONE,), most={"ranks": 3}),
     Rule("ranks, gathered, kinked, one score, rows, l2", (ALONE,), most={"ranks": 8}, least={"dim": 450}),
     Rule("ranks, smooth, groups, l2", (LBFGS, LINES)),
