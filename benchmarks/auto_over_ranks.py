@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.harness import Table, on_ranks
 
 RESULTS = Path(__file__).with_name("results")
-KEPT, PICTURE = RESULTS / "auto-over-ranks.json", Path("docs/figures/benchmarks/ranks.svg")
+KEPT, PICTURE = RESULTS / "auto-over-ranks.json", Path("docs/figures/ranks.svg")
 RANKS = (1, 2)
 TOLERANCE, LONG, LIMIT, REPETITIONS, ENOUGH = 1e-6, 0.3, 15.0, 5, 8.0
 """`LONG` and `LIMIT` in seconds; no run begins after `ENOUGH` seconds of a problem, but for two."""
@@ -80,7 +80,7 @@ def table(found: Mapping[str, Any]) -> Table:
         f" where it is not met. Two ranks take {geometric_mean(everything):.2f} of the time of one (geometric mean;"
         f" {means}), {max(everything):.2f} at worst, less than .65 in {sum(r <= 0.65 for r in everything)} of"
         f" {len(everything)}."
-        f"\n\n![Seconds on one rank and on two](figures/benchmarks/ranks.svg)",
+        f"\n\n![Seconds on one rank and on two](figures/ranks.svg)",
         ("problem", "half", "one rank", "two ranks", "ratio", "passes", "messages", "solvers on two ranks"),
         tuple(rows),
     )

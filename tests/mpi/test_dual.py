@@ -51,6 +51,6 @@ def test_the_optimum_does_not_depend_on_the_number_of_ranks(ranks, one):
         assert other["lower_bound"] <= first["objective"] * (1.0 + 1e-12), case
         assert first["lower_bound"] <= other["objective"] * (1.0 + 1e-12), case
         np.testing.assert_allclose(other["w"], first["w"], atol=3e-3)
-        assert first["passes"] / 2 < other["passes"] < 15 * first["passes"], case  # more sweeps, counted alike
+        assert first["passes"] / 10 < other["passes"] < 15 * first["passes"], case  # more sweeps, counted alike
         if free:
             assert other["total"] < 1e-9, case
