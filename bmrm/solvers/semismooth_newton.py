@@ -71,6 +71,8 @@ class SemismoothNewton(IterativeSolver):
     With `sample`, the start is the solution on a sample of the rows. A free intercept is a variable of the subproblems
     that the regularizer does not touch (one score per row).
 
+    Over ranks a loss of several scores per row takes more iterations, and longer than on one rank.
+
     Memory: 18 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data the size of the
     rows, some of which are copied; 24 scores^2 instead of the first where rows are fewer than 0.7 dim.
 
