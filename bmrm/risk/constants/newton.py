@@ -63,11 +63,10 @@ def newton(
             here = after
             continue
         after = point_at(phi, f, here.b + step)
-        noise = NOISE if -float(step @ here.sums) > UNTOLD * abs(here.value) else UNTOLD
-        lower = after.finite and after.value <= here.value + noise * abs(here.value)
-        if not lower or after.size > FAST * here.size:
+        better = _better(here, after, float(step @ here.sums), 1.0)
+        if not better or after.size > FAST * here.size:
             memory.curvature = None
-        if lower and (after.size < here.size or after.value < here.value):
+        if better:
             here = after
     return here, vanishes(phi, here.slope, here.sums, rounding, least)
 
@@ -77,18 +76,29 @@ def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector) -> Point 
     promised, length = float(step @ here.sums), 1.0
     for _ in range(TRIALS):
         after = point_at(phi, f, here.b + length * step)
+        if _better(here, after, length * promised, 0.5):
+            return after
         rise = after.value - here.value if after.finite else math.inf
-        if rise <= FALL * length * promised:
-            return after
-        told = rise <= NOISE * abs(here.value) or -length * promised <= UNTOLD * abs(here.value)
-        if told and after.finite and after.size <= 0.5 * here.size:
-            return after
         # The minimum of the parabola through the value, the slope and the new value, far enough inside.
         share = -0.5 * length * promised / (rise - length * promised) if math.isfinite(rise) else 0.0
         length *= min(max(share, 0.01), 0.5)
         if not np.any(here.b + length * step != here.b):
             return None
     return None
+
+
+def _better(here: Point, after: Point, promised: float, share: float) -> bool:
+    """Whether the value falls as the slope promised; where values tell no more, whether that share of the sums is left.
+
+    A second derivative of another search may promise far too much, and lead to where scores have lost their digits.
+    """
+    if not after.finite:
+        return False
+    rise = after.value - here.value
+    if rise <= FALL * promised:
+        return True
+    silent = abs(rise) <= NOISE * abs(here.value) or -promised <= UNTOLD * abs(here.value)
+    return silent and after.size <= share * here.size
 
 
 def step_to_zero(curvature: Array, here: Point, least: Vector) -> Vector | None:
