@@ -30,4 +30,9 @@ def inline(formula: str) -> str:
 def _mathml(formula: str, display: str) -> str:
     """In one line; stars and underscores in it would be emphasis to Markdown, and a bar the end of a cell."""
     made = convert(" ".join(formula.split()), display=display)
+    unknown = re.search(r">\\(\w+)", made)
+    if unknown:
+        raise ValueError(
+            f"formula {formula!r}: the command \\{unknown[1]} is not known; \\operatorname{{{unknown[1]}}} is"
+        )
     return made.replace("*", "&#42;").replace("_", "&#95;").replace("|", "&#124;")

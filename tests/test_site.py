@@ -108,6 +108,11 @@ def test_formulas_become_mathml_and_code_stays():
     assert text.startswith("<span"), "another element would end the paragraph there"
 
 
+def test_a_formula_with_an_unknown_command_is_refused():
+    with pytest.raises(ValueError, match=r"\\arg is not known"):
+        typeset(r"$\arg\min_w x$")
+
+
 @pytest.mark.parametrize(
     ("plain", "shown"),
     [
