@@ -104,6 +104,11 @@ def test_parts(write):
     [
         ("a,b,y\n1,2,3\n1,x,3\n", {}, "line 3, column 'b': 'x', expected a finite number"),
         ("1,2,3\n\n1,x,3\n", {}, "line 3, column '1': 'x'"),
+        (
+            "label,a\nyes,2\n",
+            {},
+            "labels are taken from column 'a', another is named by data.format: {name: csv, label",
+        ),
         ("a,b,y\n1,,3\n", {}, "line 2, column 'b': '', expected a finite number"),
         ("a,b,y\n1,nan,3\n", {}, "line 2, column 'b': nan"),
         ("y,b\n1,2\n1,1e999\n", {"label": "y"}, "line 3, column 'b': inf"),

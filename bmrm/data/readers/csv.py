@@ -203,11 +203,14 @@ class _Rows:
             self.numbers.extend(map(float, features))
         except ValueError:
             column = next(k for k in roles.features if not _is_number(fields[k]))
-            self._refuse(line, column, repr(fields[column]))
+            taken = ", ".join(repr(self.names[k]) for k in roles.label)
+            told = f"; labels are taken from column {taken}, another is named by data.format: {{name: csv, label: ...}}"
+            self._refuse(line, column, repr(fields[column]), told if taken else "")
         self.lines.append(line)
 
-    def _refuse(self, line: int, column: int, field: str) -> None:
-        raise InputError(f"{self.path}, line {line}, column {self.names[column]!r}: {field}, expected a finite number")
+    def _refuse(self, line: int, column: int, field: str, told: str = "") -> None:
+        where = f"{self.path}, line {line}, column {self.names[column]!r}"
+        raise InputError(f"{where}: {field}, expected a finite number{told}")
 
     def _targets(self) -> tuple[NDArray[Any], str]:
         """Labels and their type: integers, where all are written as such, else numbers, else text."""
