@@ -107,7 +107,7 @@ def test_parts(write):
         (
             "label,a\nyes,2\n",
             {},
-            "labels are taken from column 'a', another is named by data.format: {name: csv, label",
+            "labels are taken from column 'a', another is named by data.format: {name: csv,",
         ),
         ("a,b,y\n1,,3\n", {}, "line 2, column 'b': '', expected a finite number"),
         ("a,b,y\n1,nan,3\n", {}, "line 2, column 'b': nan"),
