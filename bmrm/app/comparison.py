@@ -9,6 +9,7 @@ from typing import Any
 
 from bmrm.app.description import config_file, json_file
 from bmrm.app.model import load_model
+from bmrm.app.pipeline.fingerprint import same
 from bmrm.app.pipeline.load import seeded
 from bmrm.app.pipeline.run_folder import CONFIG, MODEL, SUMMARY
 from bmrm.problem import BmrmError, InputError
@@ -99,8 +100,7 @@ def differences(runs: Sequence[Run]) -> dict[str, list[Any]]:
 
 def same_problem(runs: Sequence[Run]) -> bool:
     """Whether all runs minimise the same function of the same rows, so that their objectives can be compared."""
-    problems = [run.summary.get("problem") for run in runs]
-    return problems[0] is not None and all(problem == problems[0] for problem in problems)
+    return same([run.summary.get("problem") for run in runs])
 
 
 def measures(runs: Sequence[Run]) -> list[tuple[str, str]]:

@@ -191,7 +191,8 @@ def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
                 if found["status"] == "optimal":
                     return {"x": found["x"], "z": found["z"] / scale}
                 reason = found["status"]
-                whole = found["x"] is not None and np.all(np.isfinite(found["x"])) and np.all(np.isfinite(found["z"]))
+                # a program that is called infeasible has one of the two at most
+                whole = all(found[part] is not None and np.all(np.isfinite(found[part])) for part in ("x", "z"))
                 if whole and found["gap"] is not None and found["gap"] / scale < nearest:
                     nearest, rough = found["gap"] / scale, {"x": found["x"], "z": found["z"] / scale}
         tolerance *= 10.0

@@ -37,6 +37,17 @@ def test_the_settings_that_differ(runs, capsys):
     assert compared(capsys, "a", "b", "--folds", "0")["same_problem"]
 
 
+def test_rows_in_another_order_are_the_same_problem(runs, capsys):
+    """As over ranks, which are dealt rows."""
+    lines = Path("train.svm").read_text().splitlines(keepends=True)
+    for name, text in (("turned.svm", lines[::-1]), ("fewer.svm", lines[1:])):
+        Path(name).write_text("".join(text))
+        words = ["train", name, "--quiet", "--lambda", "0.1", "--loss", "logistic"]
+        assert main([*words, "--output", name[:-4]]) == 0
+    assert compared(capsys, "a", "turned", "--folds", "0")["same_problem"]
+    assert not compared(capsys, "a", "fewer", "--folds", "0")["same_problem"]
+
+
 def test_results_are_those_of_the_runs(runs, capsys):
     found = compared(capsys, "a", "c", "--folds", "0")
     for one in found["runs"]:

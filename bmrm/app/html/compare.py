@@ -10,6 +10,7 @@ from bmrm.app.html.elements import Content, Markup, section, table, tag
 from bmrm.app.html.judging import curve_charts
 from bmrm.app.html.overview import status
 from bmrm.app.html.run import Run, named
+from bmrm.app.pipeline.fingerprint import same
 from bmrm.app.report import number
 
 ABSENT = "-"
@@ -17,10 +18,10 @@ ABSENT = "-"
 
 def comparison(runs: Sequence[Run]) -> list[Markup]:
     """The sections of a comparison."""
-    same = all(run.summary.problem == runs[0].summary.problem and run.summary.problem for run in runs)
+    comparable = same([run.summary.problem for run in runs])
     words = (
         "The runs minimise the same function of the same data, so that their objectives can be compared."
-        if same
+        if comparable
         else "The runs minimise different functions, or have other data: compare their measures, not their objectives."
     )
     charts = curve_charts(runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,11 @@ def difference(there: Any, here: Facts) -> str | None:
         return None
     found = (_other_rows(what, there.get(name), here.get(name)) for name, what in DATA.items())
     return next(filter(None, found), None)
+
+
+def same(problems: Sequence[Any]) -> bool:
+    """Whether all are one problem, so that objectives can be compared; rows may come in any order."""
+    return bool(problems and problems[0]) and all(difference(other, problems[0]) is None for other in problems[1:])
 
 
 def _other_rows(what: str, theirs: Any, ours: Facts | None) -> str | None:

@@ -25,7 +25,7 @@ SLOPE, SCORE, CURVE, TARGET, WEIGHT, SHIFT = range(6)
 ROUNDING = 4.5e-16
 LONG = 1e4
 """A step that is so much larger than the score where it ends may have taken digits from it, and a score so large from
-the slope."""
+a slope of 0."""
 BESIDE = 1e-8
 """How far the score of a slope is known then; the error of the loss is of its square."""
 OF_NO_ACCOUNT = 1e-12
@@ -200,8 +200,8 @@ def score_of(slope, y, arguments):  # type: ignore[no-untyped-def]
 def offsets(state, arguments):  # type: ignore[no-untyped-def]
     """The sum of s loss(g) - u g: minus the sum of the conjugates at u. It calls `value_row` and `prox_row`.
 
-    A long step leaves few digits to g, so that u may be no slope there: then a score is sought at which it is. Where g
-    is so large that rounding of the two may show, what it may be at most is taken off.
+    A long step leaves few digits to g, so that u may be no slope there: then a score is sought at which it is. A short
+    one leaves few to u, a difference of scores over k; what the rounding of the two may be at most is taken off.
     """
     total, size = 0.0, 0.0
     for i in range(state.size // WIDTH):
@@ -218,8 +218,8 @@ def offsets(state, arguments):  # type: ignore[no-untyped-def]
             product = u * g
             total += value - product
             size += abs(value) + abs(product)
-            if abs(g) > LONG and k > 0.0:
-                size += abs(g + k * u) / k * abs(g)  # u is a difference of such scores, over k
+            if k > 0.0 and (u != 0.0 or abs(g) > LONG):
+                size += abs(g + k * u) / k * abs(g)
     rounding = ROUNDING * size
     return total - rounding if rounding > OF_NO_ACCOUNT * abs(total) else total
 
