@@ -77,10 +77,15 @@ def prepared_targets(loss: Any, targets: Targets, labels: Labels, part: str) -> 
     return np.asarray(targets.y, np.float64)
 
 
-def scores_of(data: Dataset, weights: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`X weights + intercept`, (rows,) or (rows, scores); weights are (features,) or (features, scores)."""
+def scores_of(
+    data: Dataset, weights: NDArray[np.float64], intercept: NDArray[np.float64], threads: int | None = None
+) -> NDArray[np.float64]:
+    """`X weights + intercept`, (rows,) or (rows, scores); weights are (features,) or (features, scores).
+
+    By at most so many threads; None means the usable cores.
+    """
     per_row = 1 if weights.ndim == 1 else weights.shape[1]
-    scores = DataMap(data.X, scores_per_row=per_row, workers=Workers()).matvec(weights.ravel())
+    scores = DataMap(data.X, scores_per_row=per_row, workers=Workers(threads)).matvec(weights.ravel())
     return scores + (intercept[0] if scores.ndim == 1 else intercept)
 
 

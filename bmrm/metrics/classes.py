@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics as sk
 
-from bmrm.metrics.core import Number, Scored, both_classes, known_labels, measure
+from bmrm.metrics.core import AMOUNT, CORRELATION, Number, Scored, both_classes, known_labels, measure
 from bmrm.problem import Vector
 from bmrm.registry import Range
 
@@ -76,7 +76,7 @@ def average_precision(s: Scored) -> float | None:
     return float(sk.average_precision_score(s.y, s.scores, sample_weight=s.weights))
 
 
-@measure("binary", "multiclass", source="scikit-learn: log_loss, of these p")
+@measure("binary", "multiclass", source="scikit-learn: log_loss, of these p", within=AMOUNT)
 def log_loss(s: Scored) -> float | None:
     """Mean of -log p(true class), p = 1/(1 + exp(-f)) for two classes, softmax of the scores for more."""
     if not known_labels(s):
@@ -95,7 +95,9 @@ def brier(s: Scored) -> float | None:
     return float(np.average((p - s.y) ** 2, weights=s.weights)) if known_labels(s) else None
 
 
-@measure("binary", "multiclass", "ontology", source="scikit-learn: matthews_corrcoef", of="predictions")
+@measure(
+    "binary", "multiclass", "ontology", source="scikit-learn: matthews_corrcoef", of="predictions", within=CORRELATION
+)
 def matthews_correlation(s: Scored) -> float:
     """Correlation of true and predicted classes, 1 if perfect; 0 where either of them is constant."""
     present = s.present
@@ -104,7 +106,7 @@ def matthews_correlation(s: Scored) -> float:
     return float(sk.matthews_corrcoef(s.y, s.predicted, sample_weight=s.weights))
 
 
-@measure("ordinal", source="scikit-learn: cohen_kappa_score, weights quadratic", of="predictions")
+@measure("ordinal", source="scikit-learn: cohen_kappa_score, weights quadratic", of="predictions", within=CORRELATION)
 def quadratic_kappa(s: Scored) -> float | None:
     """1 - mean squared distance in grades / the same were grade and prediction independent."""
     present = s.present

@@ -6,6 +6,7 @@ behind their name: `ndcg@5`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -100,6 +101,10 @@ class Number:
         return value
 
 
+SHARE, AMOUNT, CORRELATION, SKILL = (0.0, 1.0), (0.0, math.inf), (-1.0, 1.0), (-math.inf, 1.0)
+"""What values may be: shares; errors; correlations; what 1 is the best of, and 0 no better than a guess."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """A registered measure.
@@ -113,6 +118,7 @@ class Measure:
     weighted : what weights do: they weigh "rows", are whole numbers of "copies", or the measure has "none".
     number : what may be written behind the name; None where nothing may.
     stem : what is written before the @.
+    within : the least and the largest value there can be.
     """
 
     name: str
@@ -123,6 +129,7 @@ class Measure:
     weighted: Literal["rows", "copies", "none"] = "rows"
     number: Number | None = None
     stem: str = ""
+    within: tuple[float, float] = SHARE
 
     @property
     def formula(self) -> str:
@@ -184,12 +191,13 @@ def measure(
     weighted: Literal["rows", "copies", "none"] = "rows",
     number: Number | None = None,
     stem: str = "",
+    within: tuple[float, float] = SHARE,
 ) -> Callable[[Function], Function]:
     """Make a measure known under the name of its function; arguments as of `Measure`."""
 
     def keep(function: Function) -> Function:
         name = function.__name__
-        MEASURES[name] = Measure(name, function, tasks, source, of, weighted, number, stem or name)
+        MEASURES[name] = Measure(name, function, tasks, source, of, weighted, number, stem or name, within)
         return function
 
     return keep

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.metrics.core import Scored, value_of
+from bmrm.metrics.core import Scored, chosen, value_of
 from bmrm.problem import InputError
 
 
@@ -53,7 +53,7 @@ def interval_over_folds(
     measure: str | Callable[[Scored], float | None] = "auc",
     confidence: float = 0.95,
 ) -> Interval:
-    """The measure of each fold by itself, their mean and its interval.
+    """The measure of each fold by itself, their mean and its interval, less what a registered measure cannot be.
 
     Parameters
     ----------
@@ -75,7 +75,11 @@ def interval_over_folds(
         if value is None:
             raise InputError(f"{name} is not defined in fold {number}; use fewer folds")
         values.append(value)
-    return t_interval(values, confidence)
+    found = t_interval(values, confidence)
+    if not isinstance(measure, str):
+        return found
+    least, most = chosen(measure)[0].within
+    return replace(found, low=max(least, found.low), high=min(most, found.high))
 
 
 def folds_of(rows: int, folds: int, groups: NDArray[np.int64] | None = None, seed: int = 0) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import metrics as sk
 
 from bmrm.losses._core.ontology import Tree
-from bmrm.metrics.core import Scored, known_labels, measure
+from bmrm.metrics.core import AMOUNT, Scored, known_labels, measure
 from bmrm.problem import Vector
 
 
@@ -34,7 +34,7 @@ def label_ranking_loss(s: Scored) -> float | None:
     return _of_rankings(s, sk.label_ranking_loss)
 
 
-@measure("multilabel", source="scikit-learn: coverage_error")
+@measure("multilabel", source="scikit-learn: coverage_error", within=AMOUNT)
 def label_coverage(s: Scored) -> float | None:
     """How far down its ranking, from 1, one has to go for all labels of a row; over rows with some labels, not all."""
     return _of_rankings(s, sk.coverage_error)
@@ -63,7 +63,7 @@ def hamming_loss(s: Scored) -> float:
     return float(sk.hamming_loss(s.y.astype(np.int64), s.predicted.astype(np.int64), sample_weight=s.weights))
 
 
-@measure("ontology", source="KDD paper (2007), section 3.2", of="predictions")
+@measure("ontology", source="KDD paper (2007), section 3.2", of="predictions", within=AMOUNT)
 def tree_distance(s: Scored) -> float | None:
     """Mean number of edges between true and predicted node; not defined where a label is unknown to the model."""
     if not known_labels(s) or "edges" not in s.parameters:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmrm.metrics import ranked
-from bmrm.metrics.core import Number, Scored, measure
+from bmrm.metrics.core import CORRELATION, SKILL, Number, Scored, measure
 from bmrm.problem import Vector
 from bmrm.registry import Range
 
@@ -40,7 +40,14 @@ def _by_weight(s: Scored, measure: ranked.Measure) -> float | None:
     return ranked.mean_over_queries(measure, s.y.astype(np.float64), s.scores, weights, groups=s.groups)
 
 
-@measure(*_BOTH, "ordinal", source="Jarvelin & Kekalainen 2002; Burges et al. 2005", weighted="copies", number=_RANKS)
+@measure(
+    *_BOTH,
+    "ordinal",
+    source="Jarvelin & Kekalainen 2002; Burges et al. 2005",
+    weighted="copies",
+    number=_RANKS,
+    within=SKILL,
+)
 def ndcg(s: Scored, k: int | None) -> float | None:
     """Sum of (2^y - 1) / log2(1 + rank) over the first k ranks / its largest value; without a number over all ranks.
 
@@ -64,7 +71,14 @@ def map(s: Scored) -> float | None:  # the field's name for it
     return _ranking(s, ranked.average_precision)
 
 
-@measure(*_BOTH, "ordinal", "regression", source="SciPy: kendalltau, variant b; Kendall 1945", weighted="copies")
+@measure(
+    *_BOTH,
+    "ordinal",
+    "regression",
+    source="SciPy: kendalltau, variant b; Kendall 1945",
+    weighted="copies",
+    within=CORRELATION,
+)
 def kendall_tau(s: Scored) -> float | None:
     """(pairs in the order of y - pairs in reverse) / root of (pairs of unequal y x pairs of unequal score).
 

@@ -141,7 +141,8 @@ class _Run:
         weights = group.broadcast_array(None if model is None else model.weights)
         intercept = group.broadcast_array(None if model is None else model.intercept)
         y = group.gather_array(prepared_targets(loss, rows.targets, labels, "data.validation"))
-        scores = group.gather_array(scores_of(rows, weights, intercept))
+        threads = self.problem.threads or group.cores_per_rank
+        scores = group.gather_array(scores_of(rows, weights, intercept, threads))
         mine = rows.targets.weights
         masses = group.gather_array(np.ones(rows.rows) if mine is None else np.asarray(mine, np.float64))
         return (np.empty(0), np.empty(0), None) if y is None or scores is None else (y, scores, masses)

@@ -5,6 +5,7 @@ import pytest
 
 from bmrm.losses import LOSSES
 from bmrm.metrics import MEASURES, TASKS, Scored, check_metrics, evaluate, fitting
+from bmrm.metrics.core import chosen
 from bmrm.metrics.intervals import folds_of, interval_over_folds
 from bmrm.problem import InputError
 
@@ -65,6 +66,9 @@ def test_a_measure_of_any_rows_is_a_number_or_undefined(task, kind):
         assert undefined <= {"ndcg"} | {name for name in values if "deviance" in name or name.startswith("d2_")}
     if kind == "weightless":
         assert set(values.values()) == {None}
+    for name, value in values.items():
+        least, most = chosen(name)[0].within
+        assert value is None or least <= value <= most, name
 
 
 @pytest.mark.parametrize("task", [task for task in TASKS if task != "sequence"])

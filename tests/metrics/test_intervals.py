@@ -49,3 +49,15 @@ def test_what_cannot_be_computed_is_refused():
     y = np.array([0, 0, 1, 1])
     with pytest.raises(InputError, match="fold 0"):
         interval_over_folds(Scored(y, y * 1.0, y, None, 2, {}), np.array([0, 0, 1, 1]))
+
+
+def test_an_interval_ends_where_the_measure_does():
+    """Folds that are nearly all right: Student's interval alone would go on beyond 1."""
+    y = np.tile([0.0, 1.0], 100)
+    predicted = y.copy()
+    predicted[[3, 7, 11]] = 1.0 - y[[3, 7, 11]]
+    rows = Scored(y, 2.0 * predicted - 1.0, predicted, None, 2, {})
+    found = interval_over_folds(rows, np.arange(200) // 40, "accuracy")
+    student = t_interval(found.values)
+    assert student.high > 1.0
+    assert (found.low, found.high) == (student.low, 1.0)

@@ -47,12 +47,12 @@ def check_followed(follow: Follow, loss: Any) -> None:
 class ValidationRows:
     """Those of one rank, as rank 0 may ask for their scores."""
 
-    def __init__(self, data: Dataset) -> None:
-        self._data = data
+    def __init__(self, data: Dataset, threads: int | None) -> None:
+        self._data, self._threads = data, threads
 
     def scores(self, weights: Floats, intercept: Floats) -> Floats:
         """`X weights + intercept`."""
-        return scores_of(self._data, weights, intercept)
+        return scores_of(self._data, weights, intercept, self._threads)
 
 
 class Follower:
@@ -65,10 +65,13 @@ class Follower:
     loss : of the problem, which the measures fit.
     group : the ranks.
     risk : that of the training rows, as the ranks share it.
+    threads : of this rank; None for the usable cores.
     """
 
-    def __init__(self, follow: Follow, data: Dataset, loss: Any, group: Group, risk: Risk) -> None:
-        self._follow, self._loss, rows = follow, loss, ValidationRows(data)
+    def __init__(
+        self, follow: Follow, data: Dataset, loss: Any, group: Group, risk: Risk, threads: int | None = None
+    ) -> None:
+        self._follow, self._loss, rows = follow, loss, ValidationRows(data, threads)
         self._targets = gathered_targets(data.targets, group)
         self._scores: Callable[[Floats, Floats], Floats] = rows.scores
         if not isinstance(group, Alone):

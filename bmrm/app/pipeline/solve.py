@@ -149,7 +149,7 @@ def solve(
 
         follower = None
         if problem.follow is not None:
-            follower = Follower(problem.follow, (others or {})["validation"], problem.loss, group, risk)
+            follower = Follower(problem.follow, (others or {})["validation"], problem.loss, group, risk, threads)
 
         def work(whole: Risk) -> Model:
             assert problem.solver is not None
@@ -175,7 +175,7 @@ def solve(
             return model if follower is None else follower.finished(model)
 
         model = lead(risk, group, work)
-    return _with_threshold(model, data, problem.loss, summary, group)
+    return _with_threshold(model, data, problem.loss, summary, group, threads)
 
 
 def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
@@ -198,7 +198,9 @@ def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
     )
 
 
-def _with_threshold(model: Model | None, data: Dataset, loss: Any, summary: Summary, group: Group) -> Model | None:
+def _with_threshold(
+    model: Model | None, data: Dataset, loss: Any, summary: Summary, group: Group, threads: int | None
+) -> Model | None:
     """Collective: the model with the threshold by which a loss over sets of labels predicts them."""
     if not provides(loss, HasThreshold):
         return model
@@ -207,7 +209,8 @@ def _with_threshold(model: Model | None, data: Dataset, loss: Any, summary: Summ
         return model
     weights = group.broadcast_array(None if model is None else model.weights)
     intercept = group.broadcast_array(None if model is None else model.intercept)
-    moments = group.sum(loss.moments(scores_of(data, weights, intercept), data.targets, summary.labels))
+    scores = scores_of(data, weights, intercept, threads)
+    moments = group.sum(loss.moments(scores, data.targets, summary.labels))
     return None if model is None else replace(model, arrays={**model.arrays, "threshold": loss.threshold(moments)})
 
 

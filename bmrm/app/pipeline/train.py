@@ -168,7 +168,7 @@ def _train(
         with phases("measure"):
             # a search may end with another loss than it was given; ranks without the model judge nothing
             loss = problem.loss if model is None else model.loss
-            metrics, curves = measure_parts(model, loss, parts, group, settings["output"]["metrics"])
+            metrics, curves = measure_parts(model, loss, parts, group, settings["output"]["metrics"], threads)
         over_ranks = _over_ranks(loaded, problem, group, quiet)
         if model is None:
             return None
@@ -391,7 +391,12 @@ def _follow(output: Mapping[str, Any]) -> Follow | None:
 
 
 def measure_parts(
-    model: Model | None, loss: Any, parts: Mapping[str, Dataset], group: Group, metrics: Sequence[str] | None = None
+    model: Model | None,
+    loss: Any,
+    parts: Mapping[str, Dataset],
+    group: Group,
+    metrics: Sequence[str] | None = None,
+    threads: int | None = None,
 ) -> tuple[dict[str, dict[str, float | None]], dict[str, Any]]:
     """Collective: measures of every part, by default those that the loss names, and the curves of the last part.
 
@@ -407,7 +412,7 @@ def measure_parts(
     profiles: dict[str, Any] = {}
     curves: dict[str, Any] = {}
     for part, data in parts.items():
-        scores, where = scores_of(data, weights, intercept), f"data.{part}"
+        scores, where = scores_of(data, weights, intercept, threads), f"data.{part}"
         rows = scored(scores, data.targets, loss, labels, group, arrays=arrays, part=where)
         if rows is not None:  # the other ranks import no measures
             from bmrm.metrics import evaluate
