@@ -124,6 +124,7 @@ def test_several_runs_are_compared_by_what_differs(runs, tmp_path):
     assert "loss.name logistic hinge" in differing
     assert "regularizer.lambda 0.01 0.1" in differing
     assert "data.bias" not in differing
+    assert "output.directory" not in differing, "every run has its own"
     assert "compare their measures, not their objectives" in page.words
     shutil.copytree(runs / "hinge", tmp_path / "deeper" / "hinge")
     page = report(tmp_path / "a.html", runs / "hinge", tmp_path / "deeper" / "hinge")

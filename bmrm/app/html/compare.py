@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bmrm.app.comparison import OWN
 from bmrm.app.html.charts import style_of
 from bmrm.app.html.convergence import convergence_charts
 from bmrm.app.html.elements import Content, Markup, section, table, tag
@@ -67,8 +68,8 @@ def _measure(run: Run, name: str) -> Content:
 
 
 def _differences(runs: Sequence[Run]) -> Markup:
-    """A row for each field that is not the same in all."""
-    fields = list(dict.fromkeys(name for run in runs for name in run.settings))
+    """A row for each field that is not the same in all, but for those that every run has to itself."""
+    fields = [name for name in dict.fromkeys(name for run in runs for name in run.settings) if name not in OWN]
     rows: list[list[Content]] = []
     for name in fields:
         values = [_shown(run.settings[name]) if name in run.settings else ABSENT for run in runs]
