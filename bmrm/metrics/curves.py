@@ -86,12 +86,15 @@ def curves_of(scored: Scored, loss: Any) -> dict[str, Table]:
 def intervals_of(scored: Scored, names: Sequence[str]) -> dict[str, Table]:
     """95 % intervals of measures over `FOLDS` random parts of the rows (see `interval_over_folds`), by name.
 
-    A measure that is not defined in some part, or of too few rows, has none.
+    A measure that is not defined in some part, or of too few rows, has none. The parts are those of the rows in the
+    order of their targets and scores: the same whatever rows each rank had.
     """
     units = len(scored.y) if scored.groups is None else len(np.unique(scored.groups))
     if units < LEAST * FOLDS:
         return {}
     fold = folds_of(len(scored.y), FOLDS, scored.groups)
+    if scored.groups is None:
+        fold[_ordered(scored)] = fold.copy()
     found = {}
     for name in names:
         try:
@@ -100,6 +103,13 @@ def intervals_of(scored: Scored, names: Sequence[str]) -> dict[str, Table]:
             continue
         found[name] = {"mean": interval.mean, "low": interval.low, "high": interval.high, "folds": FOLDS}
     return found
+
+
+def _ordered(scored: Scored) -> NDArray[np.int64]:
+    """The rows by target, then by score; of several the first decide."""
+    targets, scores = (table.reshape(len(table), -1) for table in (scored.y, scored.scores))
+    order: NDArray[np.int64] = np.lexsort((scores[:, 0], targets[:, 0]))
+    return order
 
 
 def profile_of(scored: Scored) -> Table:

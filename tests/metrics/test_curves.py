@@ -126,11 +126,13 @@ def test_rows_of_weight_0_and_parts_with_one_class_have_no_curves():
 def test_intervals_are_students_over_ten_parts():
     s = binary(1000)
     found = intervals_of(s, ("accuracy",))["accuracy"]
-    right = s.y == s.predicted
+    pairs = sorted(zip(s.y.tolist(), s.scores.tolist(), (s.y == s.predicted).tolist()))
+    right = np.array([right for _, _, right in pairs])
     fold = np.random.default_rng(0).permutation(1000) % 10
     values = [right[fold == k].mean() for k in range(10)]
     low, high = t.interval(0.95, 9, np.mean(values), np.std(values, ddof=1) / np.sqrt(10))
     assert (found["mean"], found["low"], found["high"]) == pytest.approx((np.mean(values), low, high))
+    assert intervals_of(s.rows(RANDOM.permutation(len(s.y))), ("accuracy",))["accuracy"] == found
     assert intervals_of(binary(49), ("accuracy",)) == {}
     rare = Scored(np.arange(100) == 3, s.scores[:100], s.predicted[:100], None, 2, {}, None, s.labels)
     assert set(intervals_of(rare, ("accuracy", "auc"))) == {"accuracy"}, "most parts have one class only"
