@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.race import figures, halves, results, tables
+from benchmarks.race import figures, halves, points, results, tables
 from benchmarks.race.peers import programs
 from benchmarks.race.problems import all_problems
 from benchmarks.race.results import Race
@@ -48,6 +48,14 @@ What is chosen (rules of `auto`, thresholds, defaults) is chosen on the sets of 
 `python -m benchmarks.decisions`. The second are other real sets; the third are generated families that neither
 resembles (`benchmarks/race/halves.py` names them all). Results of the last two were looked at {looks} times since the
 split was made. Each cell has the geometric mean of the cases that both reached, and the worst case.
+
+"""
+POINTS = """
+## Shapes on which `auto` was slow
+
+What cost most on data that nobody had tuned for, at commit f6681da: our time over the best peer's *then*, on a set of
+that shape that is not here, and *now* (the geometric mean, and the worst case) on problems of the same shape. Threads
+have a [table of their own](measurements.md#two-threads-against-one).
 
 """
 PROFILE = """
@@ -130,6 +138,8 @@ def text(races: Sequence[Race], folder: str) -> str:
     reasons = json.loads(REASONS.read_text()) if REASONS.exists() else {}
     parts = [HEAD.format(measured=_measured(races)), tables.classes(records), CLASSES]
     parts += [SPLIT.format(looks=halves.LOOKS), tables.halves(records)]
+    slow = points.points(records)
+    parts += [POINTS, slow] if slow else []
     profile = tables.profile(records)
     if profile:
         parts += [PROFILE.format(figures=folder), profile, WORST, tables.worst(records, reasons)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fnmatch
 from typing import Any
 
 import pytest
 
-from benchmarks.race import page, results, summary, tables
+from benchmarks.race import page, points, results, summary, tables
+from benchmarks.race.problems import all_problems
 
 
 def entrant(name: str, seconds: float | None, **rest: Any) -> dict[str, Any]:
@@ -43,6 +45,22 @@ def test_auto_is_compared_where_it_ran_and_others_did() -> None:
         "1",
         "1.50 (1.50 to 1.50)",
     ]
+
+
+def test_shapes_have_problems_and_a_line_each() -> None:
+    names = [problem.name for problem in all_problems()]
+    for point in points.POINTS:
+        for pattern in point.problems:
+            assert fnmatch.filter(names, pattern), pattern
+    records = [
+        record("hinge noise l2=0.001", {"bmrm auto": 1.0, "peer a": 2.0}),
+        record("hinge noise l2=1e-05", {"bmrm auto": 4.0, "peer a": 2.0}),
+        record("logistic w8a l1=0.001", {"bmrm auto": None, "peer a": 2.0}),
+        record("hinge other l2=1", {"bmrm auto": 1.0, "peer a": 2.0}),
+    ]
+    _, _, noise, w8a = points.points(records).splitlines()
+    assert noise == "| dense noise, hinge | 1.7 | 1.00 (worst 2) | - (2 without a peer) |"
+    assert w8a == "| L1 logistic on w8a | - | - (1 not reached) | - (1 without a peer) |"
 
 
 def test_a_class_counts_wins_losses_and_what_was_not_reached() -> None:
