@@ -122,32 +122,44 @@ class CvxoptLP(CvxoptMaster):
         if self._last is not None:
             self._infima.deepen(planes, self._last[0], self._judged, self._last[1])
         self._judged = n
-        b = np.concatenate([planes.offsets, self._infima.values])
         most = np.concatenate([usable_shares(self._rows(), self._flat), np.ones(K)])
+        if self._infima.makeshift.any():
+            # what is not flat to the margin of `flatter` proves nothing
+            accuracy = min(accuracy, 1e-8)
+        try:
+            x, w = self._solved(accuracy, most)
+        except BmrmError:  # planes that balance one another can have larger multipliers than each could alone
+            x, w = self._solved(accuracy, np.ones(n + K))
+        alpha, rest = onto_simplices(x[:n], x[n:], planes, K)
+        self._last = (w, rest)
+        return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, self._lam))
+
+    def _solved(self, accuracy: float, most: Vector) -> tuple[Vector, Vector]:
+        """Multipliers of planes and infima, computed in units of `most`, and the weights."""
+        planes, K, n = self.planes, self._blocks, len(self.planes)
+        b = np.concatenate([planes.offsets, self._infima.values])
         slopes = np.zeros((planes.dim, n + K))
         slopes[:, :n] = (self._rows() / self._flat).T
         # features that no multipliers can bring to lambda have weight 0
         screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * K > 1.0)
         slopes, b_scaled = slopes * most, b * most
         unit = float(np.abs(b_scaled).max()) or 1.0
-        if self._infima.makeshift.any():
-            # what is not flat to the margin of `flatter` proves nothing
-            accuracy = min(accuracy, 1e-8)
+        steepest = np.maximum(1.0, np.abs(slopes[screened]).max(axis=1, initial=0.0))
+        level = slopes[screened] / steepest[:, None]
         found = interior_point(
             solvers.lp,
             accuracy,
             matrix(-b_scaled / unit),
-            matrix(np.concatenate([slopes[screened], -slopes[screened], -np.eye(n + K)])),
-            matrix(np.concatenate([np.ones(2 * len(screened)), np.zeros(n + K)])),
+            matrix(np.concatenate([level, -level, -np.eye(n + K)])),
+            matrix(np.concatenate([1.0 / steepest, 1.0 / steepest, np.zeros(n + K)])),
             matrix(self._sums(np.arange(K)) * most),
             matrix(np.ones(K)),
         )
         x, z = np.array(found["x"]).ravel() * most, np.array(found["z"]).ravel()
         w = np.zeros(planes.dim)
-        w[screened] = (z[len(screened) : 2 * len(screened)] - z[: len(screened)]) * (unit / self._flat)
-        alpha, rest = onto_simplices(x[:n], x[n:], planes, K)
-        self._last = (w, rest)
-        return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, self._lam))
+        d = len(screened)
+        w[screened] = (z[d : 2 * d] - z[:d]) / steepest * (unit / self._flat)
+        return x, w
 
 
 def usable_shares(

@@ -139,6 +139,7 @@ FOUND = {
     (23, 194): "a mixture with nothing of a plane a million times as steep, which left its rounding",
     (23, 4055): "a bound of dual_coordinate too high by 5e-13: a slope that is a difference of scores over little",
     (23, 7932): "a program that cvxopt called infeasible",
+    (31, 1241): "planes that balance one another, which cvxopt took for a ray",
     (23, 1901): "constants of 6e9, where an old second derivative of flat directions led, and values that are rounding",
 }
 """Problems on which something was false."""

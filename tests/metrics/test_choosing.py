@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import metrics as sk
 
 from bmrm.losses import LOSSES
 from bmrm.metrics import MEASURES, TASKS, Scored, check_metrics, evaluate, fitting
@@ -9,6 +10,8 @@ from bmrm.metrics.core import chosen
 from bmrm.metrics.intervals import folds_of, interval_over_folds
 from bmrm.problem import InputError
 
+HALF_WAY = sk.median_absolute_error([0.0, 0.0], [1.0, 2.0], sample_weight=[1.0, 1.0]) == 1.5
+"""Whether scikit-learn's median of weighted rows lies half-way between two, as that of so many copies does: from 1.7."""
 EDGES = (("b", "a"), ("c", "a"), ("d", "b"))
 
 
@@ -85,7 +88,7 @@ def test_a_whole_weight_is_so_many_copies_for_every_measure(task):
     groups = None if plain.groups is None else plain.groups[copies]
     fields = plain.y[copies], plain.scores[copies], plain.predicted[copies], None, plain.classes
     repeated = Scored(*fields, plain.parameters, groups, plain.labels)
-    names = names_for(task)
+    names = [name for name in names_for(task) if name != "median_absolute_error" or HALF_WAY]
     expected = evaluate(names, repeated)
     assert None not in expected.values()
     assert evaluate(names, weighted) == pytest.approx(expected, rel=1e-10)

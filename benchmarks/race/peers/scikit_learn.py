@@ -57,9 +57,12 @@ def _logistic(solver: str) -> Make:
     def make(task: Task, o: Mapping[str, Any]) -> Any:
         from sklearn.linear_model import LogisticRegression
 
-        share = task.problem.l1 / task.problem.lam
+        mixture: dict[str, Any] = {"l1_ratio": task.problem.l1 / task.problem.lam}
+        if LogisticRegression().get_params()["penalty"] != "deprecated":  # before scikit-learn 1.8
+            mixed = task.problem.penalty == "elastic_net"
+            mixture = {"penalty": "elasticnet", **mixture} if mixed else {"penalty": task.problem.penalty}
         fixed = {"fit_intercept": False, "random_state": 0, "max_iter": 3000 if solver in ("sag", "saga") else MANY}
-        return LogisticRegression(solver=solver, l1_ratio=share, C=total(task), **o, **fixed)
+        return LogisticRegression(solver=solver, C=total(task), **mixture, **o, **fixed)
 
     return make
 
