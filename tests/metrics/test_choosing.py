@@ -11,7 +11,7 @@ from bmrm.metrics.intervals import folds_of, interval_over_folds
 from bmrm.problem import InputError
 
 HALF_WAY = sk.median_absolute_error([0.0, 0.0], [1.0, 2.0], sample_weight=[1.0, 1.0]) == 1.5
-"""Whether scikit-learn's median of weighted rows lies half-way between two, as that of so many copies does: from 1.7."""
+"""Whether scikit-learn's median of weighted rows lies half-way between two, as of so many copies: from 1.7."""
 EDGES = (("b", "a"), ("c", "a"), ("d", "b"))
 
 
