@@ -111,6 +111,7 @@ class HighsLP:
         """A program without planes."""
         program = highspy.Highs()
         options = {"output_flag": False, "threads": 1, "parallel": "off", "presolve": "off", "solver": "simplex"}
+        options["large_matrix_value"] = math.inf  # else a plane as steep as 1e15 is left out
         for name, value in options.items():
             program.setOptionValue(name, value)
         self._program, self._unit, self._rows = program, unit, 0
@@ -160,7 +161,9 @@ class HighsLP:
         index[0], entry[0] = self.planes.blocks[place], -1.0
         index[1::2], index[2::2] = self._blocks + 2 * used, self._blocks + 2 * used + 1
         entry[1::2], entry[2::2] = values[used], -values[used]
-        self._program.addRow(-math.inf, -float(self.planes.offsets[place]) / self._unit, len(index), index, entry)
+        most = -float(self.planes.offsets[place]) / self._unit
+        if self._program.addRow(-math.inf, most, len(index), index, entry) == highspy.HighsStatus.kError:
+            raise BmrmError("HiGHS does not take a plane of the master problem; engine cvxopt may")
 
     def _run(self, tolerance: float) -> None:
         """The dual simplex from the last basis; if that fails, from no basis, and finally in a new program."""

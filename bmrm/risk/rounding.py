@@ -113,7 +113,7 @@ def absolute(X: Csr) -> Csr:
 
 
 def row_norm(map: DataMap | TailedMap) -> float:
-    """The norm of the features of a row, as far as its terms do not cancel: the mean of a few rows, spread evenly."""
+    """The norm of a row, constant included, as far as its terms do not cancel: the mean of a few rows, spread evenly."""
     rows_map = map.rows_map if isinstance(map, TailedMap) else map
     X, columns = rows_map.X, rows_map.columns
     if not X.shape[0]:
@@ -124,7 +124,7 @@ def row_norm(map: DataMap | TailedMap) -> float:
         total += norm(entries if columns.scale is None else entries * columns.scale[places])
     shift = columns.shift
     shifted = 0.0 if shift is None else norm(shift if columns.scale is None else shift * columns.scale)
-    return float(total / few.shape[0] + shifted)
+    return float(total / few.shape[0] + shifted + rows_map.bias)
 
 
 def _entries(X: Matrix, k: int) -> tuple[Array, Any]:

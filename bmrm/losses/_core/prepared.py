@@ -23,6 +23,8 @@ Curve = Callable[[Vector], tuple[Vector, Vector]]
 EPS = float(np.finfo(np.float64).eps)
 COARSE = 1e-11
 """Rounding of a slope sigma (z - f) that is still of no account."""
+STIFF = 1e9
+"""A sigma from which z - f has few digits of the slopes of smooth losses, however small the scores."""
 BLOCK = 16384
 """Scores of a block of rows, whose intermediate arrays stay in the cache."""
 NO_WEIGHTS = np.empty(0)
@@ -166,7 +168,7 @@ class ProximalRows(PreparedRows):
         The sums are those of the loss at f, of slope * f, and of (f - z)^2.
         """
         z = plain(z)
-        if z.size and sigma * EPS * float(np.abs(z).max()) > COARSE:
+        if z.size and (sigma > STIFF or sigma * EPS * float(np.abs(z).max()) > COARSE):
             return self._careful_envelope(z, sigma)
         kernels = envelope_kernels(self.loss)
         if kernels is not None:
@@ -203,7 +205,7 @@ class ProximalRows(PreparedRows):
         return found
 
     def _careful_envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
-        """As `moreau`, where scores are so large that z - f is all rounding: slopes are those of the loss at f.
+        """As `moreau`, where z - f is all rounding: slopes are those of the loss at f.
 
         At a kink they are what is left of sigma (z - f). A slope beyond those of the loss would prove a false bound.
         """

@@ -19,7 +19,7 @@ KEPT, KEPT_BYTES = 64, 1 << 22
 """Points that are kept to be compared with one another when a run ends, and their memory at most."""
 MOST_EXCUSED = 1e-11
 """The largest excess, as a share of what was added, that needs no evaluation once rounding has explained such a one."""
-OF_ACCOUNT, FARTHER = 1e-12, 4.0
+OF_ACCOUNT, FARTHER = 1e-12, 3.0
 """The share of J above which a bound that is higher is lowered; nearer planes, so many times as far from 0 as the best
 point, round no more than R does there."""
 SUSPECTS = 3
