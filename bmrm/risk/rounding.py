@@ -113,7 +113,7 @@ def absolute(X: Csr) -> Csr:
 
 
 def row_norm(map: DataMap | TailedMap) -> float:
-    """The norm of a row, constant included, as far as its terms do not cancel: the mean of a few rows, spread evenly."""
+    """The norm of a row with its constant, as far as its terms do not cancel: the mean of a few rows, evenly spread."""
     rows_map = map.rows_map if isinstance(map, TailedMap) else map
     X, columns = rows_map.X, rows_map.columns
     if not X.shape[0]:

@@ -217,12 +217,14 @@ class _Search:
         if not left.any() or np.array_equal(left, self._opposed):
             return False
         self._opposed = left
-        way = np.concatenate((-left / np.linalg.norm(left), np.zeros(len(self.best.b) - self.size)))
+        straight = left / np.abs(left).max()  # squares of what is left may underflow
+        straight /= np.linalg.norm(straight)
+        way = np.concatenate((-straight, np.zeros(len(self.best.b) - self.size)))
         length = 1.0
         for _ in range(OPPOSED):
             check()
             trial = self._look(length * way)
-            if trial is None or self.shifted or float(trial.sums @ way) >= float(np.linalg.norm(left)):
+            if trial is None or self.shifted or float(trial.sums @ way) >= float(straight @ left):
                 break
             length *= 8.0
         return True
