@@ -79,7 +79,7 @@ class HighsLP:
 
         Raises
         ------
-        BmrmError : HiGHS fails, three times.
+        BmrmError : HiGHS fails, four times.
         """
         if self._last is not None and self._infima.deepen(self.planes, self._last[0], self._rows, self._last[1]):
             self._program = None
@@ -166,14 +166,18 @@ class HighsLP:
             raise BmrmError("HiGHS does not take a plane of the master problem; engine cvxopt may")
 
     def _run(self, tolerance: float) -> None:
-        """The dual simplex from the last basis; if that fails, from no basis, and finally in a new program."""
-        for attempt in range(3):
+        """The dual simplex from the last basis; if that fails, from none, in a new program, and by interior points."""
+        for attempt in range(4):
             if attempt == 1:
                 self._program.clearSolver()
-            elif attempt == 2:  # what HiGHS keeps beside the basis can be in its way
+            elif attempt >= 2:  # what HiGHS keeps beside the basis can be in its way
                 self._begin(self._scale())
                 self._grow()
-            if self._optimal(max(tolerance, 1e-9) if attempt else tolerance):
+            if attempt == 3:
+                self._program.setOptionValue("solver", "ipm")
+            solved = self._optimal(max(tolerance, 1e-9) if attempt else tolerance)
+            self._program.setOptionValue("solver", "simplex")
+            if solved:
                 return
         status = self._program.modelStatusToString(self._program.getModelStatus())
         raise BmrmError(f"HiGHS could not solve the master problem ({status}); engine cvxopt may")

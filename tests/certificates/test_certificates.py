@@ -144,6 +144,8 @@ FOUND = {
     (31, 4436): "planes with slopes of 1e15, which HiGHS left out without a word",
     (31, 5232): "the same, of counts",
     (31, 7105): "what a mixture leaves of sums, whose squares underflow",
+    (31, 8839): "a program that HiGHS' simplex method does not solve, from no basis either",
+    (31, 9936): "no share of a first change that was infinite",
     (31, 1758): "proximal steps of 1e-13 at scores of 1e-16, whose slopes were all rounding",
     (31, 1241): "planes that balance one another, which cvxopt took for a ray",
     (23, 1901): "constants of 6e9, where an old second derivative of flat directions led, and values that are rounding",

@@ -205,7 +205,8 @@ class RootedColumns:
             worst, visited = self._descend(model, StopRule(goal, share, now), x, r)
             self.meter.charge(0.5 * self._entries.share * visited / max(1, w.size))
             left -= now
-            if worst <= goal or state[3] <= share * state[2] or left <= 0:
+            enough = share * state[2] if share > 0.0 else 0.0  # the first change may have been infinite
+            if worst <= goal or state[3] <= enough or left <= 0:
                 break
             with np.errstate(over="ignore", invalid="ignore"):  # curvatures may be all but 0, and steps very long
                 taken, straight = self._solve(gradient, x, r, l1, l2, 0.3 * goal, reach)
