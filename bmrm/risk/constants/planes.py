@@ -41,6 +41,9 @@ CLOSINGS, OPPOSED = 2, 10
 """Times, for each constant, that slopes are looked for which make the sums cancel; and looks for one, at most."""
 BYTES = 2**29
 """Of slopes that are kept during a search, if those of one more than the constants need no more."""
+AWAY, OPEN = 4.0, 1e-3
+"""How many times as far as the best constants those of the minimum may be; a share of the best value that then is lost
+by what sums leave, above which a mixture tells nothing."""
 AGE = 20
 """Searches in which a plane serves without being evaluated anew: its value is carried along by differences."""
 FAR = 8.0
@@ -240,10 +243,11 @@ class _Search:
             return Mixture((), (), min(self.infimum, best.value), best.b, best.value)
         pairs = self._model.mixture()
         value = float(sum(share * costs[k] for k, share in pairs))
-        # What the sums leave counts where the minimum is at other constants, about as large as these.
-        left = self._model.lost(best.b[: self.size])
+        # What the sums leave counts where the minimum is at other constants, which may be as large or larger.
+        left = AWAY * self._model.lost(best.b[: self.size])
         value -= left if left > ACCURACY * abs(value) else 0.0
-        if value < self.infimum:  # these slopes hold so low only; at the infimum that of 0 does
+        unknown = self._floors and left > OPEN * max(abs(best.value), self._model.scale)
+        if unknown or value < self.infimum:  # these slopes hold so low only; at the infimum that of 0 does
             return Mixture((), (), min(self.infimum, best.value), best.b, best.value)
         used = [(self._cuts[k - self._floors], share) for k, share in pairs if k >= self._floors]
         self._remember(remembered, costs)

@@ -16,6 +16,8 @@ from bmrm.risk.constants.planes import ACCURACY, NEAR, Remembered, minimum_by_pl
 
 LARGEST = 32.0
 """Scores that are larger leave sums that are to be cancelled by planes."""
+FAR = 1e3
+"""How many times larger than scores constants are that another search may have left far off."""
 OPPOSITE = 1e4
 """How many Newton steps away the point is with which sums that are nearly 0 are corrected."""
 
@@ -51,8 +53,8 @@ def minimum_over_constants(
     """
     memory = past.memory
     here = point_at(phi, f, start)
-    if not here.finite:
-        here = point_at(phi, f, np.zeros(len(start)))
+    if not here.finite or _far(phi, f, start):
+        here = min(here, point_at(phi, f, np.zeros(len(start))), key=lambda point: (not point.finite, point.value))
     if not here.finite:
         return overflow(start)
     if phi.facts.smooth and phi.facts.curved:
@@ -68,6 +70,14 @@ def minimum_over_constants(
             if corrected is not None:
                 return corrected
     return minimum_by_planes(phi, f, here, past.planes, rounding, infimum, check)
+
+
+def _far(phi: ScoreFunction, f: Scores, start: Vector) -> bool:
+    """Whether these constants have been found for scores of another size: here they would take all digits of them."""
+    most = float(np.abs(start).max(initial=0.0))
+    return most > LARGEST and most * float(phi.total(phi.constant(np.ones(len(start))))[0]) > FAR * float(
+        phi.magnitude(f).max()
+    )
 
 
 def _left(here: Point) -> float:
