@@ -84,7 +84,9 @@ class Bundle(PlaneSolver):
             run.improve(w, value + run.regularizer.value(w), fresh=True)
             if run.record():
                 return
-            if not math.isfinite(value):
+            with np.errstate(over="ignore", invalid="ignore"):
+                offsets = slopes @ w
+            if not math.isfinite(value) or not np.all(np.isfinite(offsets)):
                 w = 0.5 * (run.w + w)
                 continue
             with run.master():

@@ -146,6 +146,7 @@ FOUND = {
     (31, 7105): "what a mixture leaves of sums, whose squares underflow",
     (31, 8839): "a program that HiGHS' simplex method does not solve, from no basis either",
     (31, 9936): "no share of a first change that was infinite",
+    (37, 11120): "a finite value whose plane overflows",
     (37, 198): "sums of 3e-8 that a mixture left, times constants of 2e9; searches from constants left that far off",
     (31, 1758): "proximal steps of 1e-13 at scores of 1e-16, whose slopes were all rounding",
     (31, 1241): "planes that balance one another, which cvxopt took for a ray",
