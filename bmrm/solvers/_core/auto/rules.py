@@ -173,7 +173,7 @@ RULES = (
     Rule("ranks, gathered, kinked, several scores, rows, l2", (ALONE,), most={"ranks": 3}),
     Rule("ranks, gathered, kinked, one score, rows, l2", (ALONE,), most={"ranks": 8}, least={"dim": 450}),
     Rule("ranks, smooth, groups, l2", (LBFGS, LINES)),
-    Rule("ranks, smooth, l2", (NEWTON, LBFGS)),
+    Rule("ranks, smooth, rows, l2", (NEWTON, LBFGS)),
     Rule("ranks, kinked, one score, rows, l2", (SEMISMOOTH, LINES), most={"dim": 450}),
     Rule("ranks, kinked, one score, rows, l2", (DUAL, LINES)),
     Rule("ranks, kinked, several scores, l2", (LINES, SEMISMOOTH)),
