@@ -138,6 +138,7 @@ FOUND = {
     (11, 12300): "planes of 1e260 in cvxopt's program",
     (23, 194): "a mixture with nothing of a plane a million times as steep, which left its rounding",
     (23, 4055): "a bound of dual_coordinate too high by 5e-13: a slope that is a difference of scores over little",
+    (23, 10760): "planes of features of 2e6 with a free constant, 3.6e-11 too high",
     (23, 7932): "a program that cvxopt called infeasible",
     (31, 3025): "planes taken nearly 4 times as far away, of features that are centred",
     (31, 5554): "a plane taken 150,000 times as far away, of rows that have the constant feature alone",

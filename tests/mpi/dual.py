@@ -63,6 +63,7 @@ def main(_):
                 "lower_bound": found.lower_bound,
                 "status": found.status.name,
                 "passes": found.passes,
+                "sweeps": found.details["sweeps"],
                 "w": found.w.tolist(),
                 "total": float(np.abs(total).max()),
             }

@@ -51,6 +51,8 @@ def test_the_optimum_does_not_depend_on_the_number_of_ranks(ranks, one):
         assert other["lower_bound"] <= first["objective"] * (1.0 + 1e-12), case
         assert first["lower_bound"] <= other["objective"] * (1.0 + 1e-12), case
         np.testing.assert_allclose(other["w"], first["w"], atol=3e-3)
-        assert first["passes"] / 10 < other["passes"] < 15 * first["passes"], case  # more sweeps, counted alike
+        assert other["passes"] < 15 * first["passes"], case
+        for run in (first, other):  # more sweeps or fewer, counted alike, with what evaluations take
+            assert run["sweeps"] < run["passes"] < 2.5 * run["sweeps"], case
         if free:
             assert other["total"] < 1e-9, case

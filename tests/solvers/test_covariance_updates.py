@@ -138,9 +138,7 @@ def test_features_far_from_0_whose_gram_matrix_is_mostly_rounding():
     objective, _ = gap_at(near, y, s, solution.w, 0.01, 0.0, True)
     assert solution.objective == pytest.approx(objective, rel=1e-7)
     assert solution.lower_bound <= reference * (1.0 + 1e-7)
-    # how far the bound comes is up to the last digits of sums, which are not the same in every environment
-    assert solution.status in (Status.CONVERGED, Status.STALLED)
-    assert solution.relative_gap <= 1e-3
+    assert solution.status is Status.CONVERGED
     assert objective <= reference * (1.0 + 2e-6)
 
 

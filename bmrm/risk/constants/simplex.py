@@ -75,9 +75,10 @@ def minimum_over_constants(
 def _far(phi: ScoreFunction, f: Scores, start: Vector) -> bool:
     """Whether these constants have been found for scores of another size: here they would take all digits of them."""
     most = float(np.abs(start).max(initial=0.0))
-    return most > LARGEST and most * float(phi.total(phi.constant(np.ones(len(start))))[0]) > FAR * float(
-        phi.magnitude(f).max()
-    )
+    if not most > LARGEST:
+        return False
+    rows = float(phi.total(phi.constant(np.ones(len(start))))[0])
+    return most * rows > FAR * float(phi.magnitude(f).max())
 
 
 def _left(here: Point) -> float:

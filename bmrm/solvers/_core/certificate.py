@@ -8,10 +8,6 @@ from typing import NamedTuple
 from bmrm.kernels.products.vectors import blend, dot, dot_and_sizes
 from bmrm.problem import HasConjugate, Regularizer, Vector, provides
 from bmrm.solvers._core.contradiction import Consistency, Proof, Seen
-from bmrm.solvers._core.rounding import ROUNDOFF
-
-NOISE = 8.0
-"""Units of roundoff, of what was added, by which a mixture must be better to be taken."""
 
 
 def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -> float:
@@ -100,8 +96,7 @@ class Certificate:
         share = 0.5 + 0.5 * (alone - known) / curvature if curvature > 0.0 else 0.5
         share = min(max(share, 0.0), 1.0)
         best = max((known, 0.0), (middle, 0.5), (alone, 1.0), (self._bound(*_mixed(plane, fresh, share)), share))
-        # the largest of many bounds that differ by rounding alone would creep above the minimum
-        if best[0] > known + NOISE * ROUNDOFF * (plane.size + abs(plane.b) + abs(known)):
+        if best[0] > known:
             self.bound, share = best
             size = (1.0 - share) * plane.size + share * fresh.size
             reach = (1.0 - share) * plane.reach + share * fresh.reach
