@@ -72,7 +72,8 @@ class CoordinateDescent(IterativeSolver):
     instead of a column of entries. Slopes and gap are then computed from the data, and steps repeated if the gap asks
     for it. H is formed if |W|^2 is at most the entries in W, at once if it costs up to 40 sweeps, i.e. up to 239
     entries of W in a row, else once the run has taken as many passes as H costs. If steps by H leave more than a fifth
-    of the largest violation, or do not decrease J, rounding has spoilt H, and r is updated from there on.
+    of the largest violation, or do not decrease J, rounding has spoilt H, and r is updated from there on. Dense columns
+    are copied around their shifts or, with a free intercept, their means, so that features may be far from 0.
     `details["grams"]` is how many were formed, `passes_gram` what they cost.
 
     Where sweeps converge slowly, conjugate gradients are run on the coordinates in use; coordinates that would change

@@ -68,10 +68,23 @@ def test_entries_are_weighed_and_rows_without_weight_left_out():
     np.testing.assert_allclose(sums, [*(roots @ V), 0.0], rtol=1e-12)
     np.testing.assert_allclose(squares, [*(V**2).sum(axis=0), 0.0], rtol=1e-12)
     out, dense_sums, dense_squares = np.zeros((3, 50)), np.zeros(3), np.zeros(3)
-    kernel.weigh_dense(X, np.array(chosen), roots, scale, out, dense_sums, dense_squares)
+    kernel.weigh_dense(X, np.array(chosen), roots, scale, np.zeros(3), out, dense_sums, dense_squares)
     np.testing.assert_allclose(out, V.T, rtol=1e-15)
     np.testing.assert_allclose(dense_sums, sums[:3], rtol=1e-12)
     np.testing.assert_allclose(dense_squares, squares[:3], rtol=1e-12)
+
+
+def test_dense_columns_are_copied_around_a_shift():
+    X = table() + 1e7
+    roots, scale, less = np.random.default_rng(1).random(50), np.array([0.5, 1.0, 2.0]), np.array([5e6, 1e7, 2e7])
+    chosen = np.array([0, 4, 5])
+    out, sums, squares, totals = np.zeros((3, 50), np.float32), np.zeros(3), np.zeros(3), np.zeros(3)
+    kernel.weigh_dense(X, chosen, roots, scale, less, out, sums, squares)
+    V = (X[:, chosen] - 1e7) * scale * roots[:, None]
+    np.testing.assert_allclose(out, V.T, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(sums, roots @ out.T, rtol=1e-5)
+    kernel.add_dense_sums(X, chosen, roots, totals)
+    np.testing.assert_allclose(totals, roots @ X[:, chosen], rtol=1e-12)
 
 
 def test_products_with_columns():

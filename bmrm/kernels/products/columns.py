@@ -117,14 +117,22 @@ def weigh_entries(columns, chosen, roots, scale, weighed, sums, squares):  # typ
 
 
 @fast_jit
-def weigh_dense(X, chosen, roots, scale, out, sums, squares):  # type: ignore[no-untyped-def]
-    """out[k] = column chosen[k] of X times scale[k], each entry times the root of its row; as `weigh_entries`."""
+def add_dense_sums(X, chosen, weights, out):  # type: ignore[no-untyped-def]
+    """out[k] += the sum of column chosen[k] of X, each entry times the weight of its row."""
+    for i in range(X.shape[0]):
+        for k in range(chosen.size):
+            out[k] += weights[i] * X[i, chosen[k]]
+
+
+@fast_jit
+def weigh_dense(X, chosen, roots, scale, less, out, sums, squares):  # type: ignore[no-untyped-def]
+    """out[k] = column chosen[k] of X times scale[k], less less[k], each entry times its root; as `weigh_entries`."""
     for first in range(0, X.shape[0], 64):
         last = min(first + 64, X.shape[0])
         for k in range(chosen.size):
-            j, factor = chosen[k], scale[k]
+            j, factor, shift = chosen[k], scale[k], less[k]
             for i in range(first, last):
-                out[k, i] = X[i, j] * factor * roots[i]
+                out[k, i] = (X[i, j] * factor - shift) * roots[i]
     for k in range(chosen.size):
         row, total, square = out[k], 0.0, 0.0
         for i in range(row.size):

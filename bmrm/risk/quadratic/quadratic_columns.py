@@ -68,13 +68,12 @@ class ColumnCopies:
             shifts[: kept.size] = scale * of.shift[kept]
         if with_bias:  # no entries, and less minus one times the roots
             shifts[-1] = -1.0
-        return RootedColumns(self._rooted(kept, roots, scale, columns.size), shifts, intercept, self.meter)
-
-    def _rooted(self, kept: Chosen, roots: Vector, scale: Vector, count: int) -> Rooted:
-        """The chosen features, and empty columns up to `count`."""
+        rooted: Rooted
         if self._held is not None:
-            return RootedEntries(self._held.take(kept), roots, scale, count)
-        return RootedDense((cast("NDArray[Any]", self.X), kept), roots, scale, count)
+            rooted = RootedEntries(self._held.take(kept), roots, scale, shifts)
+        else:
+            rooted = RootedDense((cast("NDArray[Any]", self.X), kept), roots, scale, shifts, intercept)
+        return RootedColumns(rooted, intercept, self.meter)
 
 
 class _Held:

@@ -57,6 +57,8 @@ class Rooted(Protocol):
     """Columns, each entry times the root of its row and the scale of its column."""
 
     roots: Vector
+    shifts: Vector
+    """What each column still is to be less, times the roots."""
     sums: Vector
     """Of root times entry, per column."""
     squares: Vector
@@ -90,12 +92,13 @@ class RootedEntries:
     ----------
     copies : of the columns.
     roots : (rows,).
-    scale : one per column.
-    count : of columns; those beyond `scale` are empty.
+    scale : one per column that is not empty; the empty ones are the last.
+    shifts : what each column shall be less, times the roots.
     """
 
-    def __init__(self, copies: SparseCopies, roots: Vector, scale: Vector, count: int) -> None:
-        self.roots, self._copies, self._scale = roots, copies, scale
+    def __init__(self, copies: SparseCopies, roots: Vector, scale: Vector, shifts: Vector) -> None:
+        self.roots, self.shifts, self._copies, self._scale = roots, shifts, copies, scale
+        count = shifts.size
         self.sums, self.squares = np.zeros(count), np.zeros(count)
         starts, places = copies.starts, copies.places
         entries = int((starts[places + 1] - starts[places]).sum())
@@ -128,16 +131,41 @@ class RootedEntries:
 
 
 class RootedDense:
-    """As of `Rooted`, dense; `copies` are (the data, which columns are meant)."""
+    """As of `Rooted`, dense.
 
-    def __init__(self, copies: tuple[NDArray[Any], Places], roots: Vector, scale: Vector, count: int) -> None:
+    Copies are taken around their shifts, or, where a constant is added to all scores, around their means: of features
+    that are far from 0 `ENTRY` would keep nothing else.
+
+    Parameters
+    ----------
+    copies : the data, and which columns are meant.
+    roots, scale, shifts : as of `RootedEntries`.
+    free : whether the scores are determined up to a constant.
+    """
+
+    def __init__(
+        self, copies: tuple[NDArray[Any], Places], roots: Vector, scale: Vector, shifts: Vector, free: bool
+    ) -> None:
         self.roots, self._scale = roots, scale
         self._X, self._places = copies
+        count, filled = shifts.size, scale.size
+        self._less = self._means() if free else shifts[:filled].copy()
+        self.shifts = shifts.copy()
+        self.shifts[:filled] = 0.0
         self.sums, self.squares = np.zeros(count), np.zeros(count)
         table = np.zeros((count, roots.size), ENTRY)
-        kernels.weigh_dense(self._X, self._places, roots, scale, table, self.sums, self.squares)
+        kernels.weigh_dense(self._X, self._places, roots, scale, self._less, table, self.sums, self.squares)
         self._columns = Columns(NO_STARTS, NO_ROWS, table)
         self.size, self.share = float(table.size), self._places.size / max(1, self._X.shape[1])
+
+    def _means(self) -> Vector:
+        """Of the scaled columns, weighted with the squared roots; 0 where there is none."""
+        means, weights = np.zeros(self._places.size), self.roots**2
+        kernels.add_dense_sums(self._X, self._places, weights, means)
+        with np.errstate(all="ignore"):
+            means *= self._scale / float(weights.sum())
+        means[~np.isfinite(means)] = 0.0
+        return means
 
     def descend(self, *arguments: Any) -> tuple[float, int, bool]:
         """As of `Rooted`."""
@@ -157,7 +185,8 @@ class RootedDense:
         """As of `Rooted`."""
         w, out = np.zeros(self._X.shape[1]), np.empty(self.roots.size)
         w[self._places] = steps[: self._scale.size] * self._scale
-        products_of(self._X, 1).scores(0, out.size, w, 0.0, out)  # no copy of the columns
+        less = float(self._less @ steps[: self._scale.size])
+        products_of(self._X, 1).scores(0, out.size, w, -less, out)  # no copy of the columns
         return out
 
 
@@ -167,13 +196,13 @@ class RootedColumns:
     Parameters
     ----------
     entries : the columns.
-    shifts : what each column is less, times the roots; (n,).
     intercept : whether a constant added to all scores is minimised over.
     meter : is charged the share of the entries that are met; half a pass of them for a sweep.
     """
 
-    def __init__(self, entries: Rooted, shifts: Vector, intercept: bool, meter: Meter = UNMETERED) -> None:
-        self._entries, self._shifts, self._roots = entries, shifts, entries.roots
+    def __init__(self, entries: Rooted, intercept: bool, meter: Meter = UNMETERED) -> None:
+        self._entries, self._shifts, self._roots = entries, entries.shifts, entries.roots
+        shifts = entries.shifts
         self._root_sum = dot(self._roots, self._roots)
         self._free = intercept and self._root_sum > 0.0
         sums = entries.sums
