@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from bmrm.problem import Callback, Gathered, Regularizer, Risk, Solution, Vector, ability
 from bmrm.solvers import register
@@ -51,6 +50,6 @@ class Auto(IterativeSolver):
                 seconds = budget.seconds
                 found = self.minimize(whole, regularizer, start=start, callback=callback)
                 return replace(found, seconds=found.seconds + seconds, solver=f"{found.solver}, {ALONE}")
-        options = {field.name: getattr(self, field.name) for field in dataclasses.fields(IterativeSolver)}
+        options = {field.name: getattr(self, field.name) for field in fields(IterativeSolver)}
         turns = Turns(**options, names=rule.solvers, reserve=(reserve,), passes=rule.passes, reason=str(rule))
         return turns.minimize(risk, regularizer, start=start, callback=callback)

@@ -160,11 +160,14 @@ SCORES = {"rows": 1e5, "dim": 1e4, "products": 1e8, "each": 1e4}
         ("smooth, one score, rows, l2", {"ranks": 2, "products": 1e6}, True),
         ("smooth, one score, rows, l2", {"ranks": 2, "each": 10}, True),
         ("smooth, one score, rows, l2", {"ranks": 2}, False),
-        ("kinked, several scores, rows, l2", {"ranks": 3}, True),
-        ("kinked, several scores, rows, l2", {"ranks": 4}, False),
+        ("kinked, several scores, rows, l2", {"ranks": 4}, True),
+        ("kinked, several scores, rows, l2", {"ranks": 5}, False),
         ("kinked, one score, rows, l2", {"ranks": 8}, True),
         ("kinked, one score, rows, l2", {"ranks": 8, "dim": 100}, False),
         ("kinked, one score, rows, l2", {"ranks": 9}, False),
+        ("smooth, several scores, groups, l2", {"ranks": 6, "dim": 1e5}, True),
+        ("smooth, several scores, groups, l2", {"ranks": 7, "dim": 1e5}, False),
+        ("smooth, several scores, groups, l2", {"ranks": 2}, False),
     ],
 )
 def test_rank_0_solves_alone_what_messages_or_dual_steps_over_ranks_would_make_slow(words, numbers, alone):

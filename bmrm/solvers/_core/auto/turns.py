@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bmrm.problem import (
@@ -99,7 +98,7 @@ class Turns(IterativeSolver):
             plan = plan.after(joined.left)
         if joined.total is None:
             raise refusal
-        return dataclasses.replace(joined.total, solver=", then ".join(story))
+        return replace(joined.total, solver=", then ".join(story))
 
     def _planned(self, start: Vector | Start | None) -> Plan | None:
         """What a run that is gone on from had still to try."""
