@@ -58,7 +58,7 @@ UNLIKE = (
     "small-regression",
 )
 HALVES = {"tuning": TUNING, "judging": JUDGING, "unlike": UNLIKE}
-LOOKS = 7
+LOOKS = 8
 """Times that results of `judging` and `unlike` were looked at since the split was made; those of judging
 had been on the page before. In view of them two things were changed: dual steps in many features have a long first
 turn, and over ranks rank 0 solves alone up to 40 products a weight."""

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix, part_of, rows_of
+from bmrm.data.matrix import Csr, Matrix, part_of
 from bmrm.kernels.products.vectors import norm, plain
 from bmrm.losses._core.prepared import PreparedRows
 from bmrm.losses.base import RowLoss
@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 TINY = 1e-300
 """A change of scores that crosses a kink at 0 and nothing else."""
-FEW = 32
-"""Rows whose norm is looked at."""
+FEW, FEW_ENTRIES = 32, 8192
+"""Rows whose norm is looked at, at most, and their entries, but for one row."""
 ROWS, BYTES = 8192, 1 << 20
 """Sparse rows, and bytes of dense ones, whose absolute values are held at once."""
 
@@ -118,22 +118,30 @@ def row_norm(map: DataMap | TailedMap) -> float:
     X, columns = rows_map.X, rows_map.columns
     if not X.shape[0]:
         return 0.0
-    few, total = rows_of(X, np.unique(np.linspace(0, X.shape[0] - 1, FEW).astype(np.int64))), 0.0
-    for k in range(few.shape[0]):
-        entries, places = _entries(few, k)
-        total += norm(entries if columns.scale is None else entries * columns.scale[places])
+    entries = X.nnz if isinstance(X, Csr) else X.size
+    count = max(1, min(FEW, X.shape[0], FEW_ENTRIES * X.shape[0] // max(1, entries)))
+    few = np.arange(count) * X.shape[0] // count
     shift = columns.shift
     shifted = 0.0 if shift is None else norm(shift if columns.scale is None else shift * columns.scale)
-    return float(total / few.shape[0] + shifted + rows_map.bias)
+    return _mean_norm(X, few, columns.scale) + shifted + float(rows_map.bias)
 
 
-def _entries(X: Matrix, k: int) -> tuple[Array, Any]:
-    """Those of row k, and their columns."""
-    if not isinstance(X, Csr):
-        return X[k].astype(np.float64), slice(None)
-    mine = slice(int(X.indptr[k]), int(X.indptr[k + 1]))
-    places = X.indices[mine]
-    return np.ones(len(places)) if X.values is None else X.values[mine].astype(np.float64), places
+def _mean_norm(X: Matrix, few: NDArray[np.int64], scale: Array | None) -> float:
+    """Of `few` rows, with scaled columns; squares that overflow are avoided."""
+    if isinstance(X, Csr):
+        parts = [slice(a, b) for a, b in zip(X.indptr[few].tolist(), X.indptr[few + 1].tolist())]
+        rows = np.repeat(np.arange(few.size), [part.stop - part.start for part in parts])
+        entries = np.ones(rows.size)
+        if X.values is not None:
+            entries = np.concatenate([X.values[part] for part in parts]).astype(np.float64)
+        if scale is not None:
+            entries *= scale[np.concatenate([X.indices[part] for part in parts])]
+    else:
+        entries = X[few] * (1.0 if scale is None else scale)
+    largest = float(np.abs(entries).max(initial=0.0)) or 1.0
+    squares = (entries / largest) ** 2
+    sums = np.bincount(rows, squares, few.size) if isinstance(X, Csr) else squares.sum(axis=1)
+    return float(largest * np.sqrt(sums).mean())
 
 
 def measured(

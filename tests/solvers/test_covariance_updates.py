@@ -156,7 +156,7 @@ def test_copies_of_dense_columns_keep_what_features_far_from_0_differ_in(free):
     far, near = (solve(FreeIntercept(risk) if free else risk, L1(0.003), tolerance=1e-7) for risk in risks)
     assert far.status is near.status is Status.CONVERGED
     assert far.objective == pytest.approx(near.objective, rel=2e-7)
-    assert far.passes < 1.5 * near.passes
+    assert far.passes < near.passes + 15.0  # one iteration, and J(0)
 
 
 def test_working_sets_smaller_than_the_features():

@@ -168,6 +168,8 @@ SCORES = {"rows": 1e5, "dim": 1e4, "products": 1e8, "each": 1e4}
         ("smooth, several scores, groups, l2", {"ranks": 6, "dim": 1e5}, True),
         ("smooth, several scores, groups, l2", {"ranks": 7, "dim": 1e5}, False),
         ("smooth, several scores, groups, l2", {"ranks": 2}, False),
+        ("kinked, several scores, groups, l2", {"ranks": 3, "dim": 1e5}, True),
+        ("kinked, several scores, groups, l2", {"ranks": 4, "dim": 1e5}, False),
     ],
 )
 def test_rank_0_solves_alone_what_messages_or_dual_steps_over_ranks_would_make_slow(words, numbers, alone):

@@ -61,6 +61,8 @@ class Best:
     """The best bound of this run alone."""
     _searched: bool = field(default=False, init=False)
     """Whether values of R end a search for constants, which leaves a little below what is attained."""
+    _at_0: bool = field(default=False, init=False)
+    """Whether J(0) was evaluated because rounding asked for it."""
     _consistency: Consistency = field(init=False)
 
     def __post_init__(self) -> None:
@@ -203,6 +205,9 @@ class Best:
             self.proof = self._proved
         if not self._fresh:
             self._evaluated(self._at(self.w))
+        if not self._at_0 and self._consistency.rounds_less_at_0(self.proof):
+            self._evaluated(self._at(np.zeros_like(self.w)))
+            self._at_0 = True
         self.proof = self._proved = self._consistency.certain(self.proof, self.w, self.objective)
         scale = ROUNDING * abs(before[0])
         return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))

@@ -19,9 +19,10 @@ KEPT, KEPT_BYTES = 64, 1 << 22
 """Points that are kept to be compared with one another when a run ends, and their memory at most."""
 MOST_EXCUSED = 1e-11
 """The largest excess, as a share of what was added, that needs no evaluation once rounding has explained such a one."""
-OF_ACCOUNT, FARTHER = 1e-12, 3.0
+OF_ACCOUNT, FARTHER, HEAVY = 1e-12, 3.0, 1e6
 """The share of J above which a bound that is higher is lowered; nearer planes, so many times as far from 0 as the best
-point, round no more than R does there."""
+point, round no more than R does there, but more than R does at 0 where products are so many times what is left of them.
+"""
 SUSPECTS = 3
 """Pairs of them that are evaluated afresh."""
 BESIDE, DOWN, LEAST_DOWN = 0.5, 3.0, 0.1
@@ -192,13 +193,19 @@ class Consistency:
         A bound that only rounding has put above J(w) is off by as much as that says; to cut it to J(w) would prove it.
         """
         above = proof.bound - objective > OF_ACCOUNT * abs(objective)
-        if not (above or proof.reach > FARTHER * norm(w)) or self._foreign:
-            return proof
-        measure = ability(self._risk, Rounding)
-        if measure is None or not measure.row_norm * proof.reach > UNDOUBTED * (abs(proof.bound) + proof.size):
+        if not (above or proof.reach > FARTHER * norm(w)) or not self._cancels(proof, UNDOUBTED):
             return proof
         rounding = self._budget.at(w, proof.size, proof.reach)
         return proof._replace(bound=proof.bound - rounding, reach=0.0)
+
+    def rounds_less_at_0(self, proof: Proof) -> bool:
+        """Whether rounding may put the bound above J(0), though not above J where its planes were taken."""
+        return self._cancels(proof, HEAVY)
+
+    def _cancels(self, proof: Proof, times: float) -> bool:
+        """Whether products of rows and points are so many times what is left of them in a bound; no pass."""
+        measure = None if self._foreign or proof.reach == 0.0 else ability(self._risk, Rounding)
+        return measure is not None and measure.row_norm * proof.reach > times * (abs(proof.bound) + proof.size)
 
     def compare(self) -> None:
         """All points that were kept with one another."""

@@ -173,6 +173,7 @@ RULES = (
     Rule("ranks, gathered, kinked, several scores, rows, l2", (ALONE,), most={"ranks": 4}),
     Rule("ranks, gathered, kinked, one score, rows, l2", (ALONE,), most={"ranks": 8}, least={"dim": 450}),
     Rule("ranks, gathered, smooth, groups, l2", (ALONE,), most={"ranks": 6}, least={"dim": 20_000}),
+    Rule("ranks, gathered, kinked, groups, l2", (ALONE,), most={"ranks": 3}, least={"dim": 20_000}),
     Rule("ranks, smooth, groups, l2", (LBFGS, LINES)),
     Rule("ranks, smooth, rows, l2", (NEWTON, LBFGS)),
     Rule("ranks, kinked, one score, rows, l2", (SEMISMOOTH, LINES), most={"dim": 450}),
