@@ -137,7 +137,7 @@ def _mean_norm(X: Matrix, few: NDArray[np.int64], scale: Array | None) -> float:
         if scale is not None:
             entries *= scale[np.concatenate([X.indices[part] for part in parts])]
     else:
-        entries = X[few] * (1.0 if scale is None else scale)
+        entries = X[few].astype(np.float64) * (1.0 if scale is None else scale)
     largest = float(np.abs(entries).max(initial=0.0)) or 1.0
     squares = (entries / largest) ** 2
     sums = np.bincount(rows, squares, few.size) if isinstance(X, Csr) else squares.sum(axis=1)
