@@ -105,7 +105,7 @@ def fit(
     if isinstance(X, Dataset) and not (y is None and sample_weight is None and groups is None):
         raise InputError("y, sample_weight or groups beside a Dataset, which brings its own")
     given = SOLVERS.instance(solver, options)
-    plain = X if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
+    plain = X.checked() if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
     choice = _Choice.of(plain, loss, regularizer, lam, bias)
     problem = Problem(
         loss=choice.loss,
@@ -173,7 +173,7 @@ def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | Non
 
 def _like(train: Dataset, validation: Any) -> Dataset:
     """Validation rows with the columns of the training rows."""
-    rows = validation if isinstance(validation, Dataset) else Dataset.from_arrays(*validation)
+    rows = validation.checked() if isinstance(validation, Dataset) else Dataset.from_arrays(*validation)
     X = aligned(rows.X, rows.feature_names, train.feature_names, "validation")
     if X.shape[1] > train.features or (not isinstance(X, Csr) and X.shape[1] != train.features):
         raise InputError(f"validation has {X.shape[1]} features, X has {train.features}")

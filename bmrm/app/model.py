@@ -166,8 +166,8 @@ class Model:
         InputError
             For missing or unknown columns, some of which are listed, and for a wrong number of columns.
         """
-        matrix, names = (X.X, X.feature_names) if isinstance(X, Dataset) else named_matrix(X)
-        matrix = aligned(check_matrix(matrix), names, self.feature_names, "X")
+        matrix, names = (check_matrix(X.X), X.feature_names) if isinstance(X, Dataset) else named_matrix(X)
+        matrix = aligned(matrix, names, self.feature_names, "X")
         if matrix.shape[1] > self.dim or (not isinstance(matrix, Csr) and matrix.shape[1] != self.dim):
             raise InputError(f"the data have {matrix.shape[1]} features, the model has {self.dim}")
         data = SCALINGS[self.row_scale].rows(

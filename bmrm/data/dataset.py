@@ -15,6 +15,7 @@ from bmrm.data.label_types import as_listed, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, shown
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of, rows_of, with_columns
+from bmrm.data.structure import check_sparse
 from bmrm.problem import Check, InputError, Targets, Vector, unchecked
 
 
@@ -40,6 +41,9 @@ class Dataset:
     def __post_init__(self) -> None:
         if self.X.shape[0] != self.targets.rows:
             raise InputError(f"X has {self.X.shape[0]} rows, y has {self.targets.rows}")
+        for name, array in (("weights", self.targets.weights), ("groups", self.targets.groups)):
+            if array is not None and array.shape != (self.targets.rows,):
+                raise InputError(f"{name} have shape {array.shape}, expected ({self.targets.rows},)")
 
     @property
     def rows(self) -> int:
@@ -84,6 +88,13 @@ class Dataset:
     def with_features(self, features: int) -> Dataset:
         """The same rows with columns of zeros added; fewer columns than there are is an InputError."""
         return replace(self, X=with_columns(self.X, features))
+
+    def checked(self) -> Dataset:
+        """The same rows, with features and weights checked as by `from_arrays`."""
+        weights = self.targets.weights
+        if weights is not None:
+            weights = check_weights(weights, self.rows)
+        return replace(self, X=check_matrix(self.X), targets=replace(self.targets, weights=weights))
 
     def with_weights(self, weights: Any) -> Dataset:
         """The same rows with these sample weights, shape (rows,), finite, >= 0 and not all 0."""
@@ -138,7 +149,7 @@ def named_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:
 def check_matrix(X: Any, names: Sequence[str] | None = None) -> Matrix:
     """`X` as a `Csr` or a dense array of finite numbers; InputError names the first invalid row and column."""
     if isinstance(X, Csr):
-        return _finite_csr(X)
+        return _finite_csr(X.checked())
     if hasattr(X, "tocsr") and hasattr(X, "nnz"):
         if len(X.shape) != 2:
             raise InputError(f"X has shape {tuple(X.shape)}, expected (rows, features)")
@@ -164,6 +175,7 @@ def check_labels(y: Any, rows: int) -> tuple[Any, str]:
         return y, y.dtype
     if hasattr(y, "tocsr") and hasattr(y, "nnz"):
         _check_length("y", y.shape[0], rows)
+        check_sparse(y, "y")
         sets = LabelSets.from_matrix(y.tocsr(), "sparse")
         return sets, sets.dtype
     if _has_sets(y):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.structure import check_compressed, check_csr, check_sparse
 from bmrm.problem import Check, InputError, unchecked
 
 MOST_COLUMNS = 2**31
@@ -42,6 +43,21 @@ class Csr:
             raise InputError(f"Csr: indptr {self.indptr.dtype}, indices {self.indices.dtype}, expected int64 and int32")
         if self.values is not None and self.values.dtype not in (np.float32, np.float64):
             raise InputError(f"Csr: values are {self.values.dtype}, expected float32 or float64")
+        if not (self.indptr.ndim == self.indices.ndim == 1 and self.indptr.size):
+            raise InputError(f"Csr: indptr {self.indptr.shape}, indices {self.indices.shape}, expected two lists")
+        if self.values is not None and self.values.shape != self.indices.shape:
+            raise InputError(f"Csr: {self.indices.size} indices, values of shape {self.values.shape}, expected as many")
+
+    def checked(self, name: str = "X") -> Csr:
+        """This matrix; InputError where positions or columns lie outside, or those of a row do not rise, naming it."""
+        if not check_compressed(self.indptr, self.indices, self.shape, name):
+            within = np.diff(np.repeat(np.arange(self.rows), np.diff(self.indptr))) == 0
+            at = int(np.argmax(within & (np.diff(self._slice_of(self.indices)) <= 0))) + int(self.indptr[0])
+            row = int(np.searchsorted(self.indptr, at, side="right")) - 1
+            raise InputError(
+                f"{name}: row {row} has column {self.indices[at + 1]} after {self.indices[at]}, expected rising numbers"
+            )
+        return self
 
     @property
     def rows(self) -> int:
@@ -102,11 +118,16 @@ class Csr:
         """
         if np.issubdtype(matrix.dtype, np.complexfloating):
             raise InputError("X is complex, expected real numbers")
+        if matrix.dtype.kind not in "fiub":
+            raise InputError(f"X holds {matrix.dtype}, expected numbers")
+        check_sparse(matrix)
+        if matrix.dtype.kind in "iu":
+            matrix = matrix.astype(np.float64)  # sums of duplicates may not fit small integers
         rows = matrix.tocsr()
         if rows.shape[1] > MOST_COLUMNS:
             raise InputError(f"X has {rows.shape[1]} columns, expected at most {MOST_COLUMNS}")
         # The flags of scipy are cached by the caller's object and may be stale, so look at the indices themselves.
-        if not _strictly_rising(rows.indptr, rows.indices):
+        if not check_csr(rows, "X"):
             rows = rows.copy()
             rows.has_sorted_indices = rows.has_canonical_format = False
             rows.sum_duplicates()
@@ -181,14 +202,3 @@ def with_columns(matrix: Matrix, columns: int) -> Matrix:
     if missing < 0:
         raise InputError(f"the data have {matrix.shape[1]} features, expected at most {columns}")
     return np.pad(matrix, ((0, 0), (0, missing))) if missing else matrix
-
-
-def _strictly_rising(indptr: NDArray[Any], indices: NDArray[Any]) -> bool:
-    """Whether the column numbers rise strictly within every row."""
-    stored = int(indptr[-1])
-    if stored < 2:
-        return True
-    rises = indices[1:stored] > indices[: stored - 1]
-    starts = indptr[(indptr > 0) & (indptr < stored)]
-    rises[starts - 1] = True  # from row to row it may fall
-    return bool(rises.all())

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bmrm.data.dataset import Dataset, check_weights
 from bmrm.data.layout import Layout
+from bmrm.data.structure import check_sparse
 from bmrm.losses import LOSSES
 from bmrm.problem import (
     BmrmError,
@@ -227,6 +228,8 @@ class LinearEstimator(BaseEstimator):
 
         The attributes about features are set.
         """
+        for name, array in zip("Xy", (X, *y)):
+            check_sparse(array, name)
         return validate_data(self, X, *y, accept_sparse="csr", dtype=DTYPES, **checks)
 
     def _dataset(self, X: Any, y: Any = None, weights: Any = None, groups: Any = None) -> Dataset:
@@ -239,6 +242,7 @@ class LinearEstimator(BaseEstimator):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Scores of the model, (rows,) or (rows, scores)."""
         check_is_fitted(self)
+        check_sparse(X)
         rows = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
         scores: NDArray[np.float64] = self.model_.decision_function(rows)
         return scores

@@ -15,6 +15,7 @@ from bmrm.data.dataset import check_matrix
 from bmrm.data.layout import Layout
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.data.readers.conll import Conll
+from bmrm.data.structure import check_sparse
 from bmrm.data.text_reader import TextReader
 from bmrm.problem import InputError, shown
 
@@ -55,6 +56,7 @@ class Arrays:
                 raise InputError(
                     f"X: sequence {k} has shape {np.shape(sequence)}, expected (tokens, {self._features} features)"
                 )
+            check_sparse(sequence, f"X: sequence {k}")
         return check_matrix(vstack(X, format="csr") if any(map(issparse, X)) else np.vstack(X))
 
 

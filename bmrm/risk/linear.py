@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.matrix import Csr
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
@@ -110,6 +111,8 @@ class LinearRisk:
     ) -> None:
         if threads is not None and threads < 1:
             raise InputError(f"threads is {threads}, expected at least 1")
+        if isinstance(data.X, Csr):
+            data.X.checked()
         self.data, self.loss = data, loss
         if bound is None:
             bound = BoundLoss(loss, data.targets, loss.summarise(data.targets) if summary is None else summary)

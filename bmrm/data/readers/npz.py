@@ -25,6 +25,7 @@ from bmrm.data.matrix import MOST_COLUMNS, Csr
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share
+from bmrm.data.structure import check_compressed
 from bmrm.problem import InputError, shown
 
 _KEYS = ("X", "indptr", "indices", "values", "shape", "names", "y", "label_indptr", "labels", "weights", "groups")
@@ -94,14 +95,11 @@ def _sparse(arrays: Mapping[str, NDArray[Any]]) -> Csr:
     rows, columns = map(int, shape)
     if not 0 <= columns <= MOST_COLUMNS:
         raise InputError(f"shape has {columns} columns, expected at most {MOST_COLUMNS}")
-    if indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] != indices.size:
-        raise InputError(f"indptr does not rise from 0 to the {indices.size} entries")
-    row = np.repeat(np.arange(rows), np.diff(indptr))
-    bad = (indices < 0) | (indices >= columns)
-    bad[1:] |= (indices[1:] <= indices[:-1]) & (row[1:] == row[:-1])
-    if bad.any():
-        entry = int(np.flatnonzero(bad)[0])
-        raise InputError(f"indices: row {row[entry]} has {indices[entry]}, expected rising numbers below {columns}")
+    if indptr[0] != 0 or indptr[-1] != indices.size:
+        raise InputError(
+            f"indptr goes from {indptr[0]} to {indptr[-1]}, expected from 0 to {indices.size}, the entries"
+        )
+    check_compressed(indptr, indices, (rows, columns), "X")
     if values is not None:
         if values.shape != indices.shape or values.dtype.kind not in "fiub":
             raise InputError(f"values are {values.dtype} of shape {values.shape}, expected {indices.size} numbers")
