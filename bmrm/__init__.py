@@ -8,6 +8,15 @@ Names are imported when they are first used; `import bmrm` itself imports nothin
 
 from __future__ import annotations
 
+import sys
+
+if (  # `python -m bmrm.run` looks for modules in the working folder first; registry.py does so for plug-ins alone
+    sys.argv[:1] == ["-m"]
+    and "".join(sys.orig_argv[-len(sys.argv) :][:1]).removeprefix("-m").startswith("bmrm.")
+    and not getattr(sys.flags, "safe_path", sys.flags.isolated)
+):
+    del sys.path[0]
+
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -12,7 +12,9 @@ import importlib
 import importlib.metadata
 import math
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
@@ -220,7 +222,8 @@ class Registry(Generic[P]):
         if not all(part.isidentifier() for part in (*module_name.split("."), attribute)):
             raise InputError(f"{self.kind} {shown(name)}: expected module:Class, such as my_losses:PseudoHuber")
         try:
-            cls = getattr(importlib.import_module(module_name), attribute)
+            with _working_folder():
+                cls = getattr(importlib.import_module(module_name), attribute)
         except (ImportError, AttributeError) as error:
             raise InputError(f"{self.kind} {shown(name)} cannot be imported: {error}") from error
         if not dataclasses.is_dataclass(cls) or not isinstance(cls, type):
@@ -247,6 +250,20 @@ class Registry(Generic[P]):
             if point.name not in self._entries:
                 self.register(point.name)(cls)
         self._complete = True
+
+
+@contextmanager
+def _working_folder() -> Iterator[None]:
+    """Meanwhile modules are looked for in the working folder, too, after all other places.
+
+    At other times they are not: files beside the data must not run because a library asks for a module of their name.
+    """
+    sys.path.append("")
+    try:
+        yield
+    finally:  # that one, where the path had such an entry before, too
+        if "" in sys.path:
+            del sys.path[len(sys.path) - 1 - sys.path[::-1].index("")]
 
 
 SEARCHES: Registry[Any] = Registry("search", "bmrm.search")

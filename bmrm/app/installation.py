@@ -54,7 +54,8 @@ def in_words(facts: dict[str, Any]) -> dict[str, str]:
 def mpi_library() -> str | None:
     """The library that mpi4py loads, asked in a process of its own: some end the process that loads them."""
     try:
-        done = subprocess.run([sys.executable, "-c", LIBRARY], capture_output=True, text=True, timeout=PATIENCE)
+        command = [sys.executable, "-c", LIBRARY]  # which looks for modules where it stands
+        done = subprocess.run(command, cwd=os.sep, capture_output=True, text=True, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None

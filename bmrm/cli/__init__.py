@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -57,8 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         With status 2 for a command line that is wrong, 0 after `--help` and `--version`.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # `module:Class` of the folder that one stands in, as `python -m` finds it
     from bmrm.mpi.launch import launched
 
     parsed = None if launched() else parse(words)  # under mpirun rank 0 alone parses, and says what is wrong

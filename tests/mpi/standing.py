@@ -28,9 +28,9 @@ def group_of(ranks, known):
 @contextmanager
 def as_if_started_there(order):
     """Folder, arguments and outputs of a process of its own."""
-    before = os.getcwd(), sys.argv, sys.path[0]
+    before = os.getcwd(), sys.argv
     os.chdir(order["folder"])
-    sys.argv, sys.path[0] = [order["module"], *order["arguments"]], order["folder"]
+    sys.argv = [order["module"], *order["arguments"]]
     kept = {number: os.dup(number) for number in (1, 2)}
     for number, path in zip(kept, order["outputs"], strict=True):
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -46,7 +46,7 @@ def as_if_started_there(order):
             os.dup2(copy, number)
             os.close(copy)
         os.chdir(before[0])
-        sys.argv, sys.path[0] = before[1:]
+        sys.argv = before[1]
 
 
 def status_of(order):

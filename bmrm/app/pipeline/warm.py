@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from tempfile import TemporaryDirectory
@@ -55,6 +55,7 @@ RANKS, WHOLE = "what ranks answer", "all of it"
 """The jobs of a loss without a solver, and of a config."""
 OVER_RANKS = (Scored, RowSubsets, Blocks, DualBlocks, ModifiedLoss, Fingerprint, Rounding, ProblemSize)
 """The abilities of the risk of a loss over ranks."""
+SAFE_PATH = "PYTHONSAFEPATH"
 CONFIGS = (".yaml", ".yml")
 LONGEST = 10.0
 """Seconds that a solver may take on a config."""
@@ -96,7 +97,7 @@ def warm(
     count = min(len(jobs), processes or len(os.sched_getaffinity(0)))
     begin = said = time.monotonic()
     kernels = 0
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=lock_saves) as pool:
+    with _safe_path(), ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=lock_saves) as pool:
         tasks = {pool.submit(_warm, *job): job for job in jobs}
         for done, task in enumerate(as_completed(tasks), 1):
             kernels += task.result()
@@ -104,6 +105,19 @@ def warm(
                 said = time.monotonic()
                 say(f"{done} of {len(jobs)} parts, {kernels} kernels  {said - begin:.1f} s")
     return Warmed(kernels, time.monotonic() - begin, count, names)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Processes that start meanwhile have no working folder on their path, as this one (from Python 3.11 on)."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[SAFE_PATH]
+        if before is not None:
+            os.environ[SAFE_PATH] = before
 
 
 def _jobs(name: str) -> list[tuple[str, str]]:
