@@ -11,16 +11,23 @@ import difflib
 import importlib
 import importlib.metadata
 import math
+import numbers
 import pkgutil
 import sys
+import types
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
 
 from bmrm.problem import InputError, shown
 
 P = TypeVar("P")
+C = TypeVar("C", bound=type[Any])
 _LONGEST_WORD = 200
 
 
@@ -30,6 +37,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
         return ""
     close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+ANY = "any number"
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ class Range:
             lists = f", or a list of {', '.join(map(str, self.several))}" if self.several else ""
             return "one of " + ", ".join(map(str, self.choices)) + lists
         sides = ((">=", self.least), (">", self.above), ("<=", self.most), ("<", self.below))
-        return " and ".join(f"{sign} {limit:g}" for sign, limit in sides if limit is not None) or "any number"
+        return " and ".join(f"{sign} {limit:g}" for sign, limit in sides if limit is not None) or ANY
 
     def instead_of(self, value: object) -> str:
         """What is expected instead of `value`; of a choice that has another name now, also that name."""
@@ -101,16 +111,89 @@ def field_name(option: str) -> str:
     return "lam" if option == "lambda" else option
 
 
+_WORDS: Mapping[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+"""The plain types of options, as messages call them."""
+
+
 def check_parameters(instance: Any) -> None:
-    """Raise InputError for the first field of a dataclass outside its range; for `__post_init__`."""
+    """Raise InputError for the first field of a dataclass of a wrong type or outside its range; for `__post_init__`.
+
+    Numbers are stored in the type that the field has: those of NumPy as Python's, 1 as 1.0 where it is no whole number.
+    """
+    kinds = _plain_types(cast("Any", type(instance)))
     for field in dataclasses.fields(instance):
         limits = field.metadata.get("range")
-        value = getattr(instance, field.name)
-        if limits is not None and value is not None and value not in limits:
-            raise InputError(
-                f"{type(instance).__name__}: {option_name(field.name)} is {shown(value)}, expected"
-                f" {limits.instead_of(value)}"
-            )
+        if limits is not None:
+            given = getattr(instance, field.name)
+            title = f"{type(instance).__name__}: {option_name(field.name)}"
+            value = checked_value(title, given, kinds.get(field.name, ()), limits)
+            if value is not given:
+                object.__setattr__(instance, field.name, value)
+
+
+def checked_value(title: str, value: Any, kinds: tuple[type, ...], limits: Range | None = None) -> Any:
+    """The value of a parameter in one of the types that it may have; True and "1" are no numbers.
+
+    Parameters
+    ----------
+    title : what messages call it, "L2: lambda".
+    value : as given.
+    kinds : of int, float, bool, str and NoneType; () for a type that is not checked here.
+    limits : its range; None for any value of these types.
+
+    Raises
+    ------
+    InputError
+        Saying what was expected.
+    """
+    limits = Range() if limits is None else limits
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    if value is None and (not kinds or types.NoneType in kinds):
+        return None
+    found = _plain(value, kinds) if kinds else value
+    if found is None or found not in limits:
+        raise InputError(f"{title} is {shown(value)}, expected {_expected(kinds, limits, value)}")
+    return found
+
+
+def _plain(value: Any, kinds: tuple[type, ...]) -> Any:
+    """The value as one of these types; None where it is of none of them."""
+    if type(value) in kinds:
+        return value
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        try:
+            if float in kinds:
+                return float(value)
+            if int in kinds and math.trunc(value) == value:
+                return math.trunc(value)
+        except (ValueError, OverflowError):  # nan, infinity, integers beyond float64
+            return None
+    return value if isinstance(value, str) and str in kinds else None
+
+
+def _expected(kinds: tuple[type, ...], limits: Range, value: object) -> str:
+    words = [_WORDS[kind] for kind in kinds if kind in _WORDS]
+    if limits.choices is not None or not words:
+        return limits.instead_of(value)
+    sides = str(limits)
+    text = " or ".join(words) if sides == ANY else f"{' or '.join(words)} {sides}"
+    return f"{text}, or None" if types.NoneType in kinds else text
+
+
+@cache
+def _plain_types(cls: type) -> Mapping[str, tuple[type, ...]]:
+    """The types of the fields that are numbers, truth values or text, or None; others are left out."""
+    try:
+        hints = typing.get_type_hints(cls)
+    except (NameError, TypeError):  # annotations of a user's class that mean nothing here
+        return {}
+    found = {}
+    for name, hint in hints.items():
+        kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+        if all(kind in _WORDS or kind is types.NoneType for kind in kinds):
+            found[name] = tuple(kinds)
+    return found
 
 
 @dataclass(frozen=True)
@@ -147,10 +230,10 @@ class Registry(Generic[P]):
         self._entries: dict[str, Entry[P]] = {}
         self._complete = False
 
-    def register(self, name: str, **facts: Any) -> Callable[[type[P]], type[P]]:
+    def register(self, name: str, **facts: Any) -> Callable[[C], C]:
         """Class decorator: make the class known under `name`, and its name known to the class."""
 
-        def keep(cls: type[P]) -> type[P]:
+        def keep(cls: C) -> C:
             known = self._entries.get(name)
             if known is not None and known.cls.__qualname__ != cls.__qualname__:
                 raise ValueError(f"{self.kind} {name!r} is registered twice: {known.cls} and {cls}")

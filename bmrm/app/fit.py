@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from bmrm.app.defaults import default_lambda, default_loss
@@ -23,7 +24,7 @@ from bmrm.data.matrix import Csr, with_columns
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
 from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Start, Vector, facts_of
-from bmrm.registry import Range, nearest
+from bmrm.registry import Range, checked_value, nearest
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.scaling import SCALINGS
@@ -100,8 +101,7 @@ def fit(
     for name, value, known in (("bias", bias, BIASES), ("scale", scale, SCALINGS)):
         if value is not None and value not in known:
             raise InputError(f"{name} is {value!r}, expected one of {', '.join(known)}{nearest(value, known)}")
-    if threads is not None and threads not in Range(least=1):
-        raise InputError(f"threads is {threads!r}, expected a number >= 1")
+    threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
     if isinstance(X, Dataset) and not (y is None and sample_weight is None and groups is None):
         raise InputError("y, sample_weight or groups beside a Dataset, which brings its own")
     given = SOLVERS.instance(solver, options)
@@ -166,9 +166,7 @@ def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | Non
         return None
     if validation is None:
         raise InputError("follow measures validation rows, expected validation=(X, y)")
-    if every not in Range(least=1):
-        raise InputError(f"follow_every is {every!r}, expected a whole number >= 1")
-    return Follow(tuple(metrics), every)
+    return Follow(tuple(metrics), checked_value("follow_every", every, (int,), Range(least=1)))
 
 
 def _like(train: Dataset, validation: Any) -> Dataset:

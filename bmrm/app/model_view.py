@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import Iteration, Solution, shown
+from bmrm.registry import Range, checked_value
 
 LABELS = 4
 """Labels shown before a description goes on with their number."""
@@ -45,6 +46,7 @@ class Weight(NamedTuple):
 
 def top_weights(model: Viewed, count: int) -> list[Weight]:
     """The largest weights by absolute value, largest first, `count` of each score; zeros are left out."""
+    count = checked_value("count", count, (int,), Range(least=0))
     table = model.weights[:, None] if model.weights.ndim == 1 else model.weights
     names, found = model.column_names, []
     for label, column in zip(_scores(model, table.shape[1]), table.T, strict=True):

@@ -8,6 +8,7 @@ import numbers
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -32,23 +33,24 @@ from bmrm.problem import (
     facts_of,
     shown,
 )
-from bmrm.registry import Range
+from bmrm.registry import Range, checked_value
 from bmrm.solvers import SOLVERS
 
 if TYPE_CHECKING:
     from bmrm.app.model import Model
 
-RANGES: Mapping[str, Range] = {
-    "alpha": Range(above=0.0, below=math.inf),
-    "l1_ratio": Range(least=0.0, most=1.0),
-    "tol": Range(least=0.0),
-    "max_iter": Range(least=1),
-    "time_limit": Range(above=0.0),
-    "threads": Range(least=1),
-    "verbose": Range(least=0),
+CHECKED: Mapping[str, tuple[tuple[type, ...], Range]] = {
+    "alpha": ((float,), Range(above=0.0, below=math.inf)),
+    "l1_ratio": ((float,), Range(least=0.0, most=1.0)),
+    "tol": ((float,), Range(least=0.0)),
+    "max_iter": ((int,), Range(least=1)),
+    "time_limit": ((float, NoneType), Range(above=0.0)),
+    "threads": ((int, NoneType), Range(least=1)),
+    "fit_intercept": ((bool,), Range()),
+    "warm_start": ((bool,), Range()),
+    "verbose": ((int, bool), Range(least=0)),
 }
-OPTIONAL = ("time_limit", "threads")
-"""Parameters that may be None."""
+"""Types and ranges of parameters."""
 SOLVER_OPTIONS: Mapping[str, str] = {
     "tol": "tolerance",
     "max_iter": "max_iterations",
@@ -191,9 +193,9 @@ class LinearEstimator(BaseEstimator):
         return {"seed": int(state) if whole else int(check_random_state(state).randint(LARGEST_SEED))}
 
     def _value(self, name: str) -> Any:
-        """A parameter, numbers of NumPy as those of Python: model files hold no others."""
-        value = getattr(self, name)
-        return value.item() if isinstance(value, np.generic) else value
+        """A parameter, numbers of NumPy as those of Python; InputError where it is not what it may be."""
+        kinds, limits = CHECKED.get(name, ((), Range()))
+        return checked_value(f"{self._title}: {name}", getattr(self, name), kinds, limits)
 
     def _is_default(self, name: str) -> bool:
         value, default = getattr(self, name), inspect.signature(type(self).__init__).parameters[name].default
@@ -201,11 +203,7 @@ class LinearEstimator(BaseEstimator):
 
     def _check_ranges(self) -> None:
         for name in self._get_param_names():
-            value = self._value(name)
-            if name not in RANGES or (value is None and name in OPTIONAL):
-                continue
-            if not isinstance(value, numbers.Real) or value not in RANGES[name]:
-                raise InputError(f"{self._title}: {name} is {shown(value)}, expected a number {RANGES[name]}")
+            self._value(name)
 
     def _judge(self, solution: Solution) -> None:
         """Raise where there is no usable model, warn where the gap is wider than wanted."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bmrm.metrics.core import Scored, chosen, value_of
 from bmrm.problem import InputError
+from bmrm.registry import Range, checked_value
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,7 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
     if len(values) < 2:
         raise InputError(f"an interval needs at least two values, found {len(values)}")
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence is {confidence}, expected a number between 0 and 1")
+    confidence = checked_value("confidence", confidence, (float,), Range(above=0.0, below=1.0))
     mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1))
     half = float(stdtrit(len(values) - 1, 0.5 + 0.5 * confidence)) * deviation / math.sqrt(len(values))
     return Interval(mean, mean - half, mean + half, tuple(map(float, values)))
@@ -94,6 +94,8 @@ def folds_of(rows: int, folds: int, groups: NDArray[np.int64] | None = None, see
     """
     units = np.arange(rows) if groups is None else np.unique(groups, return_inverse=True)[1].reshape(-1)
     count = int(units.max(initial=-1)) + 1
+    folds = checked_value("folds", folds, (int,))
+    seed = checked_value("seed", seed, (int,), Range(least=0))
     if not 2 <= folds <= count:
         what = "rows" if groups is None else "groups"
         raise InputError(f"folds is {folds}, expected a number from 2 to the {count} {what}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from itertools import pairwise
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -23,7 +24,6 @@ from bmrm.problem import (
     CurvatureBound,
     DualBlocks,
     Fingerprint,
-    InputError,
     Loss,
     Meter,
     ModifiedLoss,
@@ -40,6 +40,7 @@ from bmrm.problem import (
     Vector,
     charged,
 )
+from bmrm.registry import Range, checked_value
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.steps import dual_steps
 from bmrm.risk.identity import DataIdentity
@@ -109,8 +110,7 @@ class LinearRisk:
         columns: Columns | None = None,
         threads: int | None = None,
     ) -> None:
-        if threads is not None and threads < 1:
-            raise InputError(f"threads is {threads}, expected at least 1")
+        threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
         if isinstance(data.X, Csr):
             data.X.checked()
         self.data, self.loss = data, loss

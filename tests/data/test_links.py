@@ -64,7 +64,7 @@ def test_seeds_and_errors():
         read("synthetic:links?features=5")
     with pytest.raises(InputError, match=r"target_groups is 10, expected at most groups \(4\)"):
         read("synthetic:links?groups=4")
-    with pytest.raises(InputError, match=r"omitted is 1\.5, expected >= 0 and <= 1"):
+    with pytest.raises(InputError, match=r"omitted is 1\.5, expected a number >= 0 and <= 1"):
         read("synthetic:links?omitted=1.5")
     with pytest.raises(InputError, match="no option 'group'"):
         read("synthetic:links?group=4")

@@ -155,8 +155,8 @@ def test_formats_by_name_with_options(tmp_path):
         ("synthetic:sparse", "did you mean 'sparse_binary'"),
         ("synthetic:ranking?query=3", "no option 'query' .did you mean 'queries'"),
         ("synthetic:ranking?queries=three", "queries is 'three', expected int"),
-        ("synthetic:ranking?queries=0", "queries is 0, expected >= 1"),
-        ("synthetic:ranking?noise=nan", "noise is nan, expected >= 0"),
+        ("synthetic:ranking?queries=0", "queries is 0, expected a whole number >= 1"),
+        ("synthetic:ranking?noise=nan", "noise is nan, expected a number >= 0"),
     ],
 )
 def test_sources_that_are_wrong(source, message):

@@ -94,9 +94,9 @@ def test_a_label_that_the_training_data_lack():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Quantile(0.0), "Quantile: tau is 0.0, expected > 0 and < 1"),
+        (lambda: Quantile(0.0), "Quantile: tau is 0.0, expected a number > 0 and < 1"),
         (lambda: Quantile(1.0), "tau is 1.0"),
-        (lambda: EpsilonInsensitive(-0.1), "epsilon is -0.1, expected >= 0"),
+        (lambda: EpsilonInsensitive(-0.1), "epsilon is -0.1, expected a number >= 0"),
         (lambda: MulticlassHinge(((0.0, 1.0),)), "cost"),
         (lambda: MulticlassHinge(((0.0, -1.0), (1.0, 0.0))), "cost"),
         (lambda: MulticlassHinge(((1.0, 1.0), (1.0, 0.0))), "cost"),

@@ -152,7 +152,7 @@ def test_counts_outside_the_domain_are_named(name, bad, wanted):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("tweedie", {"power": 1.0}, "power is 1.0, expected > 1 and < 2"),
+        ("tweedie", {"power": 1.0}, "power is 1.0, expected a number > 1 and < 2"),
         ("huber", {"delta": 0.0}, "delta is 0.0"),
         ("huber_hinge", {"h": -1.0}, "h is -1.0"),
         ("cost_sensitive_hinge", {"cost_positive": 0.0}, "cost_positive is 0.0"),

@@ -38,8 +38,8 @@ def test_the_engine_named_is_the_one_used(regularizer, master):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lambda": 0.0}, r"lambda is 0.0, expected > 0"),
-        ({"lambda": -1}, r"lambda is -1, expected > 0"),
+        ({"lambda": 0.0}, r"lambda is 0.0, expected a number > 0"),
+        ({"lambda": -1}, r"lambda is -1, expected a number > 0"),
         ({"lambda": float("nan")}, r"lambda is nan"),
         ({"lambda": 1.0, "engine": "glpk"}, r"engine is 'glpk', expected one of"),
         ({"lamda": 1.0}, r"no option 'lamda' \(did you mean 'lambda'\?\)"),
@@ -54,7 +54,7 @@ def test_wrong_options_name_the_field(name, options, message):
 
 @pytest.mark.parametrize("ratio", [0.0, 1.0, -0.5, 2, float("nan")])
 def test_shares_at_the_ends_belong_to_other_regularizers(ratio):
-    with pytest.raises(InputError, match=r"l1_ratio is .*, expected > 0 and < 1"):
+    with pytest.raises(InputError, match=r"l1_ratio is .*, expected a number > 0 and < 1"):
         REGULARIZERS.make("elastic_net", {"lambda": 1.0, "l1_ratio": ratio})
 
 

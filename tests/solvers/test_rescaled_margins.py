@@ -196,8 +196,8 @@ def test_a_flat_tree_with_costs_is_a_loss_of_classes(options):
     ("name", "options", "message"),
     [
         ("scaled_multiclass_hinge", {"margin": "two"}, "margin is 'two', expected one of one, cost"),
-        ("chain_scaled_margin", {"beta": -1.0}, "beta is -1.0, expected >= 0"),
-        ("chain_scaled_margin", {"beta": np.inf}, "beta is inf, expected >= 0"),
+        ("chain_scaled_margin", {"beta": -1.0}, "beta is -1.0, expected a number >= 0"),
+        ("chain_scaled_margin", {"beta": np.inf}, "beta is inf, expected a number >= 0"),
         ("ontology_hinge", TREE | {"beta": 1e4}, "ontology_hinge: beta is 10000, too large a power of costs up to 10"),
         ("scaled_multiclass_hinge", {"cost": COST, "beta": 1e4}, "beta is 10000, too large a power of costs up to 3"),
         ("ontology_hinge", TREE | {"cost": COST, "candidates": "nodes"}, r"cost has shape \(3, 3\), expected \(8, 8\)"),
