@@ -16,6 +16,7 @@ from typing import Any
 import griffe
 
 import bmrm
+from bmrm.app.config.words import default_in_words
 from bmrm.registry import Entry, Range, option_name
 from pages.text import code, plain, prose
 
@@ -54,7 +55,7 @@ def _said(one: Any) -> dict[str, str]:
 def _option(field: dataclasses.Field[Any], said: str | None) -> str:
     """Name, default, meaning (of the docstring, else of the field) and range."""
     required = field.default is dataclasses.MISSING
-    default = "required" if required else f"default {code('null' if field.default is None else str(field.default))}"
+    default = "required" if required else f"default {code(default_in_words(field.default))}"
     limits: Range | None = field.metadata.get("range")
     meaning = said or ("" if limits is None else prose(limits.doc))
     bounds = "" if limits is None or str(limits) == "any number" else f" ({plain(str(limits))})"

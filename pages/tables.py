@@ -90,15 +90,16 @@ def rules() -> str:
 def data_formats() -> str:
     """Options of the readers."""
     rows = [
-        [code(entry.name), code(option_name(field.name)), code(_default(field)), prose(field.metadata["range"].doc)]
+        [
+            code(entry.name),
+            code(option_name(field.name)),
+            code(default_in_words(field.default)),
+            prose(field.metadata["range"].doc),
+        ]
         for entry in formats.all()
         for field in entry.parameters
     ]
     return table(["format", "option", "default", "meaning"], rows)
-
-
-def _default(field: dataclasses.Field) -> str:
-    return "null" if field.default is None else str(field.default)
 
 
 def public_names() -> str:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bmrm.metrics import Scored as Judged
+    from bmrm.metrics.chunks import Counts
     from bmrm.metrics.intervals import Interval
 
 
@@ -256,6 +257,31 @@ class Model:
 
         names = self._names(metrics)
         return evaluate(names, self._scored(X, y, sample_weight, groups))
+
+    def evaluate_chunks(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None
+    ) -> dict[str, Counts]:
+        """The chunks of labelled sequences by type, as the table of `conlleval` has them.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups : as of `evaluate`.
+
+        Returns
+        -------
+        dict of str to Counts
+            With `true`, `found` and `common`, and from these `precision`, `recall` and `f1`.
+
+        Raises
+        ------
+        InputError
+            For a model of anything but sequences; for unsuitable rows or targets.
+        """
+        if facts_of(self.loss).task != "sequence":
+            raise InputError(f"{facts_of(self.loss).title} has no chunks, expected a loss of sequences")
+        from bmrm.metrics.sequences import chunks_by_type
+
+        return chunks_by_type(self._scored(X, y, sample_weight, groups))
 
     def evaluate_scores(
         self,

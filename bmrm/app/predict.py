@@ -6,24 +6,29 @@ import itertools
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.measure import scored
 from bmrm.app.model import Model
 from bmrm.app.profile import text_of
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import bare_suffix, decompressed, open_bytes
+from bmrm.data.joining import join_targets
 from bmrm.data.layout import Layout
 from bmrm.data.pieces import PIECE, Piece, pieces
 from bmrm.data.readers._core.formats import Batched, Divisible, Format, by_content, by_suffix, formats
 from bmrm.data.reading import format_for, from_one
-from bmrm.problem import IncompatibleError, facts_of, provides
+from bmrm.problem import IncompatibleError, InputError, Targets, facts_of, provides
+
+if TYPE_CHECKING:
+    from bmrm.metrics import Scored
 
 STANDARD_INPUT = "-"
 NAME = "standard input"
@@ -34,7 +39,9 @@ Section = str | Mapping[str, Any]
 """As of `data.format`: "auto", a name, or `{name: ..., option: value}`."""
 
 
-def lines_of(model: Model, source: str, format: Section, what: str, size: int = PIECE) -> Iterator[str]:
+def lines_of(
+    model: Model, source: str, format: Section, what: str, size: int = PIECE, *, labelled: Labelled | None = None
+) -> Iterator[str]:
     """A line for each row.
 
     Parameters
@@ -45,13 +52,70 @@ def lines_of(model: Model, source: str, format: Section, what: str, size: int = 
     format : of the source; "auto" is that of the training files unless the name implies another.
     what : one of `WRITERS`.
     size : bytes of a piece.
+    labelled : what keeps the scores and targets of the rows, for measures.
 
     Raises
     ------
     InputError, IncompatibleError
         The rows cannot be read, or the model does not give what was asked for.
     """
-    return WRITERS[what](model, datasets(model, source, format, size))
+    parts = datasets(model, source, format, size)
+    return WRITERS[what](model, parts if labelled is None else labelled.watch(parts))
+
+
+MOST_MEASURED = 1 << 20
+"""Rows whose scores and targets are kept for measures (17 MB with one score each), so that memory stays bounded."""
+
+
+class Labelled:
+    """Scores and targets of rows that go by, for measures of all of them."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._scores: list[NDArray[np.float64]] = []
+        self._targets: list[Targets] = []
+        self._complete = True
+        self.rows = 0
+
+    def watch(self, parts: Iterable[Dataset]) -> Iterator[Dataset]:
+        """The parts as they come; kept while all of them have labels, and are not too many."""
+        sentences = 0
+        for data in parts:
+            self.rows += data.rows
+            self._complete = self._complete and data.labelled and self.rows <= MOST_MEASURED
+            if not self._complete:
+                self._scores, self._targets = [], []
+            if self._complete and data.rows:
+                targets = data.targets
+                if self.model.reader is not None and targets.groups is not None:  # each piece counts from 0
+                    numbers = targets.groups + sentences
+                    targets, sentences = replace(targets, groups=numbers), int(numbers[-1]) + 1
+                self._scores.append(self.model.decision_function(data))
+                self._targets.append(targets)
+            yield data
+
+    def scored(self) -> Scored | None:
+        """All rows as measures take them; None where some have no labels, or none that the model knows."""
+        model = self.model
+        if not self._complete or not self._scores or not facts_of(model.loss).needs_targets:
+            return None
+        try:
+            targets = join_targets(self._targets, "data")
+            return scored(np.concatenate(self._scores), targets, model.loss, model.label_codes, arrays=model.arrays)
+        except InputError:  # such as 0 for each row, where a format must have a label
+            return None
+
+
+def column_names(model: Model, what: str) -> list[str]:
+    """The names of what stands in a line of `lines_of`."""
+    labels = [text_of(label) for label in model.labels.tolist()]
+    names = [f'"{label}"' if " " in label else label for label in labels]
+    if what == "probabilities":
+        return names
+    if what != "scores" or model.weights.ndim == 1:
+        return [{"scores": "score", "labels": "label", "ranks": "rank"}[what]]
+    count = model.weights.shape[1]
+    return names if len(names) == count else [str(k) for k in range(count)]
 
 
 def datasets(model: Model, source: str, format: Section, size: int = PIECE) -> Iterator[Dataset]:

@@ -1,4 +1,4 @@
-"""Tables on standard output: cut or wrapped to the width of a terminal, whole and plain where they are piped."""
+"""Tables on standard output: wrapped to the width of a terminal, a line for each row where they are piped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def print_json(value: Any) -> None:
 
 
 def print_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A line for each row below the headings; on a terminal the last cell is cut to fit."""
+    """The rows below the headings; on a terminal the last cell is wrapped to fit."""
     print("\n".join(lines(headings, rows, width())))
 
 
@@ -39,29 +39,24 @@ def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
 def lines(headings: Sequence[str], rows: Sequence[Sequence[str]], limit: int | None) -> list[str]:
     """The lines of a table, none longer than `limit` if its last column has `NARROWEST` characters then."""
     widths = [max(len(cell) for cell in column) for column in zip(headings, *rows)]
-    return [_line(cells, widths, limit) for cells in [headings, *rows]]
+    return [line for cells in [headings, *rows] for line in _lines_of(cells, widths, limit)]
 
 
 def pair_lines(pairs: Mapping[str, str], limit: int | None) -> list[str]:
     """The lines of names and values, values wrapped to the right of the names."""
     indent = max(map(len, pairs), default=0) + 2 * len(GAP)
-    found = []
-    for name, value in pairs.items():
-        first = f"{GAP}{name}".ljust(indent)
-        if limit is None:
-            found.append(first + " ".join(value.splitlines()))
-            continue
-        room = max(limit, indent + NARROWEST)
-        found += textwrap.wrap(
-            value, room, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
-        ) or [first.rstrip()]
-    return found
+    return [line for name, value in pairs.items() for line in _wrapped(f"{GAP}{name}".ljust(indent), value, limit)]
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], limit: int | None) -> str:
+def _lines_of(cells: Sequence[str], widths: Sequence[int], limit: int | None) -> list[str]:
     start = "".join(f"{cell:<{size}}{GAP}" for cell, size in zip(cells[:-1], widths[:-1]))
+    return _wrapped(start, cells[-1], limit)
+
+
+def _wrapped(start: str, text: str, limit: int | None) -> list[str]:
+    """`start` and a text, wrapped to the right of it."""
     if limit is None:
-        return (start + cells[-1]).rstrip()
-    room = max(limit - len(start), NARROWEST)
-    last = cells[-1] if len(cells[-1]) <= room else f"{cells[-1][: room - 1].rstrip()}…"
-    return (start + last).rstrip()
+        return [(start + " ".join(text.split())).rstrip()]
+    room = max(limit, len(start) + NARROWEST)
+    options: dict[str, Any] = {"subsequent_indent": " " * len(start), "break_on_hyphens": False}
+    return textwrap.wrap(text, room, initial_indent=start, **options) or [start.rstrip()]

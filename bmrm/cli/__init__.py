@@ -95,7 +95,8 @@ def _without_command(words: Sequence[str]) -> NoReturn:
     """Help, version, or what is wrong; ends the process."""
     top = parser([])
     if not words:
-        top.error("expected a command")
+        top.print_help()
+        top.exit()
     if not words[0].startswith("-"):
         top.error(f"unknown command {words[0]!r}{nearest(words[0], list(COMMANDS))}")
     parsed = top.parse_args(words)

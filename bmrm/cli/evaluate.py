@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bmrm.app.tables import print_json, print_pairs
+from bmrm.app.tables import print_json, print_lines, print_pairs
 from bmrm.cli._core.arguments import add_data, add_loss, add_model, count, format_of, loaded, share
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ EXAMPLES = """
 bmrm evaluate runs/a9a a9a.t
 bmrm evaluate runs/a9a/model.npz a9a.t --metrics auc accuracy --folds 10
 """
+CHUNKS = ("precision", "recall", "f1", "true", "found")
+"""What is said of the chunks of a type."""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -61,8 +63,16 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.folds is None:
         with _naming(parsed.data):
             values = model.evaluate(data, metrics=names)
-        shown = {name: "-" if value is None else f"{value:.6g}" for name, value in values.items()}
-        print_json(values) if parsed.json else print_pairs(title, shown)
+        chunks = model.evaluate_chunks(data) if facts_of(model.loss).task == "sequence" else {}
+        if parsed.json:
+            by_type = {kind: {name: getattr(one, name) for name in CHUNKS} for kind, one in chunks.items()}
+            print_json({**values, "chunks": by_type} if chunks else values)
+            return 0
+        print_pairs(title, {name: "-" if value is None else f"{value:.6g}" for name, value in values.items()})
+        if chunks:
+            print()
+            rows = [[kind, *(f"{getattr(one, name):.6g}" for name in CHUNKS)] for kind, one in chunks.items()]
+            print_lines(("chunks", *CHUNKS), rows)
         return 0
     with _naming(parsed.data):
         found = model.evaluate_folds(data, metrics=names, folds=parsed.folds, confidence=parsed.confidence)

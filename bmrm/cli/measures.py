@@ -20,7 +20,10 @@ def add_arguments(parser: Parser) -> None:
     """A task or a measure, or none; `--json`."""
     parser.examples("bmrm measures\nbmrm measures binary\nbmrm measures ndcg")
     parser.add_argument(
-        "task", nargs="?", metavar="TASK|NAME", help="those of a task, such as binary; or all about one"
+        "task",
+        nargs="?",
+        metavar="NAME",
+        help="a task, such as binary, or a measure, for all about it",
     )
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 

@@ -29,9 +29,14 @@ def _headline(entry: Entry[Any]) -> str:
     return entry.headline
 
 
+def _meaning(entry: Entry[Any]) -> str:
+    """The first line of the docstring, behind its formula."""
+    return entry.headline.partition(": ")[2] or entry.headline
+
+
 SUMS_OVER = {"rows": "rows", "groups": "groups", "no": "whole sample"}
 LISTED: Mapping[str, Mapping[str, Column]] = {
-    "losses": {"task": lambda entry: facts_of(entry.cls).task or "-", "what it is": _headline},
+    "losses": {"task": lambda entry: facts_of(entry.cls).task or "-", "what it is": _meaning},
     "regularizers": {"what it is": _headline},
     "solvers": {"what it is": _headline},
 }

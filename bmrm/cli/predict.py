@@ -1,15 +1,15 @@
-"""`bmrm predict`: scores, labels, probabilities or ranks of rows, a line for each."""
+"""`bmrm predict`: scores, labels, probabilities or ranks of rows, a line for each; measures where rows have labels."""
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import sys
 from typing import TYPE_CHECKING
 
 from bmrm.cli._core.arguments import add_data, add_loss, add_model, format_of, loaded
 
 if TYPE_CHECKING:
-    import argparse
-
     from bmrm.cli._core.parser import Parser
 
 EXAMPLES = """
@@ -42,19 +42,42 @@ def add_arguments(parser: Parser) -> None:
     kinds = parser.add_mutually_exclusive_group()
     for kind, text in KINDS.items():
         kinds.add_argument(f"--{kind}", dest="what", action="store_const", const=kind, default="scores", help=text)
+    parser.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="whether the first line names the columns; default: only where there are several",
+    )
+    parser.add_argument(
+        "--quiet",
+        action="store_true",
+        help="no measures on standard error",
+    )
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Write a line for each row."""
-    from bmrm.app.predict import lines_of
+    from bmrm.app.predict import Labelled, column_names, lines_of
     from bmrm.data.files import compressed_like_its_name
+    from bmrm.problem import facts_of
 
-    lines = lines_of(loaded(parsed), parsed.data, format_of(parsed), parsed.what)
+    model = loaded(parsed)
+    labelled = None if parsed.quiet else Labelled(model)
+    lines = lines_of(model, parsed.data, format_of(parsed), parsed.what, labelled=labelled)
+    columns = column_names(model, parsed.what)
+    if parsed.header or (parsed.header is None and len(columns) > 1):
+        lines = itertools.chain([" ".join(columns)], lines)
     if parsed.out == "-":
         sys.stdout.writelines(f"{line}\n" for line in lines)
         sys.stdout.flush()
-        return 0
-    with compressed_like_its_name(parsed.out) as stream:
-        for line in lines:
-            stream.write(f"{line}\n".encode())
+    else:
+        with compressed_like_its_name(parsed.out) as stream:
+            for line in lines:
+                stream.write(f"{line}\n".encode())
+    rows = labelled.scored() if labelled is not None else None
+    if rows is not None:
+        from bmrm.metrics import evaluate
+
+        for name, value in evaluate(facts_of(model.loss).metrics, rows).items():
+            print(f"{name} {'-' if value is None else format(value, '.6g')}", file=sys.stderr)
     return 0

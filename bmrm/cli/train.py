@@ -36,11 +36,11 @@ def add_arguments(parser: Parser) -> None:
     """The data, the switches of a run, and the fields of the config."""
     parser.examples(EXAMPLES)
     parser.several = "data"
-    parser.usage = "bmrm train DATA|CONFIG ... [options]"
+    parser.usage = "bmrm train DATA ... [options]\n       bmrm train CONFIG [options]"
     parser.add_argument(
         "data",
         nargs="*",
-        metavar="DATA|CONFIG",
+        metavar="DATA",
         help="training rows: files, globs, `sklearn:NAME`, `synthetic:NAME`; or a config, which ends in .yaml or .yml. "
         "Without a config, lambda is by default 1 / (rows of the data).",
     )

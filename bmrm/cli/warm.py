@@ -17,7 +17,7 @@ def add_arguments(parser: Parser) -> None:
     """Losses or configs, and the number of processes."""
     parser.examples("bmrm warm hinge softmax\nbmrm warm config.yaml")
     parser.add_argument(
-        "losses", nargs="*", metavar="LOSS|CONFIG", help="names, module:Class, or config files; default: all losses"
+        "losses", nargs="*", metavar="LOSS", help="names, module:Class, or config files; default: all losses"
     )
     parser.add_argument(
         "--processes", type=count(1), metavar="COUNT", help="a whole number >= 1; default: one for each core"

@@ -12,10 +12,11 @@ from bmrm.losses._core.prepared import Array
 @register("break_even", task="binary")
 @dataclass(frozen=True)
 class BreakEven(MeasureLoss):
-    """max over labelings y' with n_pos positives of 1 - a(y')/n_pos + (1/m) sum_i (y'_i - y_i) f_i / 2.
+    """max over y' with n_pos positives of 1 - a(y')/n_pos + sum_i (y'_i - y_i) f_i / (2m): precision = recall.
 
-    If as many rows are labeled positive as there are positive rows, precision and recall are both a/n_pos, with a true
-    positives: the precision-recall break-even point. It is `precision_at_k` with k the number of positive rows.
+    The maximum is over labelings y' of the sample, a(y') their true positives. If as many rows are labeled positive as
+    there are positive rows, precision and recall are both a/n_pos: the precision-recall break-even point. It is
+    `precision_at_k` with k the number of positive rows.
 
     Domain: two classes; all rows of the sample at once; weights other than 1 are refused. Costs a sort. A common shift
     of the scores does not change the loss, so a free intercept has no meaning; only the order of the scores is trained.

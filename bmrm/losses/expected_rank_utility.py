@@ -16,7 +16,7 @@ from bmrm.registry import parameter
 @register("expected_rank_utility", task="ranking")
 @dataclass(frozen=True)
 class ExpectedRankUtility(AssignmentLoss):
-    """mean over queries of max over rankings pi of 1 - ERU(pi) + sum_i (c(pi(i)) - c_i) f_i.
+    """mean over queries of max over rankings pi of 1 - ERU(pi) + sum_i (c(pi(i)) - c_i) f_i: for expected rank utility.
 
     ERU(pi) = sum_i D(pi(i)) max(0, y_i - neutral) / (its largest value), D(r) = 2^(-(r - 1) / (half_life - 1)): at rank
     half_life a user still looks with probability one half. c = D, or c(r) = r^-decay; c_i is the mean of c over the

@@ -39,7 +39,7 @@ def worst_table(lost, won, weight):  # type: ignore[no-untyped-def]
 @register("f_beta", task="binary")
 @dataclass(frozen=True)
 class FBeta(MeasureLoss):
-    """max over labelings y' of 1 - F_beta(y') + (1/m) sum_i (y'_i - y_i) f_i / 2.
+    """max over labelings y' of 1 - F_beta(y') + sum_i (y'_i - y_i) f_i / (2m): for the F-measure.
 
     F_beta = (1 + beta^2) a / (beta^2 n_pos + a + b) with a true and b false positives: the harmonic mean of precision
     and recall for beta = 1; recall counts more for beta > 1. For a = 0 it is 0.

@@ -104,7 +104,7 @@ def _share(scores, places, order, slope):  # type: ignore[no-untyped-def]
 @register("mean_reciprocal_rank", task="ranking")
 @dataclass(frozen=True)
 class MeanReciprocalRank(RankingLoss):
-    """mean over queries of max over rankings pi of 1 - RR(pi) + sum_i (1/pi(i) - c_i) f_i.
+    """mean over queries of max over rankings pi of 1 - RR(pi) + sum_i (1/pi(i) - c_i) f_i: for mean reciprocal rank.
 
     RR(pi) is 1 over the rank of the first relevant row (grade above 0); c_i is the mean of 1/rank over the first ranks,
     as many as there are relevant rows, for these, and over the others for the others. Convex, and at least 1 - RR of

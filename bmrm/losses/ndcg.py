@@ -19,7 +19,7 @@ MOST_GRADE = 50.0
 @register("ndcg", task="ranking")
 @dataclass(frozen=True)
 class Ndcg(AssignmentLoss):
-    """mean over queries of max over rankings pi of 1 - NDCG(pi) + sum_i (c(pi(i)) - c_i) f_i.
+    """mean over queries of max over rankings pi of 1 - NDCG(pi) + sum_i (c(pi(i)) - c_i) f_i: for NDCG.
 
     NDCG(pi) = sum_i D(pi(i)) (2^y_i - 1) / (its largest value), D(r) = 1 / log2(1 + r) up to rank `truncation` and 0
     beyond; c = D, or c(r) = r^-decay; c_i is the mean of c over the ranks that rows of the grade of i take in a best

@@ -28,11 +28,12 @@ EVERYWHERE = -np.inf, np.inf
 @register("ordinal_thresholds", task="ordinal")
 @dataclass(frozen=True)
 class OrdinalThresholds(LossBase):
-    """min over cut points t_1, ..., t_{K-1} of mean over rows of sum_k max(0, 1 - s_ik (f_i - t_k)).
+    """min over cut points t of mean over rows of sum_k max(0, 1 - s_ik (f_i - t_k)): grades as intervals of the score.
 
-    s_ik is 1 where the grade of row i is above the k-th lowest of the K grades, else -1. `cuts: all` takes the sum over
-    all cut points: a row pays for each cut point on whose wrong side it lies, that is, for the distance in grades, and
-    the best cut points increase with k. `cuts: immediate` takes it over the two next to the row's grade only.
+    t has K - 1 elements; s_ik is 1 where the grade of row i is above the k-th lowest of the K grades, else -1.
+    `cuts: all` takes the sum over all cut points: a row pays for each cut point on whose wrong side it lies, that
+    is, for the distance in grades, and the best cut points increase with k. `cuts: immediate` takes it over the two
+    next to the row's grade only.
 
     The cut points are minimised out exactly. As t_k increases, the derivative of its hinges increases from minus the
     weight of the rows below it, by the weight of a row at each kink; kinks are at f_i - 1 for rows above and at f_i + 1

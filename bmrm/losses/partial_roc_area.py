@@ -22,12 +22,13 @@ from bmrm.registry import parameter
 @register("partial_roc_area", task="binary")
 @dataclass(frozen=True)
 class PartialRocArea(WholeSampleLoss):
-    """mean over pairs of a positive p and a negative n of the highest scoring ones of max(0, 1 - (f_p - f_n)).
+    """mean over pairs p, n of max(0, 1 - (f_p - f_n)), n of the highest negatives: AUC at few false positives.
 
-    The negatives are the share `max_fpr` with the highest scores, the last of them in part if this is not a whole
-    number of rows; so the loss bounds 1 - A / max_fpr, with A the area under the ROC curve left of max_fpr. It is the
-    maximum over all such sets of negatives of a convex function, and since the loss of a negative rises with its score,
-    the worst set is found exactly by sorting. Negatives of equal score at the border share the remainder.
+    p is a positive row. The negatives n are the share `max_fpr` with the highest scores, the last of them in part
+    if this is not a whole number of rows; so the loss bounds 1 - A / max_fpr, with A the area under the ROC curve
+    left of max_fpr. It is the maximum over all such sets of negatives of a convex function, and since the loss of a
+    negative rises with its score, the worst set is found exactly by sorting. Negatives of equal score at the border
+    share the remainder.
 
     Domain: two classes; all rows of the sample at once. A weight is a number of copies. Costs one sort, O(m log m).
     With max_fpr 1 it is `roc_area`. A common shift of the scores does not change the loss, so a free intercept has no

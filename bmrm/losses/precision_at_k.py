@@ -11,8 +11,9 @@ from bmrm.losses._core.multivariate import AtKLoss
 @register("precision_at_k", task="binary")
 @dataclass(frozen=True)
 class PrecisionAtK(AtKLoss):
-    """max over labelings y' with k positives of 1 - a(y')/k + (1/m) sum_i (y'_i - y_i) f_i / 2; a: true positives.
+    """max over y' with k positives of 1 - a(y')/k + sum_i (y'_i - y_i) f_i / (2m): precision of the k highest scores.
 
+    The maximum is over labelings y' of the sample, a(y') their true positives.
     If the number of positives is not k, the maximum includes the true labeling, with Delta 0: otherwise the loss would
     be unbounded below. A large enough shift of all scores then makes the loss 0, so a free intercept has no meaning.
 

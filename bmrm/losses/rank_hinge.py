@@ -15,7 +15,7 @@ from bmrm.registry import parameter
 @register("rank_hinge", task="ranking")
 @dataclass(frozen=True)
 class RankHinge(RankingLoss):
-    """mean over pairs i, j of one query with y_i > y_j of max(0, 1 - (f_i - f_j)).
+    """mean over pairs i, j of one query with y_i > y_j of max(0, 1 - (f_i - f_j)): the ranking SVM.
 
     With `average: queries` the mean is taken within each query and then over the queries, so that all queries have the
     same weight. Queries whose rows all have the same grade have no pairs and are ignored.

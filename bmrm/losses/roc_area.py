@@ -18,7 +18,7 @@ from bmrm.problem import Summary, Targets
 @register("roc_area", task="binary")
 @dataclass(frozen=True)
 class RocArea(WholeSampleLoss):
-    """mean over pairs of a positive p and a negative n of max(0, 1 - (f_p - f_n)): bounds 1 - AUC.
+    """mean over pairs of a positive p and a negative n of max(0, 1 - (f_p - f_n)): for the area under the ROC curve.
 
     Domain: two classes; all rows of the sample at once. A weight is a number of copies: a pair weighs s_p s_n. Costs
     one sort, O(m log m). Kinks at f_p = f_n + 1, where a pair counts as satisfied. A common shift of the scores does

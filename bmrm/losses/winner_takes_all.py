@@ -17,11 +17,11 @@ from bmrm.problem import Summary, Targets
 @register("winner_takes_all", task="ranking")
 @dataclass(frozen=True)
 class WinnerTakesAll(RankingLoss):
-    """mean over queries of max_j ([y_j below the best grade] + f_j) - mean of f over the rows of the best grade.
+    """mean over queries of max_j ([y_j not best] + f_j) - mean of f over best rows: a best row should come first.
 
-    Only the first rank counts: the loss bounds the share of queries whose row of highest score has not the best grade
-    of the query. It is the assignment of `_core.assignment` with D = c = (1, 0, 0, ...). Queries whose rows all have
-    the same grade are ignored.
+    Best are the rows of the highest grade of a query. Only the first rank counts: the loss bounds the share of queries
+    whose row of highest score is not best. It is the assignment of `_core.assignment` with D = c = (1, 0, 0, ...).
+    Queries whose rows all have the same grade are ignored.
 
     Domain: any finite grades; groups; weights other than 1 are refused. O(m), without sorting. Kinks where two rows are
     the largest: they share the slope. A shift of the scores of a query does not change the loss.

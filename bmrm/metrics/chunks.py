@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,14 +84,20 @@ class Counts:
 
 def counts_of_chunks(
     truth: Sequence[str], predicted: Sequence[str], starts: Sequence[int], weights: Vector | None = None
-) -> Counts:
-    """Chunks of all types together; a chunk weighs as much as its first token, 1 where `weights` is None."""
+) -> dict[str, Counts]:
+    """Chunks by type, in sort order; a chunk weighs as much as its first token, 1 where `weights` is None."""
     true, found = chunks(truth, starts), chunks(predicted, starts)
+    sums: dict[str, list[float]] = {kind: [0.0, 0.0, 0.0] for kind in sorted({kind for *_, kind in true | found})}
+    for k, some in enumerate((true, found, true & found)):
+        for begin, _, kind in sorted(some):
+            sums[kind][k] += 1.0 if weights is None else float(weights[begin])
+    return {kind: Counts(*three) for kind, three in sums.items()}
 
-    def mass(some: set[Chunk]) -> float:
-        return float(len(some)) if weights is None else float(sum(weights[begin] for begin, _, _ in sorted(some)))
 
-    return Counts(mass(true), mass(found), mass(true & found))
+def total(counts: Iterable[Counts]) -> Counts:
+    """Of all types together."""
+    some = list(counts)
+    return Counts(sum(c.true for c in some), sum(c.found for c in some), sum(c.common for c in some))
 
 
 def counts_of_tokens(truth: NDArray[np.str_], predicted: NDArray[np.str_], weights: Vector | None = None) -> Counts:

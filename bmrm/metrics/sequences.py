@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.metrics.chunks import Counts, counts_of_chunks, counts_of_tokens
+from bmrm.metrics.chunks import Counts, counts_of_chunks, counts_of_tokens, total
 from bmrm.metrics.core import Scored, measure
 
 
@@ -21,8 +21,13 @@ def _starts(s: Scored) -> NDArray[np.int64]:
     return np.flatnonzero(np.diff(s.groups, prepend=s.groups[0] - 1)) if s.groups is not None else np.zeros(1, np.int64)
 
 
-def _chunks(s: Scored) -> Counts:
+def chunks_by_type(s: Scored) -> dict[str, Counts]:
+    """The chunks of each type, as the table of `conlleval` has them."""
     return counts_of_chunks(_named(s, s.y).tolist(), _named(s, s.predicted).tolist(), _starts(s).tolist(), s.weights)
+
+
+def _chunks(s: Scored) -> Counts:
+    return total(chunks_by_type(s).values())
 
 
 @measure("sequence", source="scikit-learn: accuracy_score", of="predictions")

@@ -106,6 +106,6 @@ class Bundle(PlaneSolver):
             return single, (risk.infimum,)
         blocks = ability(risk, Blocks)
         if blocks is None:
-            raise IncompatibleError("cuts_per_pass above 1 needs a risk with the ability Blocks; use 1")
+            raise IncompatibleError("cuts_per_pass above 1 needs a risk whose rows can be parted; use 1")
         count = self.cuts_per_pass
         return lambda w: blocks.values_and_subgradients(w, count), tuple(map(float, blocks.infima(count)))

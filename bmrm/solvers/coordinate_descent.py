@@ -125,8 +125,7 @@ class _ColumnRun(Run):
             super().__init__("coordinate_descent", run, l1, l2)
         if offered is None:
             raise IncompatibleError(
-                "coordinate_descent needs the ability QuadraticModel, which a risk on several ranks has not, "
-                "nor one that is no LinearRisk; use proximal_newton or bundle"
+                "coordinate_descent needs the columns of the data in one process; use proximal_newton or bundle"
             )
         self.options, self.columns = options, offered
         self.inside = np.empty(0, np.int64)

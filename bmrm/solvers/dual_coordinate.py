@@ -161,8 +161,8 @@ class DualCoordinate(IterativeSolver):
             steps, scored = ability(run.risk, DualBlocks), ability(run.risk, Scored)
             if steps is None or scored is None:
                 raise IncompatibleError(
-                    "dual_coordinate needs a risk with the ability DualBlocks: a mean over rows of a loss"
-                    " with compiled proximal maps; use line_search_bundle or lbfgs"
+                    "dual_coordinate needs a mean over rows of a loss whose proximal map is compiled;"
+                    " use line_search_bundle or lbfgs"
                 )
             return _Run(self, run, steps, scored, regularizer, rows).go(start is not None, slope)
 

@@ -39,6 +39,7 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
 from bmrm.solvers._core.points import Point, noted, placed
 from bmrm.solvers._core.presets import chosen, resolved
+from bmrm.solvers._core.row_scores import OF_SCORES
 
 THESIS = {
     "cgwindow": 3,
@@ -233,10 +234,8 @@ class Reweighting:
     def __init__(self, options: IRLS, run: Monitor, fresh: bool) -> None:
         scored = ability(run.risk, Scored)
         if scored is None or not scored.phi.facts.smooth:
-            missing = "the ability Scored" if scored is None else "a smooth loss"
-            raise IncompatibleError(
-                f"irls needs a risk with {missing}; solvers bundle and line_search_bundle do without"
-            )
+            needed, instead = (OF_SCORES, "bundle") if scored is None else ("a smooth loss", "line_search_bundle")
+            raise IncompatibleError(f"irls needs {needed}; use {instead}")
         if not provides(run.regularizer, HasCurvature):
             raise IncompatibleError(
                 f"irls needs a regularizer with a second derivative, which {type(run.regularizer).__name__} has not;"

@@ -35,6 +35,7 @@ from bmrm.solvers._core.cuts import Cuts, FreeCuts
 from bmrm.solvers._core.joint_planes import Joint
 from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
+from bmrm.solvers._core.row_scores import OF_SCORES
 
 NEAREST = 1e-9
 """The smallest fraction of the line to the model's minimiser at which a plane is taken."""
@@ -115,9 +116,7 @@ class LineSearchBundle(PlaneSolver):
         with self.monitor(risk, regularizer, start, callback) as run:
             scored = ability(run.risk, Scored)
             if scored is None:
-                raise IncompatibleError(
-                    "line_search_bundle needs a risk with the ability Scored; solver bundle does without"
-                )
+                raise IncompatibleError(f"line_search_bundle needs {OF_SCORES}; use bundle")
             if self.search == "exact":
                 self._check_exact(scored, regularizer)
             model = self.model(run, (risk.infimum,), planes, kept, start is None)

@@ -31,6 +31,7 @@ from bmrm.solvers._core.newton.models import CgModel, Step, model_for
 from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
 from bmrm.solvers._core.newton.rows import RowGram, rank_at_most
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
+from bmrm.solvers._core.row_scores import OF_SCORES
 from bmrm.solvers._core.row_start import start_from_sample
 
 HESSIANS = ("auto", "dense", "rows", "cg")
@@ -134,10 +135,8 @@ class Run:
         risk, regularizer = monitor.risk, monitor.regularizer
         scored = ability(risk, Scored)
         if scored is None or not (scored.phi.facts.smooth and scored.phi.facts.curved):
-            missing = "the ability Scored" if scored is None else "a smooth loss that has a second derivative"
-            raise IncompatibleError(
-                f"newton needs a risk with {missing}; use semismooth_newton, line_search_bundle or lbfgs"
-            )
+            needed = OF_SCORES if scored is None else "a smooth loss that has a second derivative"
+            raise IncompatibleError(f"newton needs {needed}; use semismooth_newton, line_search_bundle or lbfgs")
         if not (regularizer.smooth and provides(regularizer, HasCurvature)):
             raise IncompatibleError(
                 f"newton needs a regularizer with a second derivative, which {type(regularizer).__name__} has not; use"

@@ -277,8 +277,8 @@ class Pegasos(IterativeSolver):
             subsets = ability(run.risk, RowSubsets)
             if subsets is None and self.sample is not None:
                 raise IncompatibleError(
-                    "pegasos needs a risk with the ability RowSubsets (a loss that is a sum over rows, no free"
-                    " intercept); use sample: null, or solver bundle"
+                    "pegasos draws rows, which needs a loss that is a sum over rows and no free intercept; use bias:"
+                    " regularized or none, sample: null (all rows in each step), or solver bundle"
                 )
             return _Run(self, run, regularizer.modulus, subsets).go(self.name)
 

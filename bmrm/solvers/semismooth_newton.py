@@ -32,6 +32,7 @@ from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Mo
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.rows import RowGram
+from bmrm.solvers._core.row_scores import OF_SCORES
 from bmrm.solvers._core.row_start import Start, start_from_sample
 
 
@@ -167,7 +168,7 @@ class Run:
             )
         scored = ability(risk, Scored)
         if scored is None:
-            raise IncompatibleError("semismooth_newton needs a risk with the ability Scored; use bundle")
+            raise IncompatibleError(f"semismooth_newton needs {OF_SCORES}; use bundle")
         phi, free = scored.of_rows, scored.intercept is not None
         if not phi.facts.prox:
             raise IncompatibleError(

@@ -187,6 +187,21 @@ def test_sequences_by_formulas():
     }
     assert model.evaluate(X, y, metrics=list(expected), groups=groups) == pytest.approx(expected, rel=1e-9)
 
+    def only(labels, kind):  # chunks of the other types as tokens outside
+        return np.where(np.char.endswith(labels, f"-{kind}"), labels, "O")
+
+    by_type = model.evaluate_chunks(X, y, groups=groups)
+    assert list(by_type) == ["A", "B", "C"]
+    for kind, one in by_type.items():
+        assert (one.true, one.found, one.common) == chunk_counts(only(y, kind), only(predicted, kind), groups)
+    assert sum(one.common for one in by_type.values()) == common
+
+
+def test_chunks_are_of_sequences(cancer):
+    X, y, model = cancer
+    with pytest.raises(InputError, match="hinge has no chunks"):
+        model.evaluate_chunks(X, y)
+
 
 def test_what_does_not_fit_is_refused_from_python(cancer):
     X, y, model = cancer

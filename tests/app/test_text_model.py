@@ -54,7 +54,14 @@ def test_a_model_labels_raw_files(folder, capsys):
     assert [not line for line in said] == [not line for line in lines[: len(said)]]
     capsys.readouterr()
     assert main(["evaluate", "out/model.npz", "test.txt"]) == 0
-    assert f"{summary['metrics']['test']['chunk_f1']:.6g}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"{summary['metrics']['test']['chunk_f1']:.6g}" in printed
+    by_type = model.evaluate_chunks(labelled)
+    for kind, one in by_type.items():
+        line = next(line.split() for line in printed.splitlines() if line.split()[:1] == [kind])
+        assert [float(cell) for cell in line[1:4]] == pytest.approx([one.precision, one.recall, one.f1], rel=1e-5)
+    assert main(["evaluate", "out/model.npz", "test.txt", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["chunks"].keys() == by_type.keys()
 
 
 def test_the_file_holds_plain_arrays_and_no_file_of_others(folder):

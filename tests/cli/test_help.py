@@ -54,7 +54,6 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "expected a command"),
         (["trian"], "did you mean 'train'"),
         (["--versio"], "did you mean '--version'"),
         (["solvers", "newtn"], "did you mean 'newton'"),
@@ -75,6 +74,21 @@ def test_wrong_words_are_one_line_and_status_2(words, said, capsys):
     assert (status, printed.out) == (2, "")
     assert said in printed.err
     assert len(printed.err.splitlines()) == 1
+
+
+def test_without_a_command_there_is_help(capsys):
+    assert ended() == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert printed.out.startswith("usage: bmrm")
+
+
+@pytest.mark.parametrize("word", ["--C", "--cv", "--lr", "--n", "--epochs"])
+def test_no_option_is_suggested_that_is_not_like_the_word(word, capsys):
+    assert ended("train", "rows.svm", word, "1") == 2
+    said = capsys.readouterr().err
+    assert word in said
+    assert "did you mean" not in said
 
 
 @pytest.mark.mpi

@@ -52,6 +52,37 @@ def test_probabilities_are_those_of_the_formulas(models, rows):
     assert models["two"].predict_proba(np.array([[1e4] * 5])).sum() == 1.0
 
 
+def test_several_columns_have_a_header_of_labels(models, capsys):
+    assert main(["predict", "three.npz", "test.svm", "--probabilities"]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split() == ["0", "1", "2"]
+    assert lines == predicted(models["three"], "test.svm", "probabilities")
+    assert main(["predict", "three.npz", "test.svm", "--no-header"]) == 0
+    assert capsys.readouterr().out.splitlines() == predicted(models["three"], "test.svm", "scores")
+    assert main(["predict", "two.npz", "test.svm", "--labels", "--header"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["label", *predicted(models["two"], "test.svm", "labels")]
+
+
+@pytest.mark.parametrize("what", ["--labels", "--scores", "--probabilities"])
+def test_measures_of_labelled_rows_are_on_standard_error(models, rows, capsys, what, monkeypatch):
+    X, y = rows
+    monkeypatch.setattr("bmrm.app.predict.lines_of.__defaults__", (SMALL,))
+    assert main(["predict", "two.npz", "train.svm", what]) == 0
+    said = dict(line.split() for line in capsys.readouterr().err.splitlines())
+    accuracy = np.mean(models["two"].predict(X[:60]) == y[:60])
+    assert float(said["accuracy"]) == pytest.approx(accuracy, rel=1e-5)
+    assert said.keys() == {"accuracy", "auc", "log_loss"}
+    assert main(["predict", "two.npz", "train.svm", what, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_no_measures_where_the_model_does_not_know_the_labels(models, capsys):
+    text = "".join(f"0 {line.split(' ', 1)[1]}\n" for line in Path("train.svm").read_text().splitlines())
+    Path("zeros.svm").write_text(text)
+    assert main(["predict", "two.npz", "zeros.svm"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_marginals_are_sums_over_all_labelings():
     random = np.random.default_rng(3)
     X, y = random.normal(size=(9, 2)), np.array(list("abcabcabc"))
@@ -116,7 +147,8 @@ def test_a_pipe_in_and_a_compressed_file_out(models, bmrm_command, folder, packe
     text = Path("train.svm").read_bytes()
     command = [sys.executable, "-m", "bmrm.cli", "predict", "two.npz", "-", "--out", "s.txt.gz"]
     done = subprocess.run(command, input=gzip.compress(text) if packed else text, capture_output=True, timeout=300)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.startswith(b"accuracy ")
     lines = gzip.decompress(Path("s.txt.gz").read_bytes()).decode().splitlines()
     assert lines == predicted(models["two"], "train.svm", "scores")
     again = bmrm_command("predict", "two.npz", "train.svm", "--scores")

@@ -93,7 +93,7 @@ WRONG = {
     "weight: said": "named twice among label, weight and group",
     "weight: query": "line 2, column 'query': 'q1', expected a finite number >= 0",
     "weight: weight, group: weight": "named twice among label, weight and group",
-    "group: 9": "column 9, but there are 5 columns",
+    "group: 9": "column 9, expected 0 to 4, or -1 to -5 from the last",
     "label: query, group: query": "named twice",
 }
 

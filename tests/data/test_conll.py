@@ -129,7 +129,7 @@ def test_templates_from_a_file_travel_with_the_model(path, tmp_path):
         ("\n\n", {}, "no tokens"),
         ("a b c\na b\n", {}, "line 2: 2 columns, expected 3"),
         ("a b\n", {}, "column 1, the file has 1"),
-        ("a b c\n", {"label": 3}, "label column 3, but there are 3"),
+        ("a b c\n", {"label": 3}, "label column 3, expected 0 to 2, or -1 to -3 from the last"),
         ("a b c\n", {"templates": "chunkin"}, "did you mean 'chunking'"),
         ("a b c\n", {"templates": "%y[0,0]"}, "unknown macro"),
     ],

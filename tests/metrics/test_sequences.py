@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmrm.metrics import Scored, evaluate
-from bmrm.metrics.chunks import chunks, counts_of_chunks, counts_of_tokens
+from bmrm.metrics.chunks import Counts, chunks, counts_of_chunks, counts_of_tokens, total
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,12 @@ def test_f1_of_chunks_by_hand():
     truth = ["B-NP", "I-NP", "O", "B-VP", "B-NP", "O"]
     found = ["B-NP", "I-NP", "O", "B-VP", "I-VP", "B-NP"]
     # 3 true chunks, 3 found, in common: the first
-    assert counts_of_chunks(truth, found, [0]).f1 == pytest.approx(2 * 1 / 6)
-    assert counts_of_chunks(truth, truth, [0]).f1 == 1.0
-    assert counts_of_chunks(["O"], ["O"], [0]).f1 == 0.0
+    by_type = counts_of_chunks(truth, found, [0])
+    assert by_type == {"NP": Counts(2.0, 2.0, 1.0), "VP": Counts(1.0, 1.0, 0.0)}
+    assert (by_type["NP"].precision, by_type["NP"].recall, by_type["NP"].f1) == (0.5, 0.5, 0.5)
+    assert total(by_type.values()).f1 == pytest.approx(2 * 1 / 6)
+    assert total(counts_of_chunks(truth, truth, [0]).values()).f1 == 1.0
+    assert total(counts_of_chunks(["O"], ["O"], [0]).values()).f1 == 0.0
 
 
 def test_f1_of_tokens_by_hand():

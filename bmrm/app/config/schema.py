@@ -21,7 +21,7 @@ from bmrm.app.config.config import (
 )
 from bmrm.app.config.fields import is_table, option_types
 from bmrm.app.config.relative import SCHEMA
-from bmrm.app.config.words import standard, type_in_words
+from bmrm.app.config.words import default_in_words, standard, type_in_words
 from bmrm.registry import Entry, Range, option_name
 
 
@@ -115,7 +115,7 @@ def _choices(annotation: Any) -> str:
 
 
 def _yaml(value: Any) -> str:
-    return f"`{'null' if value is None else value}`"
+    return f"`{default_in_words(value)}`"
 
 
 def _cell(text: str) -> str:

@@ -48,11 +48,17 @@ class Parser(argparse.ArgumentParser):
 
     def nearest_option(self, word: str) -> str:
         """' (did you mean X?)' of the options, or the empty string."""
-        flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
-        return nearest(word.partition("=")[0], flags)
+        flags = [flag[2:] for action in self._actions for flag in action.option_strings if flag.startswith("--")]
+        close = nearest_of(word.partition("=")[0].lstrip("-"), flags)  # dashes would make all of them alike
+        return f" (did you mean '--{close}'?)" if close else ""
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """' (did you mean X?)' for the closest of `known`, or the empty string; imports nothing of ours."""
-    close = difflib.get_close_matches(word[:200], known, n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    close = nearest_of(word, known)
+    return f" (did you mean {close!r}?)" if close else ""
+
+
+def nearest_of(word: str, known: Sequence[str]) -> str:
+    """The closest of `known`, or the empty string where none is like the word."""
+    return next(iter(difflib.get_close_matches(word[:200], known, n=1, cutoff=0.6)), "")

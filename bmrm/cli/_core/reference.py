@@ -33,7 +33,7 @@ def _command(name: str, parser: Parser) -> Iterator[str]:
 def _spelling(action: argparse.Action) -> str:
     value = "" if action.nargs == 0 else f" {action.metavar}"
     flags = [f"`{flag}{value}`" for flag in action.option_strings] or [f"`{action.metavar}`"]
-    return ", ".join(flags).replace("|", "\\|")
+    return ", ".join(flags)
 
 
 def _meaning(action: argparse.Action) -> str:

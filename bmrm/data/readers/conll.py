@@ -15,6 +15,7 @@ from bmrm.data.files import open_bytes, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.attributes import has_columns, refuse_attributes
+from bmrm.data.readers._core.columns import columns_there
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share, sentence_border
@@ -143,7 +144,7 @@ class Conll:
         if self.label is None:
             return None
         if not -whole <= self.label < whole:
-            raise InputError(f"{path}: label column {self.label}, but there are {whole} columns")
+            raise InputError(f"{path}: label column {self.label}, expected {columns_there(whole)}")
         label = self.label % whole
         if width == whole:
             return label

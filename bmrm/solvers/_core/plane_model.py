@@ -280,7 +280,9 @@ def check_reuse(risk: Risk, planes: SavedPlanes, infima: tuple[float, ...]) -> N
     """InputError unless the planes were made by the same risk with the same blocks."""
     identity = ability(risk, Fingerprint)
     if identity is None:
-        raise IncompatibleError("planes can be reused only with a risk that has the ability Fingerprint")
+        raise IncompatibleError(
+            "planes can be reused only with a risk that has a `fingerprint`, which tells its data from others"
+        )
     if planes.slopes.shape[1] != risk.dim or len(planes.infima) != len(infima):
         raise InputError(
             f"the planes have dimension {planes.slopes.shape[1]} and {len(planes.infima)} blocks,"

@@ -29,6 +29,8 @@ SHORTER = 0.01
 """The factor by which the second one shrinks at most; WIDER times that each next one."""
 TINY = 1e-12
 """The least first step, likewise."""
+OF_SCORES = "a risk that is a function of scores X w, not one that gives a value and a subgradient only"
+"""What solvers that work on scores need, for their messages."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class RowScores:
         """What the risk has; IncompatibleError, told in the name of `solver`, where its loss is not of this kind."""
         scored = ability(risk, Scored)
         if scored is None:
-            raise IncompatibleError(f"{solver} needs a risk with the ability Scored; use bundle")
+            raise IncompatibleError(f"{solver} needs {OF_SCORES}; use bundle")
         if not scored.phi.facts.smooth:
             raise IncompatibleError(f"{solver} needs a smooth loss; use line_search_bundle")
         if not scored.of_rows.facts.separable:

@@ -29,6 +29,11 @@ def group_parameter() -> Any:
     return parameter(None, doc="the column of groups (queries), as of `label`; null: none", example=0)
 
 
+def columns_there(width: int) -> str:
+    """Which numbers columns have, for messages."""
+    return f"0 to {width - 1}, or -1 to -{width} from the last" if width else "none, for there are no columns"
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What the options of a format say of the columns."""
@@ -104,7 +109,7 @@ class Table:
                 raise InputError(f"{self.path}: {self.names.count(key)} columns are named {key!r}, expected one{close}")
             return self.names.index(key)
         if not -self.width <= key < self.width:
-            raise InputError(f"{self.path}: column {key}, but there are {self.width} columns")
+            raise InputError(f"{self.path}: column {key}, expected {columns_there(self.width)}")
         return key % self.width
 
     def _extra(self, key: Key | None, wanted: Wanted, alike: Alike | None) -> int | None:
