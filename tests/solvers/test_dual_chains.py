@@ -175,7 +175,7 @@ def test_sentences_of_one_token_are_rows(loss, of_rows):
 def test_errors_as_factors_have_no_dual_steps():
     risk = LinearRisk(data(), LOSSES.make("chain_scaled_margin"))
     assert ability(risk, DualBlocks) is None
-    with pytest.raises(IncompatibleError, match="DualBlocks"):
+    with pytest.raises(IncompatibleError, match="mean over rows"):
         DualCoordinate().minimize(risk, L2(0.1))
 
 

@@ -188,9 +188,9 @@ def test_what_it_cannot_do_is_refused():
     X, y = problems.data("hinge")
     with pytest.raises(IncompatibleError, match=r"l2 > 0.*line_search_bundle"):
         DualCoordinate().minimize(risk_of("hinge", X, y), L1(0.1))
-    with pytest.raises(IncompatibleError, match=r"DualBlocks.*line_search_bundle"):
+    with pytest.raises(IncompatibleError, match=r"mean over rows.*line_search_bundle"):
         DualCoordinate().minimize(risk_of("roc_area", X, y), L2(0.1))
-    with pytest.raises(IncompatibleError, match="DualBlocks"):
+    with pytest.raises(IncompatibleError, match="mean over rows"):
         DualCoordinate().minimize(problems.PlainRisk(X, y, "hinge"), L2(0.1))
 
 
