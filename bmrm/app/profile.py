@@ -78,6 +78,8 @@ def profile_of(data: Dataset, origin: str) -> Profile:
         raise InputError(f"{origin}: no rows")
     described = None if data.layout is None else data.layout.format
     groups, weights = data.targets.groups, data.targets.weights
+    with np.errstate(over="ignore"):
+        span = None if weights is None else (float(weights.min()), float(weights.max()), float(weights.sum()))
     return Profile(
         None if described is None else str(described["name"]),
         data.rows,
@@ -86,7 +88,7 @@ def profile_of(data: Dataset, origin: str) -> Profile:
         _storage(data.X),
         *_targets(data),
         None if groups is None else len(np.unique(groups)),
-        None if weights is None else (float(weights.min()), float(weights.max()), float(weights.sum())),
+        span,
     )
 
 

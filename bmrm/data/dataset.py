@@ -242,6 +242,16 @@ def check_weights(weights: Any, rows: int) -> Vector:
     return np.ascontiguousarray(array)
 
 
+def near_one(weights: Vector, largest: float | None = None) -> Vector:
+    """The weights divided by a power of two, after which the largest (of all ranks, where given) is at most 1.
+
+    For means, which do not depend on the unit of weights: so no sum of them is beyond float64.
+    """
+    most = float(weights.max(initial=0.0)) if largest is None else largest
+    found: Vector = np.ldexp(weights, -int(np.frexp(most)[1]))
+    return found
+
+
 def check_groups(groups: Any, rows: int) -> NDArray[np.int64]:
     """Groups as int64, one per row; text becomes 63 bits of its hash, the same on every rank."""
     array = _array(groups, "groups")

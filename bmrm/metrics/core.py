@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.dataset import near_one
 from bmrm.problem import InputError, Vector, facts_of
 from bmrm.registry import Range, nearest
 
@@ -54,11 +55,20 @@ class Scored:
         return replace(self, y=y, scores=scores, predicted=predicted, weights=weights, groups=groups)
 
     @property
+    def near_one(self) -> Scored:
+        """The same rows, with weights in another unit where their sum is beyond float64, or has few digits."""
+        if self.weights is None or _SUMS[0] < self.weights.max(initial=0.0) < _SUMS[1]:
+            return self
+        return replace(self, weights=near_one(self.weights))
+
+    @property
     def present(self) -> Scored:
         """The rows of weight above 0."""
         return self if self.weights is None or np.all(self.weights > 0.0) else self.rows(self.weights > 0.0)
 
 
+_SUMS = 1e-280, 1e280
+"""Between them weights, their sums and means have all digits."""
 Function = Callable[..., "float | None"]
 """(scored), or (scored, number) where the measure takes one -> the value; None where it is not defined."""
 
@@ -266,7 +276,7 @@ def value_of(name: str, scored: Scored) -> float | None:
         raise InputError(f"metric {error}") from error
     if not len(scored.y) or (scored.weights is not None and not scored.weights.any()):
         return None
-    value = found.value(scored, number)
+    value = found.value(scored.near_one if found.weighted == "rows" else scored, number)
     return None if value is None or not np.isfinite(value) else float(value)
 
 

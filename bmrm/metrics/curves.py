@@ -46,6 +46,7 @@ class Curve:
     tasks : the tasks of losses that it fits.
     predicts : whether it needs predictions, which losses that only rank do not have.
     probabilities : whether it needs scores that are log-odds: of losses whose measures have `log_loss`.
+    in_weights : whether it has sums of weights, whose unit would matter.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Curve:
     tasks: tuple[str, ...]
     predicts: bool = False
     probabilities: bool = False
+    in_weights: bool = False
 
     def fits(self, loss: Any) -> bool:
         """Whether models of this loss have such a curve."""
@@ -64,11 +66,13 @@ class Curve:
 CURVES: dict[str, Curve] = {}
 
 
-def curve(*tasks: str, predicts: bool = False, probabilities: bool = False) -> Callable[[Function], Function]:
+def curve(
+    *tasks: str, predicts: bool = False, probabilities: bool = False, in_weights: bool = False
+) -> Callable[[Function], Function]:
     """Make a curve known under the name of its function; arguments as of `Curve`."""
 
     def keep(function: Function) -> Function:
-        CURVES[function.__name__] = Curve(function.__name__, function, tasks, predicts, probabilities)
+        CURVES[function.__name__] = Curve(function.__name__, function, tasks, predicts, probabilities, in_weights)
         return function
 
     return keep
@@ -79,7 +83,9 @@ def curves_of(scored: Scored, loss: Any) -> dict[str, Table]:
     rows = scored.present
     if not len(rows.y):
         return {}
-    found = {one.name: one.function(rows) for one in CURVES.values() if one.fits(loss)}
+    found = {
+        one.name: one.function(rows if one.in_weights else rows.near_one) for one in CURVES.values() if one.fits(loss)
+    }
     return {name: table for name, table in found.items() if table is not None and _finite(table)}
 
 
@@ -127,7 +133,8 @@ def profile_of(scored: Scored) -> Table:
     if scored.groups is not None:
         table["groups"] = len(np.unique(scored.groups))
     if scored.weights is not None:
-        table["weight"] = float(scored.weights.sum())
+        with np.errstate(over="ignore"):
+            table["weight"] = float(scored.weights.sum())
     return table
 
 
@@ -180,7 +187,7 @@ def reliability(s: Scored) -> Table | None:
     return {"predicted": predicted.tolist(), "observed": observed.tolist(), "rows": rows.tolist()}
 
 
-@curve("binary", "multiclass", "ontology", "ordinal", "sequence", predicts=True)
+@curve("binary", "multiclass", "ontology", "ordinal", "sequence", predicts=True, in_weights=True)
 def confusion(s: Scored) -> Table | None:
     """Weight of rows by true (rows) and predicted class (columns); of many classes the largest errors only.
 

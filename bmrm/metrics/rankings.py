@@ -25,7 +25,7 @@ def _ranking(s: Scored, measure: ranked.Measure) -> float | None:
     s = s.present
     y, f, groups = s.y.astype(np.float64), s.scores, s.groups
     if s.weights is not None and np.any(s.weights != 1.0):
-        if np.any(s.weights != np.round(s.weights)) or s.weights.sum() > MOST_COPIES:
+        if np.any(s.weights != np.round(s.weights)) or np.minimum(s.weights, MOST_COPIES + 1.0).sum() > MOST_COPIES:
             return None
         copies = s.weights.astype(np.int64)
         y, f = np.repeat(y, copies), np.repeat(f, copies)

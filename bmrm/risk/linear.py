@@ -75,7 +75,7 @@ class LinearRisk:
     loss : the loss of a row's scores, or of all scores.
     summary : what the loss must know of all rows of all ranks; None means that `data` is all there is.
     bound : the loss with the targets of `data`, where it has been prepared already; then without `summary`.
-    mass : the divisor, the mass of all ranks; None for that of `data`.
+    mass : the divisor, the sum of `local_mass` over all ranks; None for that of `data`.
     bias : whether a constant feature 1 follows the features (regularised like any other).
     columns : scale and shift of the features, applied to weights and gradients instead of the data.
     threads : at most so many threads, for large data only; None for the usable cores.
@@ -84,7 +84,8 @@ class LinearRisk:
     ----------
     dim : (features + bias) times scores per row, and the parameters of the loss that are learned with w.
     infimum : R(w) never goes below this; with parts on several ranks, their infima add up.
-    local_mass : the mass of `data`; the masses of all ranks add up to `mass`.
+    local_mass : the mass of `data`, of weights in a unit near the mean of all ranks (`in_mean_unit`); the masses of all
+        ranks add up to `mass`.
     map, phi : R(w) = phi(A w).
     meter : what a run is charged to: `metered` makes a copy of the risk for it.
 
@@ -268,7 +269,7 @@ def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:
     most = facts.hessian_bound
     if not (facts.separable and facts.smooth and math.isfinite(most)):
         return None
-    weights = risk.data.targets.weights
+    weights = risk.bound.targets.weights
     rows = np.full(risk.data.rows, most / risk.mass) if weights is None else weights * (most / risk.mass)
     return CurvatureBound(rows)
 

@@ -66,7 +66,7 @@ class LossVariants:
                 title = self.bound.facts.title
                 raise IncompatibleError(f"{title} cannot be changed by {', '.join(changes)}; logistic can")
             loss = loss.variant(**changes)
-        return BoundLoss(loss, self._targets(rows), self.bound.summary)
+        return BoundLoss(loss, self._targets(rows), self.bound.summary, scaled=True)
 
     def _targets(self, rows: NDArray[np.int64] | None) -> Targets:
         """The targets with weight 0 off `rows`."""

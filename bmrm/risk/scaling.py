@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.dataset import Dataset
+from bmrm.data.dataset import Dataset, near_one
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.problem import InputError, Vector
 from bmrm.risk.linear_map import DataMap
@@ -40,6 +40,8 @@ def standardize(data: Dataset, group: Adder) -> Columns:
     `StandardScaler`.
     """
     weights = _weights(data)
+    largest = float(group.max(np.array([weights.max(initial=0.0)]))[0])
+    weights = near_one(weights, largest)
     sums = group.sum(np.append(DataMap(data.X).rmatvec(weights), weights.sum()))
     mass = sums[-1]
     if not mass > 0.0:

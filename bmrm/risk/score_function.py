@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -52,6 +54,11 @@ class BoundLoss:
     loss, targets, summary : as `Loss.prepare` takes them; `summary` is over all ranks.
     whole : the loss prepared for `targets`; None to do it here.
     facts : of the loss; None to read them here.
+    scaled : whether `targets` are those of another `BoundLoss`, whose weights are in the unit of all rows already.
+
+    Attributes
+    ----------
+    targets : with weights in a unit near their mean, see `in_mean_unit`; so are sums of values and masses.
     """
 
     def __init__(
@@ -61,7 +68,10 @@ class BoundLoss:
         summary: Summary,
         whole: PreparedLoss | None = None,
         facts: LossFacts | None = None,
+        scaled: bool = False,
     ) -> None:
+        if whole is None and not scaled and _weighs_by_us(loss):
+            targets = in_mean_unit(targets, summary)
         self.loss, self.targets, self.summary = loss, targets, summary
         self.rows = targets.rows
         self._own = is_own(loss)
@@ -144,6 +154,24 @@ class BoundLoss:
         weights = None if t.weights is None else t.weights[rows]
         groups = None if t.groups is None else t.groups[rows]
         return Targets(t.y[rows], weights, groups)
+
+
+def _weighs_by_us(loss: Loss) -> bool:
+    """Whether the package binds the loss to weights, by which J does not depend on their unit."""
+    return type(loss).prepare.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def in_mean_unit(targets: Targets, summary: Summary) -> Targets:
+    """The targets with weights divided by the power of two nearest to the mean weight of all rows of all ranks.
+
+    J stays what it is, to the last digit; and numbers that solvers compare with weights, or take products of, are of
+    the size of those of plain rows.
+    """
+    mean = min(summary.weight, sys.float_info.max) / max(1, summary.rows)
+    if targets.weights is None or not mean > 0.0:
+        return targets
+    weights = np.ldexp(np.asarray(targets.weights, np.float64), -round(math.log2(mean)))
+    return replace(targets, weights=weights)
 
 
 class LossPhi(ScoreFunction):

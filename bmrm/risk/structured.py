@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.dataset import near_one
 from bmrm.kernels.products.vectors import norm
 from bmrm.problem import InputError, Magnitudes, Rounding, Vector
 
@@ -82,9 +83,14 @@ class StructuredRisk:
             rescale,
         )
         self.weights = _checked_weights(weights, len(examples))
-        self.local_mass = float(self.weights.sum())
+        self._weights = near_one(self.weights)
+        with np.errstate(over="ignore"):
+            self.local_mass = float(self.weights.sum())
         self.mass = self.local_mass if mass is None else float(mass)
-        if not self.mass > 0.0:
+        self._mass = float(self._weights.sum())
+        if mass is not None:
+            self._mass = float(near_one(np.array([self.mass]), float(self.weights.max(initial=0.0)))[0])
+        if not self._mass > 0.0:
             raise InputError("StructuredRisk: the examples have total weight 0, expected at least one above 0")
         self.dim = self._dim() if dim is None else dim
 
@@ -95,11 +101,11 @@ class StructuredRisk:
         seen.flags.writeable = False
         value = 0.0
         term = self._maximum if self.argmax is not None else self._logarithm
-        for weight, (x, y) in zip(self.weights.tolist(), self.examples, strict=True):
+        for weight, (x, y) in zip(self._weights.tolist(), self.examples, strict=True):
             if weight > 0.0:
                 value += weight * term(seen, x, y, weight, gradient)
-        gradient /= self.mass
-        return value / self.mass, gradient
+        gradient /= self._mass
+        return value / self._mass, gradient
 
     def ability(self, kind: type) -> Any:
         """`Rounding` where inference is `argmax`: of sums inside `log_partition` nothing is known."""
@@ -187,7 +193,7 @@ class _MaximumRounding:
         """As of `Rounding`: features of true and worst outputs, though one loses by less than rounding."""
         risk = self._risk
         sizes, costs, most, longest = np.zeros(risk.dim), 0.0, 0.0, 0
-        for weight, (x, y) in zip(risk.weights.tolist(), risk.examples, strict=True):
+        for weight, (x, y) in zip(risk._weights.tolist(), risk.examples, strict=True):
             if weight > 0.0:
                 true, found, cost = risk._worst(w, x, y)
                 costs, most = costs + weight * cost, max(most, cost)
@@ -196,7 +202,7 @@ class _MaximumRounding:
                     _add(sizes, (columns, np.abs(values)), weight)
         if risk.rescale == "slack":  # a cost of 0 says nothing of outputs that are as bad within rounding
             sizes *= most or 1.0
-        return Magnitudes(sizes / risk.mass, costs / risk.mass, float(longest + 2 * len(risk.examples)))
+        return Magnitudes(sizes / risk._mass, costs / risk._mass, float(longest + 2 * len(risk.examples)))
 
 
 def _checked_weights(weights: Any, examples: int) -> Vector:

@@ -41,7 +41,8 @@ def test_a_part_is_the_rows_with_a_weight(sparse):
     assert part.phi.facts.mass == scored.phi.facts.mass
     value, slope = part.phi.value_and_slope(f[::3])
     whole, slopes = scored.phi.value_and_slope(f)
-    rest = LinearRisk(dataset.select(np.flatnonzero(weights == 0.0)), LOSSES.make("hinge"), bias=True)
+    others = dataset.select(np.flatnonzero(weights == 0.0))
+    rest = LinearRisk(others, LOSSES.make("hinge"), summary=risk.summary, bias=True)  # weights in the same unit
     other = rest.value_and_subgradient(w)[0] * rest.mass / risk.mass
     assert value + other == pytest.approx(whole, rel=1e-12)
     np.testing.assert_allclose(slope, slopes[::3])

@@ -48,7 +48,8 @@ def refuse_weights(targets: Targets, loss: str) -> None:
 def summary_of_rows(targets: Targets, loss: str) -> Summary:
     """Number of rows and sum of weights, without labels."""
     weights = checked_weights(targets, loss)
-    return Summary(targets.rows, float(targets.rows) if weights is None else float(weights.sum()))
+    with np.errstate(over="ignore"):  # inf stands for a sum beyond float64
+        return Summary(targets.rows, float(targets.rows) if weights is None else float(weights.sum()))
 
 
 def summary_of_labels(targets: Targets, loss: str) -> Summary:
