@@ -55,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with a race that was interrupted")
     made.add_argument("--output", type=Path, help="folder of the results; runs/benchmarks/<time>")
     made.add_argument("--keep", action="store_true", help="keep the results under benchmarks/results, by commit")
-    made.add_argument("--page", action="store_true", help="run nothing: docs/benchmarks.md from the kept results")
+    made.add_argument("--page", action="store_true", help="run nothing: the pages in docs/ from the kept results")
     made.add_argument("--list", action="store_true", help="list the problems and the peers, run nothing")
     return made
 
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _list(options)
         return
     if options.page:
-        print(f"written: {page.write_docs()}")
+        print(f"written: {', '.join(map(str, page.write_docs()))}")
         return
     folder = options.output or options.resume or RUNS / time.strftime("%Y%m%d-%H%M%S")
     found = _race(options, arguments, folder)

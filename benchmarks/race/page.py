@@ -1,4 +1,4 @@
-"""The page of benchmarks: from the results that the repository keeps, or `race.md` from one race."""
+"""The pages of benchmarks: from the results that the repository keeps, or `race.md` from one race."""
 
 from __future__ import annotations
 
@@ -19,6 +19,27 @@ REASONS = results.KEPT / "reasons.json"
 """Why a case is among the worst, by problem; written by hand."""
 HEAD = """# Benchmarks
 
+How long `bmrm` takes, beside the best other program for each problem. Below 1 we are faster: 0.5 is half the time. Our
+time includes the proof of the gap; a peer's time is that at the loosest of its own settings that reaches the accuracy,
+which its user does not know beforehand. One thread, one core.
+
+{glance}
+The table has geometric means over problems that both solved. Rules and defaults were chosen on the *tuning* sets;
+*judging* sets are other real data, *unlike* are generated families that resemble neither (`benchmarks/race/halves.py`
+names them all; their results were looked at {looks} times since the split was made). Every class with its worst case,
+failures and targets, and the machines and versions, are on the page [Races in full](races.md).
+
+![Performance profile]({figures}/profile.png)
+
+The curve of a program (Dolan & More 2002) is the share of all cases that it solves within a factor, the abscissa, of
+the fastest program's time. It starts at the share of cases in which the program is the fastest; at the right it tends
+to the share that it solves at all. A family of peers is one curve, with its best method on each case. What a program
+cannot minimise counts as not solved, so the curve of a specialist stays low; the classes above compare on its own
+ground. Cases that no peer here can minimise are left out.
+
+{profile}
+## How it is measured
+
 All programs minimise the same `J(w) = l1 ||w||_1 + l2/2 ||w||^2 + mean loss`, without an intercept. A *case* is one
 problem (loss, data set, lambda) to one accuracy. Every returned w is judged by one float64 formula of NumPy and SciPy;
 its suboptimality is `(J - J*) / |J*|`, `J*` the smallest J that any program has reached.
@@ -26,12 +47,15 @@ its suboptimality is `(J - J*) / |J*|`, `J*` the smallest J that any program has
 - **Our time** is that of `solver: auto` until its *certified* relative gap is at the accuracy, from arrays in memory,
   building the risk included.
 - **A peer's time** is that of its training alone, without converting the data, at the fastest of its own tolerances
-  whose w is within the accuracy. A peer does not know when it is there: it is told.
+  whose w is within the accuracy. Peers are stopped by our evaluation, not by their own criterion.
 - One thread, one core, kernels compiled beforehand; each program has a process and a copy of the data of its own, and
   the runs alternate in a random order.
-- **Ratios** are our median time over that of the best peer; below 1 we are faster. Intervals are 90 %, by bootstrap.
+- **Ratios** are our median time over that of the best peer. Intervals are 90 %, by bootstrap.
+"""
+DETAILS = """# Races in full
 
-{measured}
+The results behind the page [Benchmarks](benchmarks.md).
+
 ## Classes
 
 """
@@ -44,10 +68,7 @@ problems on which a peer took part.
 SPLIT = """
 ## Tuning and judging
 
-What is chosen (rules of `auto`, thresholds, defaults) is chosen on the sets of the first column and on the problems of
-`python -m benchmarks.decisions`. The second are other real sets; the third are generated families that neither
-resembles (`benchmarks/race/halves.py` names them all). Results of the last two were looked at {looks} times since the
-split was made. Each cell has the geometric mean of the cases that both reached, and the worst case.
+Each cell has the geometric mean of the cases that both reached, and the worst case.
 
 """
 POINTS = """
@@ -56,18 +77,6 @@ POINTS = """
 What cost most on data that nobody had tuned for, at commit f6681da: our time over the best peer's *then*, on a set of
 that shape that is not here, and *now* (the geometric mean, and the worst case) on problems of the same shape. Threads
 have a [table of their own](measurements.md#two-threads-against-one).
-
-"""
-PROFILE = """
-## Performance profile
-
-![Performance profile]({figures}/profile.png)
-
-The curve of a program (Dolan & More 2002) is the share of all cases that it solves within a factor, the abscissa, of
-the fastest program's time. It starts at the share of cases in which the program is the fastest; at the right it tends
-to the share that it solves at all. A family of peers is one curve, with its best method on each case. What a program
-cannot minimise counts as not solved, so the curve of a specialist stays low; the classes above compare on its own
-ground. Cases that no peer here can minimise are left out.
 
 """
 WORST = """
@@ -88,20 +97,25 @@ USAGE = """
 
 <!-- not run: hours of measuring, on data that the repository does not have -->
 ```console
-$ make bench                                                  # the quick problems
-$ make bench-full                                             # everything, for hours; writes this page
-$ python -m benchmarks.race --list                            # the problems and the peers
+$ make bench                        # the quick problems
+$ make bench-full                   # everything, for hours; writes the pages
+$ python -m benchmarks.race --list  # the problems and the peers
 $ python -m benchmarks.race --problems 'hinge a9a*' --repetitions 3
-$ python -m benchmarks.race --classes logistic --solvers all  # our single solvers beside auto
-$ python -m benchmarks.race --only-ours OLD --compare OLD     # peers of an old race, and what became slower
-$ python -m benchmarks.race --resume FOLDER                   # go on with a race that was interrupted
-$ python -m benchmarks.race --classes logistic --keep         # keep the results in the repository
-$ python -m benchmarks.race --page                            # write this page from the kept results, run nothing
+$ # our single solvers beside auto
+$ python -m benchmarks.race --classes logistic --solvers all
+$ # peers of an old race, and what became slower
+$ python -m benchmarks.race --only-ours OLD --compare OLD
+$ # go on with a race that was interrupted
+$ python -m benchmarks.race --resume FOLDER
+$ # keep the results in the repository
+$ python -m benchmarks.race --classes logistic --keep
+$ # write the pages from the kept results, run nothing
+$ python -m benchmarks.race --page
 ```
 
-A race writes into `runs/benchmarks/`: `race.json`, `race.csv` (a line for each case and program), `race.md` (a page
-such as this one), and a plot of suboptimality against time for each problem. `--keep` also puts the results into
-`benchmarks/results/COMMIT/CLASS.json`. This page joins all of these: of each problem, the race of the newest commit
+A race writes into `runs/benchmarks/`: `race.json`, `race.csv` (a line for each case and program), `race.md` (both
+pages), and a plot of suboptimality against time for each problem. `--keep` also puts the results into
+`benchmarks/results/COMMIT/CLASS.json`. The pages join all of these: of each problem, the race of the newest commit
 counts; a peer that this race left out is taken over from the next older race on the same machine and clock.
 
 Python peers come with the extra `bench`, except for those that are built from source: dlib and
@@ -117,36 +131,38 @@ def write(folder: Path, race: Race) -> Path:
     path = folder / "race.md"
     figures.trajectories(race["problems"], folder / "figures")
     figures.profile(race["problems"], folder / "figures" / figures.PROFILE)
-    path.write_text(text([race], "figures"))
+    path.write_text("\n".join(texts([race], "figures").values()))
     return path
 
 
-def write_docs() -> Path:
-    """`docs/benchmarks.md` and its figures, from the results of the repository."""
+def write_docs() -> list[Path]:
+    """The pages and their figures in `docs/`, from the results of the repository."""
     races = results.kept()
     target = DOCS / "figures" / "benchmarks"
     shutil.rmtree(target, ignore_errors=True)
     figures.profile(results.joined(races), target / figures.PROFILE)
-    path = DOCS / "benchmarks.md"
-    path.write_text(text(races, "figures/benchmarks"))
-    return path
+    found = texts(races, "figures/benchmarks")
+    for name, text in found.items():
+        (DOCS / name).write_text(text)
+    return [DOCS / name for name in found]
 
 
-def text(races: Sequence[Race], folder: str) -> str:
-    """The page of races, newest first, with figures in the folder of that name."""
+def texts(races: Sequence[Race], folder: str) -> dict[str, str]:
+    """The pages of races by file, for users and in full; races newest first, figures in the folder of that name."""
     records = results.joined(races)
     reasons = json.loads(REASONS.read_text()) if REASONS.exists() else {}
-    parts = [HEAD.format(measured=_measured(races)), tables.classes(records), CLASSES]
-    parts += [SPLIT.format(looks=halves.LOOKS), tables.halves(records)]
+    users = [
+        HEAD.format(glance=tables.glance(records), looks=halves.LOOKS, figures=folder, profile=tables.profile(records))
+    ]
+    details = [DETAILS, tables.classes(records), CLASSES, SPLIT, tables.halves(records)]
     slow = points.points(records)
-    parts += [POINTS, slow] if slow else []
-    profile = tables.profile(records)
-    if profile:
-        parts += [PROFILE.format(figures=folder), profile, WORST, tables.worst(records, reasons)]
+    details += [POINTS, slow] if slow else []
+    details += [WORST, tables.worst(records, reasons)]
     choices = tables.choices(records)
-    parts += [CHOICES, choices] if choices else []
-    parts += [_missing(races, records), USAGE.format(programs=(programs.__doc__ or "").strip())]
-    return "".join(parts)
+    details += [CHOICES, choices] if choices else []
+    details += [_missing(races, records), "\n## Commits and machines\n\n", _measured(races)]
+    details += [USAGE.format(programs=(programs.__doc__ or "").strip())]
+    return {"benchmarks.md": "".join(users), "races.md": "".join(details)}
 
 
 def _measured(races: Iterable[Race]) -> str:

@@ -49,6 +49,19 @@ def classes(records: Sequence[Record]) -> str:
     return table(head, rows)
 
 
+def glance(records: Sequence[Record]) -> str:
+    """Every class by halves of the sets: the geometric mean of the cases that both reached, to each accuracy."""
+    means: dict[str, dict[tuple[float, str], str]] = {}
+    for half in HALVES:
+        for figure in class_figures([one for one in records if half_of_problem(one["name"]) == half]):
+            if figure.worst is not None and math.isfinite(figure.reached.middle):
+                means.setdefault(figure.kind, {})[figure.accuracy, half] = f"{figure.reached.middle:.2f}"
+    accuracies = sorted({accuracy for cells in means.values() for accuracy, _ in cells}, reverse=True)
+    columns = [(accuracy, half) for accuracy in accuracies for half in HALVES]
+    rows = [[KINDS[kind].title, *(means[kind].get(key, "-") for key in columns)] for kind in KINDS if kind in means]
+    return table(("class", *(f"{half}, to {accuracy:g}" for accuracy, half in columns)), rows)
+
+
 def halves(records: Sequence[Record]) -> str:
     """Every class by halves of the sets: geometric mean and worst case, and our failures."""
     by_half = {half: [one for one in records if half_of_problem(one["name"]) == half] for half in HALVES}
