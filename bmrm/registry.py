@@ -7,7 +7,6 @@ file of the folder, then the entry-point group of the same name; `module:attribu
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
 import importlib.metadata
 import math
@@ -25,18 +24,11 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 
 from bmrm.problem import InputError, shown
+from bmrm.vocabulary import PAGE, elsewhere, once, translated
+from bmrm.vocabulary import nearest as nearest
 
 P = TypeVar("P")
 C = TypeVar("C", bound=type[Any])
-_LONGEST_WORD = 200
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """' (did you mean X?)' for the closest of `known`, or the empty string."""
-    if len(str(word)) > _LONGEST_WORD:
-        return ""
-    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 ANY = "any number"
@@ -109,6 +101,25 @@ def option_name(field_name: str) -> str:
 def field_name(option: str) -> str:
     """The inverse of `option_name`."""
     return "lam" if option == "lambda" else option
+
+
+def given_fields(title: str, fields: Iterable[dataclasses.Field[Any]], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a dataclass from options as configs name them, or under another name (`bmrm.vocabulary`).
+
+    Raises
+    ------
+    InputError
+        For an option that the class, which messages call `title`, does not have.
+    """
+    known = {option_name(field.name): field.name for field in fields}
+    found = translated(f"{title} has no option", options, known, "config")
+    return {known[option]: value for option, value in found.items()}
+
+
+def called_here(kind: str, name: str, known: Iterable[str]) -> str:
+    """What to write instead of an unknown name: by the table of other programs, else the nearest one."""
+    here = elsewhere(kind, name)
+    return nearest(name, known) if here is None else f"; here it is {here} ({PAGE})"
 
 
 _WORDS: Mapping[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -246,14 +257,14 @@ class Registry(Generic[P]):
 
     def get(self, name: str) -> Entry[P]:
         """The entry `name`; raises InputError with the nearest known name."""
-        if ":" in name:
+        if ":" in name and elsewhere(self.kind, name) is None:
             return self._outside(name)
         if name not in self._entries and name.isidentifier():
             self._import_file(name)
         if name not in self._entries:
             self._import_all()
         if name not in self._entries:
-            raise InputError(f"unknown {self.kind} {shown(name)}{nearest(name, self._entries)}")
+            raise InputError(f"unknown {self.kind} {shown(name)}{called_here(self.kind, name, self._entries)}")
         return self._entries[name]
 
     def all(self) -> tuple[Entry[P], ...]:
@@ -261,15 +272,16 @@ class Registry(Generic[P]):
         self._import_all()
         return tuple(self._entries[name] for name in sorted(self._entries))
 
+    def options(self, name: str) -> tuple[str, ...]:
+        """The names that the options of a plug-in have in YAML; InputError where there is none of that name."""
+        return tuple(option_name(field.name) for field in self.get(name).parameters)
+
     def make(self, name: str, options: Mapping[str, Any] | None = None) -> P:
         """An instance of `name` with the given options (YAML names); raises InputError for an unknown option."""
         entry = self.get(name)
-        known = {option_name(field.name) for field in entry.parameters}
-        for option in options or {}:
-            if option not in known:
-                raise InputError(f"{self.kind} {shown(name)} has no option {shown(option)}{nearest(option, known)}")
+        fields = given_fields(f"{self.kind} {shown(name)}", entry.parameters, options or {})
         try:
-            return entry.cls(**{field_name(key): value for key, value in (options or {}).items()})
+            return entry.cls(**fields)
         except TypeError as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
 
@@ -286,7 +298,8 @@ class Registry(Generic[P]):
         if isinstance(given, Mapping):
             if not isinstance(given.get("name"), str):
                 raise InputError(f"{self.kind} is {dict(given)!r}, expected a name or {{'name': ...}}")
-            return self.make(given["name"], {k: v for k, v in given.items() if k != "name"} | dict(options or {}))
+            own = {option: value for option, value in given.items() if option != "name"}
+            return self.make(given["name"], once(self.kind, own, options or {}))
         if options:
             raise InputError(f"options {', '.join(options)} beside a {self.kind} that is made already")
         if isinstance(given, type):

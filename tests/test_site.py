@@ -88,7 +88,7 @@ def test_the_reference_has_every_plug_in_and_every_public_name(folder):
 def test_an_entry_says_what_the_docstring_says():
     text = described("bmrm.app.fit.minimize")
     assert text.startswith("### `bmrm.minimize` { #bmrm.app.fit.minimize }")
-    assert "    callback=None,\n    **options,\n) -> Solution" in text
+    assert "    callback=None,\n) -> Solution" in text
     assert "- <code>callback</code> (<code>Callback &#124; None</code>): called with the `Iteration` after each" in text
     assert "**Raises**\n\n- <code>IncompatibleError</code>: The solver needs an ability" in text
     assert "- <code>InputError</code>: lambda is not positive" in described("bmrm.regularizers.l1.L1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -23,23 +23,66 @@ from bmrm.data.layout import aligned
 from bmrm.data.matrix import Csr, with_columns
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
-from bmrm.problem import Callback, InputError, Regularizer, Risk, Solution, Start, Vector, facts_of
-from bmrm.registry import Range, checked_value, nearest
+from bmrm.problem import (
+    Callback,
+    InputError,
+    Loss,
+    Regularizer,
+    Risk,
+    Solution,
+    Solver,
+    Start,
+    Vector,
+    facts_of,
+    shown,
+)
+from bmrm.registry import Range, Registry, checked_value, nearest
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.scaling import SCALINGS
 from bmrm.risk.structured import StructuredRisk
 from bmrm.solvers import SOLVERS
+from bmrm.vocabulary import ANSWERS, once, other_words
 
 
+def _plug_in_of(word: str, given: Mapping[str, Any]) -> str:
+    """Where an option of a plug-in belongs that is given beside its name; "" for a word of other programs."""
+    registries: dict[str, Registry[Any]] = {"solver": SOLVERS, "loss": LOSSES, "regularizer": REGULARIZERS}
+    for argument, registry in registries.items():
+        name = given.get(argument, "auto" if argument == "solver" else None)
+        name = name.get("name") if isinstance(name, Mapping) else name
+        if isinstance(name, str) and word in registry.options(name):
+            return _place_of(word, argument, [name])
+    if word.lower() in ANSWERS:
+        return ""
+    for argument, registry in registries.items():
+        owners = [entry.name for entry in registry.all() if word in registry.options(entry.name)]
+        if owners:
+            return _place_of(word, argument, owners)
+    return ""
+
+
+def _place_of(word: str, argument: str, owners: Sequence[str]) -> str:
+    said = f"; it is an option of {argument} {', '.join(owners)}: "
+    mapping = f"{{'name': {owners[0]!r}, {word!r}: ...}}"
+    return said + (f"solver_options={{{word!r}: ...}}" if argument == "solver" else f"{argument}={mapping}")
+
+
+@other_words("fit", more=_plug_in_of)
 def fit(
     X: Any,
     y: Any = None,
     *,
-    loss: Any = None,
-    regularizer: Any = None,
+    loss: str | Mapping[str, Any] | Loss | None = None,
+    regularizer: str | Mapping[str, Any] | Regularizer | None = None,
     lam: float | None = None,
-    solver: Any = "auto",
+    solver: str | Mapping[str, Any] | Solver = "auto",
+    tolerance: float | None = None,
+    absolute_tolerance: float | None = None,
+    max_iterations: int | None = None,
+    time_limit: float | None = None,
+    seed: int | None = None,
+    solver_options: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
     groups: Any = None,
     bias: str | None = None,
@@ -51,7 +94,6 @@ def fit(
     validation: Any = None,
     follow: Sequence[str] = (),
     follow_every: int = 10,
-    **options: Any,
 ) -> Model:
     """Train a linear model: minimise Omega(w) + R(w), R the (weighted) mean loss of the rows.
 
@@ -67,7 +109,14 @@ def fit(
         whole ones), `multilabel_hinge` for sets of labels. The model says which.
     regularizer : likewise, for example `bmrm.L2(1e-4)`. None is `l2`.
     lam : lambda > 0 of a regularizer that is named or left out; None for 1 / m, m the rows of positive weight.
-    solver : a name, a mapping or an instance.
+    solver : a name (see `bmrm solvers`), a mapping or an instance, which has all that follows up to `solver_options`.
+    tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-3, as at every door.
+    absolute_tolerance : gap to reach, in units of J; None for 0. Either ends the run.
+    max_iterations : iterations at most; None for 10,000.
+    time_limit : seconds at most; None for no limit.
+    seed : of a solver that draws random numbers (`pegasos`, `dual_coordinate`, ...); None for a fixed one. `auto` draws
+        always the same.
+    solver_options : the other options of the solver, such as `{"memory": 5}` for `lbfgs`.
     sample_weight : (rows,), >= 0; None for 1 each.
     groups : (rows,) integers, for losses over groups of rows.
     bias : "none"; "regularized": a constant feature 1; "free": an intercept that the regularizer does not touch. None
@@ -84,7 +133,6 @@ def fit(
         has them as `details["validation"]`: arrays by name, nan where a measure is not defined, and `iteration`.
     follow_every : iterations between two measurements, of the best point so far or, with `probe` and `pegasos`, of w_t;
         the last line is the result.
-    options : of the solver, where it is given by name: `tolerance=1e-6`, `max_iterations`, `time_limit`, ...
 
     Returns
     -------
@@ -104,7 +152,8 @@ def fit(
     threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
     if isinstance(X, Dataset) and not (y is None and sample_weight is None and groups is None):
         raise InputError("y, sample_weight or groups beside a Dataset, which brings its own")
-    given = SOLVERS.instance(solver, options)
+    options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
+    given = _solver(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     plain = X.checked() if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
     choice = _Choice.of(plain, loss, regularizer, lam, bias)
     problem = Problem(
@@ -186,14 +235,42 @@ def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
     return facts | {"data": fingerprint.of_rows(data, Alone())}
 
 
+def _solver(
+    solver: str | Mapping[str, Any] | Solver,
+    common: Mapping[str, Any],
+    seed: int | None,
+    more: Mapping[str, Any] | None,
+) -> Solver:
+    """The solver with the options that are given beside it, those that are not None.
+
+    Raises
+    ------
+    InputError
+        For options beside an instance, and for one that is given twice.
+    """
+    if more is not None and not isinstance(more, Mapping):
+        raise InputError(f"solver_options is {shown(more)}, expected {{option: value}}")
+    options = {name: value for name, value in common.items() if value is not None}
+    name = solver.get("name") if isinstance(solver, Mapping) else solver
+    if seed is not None and (not isinstance(name, str) or "seed" in SOLVERS.options(name)):
+        options["seed"] = seed
+    return SOLVERS.instance(solver, once("solver_options", more or {}, options))
+
+
+@other_words("fit", more=_plug_in_of)
 def minimize(
     risk: Risk,
     regularizer: Regularizer,
-    solver: Any = "auto",
+    solver: str | Mapping[str, Any] | Solver = "auto",
     *,
+    tolerance: float | None = None,
+    absolute_tolerance: float | None = None,
+    max_iterations: int | None = None,
+    time_limit: float | None = None,
+    seed: int | None = None,
+    solver_options: Mapping[str, Any] | None = None,
     start: Vector | Start | None = None,
     callback: Callback | None = None,
-    **options: Any,
 ) -> Solution:
     """Minimise J(w) = regularizer + risk for any convex risk.
 
@@ -203,16 +280,19 @@ def minimize(
         array of shape (dim,))`.
     regularizer : an instance, for example `bmrm.L2(1e-4)`.
     solver : a name (see `bmrm solvers`), `{"name": ..., option: value}`, or an instance.
+    tolerance, absolute_tolerance, max_iterations, time_limit, seed, solver_options : as of `fit`.
     start : (dim,); a `Start` from an earlier run on the same problem; None for zero. Not changed.
     callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
-    options : of the solver, where it is given by name.
 
     Raises
     ------
+    InputError
+        Wrong names or options.
     IncompatibleError
         The solver needs an ability that risk or regularizer does not have.
     """
-    chosen = SOLVERS.instance(solver, options)
+    options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
+    chosen = _solver(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     if isinstance(risk, LinearRisk):
         sample.sample_loss(risk.loss, risk.data.targets, risk.summary)
     w = start.w if isinstance(start, Start) else start

@@ -11,8 +11,9 @@ from bmrm.checks.cases import name_of
 from bmrm.checks.targets import example_of
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, lacking
-from bmrm.registry import Registry, field_name, nearest, option_name
+from bmrm.registry import Registry, called_here, given_fields
 from bmrm.regularizers import REGULARIZERS
+from bmrm.vocabulary import elsewhere
 
 
 def instance_of(registry: Registry[Any], given: Any, options: Mapping[str, Any] | None = None) -> Any:
@@ -28,11 +29,8 @@ def instance_of(registry: Registry[Any], given: Any, options: Mapping[str, Any] 
         return given
     if next(plug_in.declared_class(given), None) is not None:
         return given()
-    known = [option_name(name) for name in (field.name for field in dataclasses.fields(given))]
-    for option in options or {}:
-        if option not in known:
-            raise InputError(f"{registry.kind} {name_of(given)!r} has no option {option!r}{nearest(option, known)}")
-    return example_of(given, {field_name(key): value for key, value in (options or {}).items()})
+    fields = dataclasses.fields(given)
+    return example_of(given, given_fields(f"{registry.kind} {name_of(given)!r}", fields, options or {}))
 
 
 def kind_of(name: str) -> Literal["loss", "regularizer"]:
@@ -46,7 +44,8 @@ def kind_of(name: str) -> Literal["loss", "regularizer"]:
     regularizers = {entry.name for entry in REGULARIZERS.all()}
     if name in regularizers:
         return "regularizer"
-    raise InputError(f"no loss or regularizer {name!r}{nearest(name, known | regularizers)}")
+    kind = "loss" if elsewhere("loss", name) else "regularizer"
+    raise InputError(f"no loss or regularizer {name!r}{called_here(kind, name, known | regularizers)}")
 
 
 def title_of(one: Any) -> str:

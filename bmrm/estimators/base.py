@@ -35,6 +35,7 @@ from bmrm.problem import (
 )
 from bmrm.registry import Range, checked_value
 from bmrm.solvers import SOLVERS
+from bmrm.vocabulary import other_words, translated
 
 if TYPE_CHECKING:
     from bmrm.app.model import Model
@@ -85,6 +86,19 @@ class LinearEstimator(BaseEstimator):
 
     tasks: ClassVar[tuple[str, ...]]
     """Tasks of the losses that fit."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, title in (("__init__", cls.__name__), ("fit", f"{cls.__name__}.fit")):
+            if name in vars(cls):
+                setattr(cls, name, other_words("estimator", title)(vars(cls)[name]))
+
+    def set_params(self, **params: Any) -> LinearEstimator:
+        """As of scikit-learn; parameters may have the names that they have in `bmrm.fit` and configs, too."""
+        own = {word: value for word, value in params.items() if "__" not in word}
+        found = translated(f"{self._title} has no parameter", own, self._get_param_names(), "estimator")
+        super().set_params(**found, **{word: value for word, value in params.items() if word not in own})
+        return self
 
     def _prepared_loss(self) -> Any:
         """The instance that the parameter `loss` stands for; InputError for one of another task."""
@@ -187,7 +201,7 @@ class LinearEstimator(BaseEstimator):
         state = self.random_state
         if state is None or not isinstance(solver, str):
             return {}
-        if "seed" not in {field.name for field in SOLVERS.get(solver).parameters}:
+        if "seed" not in SOLVERS.options(solver):
             return {}
         whole = isinstance(state, numbers.Integral)
         return {"seed": int(state) if whole else int(check_random_state(state).randint(LARGEST_SEED))}

@@ -127,7 +127,7 @@ def fitted(problem, run):
             bias=problem.bias,
             scale=problem.scale,
             threads=run.threads,
-            **run.options,
+            solver_options=run.options,
         )
     data = bmrm.Dataset.from_arrays(problem.X, problem.y, problem.weights, problem.groups)
     data = SCALINGS[problem.scale].rows(data)
