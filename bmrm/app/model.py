@@ -327,11 +327,11 @@ class Model:
         InputError
             As `evaluate`, and where a measure is not defined in a fold.
         """
-        from bmrm.metrics.intervals import folds_of, interval_over_folds
+        from bmrm.metrics.intervals import folds_of, interval_over_folds, parts_of
 
         names, rows = self._names(metrics), self._scored(X, y, sample_weight, groups)
-        fold = folds_of(len(rows.y), folds, rows.groups, seed)
-        return {name: interval_over_folds(rows, fold, name, confidence) for name in names}
+        parts = parts_of(rows, folds_of(len(rows.y), folds, rows.groups, seed))
+        return {name: interval_over_folds(parts, name, confidence) for name in names}
 
     def _names(self, metrics: Sequence[str] | None) -> Sequence[str]:
         check_metrics(metrics, self.loss)

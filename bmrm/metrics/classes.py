@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn import metrics as sk
 
 from bmrm.metrics.core import AMOUNT, CORRELATION, Number, Scored, both_classes, known_labels, measure
 from bmrm.problem import Vector
 from bmrm.registry import Range
 
-_POSITIVE: dict[str, Any] = {"labels": [1], "average": "macro", "zero_division": 0}
-"""scikit-learn's way to ask for the positive class alone, whatever other codes there are."""
 _ONE_LABEL = ("binary", "multiclass", "ontology", "ordinal")
 _BETA = Number("beta", Range(above=0.0, doc="weight of recall against precision"), 1.0)
 _MAX_FPR = Number("max_fpr", Range(above=0.0, most=1.0, doc="largest false positive rate"), 0.1)
@@ -23,41 +19,43 @@ _TOP = Number("k", Range(least=1, doc="classes of largest score"), 5, whole=True
 @measure(*_ONE_LABEL, "multilabel", source="scikit-learn: accuracy_score", of="predictions")
 def accuracy(s: Scored) -> float:
     """Share of rows predicted right, sum of s_i [prediction = y_i] / sum of s_i; of sets of labels, all of them."""
-    return float(sk.accuracy_score(_codes(s.y), _codes(s.predicted), sample_weight=s.weights))
+    right = s.y == s.predicted
+    return s.mean(right if right.ndim == 1 else right.all(axis=1))
 
 
 @measure(*_ONE_LABEL, source="scikit-learn: balanced_accuracy_score", of="predictions")
 def balanced_accuracy(s: Scored) -> float:
     """Mean over the classes that occur of the share of their rows predicted right."""
-    weights = np.ones(len(s.y)) if s.weights is None else s.weights
-    right = weights * (s.y == s.predicted)
-    present = [k for k in np.unique(s.y) if weights[s.y == k].sum() > 0]
-    return float(np.mean([right[s.y == k].sum() / weights[s.y == k].sum() for k in present]))
+    mass, _, right = counts_of_classes(s)
+    return float(np.mean(right[mass > 0.0] / mass[mass > 0.0]))
 
 
 @measure("binary", source="scikit-learn: f1_score", of="predictions")
 def f1(s: Scored) -> float:
     """2 TP / (2 TP + FP + FN) of the positive class; 0 where neither predicted nor true ones exist."""
-    return float(sk.f1_score(s.y, s.predicted, sample_weight=s.weights, **_POSITIVE))
+    true, predicted, both = counts_of_classes(s)
+    return float(ratio(2.0 * both, true + predicted)[1])
 
 
 @measure(*_ONE_LABEL, "multilabel", "sequence", source="scikit-learn: f1_score, average macro", of="predictions")
 def macro_f1(s: Scored) -> float:
     """Mean of the F1 of each class or label that the model knows; 0 for one that is neither true nor predicted."""
-    how: dict[str, Any] = {"labels": np.arange(s.classes), "average": "macro", "zero_division": 0}
-    return float(sk.f1_score(_codes(s.y), _codes(s.predicted), sample_weight=s.weights, **how))
+    true, predicted, both = (counts[: s.classes] for counts in counts_of_classes(s))
+    return float(np.mean(ratio(2.0 * both, true + predicted)))
 
 
 @measure("binary", source="scikit-learn: precision_score", of="predictions")
 def precision(s: Scored) -> float:
     """TP / (TP + FP): share of true positives among the rows predicted positive; 0 where there are none."""
-    return float(sk.precision_score(s.y, s.predicted, sample_weight=s.weights, **_POSITIVE))
+    _, predicted, both = counts_of_classes(s)
+    return float(ratio(both, predicted)[1])
 
 
 @measure("binary", source="scikit-learn: recall_score", of="predictions")
 def recall(s: Scored) -> float:
     """TP / (TP + FN): share of the positive rows that are predicted positive; 0 where there are none."""
-    return float(sk.recall_score(s.y, s.predicted, sample_weight=s.weights, **_POSITIVE))
+    true, _, both = counts_of_classes(s)
+    return float(ratio(both, true)[1])
 
 
 @measure("binary", source="scikit-learn: roc_auc_score; Komarek 2004, section 5.1.4")
@@ -65,7 +63,9 @@ def auc(s: Scored) -> float | None:
     """Area under the ROC curve: the chance that a positive row scores above a negative one, ties half."""
     if not both_classes(s):
         return None
-    return float(sk.roc_auc_score(s.y, s.scores, sample_weight=s.weights))
+    false, true = s.above
+    below = np.diff(false, prepend=0.0) @ (true + np.append(0.0, true[:-1]))
+    return min(1.0, float(below / (2.0 * false[-1] * true[-1])))
 
 
 @measure("binary", source="scikit-learn: average_precision_score")
@@ -73,7 +73,8 @@ def average_precision(s: Scored) -> float | None:
     """Sum over n of (R_n - R_{n-1}) P_n: precision and recall of the rows down to the n-th highest score."""
     if not both_classes(s):
         return None
-    return float(sk.average_precision_score(s.y, s.scores, sample_weight=s.weights))
+    false, true = s.above
+    return min(1.0, float(np.diff(true, prepend=0.0) @ (true / (false + true)) / true[-1]))
 
 
 @measure("binary", "multiclass", source="scikit-learn: log_loss, of these p", within=AMOUNT)
@@ -82,17 +83,19 @@ def log_loss(s: Scored) -> float | None:
     if not known_labels(s):
         return None
     s = s.present
-    f = s.scores if s.scores.ndim == 2 else np.column_stack((np.zeros(len(s.scores)), s.scores))
-    shifted = f - f.max(axis=1, keepdims=True)
-    rows = shifted[np.arange(len(f)), s.y.astype(np.intp)] - np.log(np.exp(shifted).sum(axis=1))
-    return float(np.average(-rows, weights=s.weights))
+    if s.scores.ndim == 1:
+        wrong = np.where(s.y == 1, -s.scores, s.scores)
+        return s.mean(np.maximum(wrong, 0.0) + np.log1p(np.exp(-np.abs(wrong))))
+    shifted = s.scores - s.scores.max(axis=1, keepdims=True)
+    true = shifted[np.arange(len(shifted)), s.y.astype(np.intp)]
+    return s.mean(np.log(np.exp(shifted, out=shifted).sum(axis=1)) - true)
 
 
 @measure("binary", source="scikit-learn: brier_score_loss, of these p")
 def brier(s: Scored) -> float | None:
     """Mean of (p - y)^2, y 0 or 1 and p = 1/(1 + exp(-f))."""
     p = 0.5 * (1.0 + np.tanh(0.5 * s.scores))
-    return float(np.average((p - s.y) ** 2, weights=s.weights)) if known_labels(s) else None
+    return s.mean((p - s.y) ** 2) if known_labels(s) else None
 
 
 @measure(
@@ -103,6 +106,8 @@ def matthews_correlation(s: Scored) -> float:
     present = s.present
     if len(np.unique(present.y)) < 2 or len(np.unique(present.predicted)) < 2:
         return 0.0
+    from sklearn import metrics as sk  # for measures that are seldom asked for: its imports take longer than a run
+
     return float(sk.matthews_corrcoef(s.y, s.predicted, sample_weight=s.weights))
 
 
@@ -112,6 +117,8 @@ def quadratic_kappa(s: Scored) -> float | None:
     present = s.present
     if len(np.unique(np.concatenate((present.y, present.predicted)))) < 2:
         return None
+    from sklearn import metrics as sk
+
     return float(sk.cohen_kappa_score(s.y, s.predicted, weights="quadratic", sample_weight=s.weights))
 
 
@@ -131,7 +138,9 @@ def top_k_accuracy(s: Scored, k: int) -> float:
 @measure("binary", source="scikit-learn: fbeta_score; f-measure paper", of="predictions", number=_BETA)
 def f_beta(s: Scored, beta: float) -> float:
     """(1 + beta^2) P R / (beta^2 P + R), precision and recall; without a number at the loss's `beta`, else F1."""
-    return float(sk.fbeta_score(s.y, s.predicted, beta=float(beta), sample_weight=s.weights, **_POSITIVE))
+    true, predicted, both = counts_of_classes(s)
+    square = float(beta) ** 2
+    return float(ratio((1.0 + square) * both, square * true + predicted)[1])
 
 
 @measure("binary", source="scikit-learn: roc_auc_score, max_fpr; McClish 1989", number=_MAX_FPR)
@@ -142,9 +151,29 @@ def partial_auc(s: Scored, max_fpr: float) -> float | None:
     """
     if not both_classes(s):
         return None
-    return float(sk.roc_auc_score(s.y, s.scores, sample_weight=s.weights, max_fpr=float(max_fpr)))
+    false, true = s.above
+    fpr, tpr = np.append(0.0, false / false[-1]), np.append(0.0, true / true[-1])
+    most = float(max_fpr)
+    stop = int(np.searchsorted(fpr, most, side="right"))
+    x, y = np.append(fpr[:stop], most), np.append(tpr[:stop], np.interp(most, fpr, tpr))
+    area = float(np.diff(x) @ (y[1:] + y[:-1])) / 2.0
+    least = most * most / 2.0
+    return min(1.0, 0.5 * (1.0 + (area - least) / (most - least)))
 
 
-def _codes(values: NDArray[Any]) -> NDArray[Any]:
-    """As whole numbers, which scikit-learn takes for classes."""
-    return values.astype(np.int64)
+def counts_of_classes(s: Scored) -> tuple[Vector, Vector, Vector]:
+    """By class, or by label of sets: the weight of the true ones, of the predicted ones, and of both at once."""
+    if s.y.ndim == 2:
+        mass = np.ones(len(s.y)) if s.weights is None else s.weights
+        return mass @ (s.y > 0), mass @ (s.predicted > 0), mass @ ((s.y > 0) & (s.predicted > 0))
+    y, predicted = s.y.astype(np.int64), s.predicted.astype(np.int64)
+    count = max(s.classes, 2, int(y.max()) + 1, int(predicted.max()) + 1)
+    right = y == predicted
+    true, found = (np.bincount(codes, s.weights, count).astype(np.float64) for codes in (y, predicted))
+    return true, found, np.bincount(y[right], None if s.weights is None else s.weights[right], count).astype(np.float64)
+
+
+def ratio(part: Any, whole: Any) -> Vector:
+    """part / whole, 0 where there is nothing."""
+    shares: Vector = np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0.0)
+    return shares

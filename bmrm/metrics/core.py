@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -47,8 +48,8 @@ class Scored:
     groups: NDArray[np.int64] | None = None
     labels: tuple[str, ...] = ()
 
-    def rows(self, chosen: NDArray[np.bool_]) -> Scored:
-        """Some of the rows."""
+    def rows(self, chosen: NDArray[Any]) -> Scored:
+        """Some of the rows, by their numbers or by a truth value for each."""
         weights = None if self.weights is None else self.weights[chosen]
         groups = None if self.groups is None else self.groups[chosen]
         y, scores, predicted = self.y[chosen], self.scores[chosen], self.predicted[chosen]
@@ -61,10 +62,41 @@ class Scored:
             return self
         return replace(self, weights=near_one(self.weights))
 
-    @property
+    @cached_property
     def present(self) -> Scored:
         """The rows of weight above 0."""
         return self if self.weights is None or np.all(self.weights > 0.0) else self.rows(self.weights > 0.0)
+
+    def mean(self, values: NDArray[Any]) -> float:
+        """The mean of a number of each row, by weight."""
+        if self.weights is None:
+            return float(np.mean(values))
+        return float(self.weights @ values / self.weights.sum())
+
+    @cached_property
+    def above(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The weight of the negative, and of the positive rows at and above each score that occurs, highest first."""
+        s = self.present
+        if np.any(s.scores[1:] < s.scores[:-1]):
+            s = s.rows(np.argsort(s.scores))
+        positive, f = s.y[::-1] == 1, s.scores[::-1]
+        last = np.append(np.flatnonzero(f[1:] != f[:-1]), f.size - 1)
+        if s.weights is None:
+            true = np.cumsum(positive)[last].astype(np.float64)
+            return last + 1.0 - true, true
+        mass = s.weights[::-1]
+        return np.cumsum(np.where(positive, 0.0, mass))[last], np.cumsum(np.where(positive, mass, 0.0))[last]
+
+    @property
+    def ordered(self) -> Scored:
+        """The rows by score, then by target, of several by the first: the same whatever rows each rank had."""
+        scores, targets = (table.reshape(len(table), -1)[:, 0] for table in (self.scores, self.y))
+        if np.all(scores[1:] > scores[:-1]):
+            return self
+        order = np.argsort(scores)  # fast, but no order among equal scores
+        if np.any(scores[order[1:]] == scores[order[:-1]]):
+            order = np.lexsort((targets, scores))
+        return self.rows(order)
 
 
 _SUMS = 1e-280, 1e280
@@ -276,14 +308,15 @@ def value_of(name: str, scored: Scored) -> float | None:
         raise InputError(f"metric {error}") from error
     if not len(scored.y) or (scored.weights is not None and not scored.weights.any()):
         return None
-    value = found.value(scored.near_one if found.weighted == "rows" else scored, number)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = found.value(scored.near_one if found.weighted == "rows" else scored, number)
     return None if value is None or not np.isfinite(value) else float(value)
 
 
 def both_classes(s: Scored) -> bool:
     """Whether there are positive and negative rows of weight > 0."""
     y = s.present.y
-    return bool(np.any(y == 1) and np.any(y == 0))
+    return bool(np.any(y == 1) and np.any(y != 1))
 
 
 def known_labels(s: Scored) -> bool:

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import metrics as sk
 
 from bmrm.metrics import ranked
 from bmrm.metrics.core import Scored, both_classes, known_labels
-from bmrm.metrics.intervals import folds_of, interval_over_folds
+from bmrm.metrics.intervals import folds_of, interval_over_folds, parts_of
 from bmrm.problem import InputError, facts_of
 
 POINTS = 200
@@ -93,29 +92,21 @@ def intervals_of(scored: Scored, names: Sequence[str]) -> dict[str, Table]:
     """95 % intervals of measures over `FOLDS` random parts of the rows (see `interval_over_folds`), by name.
 
     A measure that is not defined in some part, or of too few rows, has none. The parts are those of the rows in the
-    order of their targets and scores: the same whatever rows each rank had.
+    order of their scores and targets: the same whatever rows each rank had.
     """
     units = len(scored.y) if scored.groups is None else len(np.unique(scored.groups))
     if units < LEAST * FOLDS:
         return {}
-    fold = folds_of(len(scored.y), FOLDS, scored.groups)
-    if scored.groups is None:
-        fold[_ordered(scored)] = fold.copy()
+    rows = scored if scored.groups is not None else scored.ordered
+    parts = parts_of(rows, folds_of(len(rows.y), FOLDS, rows.groups))
     found = {}
     for name in names:
         try:
-            interval = interval_over_folds(scored, fold, name)
+            interval = interval_over_folds(parts, name)
         except InputError:
             continue
         found[name] = {"mean": interval.mean, "low": interval.low, "high": interval.high, "folds": FOLDS}
     return found
-
-
-def _ordered(scored: Scored) -> NDArray[np.int64]:
-    """The rows by target, then by score; of several the first decide."""
-    targets, scores = (table.reshape(len(table), -1) for table in (scored.y, scored.scores))
-    order: NDArray[np.int64] = np.lexsort((scores[:, 0], targets[:, 0]))
-    return order
 
 
 def profile_of(scored: Scored) -> Table:
@@ -148,7 +139,9 @@ def roc(s: Scored) -> Table | None:
     """Share of the positive rows (`tpr`) against share of the negative rows (`fpr`) above each threshold."""
     if not both_classes(s):
         return None
-    fpr, tpr, _ = sk.roc_curve(s.y, s.scores, sample_weight=s.weights)
+    fpr, tpr = (np.append(0.0, mass / mass[-1]) for mass in s.above)
+    corner = (np.diff(fpr, 2) != 0.0) | (np.diff(tpr, 2) != 0.0)
+    fpr, tpr = (line[np.concatenate(([True], corner, [True]))] for line in (fpr, tpr))
     kept = _spread(fpr + tpr)
     return {"fpr": fpr[kept].tolist(), "tpr": tpr[kept].tolist()}
 
@@ -158,9 +151,10 @@ def precision_recall(s: Scored) -> Table | None:
     """Precision against recall of the rows above each threshold; `base` is the share of positive rows."""
     if not both_classes(s):
         return None
-    precision, recall, _ = sk.precision_recall_curve(s.y, s.scores, sample_weight=s.weights)
+    false, true = s.above
+    precision, recall = np.append((true / (false + true))[::-1], 1.0), np.append((true / true[-1])[::-1], 0.0)
     kept = _spread(np.arange(len(recall)) / len(recall) - recall)
-    base = float(np.average(s.y == 1, weights=s.weights))
+    base = s.mean(s.y == 1)
     return {"recall": recall[kept].tolist(), "precision": precision[kept].tolist(), "base": base}
 
 
@@ -176,7 +170,7 @@ def reliability(s: Scored) -> Table | None:
         probability, true = 0.5 * (1.0 + np.tanh(0.5 * s.scores)), s.y == 1
     else:
         shifted = np.exp(s.scores - s.scores.max(axis=1, keepdims=True))
-        probability, true = (shifted / shifted.sum(axis=1, keepdims=True)).max(axis=1), s.y == s.predicted
+        probability, true = 1.0 / shifted.sum(axis=1), s.y == s.predicted
     weights = np.ones(len(probability)) if s.weights is None else s.weights
     place = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
     mass = np.bincount(place, weights, BINS)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,19 +37,48 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     values : of the folds, taken as independent; at least two.
     confidence : in (0, 1).
     """
-    from scipy.special import stdtrit  # as scipy.stats.t.ppf, without its module's imports
-
     if len(values) < 2:
         raise InputError(f"an interval needs at least two values, found {len(values)}")
     confidence = checked_value("confidence", confidence, (float,), Range(above=0.0, below=1.0))
     mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1))
-    half = float(stdtrit(len(values) - 1, 0.5 + 0.5 * confidence)) * deviation / math.sqrt(len(values))
+    half = _student(len(values) - 1, confidence) * deviation / math.sqrt(len(values))
     return Interval(mean, mean - half, mean + half, tuple(map(float, values)))
 
 
+@cache
+def _student(freedom: int, confidence: float) -> float:
+    """t such that Student's distribution of so many degrees of freedom has this mass in [-t, t].
+
+    That is a finite sum in the angle whose tangent is t / sqrt(freedom) (Abramowitz & Stegun 26.7.3 and 26.7.4); it
+    grows with the angle, which is found by halving. SciPy would do it, but its import takes longer than most runs.
+    """
+    odd = freedom % 2 == 1
+
+    def mass(angle: float) -> float:
+        square, term = math.cos(angle) ** 2, math.cos(angle) if odd else 1.0
+        total = 0.0
+        for k in range(2 + odd, freedom + 1, 2):
+            total += term
+            term *= square * (k - 1) / k
+        return 2.0 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+
+    low, high = 0.0, 0.5 * math.pi
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if mass(middle) < confidence else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def parts_of(scored: Scored, fold: NDArray[np.int64]) -> dict[int, Scored]:
+    """The rows of each fold, by its number; `fold` is (rows,)."""
+    numbers, sizes = np.unique(fold, return_counts=True)
+    small = np.searchsorted(numbers, fold).astype(np.uint16) if len(numbers) < 2**16 else fold
+    order = np.argsort(small, kind="stable")  # of 16 bits without comparing
+    rows = np.split(order, np.cumsum(sizes)[:-1])
+    return {int(number): scored.rows(chosen) for number, chosen in zip(numbers, rows)}
+
+
 def interval_over_folds(
-    scored: Scored,
-    fold: NDArray[np.int64],
+    parts: Mapping[int, Scored],
     measure: str | Callable[[Scored], float | None] = "auc",
     confidence: float = 0.95,
 ) -> Interval:
@@ -57,8 +86,7 @@ def interval_over_folds(
 
     Parameters
     ----------
-    scored : all rows, each with the score from the model that has not seen its fold.
-    fold : (rows,) the number of each row's fold.
+    parts : the rows of each fold, each with the score from the model that has not seen its fold.
     measure : the area under the ROC curve, or another: a name as of `evaluate`, or a function.
     confidence : of the interval.
 
@@ -70,8 +98,8 @@ def interval_over_folds(
     judge = partial(value_of, measure) if isinstance(measure, str) else measure
     name = measure if isinstance(measure, str) else "the measure"
     values = []
-    for number in np.unique(fold):
-        value = judge(scored.rows(fold == number))
+    for number, part in parts.items():
+        value = judge(part)
         if value is None:
             raise InputError(f"{name} is not defined in fold {number}; use fewer folds")
         values.append(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import metrics as sk
 
 from bmrm.metrics.core import AMOUNT, SKILL, Number, Scored, measure
 from bmrm.registry import Range
@@ -19,7 +18,7 @@ def r2(s: Scored) -> float | None:
     """1 - squared error / squared deviation from the mean; mean over outputs; not defined for fewer than two rows."""
     if len(s.present.y) < 2:
         return None
-    return float(sk.r2_score(s.y, s.predicted, sample_weight=s.weights))
+    return _skill(s, s.y - s.predicted)
 
 
 @measure(*_NUMBERS, source="scikit-learn: explained_variance_score", of="predictions", within=SKILL)
@@ -27,62 +26,79 @@ def explained_variance(s: Scored) -> float | None:
     """1 - variance of y - prediction / variance of y; mean over outputs; not defined for fewer than two rows."""
     if len(s.present.y) < 2:
         return None
-    return float(sk.explained_variance_score(s.y, s.predicted, sample_weight=s.weights))
+    error = s.y - s.predicted
+    return _skill(s, error - np.average(error, axis=0, weights=s.weights))
+
+
+def _skill(s: Scored, error: NDArray[np.float64]) -> float:
+    """1 - mean square of the error / variance of y, mean over outputs; of a constant y 1 without an error, else 0."""
+    left = np.average(error**2, axis=0, weights=s.weights)
+    all_ = np.average((s.y - np.average(s.y, axis=0, weights=s.weights)) ** 2, axis=0, weights=s.weights)
+    flat = np.where(left > 0.0, 1.0, 0.0)
+    return float(np.mean(1.0 - np.divide(left, all_, out=flat, where=all_ > 0.0)))
+
+
+def _over_outputs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of each row."""
+    return values if values.ndim == 1 else values.mean(axis=1)
 
 
 @measure(*_NUMBERS, "ordinal", source="scikit-learn: mean_absolute_error", of="predictions", within=AMOUNT)
 def mae(s: Scored) -> float:
     """Mean of |y - prediction|, of grades in steps of them."""
-    return float(sk.mean_absolute_error(s.y, s.predicted, sample_weight=s.weights))
+    return s.mean(_over_outputs(np.abs(s.y - s.predicted)))
 
 
 @measure("regression", source="scikit-learn: median_absolute_error", of="predictions", within=AMOUNT)
 def median_absolute_error(s: Scored) -> float:
     """Median of |y - prediction|, by weight."""
+    from sklearn import metrics as sk
+
     return float(sk.median_absolute_error(s.y, s.predicted, sample_weight=s.weights))
 
 
 @measure("regression", source="scikit-learn: max_error", of="predictions", within=AMOUNT)
 def max_error(s: Scored) -> float:
     """Largest |y - prediction| of rows of weight above 0."""
-    return float(sk.max_error(s.present.y, s.present.predicted))
+    return float(np.abs(s.present.y - s.present.predicted).max())
 
 
 @measure(*_NUMBERS, "ordinal", source="scikit-learn: mean_squared_error", of="predictions", within=AMOUNT)
 def mse(s: Scored) -> float:
     """Mean of (y - prediction)^2; mean over outputs."""
-    return float(sk.mean_squared_error(s.y, s.predicted, sample_weight=s.weights))
+    return s.mean(_over_outputs((s.y - s.predicted) ** 2))
 
 
 @measure(*_NUMBERS, "ordinal", source="root of scikit-learn's mean_squared_error", of="predictions", within=AMOUNT)
 def rmse(s: Scored) -> float:
     """Root of the mean of (y - prediction)^2."""
-    return float(np.sqrt(sk.mean_squared_error(s.y, s.predicted, sample_weight=s.weights)))
+    return float(np.sqrt(s.mean(_over_outputs((s.y - s.predicted) ** 2))))
 
 
 @measure("regression", source="Newey & Powell 1987", of="predictions", number=_TAU, within=AMOUNT)
 def asymmetric_mse(s: Scored, tau: float) -> float:
     """Mean of |tau - [prediction > y]| (y - prediction)^2; without a number at the loss's `tau`, else at 1/2."""
     sides = np.where(s.predicted > s.y, 1.0 - float(tau), float(tau))
-    return float(np.average(sides * (s.y - s.predicted) ** 2, weights=s.weights))
+    return s.mean(sides * (s.y - s.predicted) ** 2)
 
 
 @measure("regression", source="scikit-learn: mean_pinball_loss", of="predictions", number=_TAU, within=AMOUNT)
 def pinball(s: Scored, tau: float) -> float:
     """Mean of max(tau (y - q), (tau - 1) (y - q)), q predicted; without a number at the loss's `tau`, else at 1/2."""
-    return float(sk.mean_pinball_loss(s.y, s.predicted, alpha=float(tau), sample_weight=s.weights))
+    over = s.y - s.predicted
+    return s.mean(np.maximum(float(tau) * over, (float(tau) - 1.0) * over))
 
 
 @measure("regression", source="custom of quantile regression", of="predictions")
 def coverage(s: Scored) -> float:
     """Share of rows at or below their prediction: near `tau` for a good quantile model."""
-    return float(np.average(s.y <= s.predicted, weights=s.weights))
+    return s.mean(s.y <= s.predicted)
 
 
 @measure("novelty", source="Schoelkopf et al. 2001", of="predictions")
 def novel_share(s: Scored) -> float:
     """Share of rows predicted novel."""
-    return float(np.average(s.predicted < 0.0, weights=s.weights))
+    return s.mean(s.predicted < 0.0)
 
 
 def _deviates(s: Scored, power: float) -> Scored | None:
@@ -98,10 +114,22 @@ def _deviates(s: Scored, power: float) -> Scored | None:
 def _deviance(s: Scored, power: float) -> float | None:
     """Mean unit deviance."""
     fit = _deviates(s, power)
-    if fit is None:
-        return None
+    return None if fit is None else _mean_deviance(fit, fit.predicted, power)
+
+
+def _mean_deviance(s: Scored, mean: NDArray[np.float64], power: float) -> float:
+    """Of the targets from these means (Jorgensen 1987)."""
+    y = s.y
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(sk.mean_tweedie_deviance(fit.y, fit.predicted, sample_weight=fit.weights, power=power))
+        if power == 0.0:
+            return s.mean((y - mean) ** 2)
+        if power == 1.0:
+            return s.mean(2.0 * (y * np.log(np.where(y > 0.0, y / mean, 1.0)) - y + mean))
+        if power == 2.0:
+            return s.mean(2.0 * (np.log(mean / y) + y / mean - 1.0))
+        a, b = 1.0 - power, 2.0 - power
+        own = np.maximum(y, 0.0) ** b if power < 0.0 else y**b
+        return s.mean(2.0 * (own / (a * b) - y * mean**a / a + mean**b / b))
 
 
 @measure("regression", source="scikit-learn: mean_poisson_deviance", of="predictions", within=AMOUNT)
@@ -129,10 +157,13 @@ def tweedie_deviance(s: Scored, power: float) -> float | None:
 def _explained(s: Scored, power: float) -> float | None:
     """1 - deviance / deviance of the constant mean; not defined for fewer than two rows."""
     fit = _deviates(s, power)
-    if fit is None or len(fit.y) < 2 or (power != 0.0 and np.average(fit.y, weights=fit.weights) <= 0.0):
+    if fit is None or len(fit.y) < 2:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(sk.d2_tweedie_score(fit.y, fit.predicted, sample_weight=fit.weights, power=power))
+    constant = fit.mean(fit.y)
+    if power != 0.0 and constant <= 0.0:
+        return None
+    left, all_ = (_mean_deviance(fit, mean, power) for mean in (fit.predicted, np.full(len(fit.y), constant)))
+    return 1.0 - left / all_ if all_ else None
 
 
 @measure("regression", source="scikit-learn: d2_tweedie_score, power 1", of="predictions", within=SKILL)

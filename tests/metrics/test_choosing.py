@@ -7,7 +7,7 @@ from sklearn import metrics as sk
 from bmrm.losses import LOSSES
 from bmrm.metrics import MEASURES, TASKS, Scored, check_metrics, evaluate, fitting
 from bmrm.metrics.core import chosen
-from bmrm.metrics.intervals import folds_of, interval_over_folds
+from bmrm.metrics.intervals import folds_of, interval_over_folds, parts_of
 from bmrm.problem import InputError
 
 HALF_WAY = sk.median_absolute_error([0.0, 0.0], [1.0, 2.0], sample_weight=[1.0, 1.0]) == 1.5
@@ -179,7 +179,7 @@ def test_folds_keep_groups_together_and_have_equal_sizes():
 
 def test_an_interval_takes_names_too():
     rows, fold = some("binary", 200), np.arange(200) % 5
-    named = interval_over_folds(rows, fold, "precision@3")
+    named = interval_over_folds(parts_of(rows, fold), "precision@3")
     parts = [evaluate(["precision@3"], rows.rows(fold == k))["precision@3"] for k in range(5)]
     assert named.values == pytest.approx(parts)
 

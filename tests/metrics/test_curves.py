@@ -126,7 +126,7 @@ def test_rows_of_weight_0_and_parts_with_one_class_have_no_curves():
 def test_intervals_are_students_over_ten_parts():
     s = binary(1000)
     found = intervals_of(s, ("accuracy",))["accuracy"]
-    pairs = sorted(zip(s.y.tolist(), s.scores.tolist(), (s.y == s.predicted).tolist()))
+    pairs = sorted(zip(s.scores.tolist(), s.y.tolist(), (s.y == s.predicted).tolist()))
     right = np.array([right for _, _, right in pairs])
     fold = np.random.default_rng(0).permutation(1000) % 10
     values = [right[fold == k].mean() for k in range(10)]

@@ -6,13 +6,14 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from bmrm.metrics.core import Scored
-from bmrm.metrics.intervals import interval_over_folds, t_interval
+from bmrm.metrics.intervals import interval_over_folds, parts_of, t_interval
 from bmrm.problem import InputError
 
 
+@pytest.mark.parametrize("count", [2, 3, 4, 9, 10, 101])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.99])
-def test_interval_is_that_of_scipy(confidence):
-    values = np.random.default_rng(0).random(10)
+def test_interval_is_that_of_scipy(confidence, count):
+    values = np.random.default_rng(0).random(count)
     ours = t_interval(values, confidence)
     low, high = stats.ttest_1samp(values, 0.0).confidence_interval(confidence)
     assert (ours.mean, ours.low, ours.high) == pytest.approx((values.mean(), low, high), rel=1e-12)
@@ -30,7 +31,7 @@ def test_one_area_for_each_fold():
     y, f, fold = random.integers(0, 2, 200), random.normal(size=200), np.arange(200) % 10
     f += y
     scored = Scored(y, f, (f > 0).astype(int), None, 2, {})
-    interval = interval_over_folds(scored, fold)
+    interval = interval_over_folds(parts_of(scored, fold))
     assert interval.values == pytest.approx([roc_auc_score(y[fold == k], f[fold == k]) for k in range(10)])
     assert interval.low < interval.mean < interval.high
 
@@ -48,7 +49,7 @@ def test_what_cannot_be_computed_is_refused():
         t_interval([1.0, 2.0], 1.0)
     y = np.array([0, 0, 1, 1])
     with pytest.raises(InputError, match="fold 0"):
-        interval_over_folds(Scored(y, y * 1.0, y, None, 2, {}), np.array([0, 0, 1, 1]))
+        interval_over_folds(parts_of(Scored(y, y * 1.0, y, None, 2, {}), np.array([0, 0, 1, 1])))
 
 
 def test_an_interval_ends_where_the_measure_does():
@@ -57,7 +58,7 @@ def test_an_interval_ends_where_the_measure_does():
     predicted = y.copy()
     predicted[[3, 7, 11]] = 1.0 - y[[3, 7, 11]]
     rows = Scored(y, 2.0 * predicted - 1.0, predicted, None, 2, {})
-    found = interval_over_folds(rows, np.arange(200) // 40, "accuracy")
+    found = interval_over_folds(parts_of(rows, np.arange(200) // 40), "accuracy")
     student = t_interval(found.values)
     assert student.high > 1.0
     assert (found.low, found.high) == (student.low, 1.0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import metrics as sk
 
 from bmrm.losses import LOSSES
 from bmrm.metrics import Scored, check_metrics, evaluate
@@ -153,3 +154,104 @@ def test_asymmetric_error_and_novelty_by_hand():
     assert values["asymmetric_mse"] == pytest.approx((0.1 * 4.0 + 0.9 * 1.0) / 2.0)
     verdict = numbers([0.0, 0.0, 0.0], [1.0, -1.0, 1.0], [1.0, 2.0, 1.0])
     assert evaluate(["novel_share"], verdict) == {"novel_share": 0.5}
+
+
+FIRST = {"labels": [1], "average": "macro", "zero_division": 0}
+PEERS = {
+    "accuracy": lambda s, w: sk.accuracy_score(s.y, s.predicted, sample_weight=w),
+    "balanced_accuracy": lambda s, w: sk.balanced_accuracy_score(s.y, s.predicted, sample_weight=w),
+    "f1": lambda s, w: sk.f1_score(s.y, s.predicted, sample_weight=w, **FIRST),
+    "f_beta@0.3": lambda s, w: sk.fbeta_score(s.y, s.predicted, beta=0.3, sample_weight=w, **FIRST),
+    "precision": lambda s, w: sk.precision_score(s.y, s.predicted, sample_weight=w, **FIRST),
+    "recall": lambda s, w: sk.recall_score(s.y, s.predicted, sample_weight=w, **FIRST),
+    "auc": lambda s, w: sk.roc_auc_score(s.y, s.scores, sample_weight=w),
+    "partial_auc@0.3": lambda s, w: sk.roc_auc_score(s.y, s.scores, sample_weight=w, max_fpr=0.3),
+    "average_precision": lambda s, w: sk.average_precision_score(s.y, s.scores, sample_weight=w),
+    "log_loss": lambda s, w: sk.log_loss(s.y, 1.0 / (1.0 + np.exp(-s.scores)), sample_weight=w),
+}
+NUMBERS = {
+    "r2": sk.r2_score,
+    "explained_variance": sk.explained_variance_score,
+    "mae": sk.mean_absolute_error,
+    "mse": sk.mean_squared_error,
+    "pinball@0.3": lambda y, f, sample_weight: sk.mean_pinball_loss(y, f, alpha=0.3, sample_weight=sample_weight),
+    "poisson_deviance": sk.mean_poisson_deviance,
+    "gamma_deviance": sk.mean_gamma_deviance,
+    "tweedie_deviance@1.4": lambda y, f, sample_weight: sk.mean_tweedie_deviance(
+        y, f, power=1.4, sample_weight=sample_weight
+    ),
+    "tweedie_deviance@3": lambda y, f, sample_weight: sk.mean_tweedie_deviance(
+        y, f, power=3, sample_weight=sample_weight
+    ),
+    "tweedie_deviance@-1": lambda y, f, sample_weight: sk.mean_tweedie_deviance(
+        y, f, power=-1, sample_weight=sample_weight
+    ),
+    "d2_poisson": lambda y, f, sample_weight: sk.d2_tweedie_score(y, f, power=1, sample_weight=sample_weight),
+    "d2_gamma": lambda y, f, sample_weight: sk.d2_tweedie_score(y, f, power=2, sample_weight=sample_weight),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", PEERS)
+def test_of_two_classes_with_equal_scores_they_are_scikit_learns(name, weighted):
+    random = np.random.default_rng(5)
+    for rows, digits in ((5, 0), (50, 1), (300, 1), (300, 9)):
+        y = np.append([0, 1], random.integers(0, 2, rows - 2))
+        s = binary(y, (random.normal(size=rows) + y).round(digits), random.random(rows) + 0.1 if weighted else None)
+        assert evaluate([name], s)[name] == pytest.approx(PEERS[name](s, s.weights), rel=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_of_numbers_they_are_scikit_learns(name, weighted):
+    random = np.random.default_rng(6)
+    y, f, weights = random.gamma(2.0, size=60), random.gamma(2.0, size=60) + 0.1, random.random(60)
+    w = weights if weighted else None
+    assert evaluate([name], numbers(y, f, w))[name] == pytest.approx(NUMBERS[name](y, f, sample_weight=w), rel=1e-12)
+    if name in ("r2", "explained_variance", "mae", "mse"):
+        Y, F = random.normal(size=(60, 3)), random.normal(size=(60, 3))
+        Y[:, 1] = 2.0  # scikit-learn's r2 of a constant output is 0, or 1 where it is met
+        assert evaluate([name], numbers(Y, F, w))[name] == pytest.approx(
+            NUMBERS[name](Y, F, sample_weight=w), rel=1e-12
+        )
+
+
+def test_counts_and_skewed_deviances_of_targets_that_are_0():
+    y, f = np.array([0.0, 0.0, 3.0]), np.array([0.5, 1.0, 2.0])
+    values = evaluate(["poisson_deviance", "tweedie_deviance@1.5"], numbers(y, f))
+    assert values["poisson_deviance"] == pytest.approx(sk.mean_poisson_deviance(y, f))
+    assert values["tweedie_deviance@1.5"] == pytest.approx(sk.mean_tweedie_deviance(y, f, power=1.5))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_of_classes_and_sets_of_labels_they_are_scikit_learns(weighted):
+    random = np.random.default_rng(8)
+    w = random.random(80) if weighted else None
+    y, predicted = random.integers(0, 4, 80), random.integers(0, 4, 80)
+    s = Scored(y, np.eye(5)[predicted], predicted, w, 5, {})
+    for name, peer in (("accuracy", sk.accuracy_score), ("balanced_accuracy", sk.balanced_accuracy_score)):
+        assert evaluate([name], s)[name] == pytest.approx(peer(y, predicted, sample_weight=w), rel=1e-12)
+    macro = {"labels": np.arange(5), "average": "macro", "zero_division": 0, "sample_weight": w}
+    assert evaluate(["macro_f1"], s)["macro_f1"] == pytest.approx(sk.f1_score(y, predicted, **macro), rel=1e-12)
+    Y, f = random.integers(0, 2, (80, 6)), random.normal(size=(80, 6)).round(1)
+    Y[:, 0], Y[:, 1] = 0, 1
+    sets = Scored(Y.astype(float), f, f > 0.0, w, 6, {})
+    peers = {
+        "accuracy": lambda: sk.accuracy_score(Y, f > 0.0, sample_weight=w),
+        "micro_f1": lambda: sk.f1_score(Y, f > 0.0, average="micro", sample_weight=w),
+        "macro_f1": lambda: sk.f1_score(Y, f > 0.0, average="macro", sample_weight=w, zero_division=0),
+        "hamming_loss": lambda: sk.hamming_loss(Y, f > 0.0, sample_weight=w),
+        "label_average_precision": lambda: sk.label_ranking_average_precision_score(Y, f, sample_weight=w),
+        "label_ranking_loss": lambda: sk.label_ranking_loss(Y, f, sample_weight=w),
+        "label_coverage": lambda: sk.coverage_error(Y, f, sample_weight=w),
+    }
+    values = evaluate(peers, sets)
+    assert values == {name: pytest.approx(peer(), rel=1e-12) for name, peer in peers.items()}
+
+
+def test_areas_of_perfectly_ranked_rows_are_1_whatever_the_weights():
+    random = np.random.default_rng(9)
+    for _ in range(50):
+        y = np.repeat([0, 1], [17, 13])
+        s = binary(y, y + random.random(30) / 2, random.random(30))
+        assert max(evaluate(["auc", "partial_auc@0.1", "average_precision"], s).values()) <= 1.0

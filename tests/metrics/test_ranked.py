@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from bmrm.metrics import ranked
@@ -89,3 +90,10 @@ def test_means_are_over_the_queries_that_count_wherever_their_rows_stand():
     assert ranked.mean_over_queries(ranked.reciprocal_rank, y[order], f[order], groups=groups[order]) == 0.75
     assert ranked.mean_over_queries(ranked.reciprocal_rank, np.zeros(6), f, groups=groups) is None
     assert ranked.mean_over_queries(ranked.reciprocal_rank, y, f, groups=None) == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize("grades", [2, 5, 64, 65, 1000])
+def test_kendalls_tau_is_scipys_whether_there_are_few_grades_or_many(grades):
+    rng = np.random.default_rng(grades)
+    y, f = rng.integers(0, grades, 300).astype(float), rng.normal(size=300).round(1)
+    assert ranked.kendall_tau(y, f + y / grades) == pytest.approx(kendalltau(y, f + y / grades).statistic, rel=1e-12)

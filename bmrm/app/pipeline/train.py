@@ -418,6 +418,7 @@ def measure_parts(
             from bmrm.metrics import evaluate
             from bmrm.metrics.curves import drawn, profile_of
 
+            rows = rows if rows.groups is not None else rows.ordered  # once, for all that sorts them
             table[part], profiles[part] = evaluate(names, rows), profile_of(rows)
             if part == [*parts][-1]:
                 curves = {"format": 1, "part": part, "data": profiles, **drawn(rows, loss, names)}
