@@ -47,7 +47,7 @@ def main() -> int:
     console.print()
     console.print(table)
     for directory in places:
-        console.print(f"plot {directory / 'convergence.png'}, model {directory / 'model.npz'}", highlight=False)
+        console.print(f"plot {directory / 'convergence.svg'}, model {directory / 'model.npz'}", highlight=False)
     return worst
 
 

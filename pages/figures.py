@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bmrm.app.html.charts import Axis, Line, line_chart
-from bmrm.app.html.elements import Markup, tag
+from bmrm.app.charts import Axis, Line, line_chart
+from bmrm.app.elements import Markup, tag
 from bmrm.losses import LOSSES
 from bmrm.losses.base import OneScoreLoss
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bmrm.app.html.charts import Axis, Line, line_chart
-from bmrm.app.html.elements import Markup, tag
+from bmrm.app.charts import Axis, Line, line_chart
+from bmrm.app.elements import Markup, tag
 from bmrm.app.html.judging import confusion_of, curve_charts
 from bmrm.app.html.run import Run, named, read_runs
 from bmrm.app.report import number

@@ -22,7 +22,7 @@ from bmrm.solvers import SOLVERS
 from tests.mpi.launch import mpirun as launcher
 from tests.mpi.launch import work
 
-FILES = {"model.npz", "summary.json", "history.csv", "convergence.png", "config.yaml", "curves.json"}
+FILES = {"model.npz", "summary.json", "history.csv", "convergence.svg", "config.yaml", "curves.json"}
 
 
 def svmlight(path, X, y):
@@ -305,7 +305,7 @@ def test_a_disk_that_fills_leaves_nothing_half_written(job, limit):
     assert "cannot be written: the limit of the file size is reached" in ours[0]
     if limit == 20000:  # enough for all but the picture, which is no result
         assert status == 0
-        assert {path.name for path in (job / "out").iterdir()} == FILES - {"convergence.png"}
+        assert {path.name for path in (job / "out").iterdir()} == FILES - {"convergence.svg"}
         assert bmrm.load_model("out/model.npz").header["status"] == "CONVERGED"
     else:
         assert status == 4

@@ -152,7 +152,7 @@ class Model:
 
         if self.solution is None:
             raise InputError("this model was read from a file and has no history, expected one that was just trained")
-        return convergence(self.solution.history, title=repr(self).strip("<>"))
+        return convergence(self.solution.history, title=view.title(self))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of rows: (rows,), or (rows, scores) for several scores per row.

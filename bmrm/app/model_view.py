@@ -74,6 +74,12 @@ def line(model: Viewed) -> str:
     return f"<Model {'; '.join(parts)}>"
 
 
+def title(model: Viewed) -> str:
+    """`hinge + l2: CONVERGED, relative gap 3e-05`, for pictures."""
+    parts = [str(section["name"]) for section in (model.header["loss"], model.header.get("regularizer")) if section]
+    return f"{' + '.join(parts)}: {_end(model)}"
+
+
 def html(model: Viewed) -> str:
     """The problem, the certificate, measures that were followed, and a small picture of the convergence."""
     rows = [("loss", _loss(model)), ("regularizer", _regularizer(model) + _intercept(model))]

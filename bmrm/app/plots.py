@@ -1,41 +1,129 @@
-"""convergence.png: objective and lower bound above, the relative gap below."""
+"""The convergence of a run: objective and lower bound above, the relative gap below; as SVG, and by matplotlib."""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
+from bmrm.app.charts import HEIGHT, LEFT, RIGHT, WIDTH, Axis, Line, svg
+from bmrm.app.elements import Markup, tag
 from bmrm.problem import Iteration, MissingLibraryError
 
-try:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-except ModuleNotFoundError as error:
-    raise MissingLibraryError("the picture needs", "matplotlib", "plot") from error
 
 _OBJECTIVE, _BOUND, _SHADE = "#1b4f72", "#c0561f", "#e9eef2"
+_STYLE = f"""
+text {{ font: 12px system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; fill: #1a1d21; }}
+text.tick {{ font-size: 11.5px; fill: #5b636e; }}
+.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
+.grid {{ stroke: {_SHADE}; }} .axis {{ stroke: #c3c9d1; fill: none; }}
+.level {{ stroke: #5b636e; stroke-dasharray: 3 3; }}
+.line {{ fill: none; stroke-width: 1.6; stroke-linejoin: round; }} .dashed {{ stroke-dasharray: 6 3; }}
+.s0 .line {{ stroke: {_OBJECTIVE}; }} .s0 circle {{ fill: {_OBJECTIVE}; }}
+.s1 .line {{ stroke: {_BOUND}; }} .s1 circle {{ fill: {_BOUND}; }}
+"""
+"""Plain properties: many programs that show SVG have no variables in style sheets."""
+_LETTERS = 64
+"""Letters of a line of the title."""
+_LINE, _PAD = 16.0, 10.0
+"""Height of a line of text, and margins."""
+_RESOLUTION = 130
+"""Of a PNG, in dots per inch."""
 
 
-def _proved(line: Iteration) -> bool:
-    """Whether there is a gap, and no bound above the objective."""
-    return math.isfinite(line.relative_gap)
+def caption(title: str, status: str, relative_gap: float | None) -> str:
+    """What a picture of a finished run is called."""
+    return f"{title}: {status}" + ("" if relative_gap is None else f", relative gap {relative_gap:.1e}")
+
+
+def convergence_svg(history: Sequence[Iteration], *, title: str, tolerance: float | None = None) -> str:
+    """Two charts over the iterations, one above the other, as the text of an SVG file.
+
+    Parameters
+    ----------
+    history : of a `Solution`.
+    title : above the charts.
+    tolerance : drawn into the lower chart as a dashed line.
+    """
+    lines = [line for line in history if math.isfinite(line.objective)]
+    at = [float(line.iteration) for line in lines]
+    objective, bound = [line.objective for line in lines], [line.lower_bound for line in lines]
+    finite = [value for value in bound if math.isfinite(value)]
+    steps = Axis("iteration", whole=True)
+    heights = Axis("objective", *_window(objective, finite)) if finite else Axis("objective")
+    level = None if tolerance is None or tolerance <= 0.0 else (tolerance, f"tolerance {tolerance:g}")
+    values = [Line("objective (best so far)", at, objective), Line("lower bound", at, bound, 1, dashed=True)]
+    gaps = [line.relative_gap if math.isfinite(line.lower_bound) else math.nan for line in lines]
+    words = [tag("tspan", part, x=f"{_PAD:g}", dy=f"{_LINE:g}") for part in textwrap.wrap(title, _LETTERS)]
+    top = _PAD + _LINE * len(words)
+    parts = [tag("text", words, y="4"), _legend(values if finite else values[:1], top + _PAD)]
+    top += _PAD + _LINE
+    if lines:
+        parts.append(_chart(top, values, steps, heights))
+    top += HEIGHT + _PAD
+    if any(0.0 < gap < math.inf for gap in gaps):
+        below = Axis("relative gap", log=True)
+        parts.append(_chart(top, [Line("relative gap", at, gaps)], steps, below, level))
+        top += HEIGHT
+    else:
+        parts.append(tag("text", _no_gap(lines), x=f"{WIDTH / 2:g}", y=f"{top + _LINE:g}", class_="middle"))
+        top += 2 * _LINE
+    size = f"0 0 {WIDTH:g} {top + _PAD:g}"
+    paper = tag("path", d=f"M0 0H{WIDTH:g}V{top + _PAD:g}H0Z", fill="#fff")
+    style = tag("style", Markup(_STYLE))
+    named = {"xmlns": "http://www.w3.org/2000/svg", "role": "img", "aria_label": title}
+    return tag("svg", style, paper, *parts, viewBox=size, width=f"{1.5 * WIDTH:g}", **named) + "\n"
+
+
+def _chart(top: float, lines: Sequence[Line], x: Axis, y: Axis, level: tuple[float, str] | None = None) -> Markup:
+    """A chart so far down."""
+    chart = svg(lines, x, y, level=level, width=f"{WIDTH:g}", height=f"{HEIGHT:g}")
+    return tag("g", chart, transform=f"translate(0 {top:g})")
+
+
+def _legend(lines: Sequence[Line], y: float) -> Markup:
+    """A piece of each line with its name."""
+    parts = []
+    for k, line in enumerate(lines):
+        x = LEFT + k * (WIDTH - LEFT - RIGHT) / 2
+        path = tag("path", d=f"M{x:g} {y:g}h26", class_="line dashed" if line.dashed else "line")
+        parts += [tag("g", path, class_=f"s{line.series}"), tag("text", line.name, x=f"{x + 32:g}", y=f"{y + 4:g}")]
+    return tag("g", *parts)
+
+
+def _no_gap(lines: Sequence[Iteration]) -> str:
+    """What is said in place of a gap."""
+    proved = any(math.isfinite(line.relative_gap) and math.isfinite(line.lower_bound) for line in lines)
+    return "the gap is 0" if proved else "no lower bound for this problem"
 
 
 def convergence(history: Sequence[Iteration], *, title: str, tolerance: float | None = None) -> Figure:
-    """Two stacked panels over the iterations.
+    """The same as a figure of matplotlib: two stacked panels over the iterations.
 
     Parameters
     ----------
     history : of a `Solution`.
     title : above the figure.
     tolerance : drawn into the lower panel as a dashed line.
+
+    Raises
+    ------
+    MissingLibraryError
+        matplotlib is not installed.
     """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
+    except ModuleNotFoundError as error:
+        raise MissingLibraryError("the picture needs", "matplotlib", "plot") from error
     figure = Figure(figsize=(7.5, 6.0), layout="constrained")
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(textwrap.fill(title, _LETTERS), fontsize=11)
     lines = [line for line in history if math.isfinite(line.objective)]
     steps = [line.iteration for line in lines]
     objective = [line.objective for line in lines]
@@ -68,8 +156,7 @@ def convergence(history: Sequence[Iteration], *, title: str, tolerance: float | 
             )
             below.set_ylim(min(*gaps, tolerance) / 3, max(*gaps, tolerance) * 3)
     else:
-        words = "no lower bound for this problem" if not any(map(_proved, bounded)) else "the gap is 0"
-        below.text(0.5, 0.5, words, transform=below.transAxes, ha="center", va="center", color="0.4")
+        below.text(0.5, 0.5, _no_gap(lines), transform=below.transAxes, ha="center", va="center", color="0.4")
         below.set_yticks([])
     below.set_ylabel("relative gap")
     below.set_xlabel("iteration")
@@ -94,4 +181,4 @@ def _window(objective: Sequence[float], bound: Sequence[float]) -> tuple[float, 
 
 def save_convergence(figure: Figure, stream: IO[bytes]) -> None:
     """Write the figure as PNG."""
-    figure.savefig(stream, format="png", dpi=130)
+    figure.savefig(stream, format="png", dpi=_RESOLUTION)

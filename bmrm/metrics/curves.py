@@ -28,7 +28,7 @@ BINS = 10
 FOLDS = 10
 """Parts of the rows for an interval."""
 LEAST = 5
-"""Rows, or queries, a part must have."""
+"""Rows, or queries, a part or bin must have."""
 
 Table = dict[str, Any]
 """Lists and numbers by name, as JSON has them."""
@@ -160,7 +160,7 @@ def precision_recall(s: Scored) -> Table | None:
 
 @curve("binary", "multiclass", predicts=True, probabilities=True)
 def reliability(s: Scored) -> Table | None:
-    """By bins of the predicted probability: its mean, the share that came true, and rows.
+    """By bins of the predicted probability, `LEAST` rows in each: its mean, the share that came true, and rows.
 
     Of two classes the probability of the positive one, of more that of the class predicted.
     """
@@ -173,12 +173,27 @@ def reliability(s: Scored) -> Table | None:
         probability, true = 1.0 / shifted.sum(axis=1), s.y == s.predicted
     weights = np.ones(len(probability)) if s.weights is None else s.weights
     place = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
-    mass = np.bincount(place, weights, BINS)
-    some = mass > 0.0
-    predicted = np.bincount(place, weights * probability, BINS)[some] / mass[some]
-    observed = np.bincount(place, weights * true, BINS)[some] / mass[some]
-    rows = np.bincount(place, minlength=BINS)[some]
+    bins = _joined(np.bincount(place, minlength=BINS))
+    if bins is None:
+        return None
+    place = bins[place]
+    mass, rows = np.bincount(place, weights), np.bincount(place)
+    predicted = np.bincount(place, weights * probability) / mass
+    observed = np.bincount(place, weights * true) / mass
     return {"predicted": predicted.tolist(), "observed": observed.tolist(), "rows": rows.tolist()}
+
+
+def _joined(rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """A number for each bin, from 0: bins of fewer than `LEAST` rows are one with their neighbours; None for so few."""
+    if rows.sum() < LEAST:
+        return None
+    found = np.zeros(len(rows), np.int64)
+    current, inside = 0, 0
+    for k, count in enumerate(rows.tolist()):
+        if inside >= LEAST and count:
+            current, inside = current + 1, 0
+        found[k], inside = current, inside + count
+    return np.where(found == current, max(0, current - 1), found) if inside < LEAST else found
 
 
 @curve("binary", "multiclass", "ontology", "ordinal", "sequence", predicts=True, in_weights=True)
@@ -236,10 +251,10 @@ def ndcg_by_query(s: Scored) -> Table | None:
 @curve("regression", predicts=True)
 def calibration(s: Scored) -> Table | None:
     """By bins of equally many rows in the order of the predictions: mean prediction, mean and 10 % and 90 % of y."""
-    if s.y.ndim != 1 or s.predicted.ndim != 1:
+    if s.y.ndim != 1 or s.predicted.ndim != 1 or len(s.y) < LEAST:
         return None
     order = np.argsort(s.predicted, kind="stable")
-    bins = [rows for rows in np.array_split(order, 2 * BINS) if len(rows)]
+    bins = np.array_split(order, min(2 * BINS, len(order) // LEAST))
     y = s.y.astype(np.float64)
     low, high = ([float(np.quantile(y[rows], q)) for rows in bins] for q in (0.1, 0.9))
     weights = np.ones(len(y)) if s.weights is None else s.weights

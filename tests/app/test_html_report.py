@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import yaml
 
-from bmrm.app.html.charts import Axis, Line, decades, line_chart, steps
-from bmrm.app.html.elements import tag
+from bmrm.app.charts import Axis, Line, decades, line_chart, steps
+from bmrm.app.elements import heated, tag
 from bmrm.cli import main
 from tests.browser import browse, wants_browser
 from tests.mpi.launch import launch
@@ -341,3 +341,69 @@ def test_a_browser_draws_it_and_complains_of_nothing(width, scheme, runs, tmp_pa
     options = [f"--window-size={width},900", f"--blink-settings=preferredColorScheme={scheme}"]
     browse(f"file://{tmp_path}/a.html", tmp_path / "profile", *options, f"--screenshot={tmp_path}/a.png")
     assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+class Tables(HTMLParser):
+    """The number of cells of each row of each table."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tables = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append(0)
+        elif tag in ("td", "th"):
+            self.tables[-1][-1] += 1
+
+
+def test_no_table_is_wider_than_a_page(runs, tmp_path):
+    """Of many runs, measures or classes there are several tables, below one another."""
+    names = ["accuracy", "auc", "f1", "precision", "recall", "log_loss", "brier", "average_precision"]
+    for folder in (runs / "hinge", runs / "logistic"):
+        many = [tmp_path / f"{folder.name}-a-rather-long-name-{k}" for k in range(5)]
+        for place in many:
+            shutil.copytree(folder, place)
+            summary = json.loads((place / "summary.json").read_text())
+            summary["metrics"]["test"] = {name: 0.25 for name in names}
+            (place / "summary.json").write_text(json.dumps(summary))
+    folders = [place for place in tmp_path.iterdir() if "long-name" in place.name]
+    assert len(folders) == 10
+    for k, place in enumerate(folders):
+        config = yaml.safe_load((place / "config.yaml").read_text())
+        (place / "config.yaml").write_text(yaml.safe_dump(config | {"seed": k}))
+    page = report(tmp_path / "many.html", *folders)
+    tables = Tables((tmp_path / "many.html").read_text()).tables
+    assert max(cells for rows in tables for cells in rows) <= 8
+    assert all(len(set(rows)) == 1 for rows in tables), "every row has all columns"
+    results = page.words.split("Results")[1].split("Settings that differ")[0]
+    assert all(name in results for name in names)
+    assert results.count("hinge-a-rather-long-name-0") == results.count("logistic-a-rather-long-name-0") == 3
+    differing = page.words.split("Settings that differ")[1].split("Convergence")[0]
+    assert all(differing.count(place.name) == 1 for place in folders)
+
+
+def test_a_matrix_of_many_classes_is_several_below_one_another():
+    names = [f"class{k}" for k in range(30)]
+    text = heated(names, names, np.arange(900.0).reshape(30, 30).tolist(), "t", "w", "true")
+    tables = Tables(text).tables
+    assert [max(rows) for rows in tables] == [13, 13, 7]
+    assert [len(rows) for rows in tables] == [31, 31, 31]
+    assert all(text.count(f">{value}<") == 1 for value in range(30, 900))
+
+
+@wants_browser
+def test_on_paper_folded_sections_are_open(runs, tmp_path):
+    report(tmp_path / "a.html", runs / "logistic", runs / "hinge")
+    text = (tmp_path / "a.html").read_text()
+    assert "details::details-content" in text
+    (tmp_path / "folded.html").write_text(text.replace("details::details-content", "details::nothing"))
+    pages = {}
+    for name in ("a", "folded"):
+        browse(f"file://{tmp_path}/{name}.html", tmp_path / "profile", f"--print-to-pdf={tmp_path}/{name}.pdf")
+        pages[name] = (tmp_path / f"{name}.pdf").read_bytes().count(b"/Type /Page\n")
+    assert pages["folded"] <= 5
+    assert pages["a"] >= pages["folded"] + 6, "a run takes three pages and more"

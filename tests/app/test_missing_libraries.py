@@ -32,27 +32,30 @@ def missing(monkeypatch):
     return hide
 
 
-def test_a_run_without_matplotlib_has_all_files_but_the_picture(job, missing, capsys):  # noqa: F811
-    missing("matplotlib", "bmrm.app.plots")
+def test_a_run_without_matplotlib_has_all_files(job, missing, capsys):  # noqa: F811
+    missing("matplotlib")
     assert main(["config.yaml", "--quiet"]) == 0
-    assert capsys.readouterr().err == f"bmrm: {NO_MATPLOTLIB}\n"
-    assert {path.name for path in (job / "out").iterdir()} == FILES - {"convergence.png"}
+    assert capsys.readouterr().err == ""
+    assert {path.name for path in (job / "out").iterdir()} == FILES
     assert "highspy" in summary()["versions"]
 
 
-def test_a_finished_run_gets_its_picture_when_matplotlib_is_there(job, missing, monkeypatch):  # noqa: F811
-    missing("matplotlib", "bmrm.app.plots")
+def test_a_report_draws_a_png_where_matplotlib_is_there_and_else_says_how(job, missing, capsys, monkeypatch):  # noqa: F811
     assert main(["config.yaml", "--quiet"]) == 0
-    assert not (job / "out" / "convergence.png").exists()
-    monkeypatch.undo()
-    monkeypatch.chdir(job)
-    assert main(["config.yaml", "--quiet", "--resume"]) == 0
-    assert (job / "out" / "convergence.png").read_bytes().startswith(b"\x89PNG")
+    assert command(["report", "out", "--png"]) == 0
+    picture = job / "out" / "convergence.png"
+    assert capsys.readouterr().out == "out/convergence.png\nreport.html\n"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert main(["config.yaml", "--quiet", "--overwrite", "--set", "seed=1"]) == 0
+    assert not picture.exists(), "it was of the results before"
+    missing("matplotlib")
+    assert command(["report", "out", "--png"]) == 2
+    assert capsys.readouterr().err == f"bmrm: {NO_MATPLOTLIB}\n"
 
 
 def test_a_model_that_cannot_be_drawn_says_why(missing):
     model = bmrm.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-    missing("matplotlib", "bmrm.app.plots")
+    missing("matplotlib")
     with pytest.raises(InputError) as caught:
         model.plot()
     assert str(caught.value) == NO_MATPLOTLIB

@@ -1,6 +1,7 @@
 """What a model shows of itself."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -76,3 +77,14 @@ def test_the_largest_weights_by_name(model):
 def test_the_plot_has_objective_and_bound(model):
     figure = model.plot()
     assert [line.get_label() for line in figure.axes[0].get_lines()] == ["objective (best so far)", "lower bound"]
+
+
+def test_the_title_of_a_plot_is_short(model):
+    title = model.plot().get_suptitle()
+    assert title == f"{model.header['loss']['name']} + l2: CONVERGED, relative gap {model.solution.relative_gap:.2g}"
+    long = replace(model, header={**model.header, "loss": {"name": "a_package.of_mine.with_losses:" + "Huber" * 9}})
+    figure = long.plot()
+    figure.canvas.draw()
+    box = figure._suptitle.get_window_extent()
+    assert box.x0 >= 0.0
+    assert box.x1 <= figure.bbox.x1

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from bmrm.app.phases import NAMES, Phases
+from bmrm.app.plots import convergence, convergence_svg, save_convergence
 from bmrm.app.progress import Progress
 from bmrm.app.report import history_csv, summarize, summary_rows
 from bmrm.app.tables import pair_lines
@@ -173,8 +175,6 @@ def test_a_process_knows_when_it_was_started():
 @pytest.mark.parametrize("bound", [0.5, -math.inf, 1.0])
 @pytest.mark.parametrize("lines", [0, 1, 3, 60])
 def test_the_plot_is_a_png_whatever_the_history(bound, lines):
-    from bmrm.app.plots import convergence, save_convergence
-
     stream = io.BytesIO()
     figure = convergence(solution(bound, lines).history, title="t", tolerance=1e-3)
     save_convergence(figure, stream)
@@ -183,3 +183,54 @@ def test_the_plot_is_a_png_whatever_the_history(bound, lines):
     if lines:
         assert len(above.get_lines()) == (2 if math.isfinite(bound) else 1)
         assert below.get_yscale() == ("log" if math.isfinite(bound) else "linear")
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(bound, lines, title="t", tolerance=1e-3):
+    """The SVG of a history, and its marks: (panel, tooltip)."""
+    root = ElementTree.fromstring(convergence_svg(solution(bound, lines).history, title=title, tolerance=tolerance))
+    panels = root.findall(f"./{SVG}g/{SVG}svg")
+    return root, [[mark.text for mark in panel.iter(f"{SVG}title")] for panel in panels]
+
+
+@pytest.mark.parametrize("bound", [0.5, -math.inf, 1.0])
+@pytest.mark.parametrize("lines", [0, 1, 3, 60])
+def test_the_picture_of_a_run_is_svg_whatever_the_history(bound, lines):
+    root, marks = drawn(bound, lines)
+    assert root.tag == f"{SVG}svg"
+    text = ElementTree.tostring(root, encoding="unicode")
+    assert "nan" not in text
+    assert "inf" not in text
+    assert len(marks) == (0 if lines == 0 else 1 if bound == -math.inf else 2)
+    words = "".join(root.itertext())
+    assert ("no lower bound" in words) == (bound == -math.inf or lines == 0)
+    assert ("lower bound" in words.replace("no lower bound", "")) == (bound != -math.inf and lines > 0)
+
+
+def test_the_picture_shows_the_numbers_of_the_history():
+    _, (above, below) = drawn(0.5, 3)
+    assert above == [
+        *(f"objective (best so far): {k}, {2.0 - k / 2:.10g}" for k in range(3)),
+        *(f"lower bound: {k}, 0.5" for k in range(3)),
+    ]
+    gaps = [line.relative_gap for line in solution(0.5, 3).history]
+    assert below == [f"relative gap: {k}, {gap:.10g}" for k, gap in enumerate(gaps)]
+
+
+def test_the_picture_has_its_whole_title_in_lines_that_fit_and_iterations_are_whole():
+    title = "hinge + l2 on " + ", ".join(f"shards/part-{k:03d}.svm" for k in range(20)) + " & <more>: CONVERGED"
+    root, _ = drawn(0.5, 2, title)
+    lines = [line.text for line in root.findall(f"./{SVG}text/{SVG}tspan")]
+    assert " ".join(lines) == title
+    assert max(map(len, lines)) <= 64
+    ticks = [mark.text for mark in root.iter(f"{SVG}text") if mark.get("class") == "tick middle"]
+    assert {"0", "1"} <= set(ticks)
+    assert all(tick.isdigit() for tick in ticks)
+
+
+def test_a_tolerance_is_a_line_of_the_picture():
+    assert "tolerance 0.001" in "".join(drawn(0.5, 3)[0].itertext())
+    assert "tolerance" not in "".join(drawn(0.5, 3, tolerance=None)[0].itertext())
+    assert "tolerance" not in "".join(drawn(0.5, 3, tolerance=0.0)[0].itertext())

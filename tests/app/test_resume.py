@@ -129,7 +129,7 @@ def check_like_uninterrupted(whole):
         "summary.json",
         "curves.json",
         "history.csv",
-        "convergence.png",
+        "convergence.svg",
         "config.yaml",
     }
     iterations = [int(line.split(",")[0]) for line in Path("out/history.csv").read_text().splitlines()[1:]]
@@ -194,14 +194,14 @@ def test_killed_on_three_ranks_and_resumed_on_three_and_on_one(job):
 def test_a_run_killed_while_it_draws_gets_its_picture_when_resumed(job, capsys):
     assert train("--set", "solver.tolerance=1e-2") == 0
     before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
-    Path("out/convergence.png").unlink()
+    Path("out/convergence.svg").unlink()
     assert train("--set", "solver.tolerance=1e-2", "--resume") == 0
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
-    Path("out/convergence.png").unlink()
+    Path("out/convergence.svg").unlink()
     Path("out/history.csv").write_text("of another kind\n1\n")
     capsys.readouterr()
     assert train("--set", "solver.tolerance=1e-2", "--resume") == 0
-    assert "out/convergence.png: cannot be drawn" in capsys.readouterr().err
+    assert "out/convergence.svg: cannot be drawn" in capsys.readouterr().err
 
 
 @pytest.mark.mpi

@@ -1,5 +1,7 @@
 """Curves of a model's verdicts, against scikit-learn and formulas; all of them short."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import t
@@ -55,6 +57,7 @@ def test_reliability_is_what_was_predicted_and_what_came_true():
     found = curves_of(s, loss("logistic"))["reliability"]
     p = 1.0 / (1.0 + np.exp(-s.scores))
     bins = [(p >= low) & (p < low + 0.1) for low in np.arange(10) / 10]
+    assert min(rows.sum() for rows in bins if rows.any()) >= 5
     assert found["rows"] == [int(rows.sum()) for rows in bins if rows.any()]
     assert found["predicted"] == pytest.approx([p[rows].mean() for rows in bins if rows.any()])
     assert found["observed"] == pytest.approx([s.y[rows].mean() for rows in bins if rows.any()])
@@ -62,12 +65,44 @@ def test_reliability_is_what_was_predicted_and_what_came_true():
 
 
 def test_reliability_of_several_classes_is_of_the_class_predicted():
-    f = np.log([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.72, 0.08]])
-    s = Scored(np.array([0, 2, 1]), f + 5.0, f.argmax(axis=1), None, 3, {}, None, ("a", "b", "c"))
+    f = np.repeat(np.log([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.72, 0.08]]), 5, axis=0)
+    y = np.repeat([0, 2, 1], 5)
+    s = Scored(y, f + 5.0, f.argmax(axis=1), None, 3, {}, None, ("a", "b", "c"))
     found = curves_of(s, loss("softmax"))["reliability"]
     assert found["predicted"] == pytest.approx([0.6, 0.71])
     assert found["observed"] == [0.0, 1.0]
-    assert found["rows"] == [1, 2]
+    assert found["rows"] == [5, 10]
+
+
+@pytest.mark.parametrize(
+    ("counts", "rows"),
+    [
+        ([1, 0, 0, 6, 0, 9, 0, 0, 0, 1], [7, 10]),
+        ([5, 0, 0, 0, 0, 0, 0, 0, 0, 5], [5, 5]),
+        ([2, 2, 2, 2, 2, 2, 2, 2, 2, 2], [6, 6, 8]),
+        ([0, 0, 0, 0, 5, 0, 0, 0, 0, 0], [5]),
+        ([1, 0, 0, 0, 2, 0, 0, 0, 0, 1], None),
+    ],
+)
+def test_bins_of_few_rows_are_one_with_their_neighbours(counts, rows):
+    p = np.repeat(np.arange(10) / 10 + 0.05, counts)
+    y = RANDOM.integers(2, size=len(p))
+    s = Scored(y, np.log(p / (1.0 - p)), (p > 0.5).astype(int), None, 2, {}, None, ("no", "yes"))
+    found = curves_of(s, loss("logistic")).get("reliability")
+    assert (found and found["rows"]) == rows
+    if found:
+        ends = np.cumsum([0, *rows])
+        assert found["predicted"] == pytest.approx([p[a:b].mean() for a, b in itertools.pairwise(ends)])
+        assert found["observed"] == pytest.approx([y[a:b].mean() for a, b in itertools.pairwise(ends)])
+
+
+@pytest.mark.parametrize("rows", [4, 5, 9, 10, 99])
+def test_a_bin_of_predicted_numbers_has_five_rows_at_least(rows):
+    predicted = RANDOM.normal(size=rows)
+    found = curves_of(Scored(predicted + 1.0, predicted, predicted, None, 0, {}), loss("least_squares"))
+    assert ("calibration" in found) == (rows >= 5)
+    if found:
+        assert len(found["calibration"]["predicted"]) == rows // 5
 
 
 def test_confusion_is_scikit_learns_with_a_row_for_labels_that_the_model_does_not_know():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bmrm.app.charts import style_of
 from bmrm.app.comparison import OWN
-from bmrm.app.html.charts import style_of
+from bmrm.app.elements import Content, Markup, section, table, tag
 from bmrm.app.html.convergence import convergence_charts
-from bmrm.app.html.elements import Content, Markup, section, table, tag
 from bmrm.app.html.judging import curve_charts
 from bmrm.app.html.overview import status
 from bmrm.app.html.run import Run, named
@@ -37,20 +37,24 @@ def comparison(runs: Sequence[Run]) -> list[Markup]:
     return [one for one in found if one is not None]
 
 
-def _results(runs: Sequence[Run]) -> Markup:
-    """A row for each run: status, objective, bound, gap, seconds and measures."""
+def _results(runs: Sequence[Run]) -> list[Markup]:
+    """A row for each run: status, objective, bound, gap, seconds; and its measures, in a table below."""
     judged = {run.name: run.summary.metrics.get(_part(run), {}) for run in runs}
     names = list(dict.fromkeys(name for values in judged.values() for name in values))
-    head: list[Content] = ["run", "status", "objective", "lower bound", "relative gap", "passes", "seconds", *names]
-    rows = []
-    for k, run in enumerate(runs):
+    links = [
+        tag("span", _swatch(k), " ", tag("a", run.name, href=f"#run-{k}"), class_="key") for k, run in enumerate(runs)
+    ]
+    head: list[Content] = ["run", "status", "objective", "lower bound", "relative gap", "passes", "seconds"]
+    rows: list[list[Content]] = []
+    for link, run in zip(links, runs):
         s = run.summary
-        link = tag("a", run.name, href=f"#run-{k}")
-        row: list[Content] = [tag("span", _swatch(k), " ", link, class_="key"), status(run)]
-        row += [number(s.objective, 8), number(s.lower_bound, 8), number(s.relative_gap, 2)]
-        row += [f"{s.passes:.4g}", number(s.seconds.get("total"), 3)]
-        rows.append(row + [_measure(run, name) for name in names])
-    return table(head, rows, numbers=range(2, len(head)))
+        row: list[Content] = [link, status(run), number(s.objective, 8), number(s.lower_bound, 8)]
+        rows.append([*row, number(s.relative_gap, 2), f"{s.passes:.4g}", number(s.seconds.get("total"), 3)])
+    found = [table(head, rows, numbers=range(2, len(head)))]
+    if names:
+        measured = [[link, *(_measure(run, name) for name in names)] for link, run in zip(links, runs)]
+        found.append(table(["run", *names], measured, numbers=range(1, len(names) + 1), most=4))
+    return found
 
 
 def _part(run: Run) -> str:
@@ -77,7 +81,7 @@ def _differences(runs: Sequence[Run]) -> Markup:
             rows.append([tag("code", name), *values])
     if not rows:
         return tag("p", "None: the configs are the same.")
-    return table(["field", *(run.name for run in runs)], rows)
+    return table(["field", *(run.name for run in runs)], rows, most=6)
 
 
 def _shown(value: object) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bmrm.app.html.charts import Axis, Line, line_chart
-from bmrm.app.html.elements import Content, Markup, section, table, tag
+from bmrm.app.charts import Axis, Line, line_chart
+from bmrm.app.elements import Content, Markup, section, table, tag
 from bmrm.app.html.files import finite
 from bmrm.app.html.run import Run
 from bmrm.app.report import number

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bmrm.app.html.charts import Axis, Line, line_chart
-from bmrm.app.html.elements import Content, Markup, heated, section, table, tag
+from bmrm.app.charts import Axis, Line, line_chart
+from bmrm.app.elements import Content, Markup, heated, section, table, tag
 from bmrm.app.html.files import Confusion
 from bmrm.app.html.run import Run, named
 from bmrm.app.report import number

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bmrm.app.html.charts import bars
-from bmrm.app.html.elements import Content, Markup, pairs, section, table, tag
+from bmrm.app.charts import bars
+from bmrm.app.elements import Content, Markup, pairs, section, table, tag
 from bmrm.app.html.files import Named, Profile
 from bmrm.app.html.run import Run, named
 from bmrm.app.phases import NAMES

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from bmrm.app.elements import Markup, tag
 from bmrm.app.html import convergence, judging, overview, weights
 from bmrm.app.html.compare import comparison
-from bmrm.app.html.elements import Markup, tag
 from bmrm.app.html.run import Run, read_runs
 from bmrm.app.html.style import STYLE
 from bmrm.app.model_file import package_version

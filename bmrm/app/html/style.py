@@ -54,13 +54,14 @@ svg .dashed { stroke-dasharray: 6 3; } svg .again1 .line { stroke-dasharray: 2 3
 svg circle { fill: var(--c); }
 .s0 { --c: var(--s0); } .s1 { --c: var(--s1); } .s2 { --c: var(--s2); }
 .s3 { --c: var(--s3); } .s4 { --c: var(--s4); } .s5 { --c: var(--s5); }
-.scroll { overflow-x: auto; margin: .5rem 0; }
+.scroll { overflow-x: auto; margin: .5rem 0; } .scroll table + table { margin-top: .8rem; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .3rem; }
 th, td { text-align: left; padding: .25rem .8rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--grid); }
-thead th { color: var(--faint); font-weight: 600; border-bottom-color: var(--rule); white-space: nowrap; }
+thead th { color: var(--faint); font-weight: 600; border-bottom-color: var(--rule); }
 tbody th { font-weight: 500; } td.number, th.number { text-align: right; white-space: nowrap; }
-table code, table .key { overflow-wrap: normal; white-space: nowrap; }
+th, td { overflow-wrap: anywhere; } table code, .number, table .status { overflow-wrap: normal; white-space: nowrap; }
+thead th.number { white-space: normal; }
 .matrix td, .matrix th { padding: .3rem .5rem; text-align: right; border: 1px solid var(--paper); }
 .matrix td.right { font-weight: 700; }
 dl { display: grid; grid-template-columns: minmax(8rem, max-content) 1fr; gap: .15rem 1.2rem; margin: .5rem 0; }
@@ -91,6 +92,8 @@ code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono"
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   body { font-size: 10.5pt; } main { max-width: none; padding: 0; } nav { display: none; }
   .charts { grid-template-columns: 1fr 1fr; } h2, h3 { break-after: avoid; } tr { break-inside: avoid; }
-  .scroll { overflow: visible; } section > p { break-after: avoid; }
+  .scroll { overflow: visible; } section > p { break-after: avoid; } th, td { padding-right: .5rem; }
+  .matrix { font-size: 8pt; }
+  details::details-content { content-visibility: visible; block-size: auto; } details.run { break-before: page; }
 }
 """

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.html.charts import bars
-from bmrm.app.html.elements import Content, Markup, heated, section, tag
+from bmrm.app.charts import bars
+from bmrm.app.elements import Content, Markup, heated, section, tag
 from bmrm.app.html.run import Run
 
 TOP = 20

@@ -27,10 +27,12 @@ MODEL, SUMMARY, HISTORY, CONFIG, PICTURE, CURVES = RESULTS = (
     "summary.json",
     "history.csv",
     "config.yaml",
-    "convergence.png",
+    "convergence.svg",
     "curves.json",
 )
 """The files of a run. The model is moved first: if it is still in `.finished-*`, nothing else has been moved."""
+PNG = "convergence.png"
+"""A picture that was asked for, or was left by an older version: it goes with the results that it shows."""
 UNFINISHED, FINISHED = ".unfinished-", ".finished-"
 
 Writer = Callable[[IO[bytes]], Any]
@@ -103,7 +105,7 @@ def write_set(directory: Path, needed: dict[str, Writer], more: dict[str, Writer
 def _move(finished: Path, directory: Path) -> None:
     """Move a complete set to the place of the older one; may be called again after an interruption."""
     if (finished / MODEL).exists():
-        for name in RESULTS:
+        for name in (*RESULTS, PNG):
             (directory / name).unlink(missing_ok=True)
         flush_folder(directory)
     for name in RESULTS:

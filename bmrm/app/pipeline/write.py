@@ -197,28 +197,27 @@ def draw_run(
     title: str,
     history: Sequence[Iteration] | None = None,
 ) -> None:
-    """Add convergence.png to the files of a run, drawn from its history or from history.csv.
+    """Add convergence.svg to the files of a run, drawn from its history or from history.csv.
 
     Raises
     ------
     OutputError
         If it cannot be drawn or written; callers only report this.
     """
-    gap = summary["relative_gap"]
-    caption = f"{title}: {summary['status']}" + ("" if gap is None else f", relative gap {gap:.1e}")
 
     def draw(stream: IO[bytes]) -> None:
-        from bmrm.app.plots import convergence, save_convergence
+        from bmrm.app.plots import caption, convergence_svg
         from bmrm.app.report import history_of
 
         lines = history_of((directory / HISTORY).read_text()) if history is None else history
-        save_convergence(convergence(lines, title=caption, tolerance=tolerance), stream)
+        words = caption(title, summary["status"], summary["relative_gap"])
+        stream.write(convergence_svg(lines, title=words, tolerance=tolerance).encode())
 
     try:
         write_file(directory, PICTURE, draw)
     except OutputError:
         raise
-    except Exception as error:  # of matplotlib, which needs fonts, caches and more
+    except Exception as error:  # a damaged history.csv, say
         raise OutputError(f"{directory / PICTURE}: cannot be drawn: {error}") from error
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bmrm.app.html.elements import Markup, tag
+from bmrm.app.elements import Markup, tag
 
 WIDTH, HEIGHT = 440.0, 280.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 10.0, 44.0
@@ -43,12 +43,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows, and where it begins and ends; None for where the points do."""
+    """What an axis shows, and where it begins and ends; None for where the points do. `whole` numbers are counts."""
 
     label: str
     low: float | None = None
     high: float | None = None
     log: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,15 @@ class _Scale:
     log: bool
     start: float
     end: float
+    whole: bool = False
 
     def __call__(self, value: float) -> float:
         low, high, value = (_log(v) if self.log else v for v in (self.low, self.high, value))
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        return decades(self.low, self.high) if self.log else steps(self.low, self.high)
+        found = decades(self.low, self.high) if self.log else steps(self.low, self.high)
+        return [value for value in found if value == round(value)] if self.whole else found
 
 
 def line_chart(
@@ -81,9 +84,24 @@ def line_chart(
     title : above the figure, and its name for readers of screens.
     level : a height with its name, drawn as a thin line.
     """
-    drawn = [(line, points) for line in lines if (points := _points(line, x, y))]
+    drawn = _drawable(lines, x, y)
     if not drawn:
         return tag("figure", tag("figcaption", title), tag("p", "Nothing to draw.", class_="none"))
+    legend = [tag("span", _key(line), line.name, class_="key") for line, _ in drawn if line.name and len(drawn) > 1]
+    picture = svg(lines, x, y, level=level, role="img", aria_label=title)
+    return tag("figure", tag("figcaption", title), tag("div", legend, class_="legend") if legend else None, picture)
+
+
+def svg(
+    lines: Sequence[Line],
+    x: Axis,
+    y: Axis,
+    *,
+    level: tuple[float, str] | None = None,
+    **attributes: str | float | None,
+) -> Markup:
+    """The picture alone, `WIDTH` by `HEIGHT` unless its attributes scale it; there must be a point to draw."""
+    drawn = _drawable(lines, x, y)
     if level is not None and y.log and level[0] < LEAST:
         level = None
     heights = [point[1] for _, points in drawn for point in points] + ([] if level is None else [level[0]])
@@ -91,9 +109,12 @@ def line_chart(
     up = _scale(y, heights, HEIGHT - BOTTOM, TOP)
     parts = [*_grid(across, up, x.label, y.label), *_level(level, up)]
     parts += [_drawn(line, points, across, up) for line, points in drawn]
-    legend = [tag("span", _key(line), line.name, class_="key") for line, _ in drawn if line.name and len(drawn) > 1]
-    picture = tag("svg", *parts, viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="img", aria_label=title)
-    return tag("figure", tag("figcaption", title), tag("div", legend, class_="legend") if legend else None, picture)
+    return tag("svg", *parts, viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", **attributes)
+
+
+def _drawable(lines: Sequence[Line], x: Axis, y: Axis) -> list[tuple[Line, list[tuple[float, float]]]]:
+    """The lines that have a point, with their points."""
+    return [(line, points) for line in lines if (points := _points(line, x, y))]
 
 
 def bars(rows: Sequence[tuple[str, float, str]], *, signed: bool = False) -> Markup:
@@ -157,10 +178,11 @@ def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> _Sc
         pad = 10.0 ** (0.04 * (_log(high) - _log(low)))
         return _Scale(low / pad, high * pad, True, start, end)
     if low >= high:
-        half = abs(low) * 1e-3 or 1.0
+        half = 1.0 if axis.whole else abs(low) * 1e-3 or 1.0
         low, high = low - half, high + half
     pad = 0.04 * (high - low)
-    return _Scale(low - pad if axis.low is None else low, high + pad if axis.high is None else high, False, start, end)
+    low, high = low - pad if axis.low is None else low, high + pad if axis.high is None else high
+    return _Scale(low, high, False, start, end, axis.whole)
 
 
 def _grid(across: _Scale, up: _Scale, x_label: str, y_label: str) -> list[Markup]:
