@@ -35,6 +35,9 @@ on arrays:
     `settle_scores_row(moves, step, y, free)` fills `free` with 1 for each score that takes part where the slope changes
     with scores, else 0: the derivative of moves is diag(free) - free free' / sum(free). It clips `moves` to the
     subdifferential of the loss.
+`prox_shares(moves, step, y)` : for many rows c, (rows, K), with diag(c) - c c' / sum(c) the derivative of `moves`, so
+    that dual steps with a free intercept need no differences. `hessian_total(f, weights)` : the sum of the rows' second
+    derivatives, (K, K), for the same with Newton's method.
 `hessian_bound` : a number that second derivatives never exceed, for screening rules. `quadratic` : whether they are the
     same everywhere. `floor(y)` : a lower bound of each
 row's loss, where it depends on the target. `kernel(f, y, weights, slope, *arguments) -> value` : a hand-written sweep

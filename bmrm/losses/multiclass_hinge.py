@@ -116,6 +116,13 @@ class MulticlassHinge(CostMatrixLoss):
     prox_scores_row = staticmethod(multiclass_hinge_prox)
     settle_scores_row = staticmethod(multiclass_hinge_settle)
 
+    def prox_shares(self, moves: Array, step: Array, y: Positions) -> Array:
+        """The derivative of z - f in z, see `bmrm.losses.base`: 1 for classes with a share strictly inside the step."""
+        rows, taken = np.arange(len(y)), moves > 0.0
+        taken[rows, y] = -moves[rows, y] < ALL * step
+        taken &= taken.sum(axis=1, keepdims=True) > 1
+        return taken.astype(np.float64)
+
     def prox_scores(self, z: Array, step: Array | float, y: Positions) -> Array:
         """The proximal point of each row, by sorting."""
         rows, step = np.arange(len(y)), np.broadcast_to(np.asarray(step, np.float64), z.shape[:1])[:, None]

@@ -103,6 +103,11 @@ class MultivariateLeastSquares(RowLoss):
         """M step, for each row."""
         return self._times(_wide(step)).reshape(f.shape)
 
+    def hessian_total(self, f: Array, weights: Array) -> Array:
+        """M times the sum of the weights."""
+        outputs = _wide(f).shape[1]
+        return float(weights.sum()) * (np.eye(outputs) if self.M is None else _matrix(self.M))
+
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
         """The scores themselves, (rows, targets)."""
         return f

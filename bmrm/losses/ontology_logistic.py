@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit
+from bmrm.kernels.products import laplacian
 from bmrm.losses import register
 from bmrm.losses._core.ontology import OntologyLoss
 from bmrm.losses._core.prepared import Array, Positions, along_by_blocks
@@ -112,6 +113,11 @@ class OntologyLogistic(OntologyLoss):
     def hessian_product(self, f: Array, y: Positions, step: Array) -> Array:
         """Each row's second derivative times its row of `step`."""
         return self._up(softmax_curvature(self._reach(f), self.tree.path_sums(step)))
+
+    def hessian_total(self, f: Array, weights: Vector) -> Array:
+        """The sum of the rows' second derivatives, (nodes, nodes)."""
+        inner = laplacian.total(weights[:, None] * probabilities(self._reach(f)))
+        return self._up(self._up(inner).T)
 
     def _reach(self, f: Array) -> Array:
         """The sum along the path to each candidate, -inf for other nodes; (rows, nodes)."""

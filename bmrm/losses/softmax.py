@@ -152,6 +152,13 @@ class Softmax(MulticlassLoss):
         """The probabilities, which tell the second derivative, see `ScoreFunction.hessian_shares`."""
         return probabilities(f)
 
+    def prox_shares(self, moves: Array, step: Array, y: Positions) -> Array:
+        """The derivative of z - f in z, see `bmrm.losses.base`: step p / (1 + step p), p the probabilities at f."""
+        rates = np.array(moves)
+        rates[np.arange(len(y)), y] += step
+        np.maximum(rates, 0.0, out=rates)
+        return rates / (1.0 + rates)
+
     def prox_scores(self, z: Array, step: Array | float, y: Positions) -> Array:
         """The proximal point of each row."""
         return softmax_points(z, step, y)

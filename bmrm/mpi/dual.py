@@ -136,6 +136,10 @@ class RemoteAscentRows:
         """As of `AscentRows`."""
         return self._ranks.array(self._slot, "totals", shift, share)
 
+    def derivative(self, shift: Vector, share: float = 1.0) -> Floats:
+        """As of `AscentRows`."""
+        return self._ranks.array(self._slot, "derivative", shift, share)
+
     def settle(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`."""
         return self._ranks.array(self._slot, "settle", shift, share)

@@ -20,7 +20,10 @@ def _kind(find: Callable[[Rank], Any] | None, methods: str, **kept: str) -> Kind
     return Kind(find, dict.fromkeys(methods.split(), SCORES) | kept)
 
 
-PHI = "value_and_slope breakpoints hessian_product hessian_diagonal hessian_shares moreau constant total magnitude"
+PHI = (
+    "value_and_slope breakpoints hessian_product hessian_diagonal hessian_shares hessian_total moreau constant total "
+    "magnitude"
+)
 
 KINDS = {
     "risk": _kind(lambda rank: rank.share.risk, "value_and_subgradient"),
@@ -35,7 +38,7 @@ KINDS = {
     "modified": _kind(RankModified, "target_sums mass", variant="phi"),
     "blocks": _kind(lambda rank: rank.share.offered(Blocks), "values_and_subgradients infima"),
     "ascents": _kind(RankAscents, "size round", begin="ascent"),
-    "ascent": _kind(None, "unshrink totals settle offset squares slope scores"),
+    "ascent": _kind(None, "unshrink totals derivative settle offset squares slope scores"),
     "rounding": _kind(RankRounding, "at absolute_scores absolute_rmatvec"),
     "identity": _kind(lambda rank: rank.share.identity, "fingerprint"),
     "validation": _kind(None, "scores"),

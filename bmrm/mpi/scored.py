@@ -245,6 +245,9 @@ class RemotePhi(ScoreFunction):
     def hessian_shares(self, f: RemoteScores) -> RemoteScores:
         return self.ranks.scores(self.target, "hessian_shares", f)
 
+    def hessian_total(self, f: RemoteScores) -> Floats:
+        return self.ranks.array(self.target, "hessian_total", f)
+
     def moreau(self, z: RemoteScores, sigma: float) -> MoreauEnvelope:
         return MoreauEnvelope(*self.ranks.ask(self.target, "moreau", z, sigma, answer=(SUM, KEEP, KEEP, SUM)))
 
@@ -324,6 +327,9 @@ class GatheredPhi(ScoreFunction):
 
     def hessian_shares(self, f: RemoteScores) -> RemoteScores:
         return self.hand_out(self.whole.hessian_shares(self.collect(f)))
+
+    def hessian_total(self, f: RemoteScores) -> Floats:
+        return self.whole.hessian_total(self.collect(f))
 
     def constant(self, b: Vector) -> RemoteScores:
         return self.hand_out(self.whole.constant(b))

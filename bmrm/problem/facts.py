@@ -21,6 +21,7 @@ class Facts:
     infimum : phi is never below this; -inf when unknown.
     smooth : differentiable everywhere with a Lipschitz gradient on bounded sets.
     hessian : what is known of the second derivative.
+    hessian_total : whether `hessian_total`, the second derivative in constants, is known in one pass over the scores.
     hessian_bound : the second derivative of a row's loss is nowhere above this, for one score per row.
     quadratic : the second derivative is the same everywhere.
     prox : whether `moreau` is known: a sum over rows.
@@ -34,6 +35,7 @@ class Facts:
     infimum: float = -math.inf
     smooth: bool = False
     hessian: Hessian = "none"
+    hessian_total: bool = False
     hessian_bound: float = math.inf
     quadratic: bool = False
     prox: bool = False

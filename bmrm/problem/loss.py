@@ -108,6 +108,8 @@ class PreparedLoss(Protocol):
     smooth: bool
     hessian: Hessian = "none"
     """Whether `hessian_product` is there, and `hessian_diagonal`, and `hessian_shares`."""
+    totals: bool = False
+    """Whether `hessian_total` is there."""
     prox: bool = False
     """Whether `moreau` and `moreau_along` are there."""
     structured_max: bool = False
@@ -153,6 +155,10 @@ class PreparedLoss(Protocol):
     def hessian_shares(self, f: Array) -> Array:
         """As of `ScoreFunction`, of the sum, where `hessian` is "shares"."""
         raise TypeError(f"{type(self).__name__} has no second derivative by shares")
+
+    def hessian_total(self, f: Array) -> Array:
+        """As of `ScoreFunction`, of the sum, where `totals`."""
+        raise TypeError(f"{type(self).__name__} has no second derivative in constants")
 
     def moreau(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
         """Where f minimises loss(f) + sigma/2 ||f - z||^2: sums, slope sigma (z - f), and its derivative in z.
@@ -242,6 +248,24 @@ class HasRowShares(Protocol):
 
     def shares(self, f: Array, y: Any) -> Array:
         """c, not negative, with diag(c) - c c' / sum(c) in each row; (rows, K)."""
+        ...
+
+
+@runtime_checkable
+class HasTotalHessian(Protocol):
+    """A loss of rows that knows the sum of their second derivatives in one pass."""
+
+    def hessian_total(self, f: Array, weights: Vector) -> Array:
+        """That of rows with these weights, (rows,), at scores `f`; (K, K)."""
+        ...
+
+
+@runtime_checkable
+class HasProxShares(Protocol):
+    """A loss of rows of several scores that knows the derivative of its proximal map."""
+
+    def prox_shares(self, moves: Array, step: Array, y: Any) -> Array:
+        """c, not negative: diag(c) - c c' / sum(c) is the derivative of each row's `moves` = z - f; (rows, K)."""
         ...
 
 

@@ -44,6 +44,7 @@ class Meter:
     check : asked before every call that is charged, and now and then within long ones.
     clock : seconds.
     waiting : what of them is not charged.
+    spent : whether the run is to end for want of time: then what would take long is left out.
 
     Attributes
     ----------
@@ -53,9 +54,13 @@ class Meter:
     """
 
     def __init__(
-        self, check: Check = unchecked, clock: Callable[[], float] = time.perf_counter, waiting: Waiting | None = None
+        self,
+        check: Check = unchecked,
+        clock: Callable[[], float] = time.perf_counter,
+        waiting: Waiting | None = None,
+        spent: Callable[[], bool] = bool,
     ) -> None:
-        self.check = check
+        self.check, self.spent = check, spent
         self.reading = self.products = self.seconds = 0.0
         self._clock, self._waiting = clock, _NoWaiting() if waiting is None else waiting
         self._within = False

@@ -136,6 +136,10 @@ class ScoreFunction(Protocol):
         """c, where phi''(f) is diag(c) - c c' / sum(c) in each row: `facts.shared`; IncompatibleError elsewhere."""
         raise IncompatibleError("the second derivative is not known by shares")
 
+    def hessian_total(self, f: Scores) -> NDArray[np.float64]:
+        """The second derivative in constants added to all rows, (K, K), where `facts.hessian_total`."""
+        raise IncompatibleError("the second derivative in constants is not known at once")
+
     def moreau(self, z: Scores, sigma: float) -> MoreauEnvelope:
         """min over f of phi(f) + sigma/(2 mass) ||f - z||^2, where `facts.prox`; IncompatibleError elsewhere."""
         raise IncompatibleError("there is no proximal map")

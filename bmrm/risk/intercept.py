@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bmrm.problem import (
     UNMETERED,
+    Check,
     CurvatureBound,
     DualBlocks,
     Fingerprint,
@@ -45,7 +46,8 @@ from bmrm.problem import (
     timed,
     timed_curve,
 )
-from bmrm.risk.constants.mixture import Mixture, derivative_of, refuse_degenerate, rounding_of_sums, slope_of
+from bmrm.risk.constants.mixture import Mixture, derivative_of, point_at, refuse_degenerate, rounding_of_sums, slope_of
+from bmrm.risk.constants.newton import second_derivative
 from bmrm.risk.constants.search import minimum_over_constant
 from bmrm.risk.constants.simplex import Past, minimum_over_constants
 from bmrm.risk.dual.steps import free_steps
@@ -201,6 +203,10 @@ class SchurComplement:
     inverse: NDArray[np.float64]
 
 
+class _OutOfTimeError(Exception):
+    """There is no time for a search."""
+
+
 @dataclass
 class _Search:
     """Where searches have ended: the best constants, how far from there the next may be, and a second derivative."""
@@ -221,7 +227,9 @@ class ProfiledPhi(ScoreFunction):
     def __init__(self, phi: ScoreFunction, infimum: float = -math.inf) -> None:
         self.phi, self.infimum = phi, infimum
         hessian: Hessian = "product" if phi.facts.curved else "none"  # no diagonal: the rows share b; see Intercept
-        self.facts = replace(phi.facts, infimum=infimum, hessian=hessian, prox=False, piecewise_linear=False)
+        self.facts = replace(
+            phi.facts, infimum=infimum, hessian=hessian, hessian_total=False, prox=False, piecewise_linear=False
+        )
         self._last = _Search(np.zeros(phi.facts.scores_per_row))
         self._past = Past()
         self._rounding = rounding_of_sums(phi)
@@ -234,13 +242,16 @@ class ProfiledPhi(ScoreFunction):
             found._last = copy(self._last)
         return found
 
-    def mixture(self, f: Scores) -> Mixture:
-        """The minimum over b at scores `f`, with the shares that make a valid cut."""
+    def mixture(self, f: Scores, check: Check | None = None) -> Mixture:
+        """The minimum over b at scores `f`, with the shares that make a valid cut.
+
+        `check` is called within a search for several constants; that of the run by default.
+        """
         last = self._last
         if self.facts.scores_per_row == 1:
             found = minimum_over_constant(self.phi, f, float(last.near[0]), last.reach, self._rounding)
         else:
-            check = self.meter.check
+            check = self.meter.check if check is None else check
             found = minimum_over_constants(self.phi, f, last.near, self._past, self._rounding, self.infimum, check)
         if not math.isfinite(found.value):
             return found
@@ -263,9 +274,25 @@ class ProfiledPhi(ScoreFunction):
 
     @timed
     def attained(self, f: Scores) -> tuple[float, Vector]:
-        """phi at the best constants that were met, and these; a single one by a search that remembers nothing."""
-        found = (ProfiledPhi(self.phi, self.infimum) if self.facts.scores_per_row == 1 else self).mixture(f)
+        """phi at the best constants that were met, and these; a single one by a search that remembers nothing.
+
+        Where time is spent, the search for several ends: they are those of the last one, or 0.
+        """
+        if self.facts.scores_per_row == 1:
+            found = ProfiledPhi(self.phi, self.infimum).mixture(f)
+            return found.least, found.best
+        try:
+            found = self.mixture(f, self._in_time)
+        except _OutOfTimeError:
+            known = (self._last.near, np.zeros_like(self._last.near))
+            best = min((point_at(self.phi, f, b) for b in known), key=lambda at: (not at.finite, at.value))
+            return best.value, best.b
         return found.least, found.best
+
+    def _in_time(self) -> None:
+        self.meter.check()
+        if self.meter.spent():
+            raise _OutOfTimeError
 
     @timed_curve
     def along(self, f: Scores, step: Scores) -> Callable[[Vector], tuple[Vector, Vector]]:
@@ -301,9 +328,8 @@ class ProfiledPhi(ScoreFunction):
     def _schur_complement(self, f: Scores) -> SchurComplement:
         phi = self.phi
         here = f + phi.constant(self.mixture(f).best)
-        columns = [phi.hessian_product(here, phi.constant(unit)) for unit in np.eye(self.facts.scores_per_row)]
-        inner = np.array([phi.total(column) for column in columns])
-        return SchurComplement(1.0 * f, here, np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True))
+        inner = second_derivative(phi, here, self.meter.check)
+        return SchurComplement(1.0 * f, here, np.asarray(np.linalg.pinv(inner, hermitian=True)))
 
     def hessian_diagonal(self, f: Scores) -> Scores:
         """No diagonal: IncompatibleError."""

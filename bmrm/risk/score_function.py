@@ -197,6 +197,7 @@ class LossPhi(ScoreFunction):
             infimum=whole.infimum / self.mass,
             smooth=whole.smooth,
             hessian=whole.hessian,
+            hessian_total=whole.totals,
             hessian_bound=bound.facts.hessian_bound,
             quadratic=bound.facts.quadratic,
             prox=whole.prox,
@@ -300,6 +301,14 @@ class LossPhi(ScoreFunction):
         shares = self._layout.joined(pieces)
         shares /= self.mass
         return shares
+
+    @timed
+    def hessian_total(self, f: Array) -> Array:
+        """The second derivative in constants added to all rows, (K, K); IncompatibleError where it is not known."""
+        if not self.facts.hessian_total:
+            raise self._lacks("second derivative in constants at once", "bundle or lbfgs")
+        sums = self._workers.map(lambda part: part[1].hessian_total(self._piece(f, part[0])), self._parts)
+        return np.asarray(sum(sums) / self.mass)
 
     @timed
     def moreau(self, z: Array, sigma: float) -> MoreauEnvelope:

@@ -223,6 +223,8 @@ class _Run:
         run = self.run
         f = self.scored.map.matvec(run.start) if warm else self.scored.phi.constant(self._zeros)
         objective = self._objective(run.start, f, None if warm else self._zeros)
+        if self.intercept is not None and self.free is not None and not warm:
+            self.intercept.settled.note(run.start, self._zeros, objective)
         run.improve(run.start, objective, fresh=warm or self.free is None)
         done = run.record()
         begun = len(run.history) - 1
@@ -317,6 +319,8 @@ class _Run:
         f = self.scored.map.matvec(w)
         objective = self._objective(w, f, ascent.constant)
         before, rounding = (run.objective, run.lower_bound), ROUNDING * abs(run.objective)
+        if self.intercept is not None and self.free is not None:
+            self.intercept.settled.note(w, ascent.constant, objective)
         run.improve(w, objective, fresh=self.free is None)
         bound = self._prove(ascent)
         gained = before[0] - run.objective > rounding or run.lower_bound - before[1] > rounding

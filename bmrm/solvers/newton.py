@@ -149,7 +149,7 @@ class Run:
         blocks = rows_for_blocks(risk, self.objective, seed, check) if wanted in ("auto", "cg") else None
         rows = self._rows() if wanted in ("auto", "rows") and (free or scored.intercept is None) else None
         self.model = model_for(
-            self.objective, self._hessian(blocks, rows), options.forcing, blocks, rows, self._patience(blocks)
+            self.objective, self._hessian(blocks, rows), options.forcing, blocks, rows, self._patience(blocks), check
         )
         self.certificate = Certificate(regularizer, risk.infimum)
 

@@ -188,7 +188,7 @@ class Run:
         if self.rows is not None:
             monitor.state = self._saved
         rows = None if self.parts is None else RowGram(self.parts)
-        self.model = Model(scored.map, phi, regularizer.l2, free, rows=rows)
+        self.model = Model(scored.map, phi, regularizer.l2, free, rows=rows, check=monitor.budget.check)
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
         self.state: AugmentedLagrangian | None = None

@@ -218,6 +218,7 @@ def test_a_sweep_with_looks_at_the_clock_is_the_same_sweep(loss, free, columns, 
     risk = broken_risk(loss, free, bias=not free, columns=columns)
     whole = ascend(risk, sweeps=9)
     monkeypatch.setattr(dual_stored, "LOOK", 1000.0)
+    monkeypatch.setattr(dual_stored, "SLOWER", 1.0)
     looks = []
     steps = ability(metered_risk(risk, Meter(lambda: looks.append(1))), DualBlocks)
     parts = steps.ascent(0.0, L2_, seed=1)
@@ -235,6 +236,7 @@ def test_a_sweep_with_looks_at_the_clock_is_the_same_sweep(loss, free, columns, 
 @pytest.mark.parametrize(("loss", "free"), BROKEN)
 def test_a_sweep_that_is_broken_off_leaves_a_dual_point(loss, free, after, monkeypatch):
     monkeypatch.setattr(dual_stored, "LOOK", 1000.0)
+    monkeypatch.setattr(dual_stored, "SLOWER", 1.0)
     risk = broken_risk(loss, free, bias=not free, columns=SCALED)
     left = after
 

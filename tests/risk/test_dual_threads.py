@@ -84,7 +84,7 @@ def test_a_long_sweep_looks_at_the_clock_between_rounds(monkeypatch):
     for _ in range(3):
         whole.sweep()
     monkeypatch.setattr(joint, "LONGEST", 1e9)
-    monkeypatch.setattr(stored, "LONGEST", 1.0)
+    monkeypatch.setattr(stored, "LOOK", 1.0)
     looks = []
     steps = ability(metered_risk(risk, Meter(lambda: looks.append(1))), DualBlocks)
     parts = steps.ascent(0.0, regularizer.l2, seed=1)

@@ -21,6 +21,7 @@ from bmrm.solvers._core.newton import preconditioners as newton_preconditioners
 from bmrm.solvers._core.newton.models import DenseModel
 from bmrm.solvers._core.newton.preconditioners import Blocks
 from bmrm.solvers._core.newton.smooth_point import Objective
+from bmrm.solvers._core.newton.system import solve_positive
 from bmrm.solvers.newton import Newton
 from tests import problems
 
@@ -323,3 +324,17 @@ def test_rows_need_a_sum_over_rows_and_one_constant():
     for risk in (wide("softmax", free=True), problems.ScoredRisk(*problems.data("logistic"), "logistic")):
         with pytest.raises(IncompatibleError, match="hessian rows needs"):
             Newton(hessian="rows").minimize(risk, L2(LAM))
+
+
+@pytest.mark.parametrize("rank", [1100, 900])
+def test_large_systems_are_solved_in_panels_between_which_the_clock_is_looked_at(rank):
+    random, looks = np.random.default_rng(0), []
+    A = random.normal(size=(1100, rank))
+    matrix = A @ A.T
+    above, right = np.triu(matrix, 1), matrix @ random.normal(size=1100)
+    worked = matrix.copy()
+    x = solve_positive(worked, right, lambda: looks.append(1))
+    np.testing.assert_allclose(matrix @ x, right, atol=1e-8 * np.abs(right).max())
+    assert len(looks) > 3
+    if rank == 1100:  # no ridge was needed
+        np.testing.assert_array_equal(np.triu(worked, 1), above)

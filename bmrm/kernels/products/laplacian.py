@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bmrm.kernels.jit import fast_jit
 
 
@@ -40,3 +43,16 @@ def diagonal(c):  # type: ignore[no-untyped-def]
         share = 1.0 / mass if mass > 0.0 else 0.0
         for k in range(width):
             c[i, k] *= (mass - c[i, k]) * share
+
+
+def total(c: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of the rows' matrices, (K, K).
+
+    Its rows add up to 0: so the diagonal keeps the digits that sum(c) - sum(c^2) would lose where one c has nearly all.
+    """
+    masses = c.sum(axis=1, keepdims=True)
+    scaled = c / np.sqrt(np.where(masses > 0.0, masses, 1.0))
+    found = -(scaled.T @ scaled)
+    np.fill_diagonal(found, 0.0)
+    np.fill_diagonal(found, -found.sum(axis=1))
+    return np.asarray(found)

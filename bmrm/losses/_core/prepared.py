@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.jit import fast_jit, specialised
+from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import dot, plain
 from bmrm.kernels.rows.envelopes import envelope, envelope_along
-from bmrm.problem import Hessian, PreparedLoss, Vector
+from bmrm.problem import HasTotalHessian, Hessian, PreparedLoss, Vector
+from bmrm.problem.basics import provides
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -129,10 +131,18 @@ class CurvedRows(PreparedRows):
 
     hessian: Hessian = "product"
 
+    def __init__(self, *bound: Any) -> None:
+        super().__init__(*bound)
+        self.totals = provides(self.loss, HasTotalHessian)
+
     def hessian_product(self, f: Array, step: Array) -> Array:
         """The (generalised) second derivative of the weighted sum at `f`, times `step`; a new array like `f`."""
         product: Array = self.loss.hessian_product(f, self.y, step)
         return np.asarray(product, np.float64) if self.weights is None else weigh(self.weights, product)
+
+    def hessian_total(self, f: Array) -> Array:
+        """The sum of the rows' second derivatives, weights inside; (K, K)."""
+        return np.asarray(self.loss.hessian_total(f, np.ones(self.rows) if self.weights is None else self.weights))
 
 
 class DiagonalRows(CurvedRows):
@@ -151,10 +161,18 @@ class SharedRows(DiagonalRows):
 
     hessian: Hessian = "shares"
 
+    def __init__(self, *bound: Any) -> None:
+        super().__init__(*bound)
+        self.totals = True
+
     def hessian_shares(self, f: Array) -> Array:
         """c with diag(c) - c c' / sum(c) in each row, weights inside; like `f`."""
         shares: Array = self.loss.shares(f, self.y)
         return shares if self.weights is None else weigh(self.weights, shares)
+
+    def hessian_total(self, f: Array) -> Array:
+        """As of `CurvedRows`."""
+        return laplacian.total(self.hessian_shares(f))
 
 
 class ProximalRows(PreparedRows):

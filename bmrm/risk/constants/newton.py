@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import ScoreFunction, Scores, Vector
+from bmrm.problem import Check, ScoreFunction, Scores, Vector
 from bmrm.risk.constants.mixture import EPS, Point, point_at, vanishes
 
 Array = NDArray[np.float64]
@@ -29,15 +29,23 @@ UNTOLD = 1e-8
 sums are to shrink."""
 
 
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The eigenvalues of a second derivative in the constants, not negative, and its directions, a column each."""
+
+    values: Vector
+    directions: Array
+
+
 @dataclass
 class Memory:
     """The second derivative of an earlier search, which need not be that of this one."""
 
-    curvature: Array | None = None
+    curvature: Spectrum | None = None
 
 
 def newton(
-    phi: ScoreFunction, f: Scores, here: Point, memory: Memory, rounding: float, least: Vector
+    phi: ScoreFunction, f: Scores, here: Point, memory: Memory, rounding: float, least: Vector, check: Check
 ) -> tuple[Point, bool]:
     """The best point found from `here` on, and whether the sums vanish there (`rounding` and `least` as of `vanishes`).
 
@@ -45,17 +53,18 @@ def newton(
     of a loss that rises linearly happens to sum to less.
     """
     for _ in range(STEPS):
+        check()
         if vanishes(phi, here.slope, here.sums, rounding, least):
             return here, True
         fresh = memory.curvature is None
         if memory.curvature is None:
-            memory.curvature = _curvature(phi, f, here.b)
-        step = step_to_zero(memory.curvature, here, least)
+            memory.curvature = _spectrum(second_derivative(phi, f + phi.constant(here.b), check))
+        step = None if memory.curvature is None else step_to_zero(memory.curvature, here, least)
         if step is None:
             memory.curvature = None
             break
         if fresh:
-            after = _descent(phi, f, here, step)
+            after = _descent(phi, f, here, step, check)
             if after is None:
                 break
             if after.size > FAST * here.size:
@@ -71,10 +80,11 @@ def newton(
     return here, vanishes(phi, here.slope, here.sums, rounding, least)
 
 
-def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector) -> Point | None:
+def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector, check: Check) -> Point | None:
     """A point along the step where the value falls enough, or, where values tell no more, the sums; None without."""
     promised, length = float(step @ here.sums), 1.0
     for _ in range(TRIALS):
+        check()
         after = point_at(phi, f, here.b + length * step)
         if _better(here, after, length * promised, 0.5):
             return after
@@ -101,25 +111,35 @@ def _better(here: Point, after: Point, promised: float, share: float) -> bool:
     return silent and after.size <= share * here.size
 
 
-def step_to_zero(curvature: Array, here: Point, least: Vector) -> Vector | None:
-    """Newton's step; None where the second derivative is not finite, or the sums are but rounding, `least`.
+def step_to_zero(curvature: Spectrum, here: Point, least: Vector) -> Vector | None:
+    """Newton's step; None where the sums are but rounding, `least`.
 
     Nothing along directions in which the sums are no more than that: flat ones, as a shift of all classes, or of some
     that are compared only with each other, would be followed for ever.
     """
-    if not np.all(np.isfinite(curvature)):
-        return None
-    values, directions = np.linalg.eigh(curvature)
-    sums = directions.T @ here.sums
+    sums = curvature.directions.T @ here.sums
     sums[np.abs(sums) <= float(least.max())] = 0.0
     # The ridge keeps steps finite where a direction is all but flat.
-    ridge = 1e-10 * max(float(np.trace(curvature)), here.size) / len(here.b)
-    step = np.asarray(directions @ (-sums / (np.maximum(values, 0.0) + ridge)), np.float64)
+    ridge = 1e-10 * max(float(curvature.values.sum()), here.size) / len(here.b)
+    step = np.asarray(curvature.directions @ (-sums / (curvature.values + ridge)), np.float64)
     return step if np.all(np.isfinite(step)) and step @ here.sums < 0.0 else None
 
 
-def _curvature(phi: ScoreFunction, f: Scores, b: Vector) -> Array:
-    """The second derivative in the constants, (K, K)."""
-    at, units = f + phi.constant(b), np.eye(len(b))
-    inner = np.array([phi.total(phi.hessian_product(at, phi.constant(unit))) for unit in units])
+def _spectrum(curvature: Array) -> Spectrum | None:
+    """None where the second derivative is not finite."""
+    if not np.all(np.isfinite(curvature)):
+        return None
+    values, directions = np.linalg.eigh(curvature)
+    return Spectrum(np.maximum(values, 0.0), directions)
+
+
+def second_derivative(phi: ScoreFunction, at: Scores, check: Check) -> Array:
+    """That in constants added to the scores `at`, (K, K): in one pass, or one for each constant."""
+    if phi.facts.hessian_total:
+        return phi.hessian_total(at)
+    columns = []
+    for unit in np.eye(phi.facts.scores_per_row):
+        check()
+        columns.append(phi.total(phi.hessian_product(at, phi.constant(unit))))
+    inner = np.array(columns)
     return np.asarray(0.5 * (inner + inner.T))

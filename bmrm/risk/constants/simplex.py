@@ -11,7 +11,7 @@ import numpy as np
 
 from bmrm.problem import Check, ScoreFunction, Scores, Vector
 from bmrm.risk.constants.mixture import EPS, Mixture, Point, mixture_of, overflow, point_at
-from bmrm.risk.constants.newton import Array, Memory, newton, step_to_zero
+from bmrm.risk.constants.newton import Memory, Spectrum, newton, step_to_zero
 from bmrm.risk.constants.planes import ACCURACY, NEAR, Remembered, minimum_by_planes
 
 LARGEST = 32.0
@@ -59,9 +59,9 @@ def minimum_over_constants(
         return overflow(start)
     if phi.facts.smooth and phi.facts.curved:
         least = past.least(phi, f + phi.constant(here.b))
-        here, settled = newton(phi, f, here, memory, rounding, least)
+        here, settled = newton(phi, f, here, memory, rounding, least, check)
         if settled and _left(here) > ACCURACY * abs(here.value):
-            here = _finer(phi, f, here, memory, rounding, least)
+            here = _finer(phi, f, here, memory, rounding, least, check)
         if settled and _left(here) <= NEAR * abs(here.value):
             found, left = mixture_of([here], np.ones(1)), _left(here)
             return found if left <= ACCURACY * abs(here.value) else replace(found, value=found.value - left)
@@ -86,15 +86,17 @@ def _left(here: Point) -> float:
     return float(np.abs(here.sums) @ np.abs(here.b))
 
 
-def _finer(phi: ScoreFunction, f: Scores, here: Point, memory: Memory, rounding: float, least: Vector) -> Point:
+def _finer(
+    phi: ScoreFunction, f: Scores, here: Point, memory: Memory, rounding: float, least: Vector, check: Check
+) -> Point:
     """`here`, or a point where less is left, by Newton steps to sums that are as small as they would have to be."""
     share = ACCURACY * abs(here.value) / _left(here)
-    found, _ = newton(phi, f, here, memory, share * rounding, share * least)
+    found, _ = newton(phi, f, here, memory, share * rounding, share * least, check)
     return min(here, found, key=_left)
 
 
 def _corrected(
-    phi: ScoreFunction, f: Scores, here: Point, curvature: Array, rounding: float, least: Vector
+    phi: ScoreFunction, f: Scores, here: Point, curvature: Spectrum, rounding: float, least: Vector
 ) -> Mixture | None:
     """`here`, whose sums are small, mixed with a little of a point where they are opposite and large; None if in vain.
 

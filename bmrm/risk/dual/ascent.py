@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -114,7 +115,7 @@ class Ascent:
         self._least_penalty = self._penalty = _penalty(*rows.squares()) if intercept else 0.0
         if start is not None or near is not None:
             share = LITTLE if start is None else 1.0
-            shift = self._balance.find(lambda shift: rows.totals(shift, share)) if intercept else None
+            shift = self._balanced(share) if intercept else None
             shift = self._constant if shift is None else shift
             self._refresh(shift, share)
             if intercept:
@@ -172,7 +173,7 @@ class Ascent:
         if not np.isfinite(self._visited):
             return self._floor()
         if self._intercept:
-            shift = self._balance.find(self._rows.totals)
+            shift = self._balanced()
             if shift is None:
                 return self._floor()
             b = self._refresh(shift)
@@ -183,6 +184,11 @@ class Ascent:
         else:
             b = self._rows.offset()
         return -self._l2 * self._v, b / self._risk.mass
+
+    def _balanced(self, share: float = 1.0) -> Vector | None:
+        rows = self._rows
+        totals, derivative = partial(rows.totals, share=share), partial(rows.derivative, share=share)
+        return self._balance.find(totals, derivative, self.meter.check)
 
     def _floor(self) -> tuple[Vector, float]:
         return np.zeros(self._risk.dim), self._risk.infimum

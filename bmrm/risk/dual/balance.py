@@ -8,25 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.numerics.roots import secant_root
-from bmrm.problem import Vector
+from bmrm.problem import Check, Vector, unchecked
 
 Totals = Callable[[Vector], Vector]
 """From constants that are added to the scores of all rows to the sums of their slopes, (scores per row,)."""
 Matrix = NDArray[np.float64]
+Derivative = Callable[[Vector], Matrix]
+"""From such constants to the derivative of the sums, (scores per row, scores per row)."""
 TRIES = 100
 """Steps of Newton's method at most."""
 BALANCED = 1e-13
 """Share of the mass of the rows that may be left of a sum with several scores: rounding."""
-NEARBY, RIDGE = 1e-7, 1e-12
-"""Step of a difference that stands for a derivative; what is added to a singular matrix, relative to its trace."""
+RIDGE = 1e-12
+"""What is added to a singular matrix, relative to its trace."""
 
 
 class Balance:
     """Searches the constants, one for each score, at which slopes sum to 0.
 
-    With one score by secants; with several by Newton's method, its matrix from differences and then Broyden's updates,
-    with searches along the line where a step brings little. The matrix is remembered: it hardly changes from one
-    search to the next.
+    With one score by secants; with several by Newton's method, its matrix a derivative and then Broyden's updates, with
+    searches along the line where a step brings little. The matrix is remembered: it hardly changes from one search to
+    the next.
 
     Parameters
     ----------
@@ -38,8 +40,8 @@ class Balance:
         self._scores, self._most = scores, BALANCED * mass
         self._matrix: Matrix | None = None
 
-    def find(self, totals: Totals) -> Vector | None:
-        """Constants at which `totals` is 0; None where none are found.
+    def find(self, totals: Totals, derivative: Derivative, check: Check = unchecked) -> Vector | None:
+        """Constants at which `totals` is 0; None where none are found. `check` is called between evaluations.
 
         `totals` is the gradient of a convex function; with several scores its components sum to 0, and nothing changes
         when all constants do by the same amount, so that the last of them stays 0.
@@ -50,11 +52,12 @@ class Balance:
         here = np.zeros(self._scores)
         sums = totals(here)
         for _ in range(TRIES):
+            check()
             if np.abs(sums).max() <= self._most:
                 return here
             fresh = self._matrix is None
             if self._matrix is None:
-                self._matrix = self._differences(totals, here, sums)
+                self._matrix = derivative(here)[:-1, :-1]
             step = self._step(sums)
             after = totals(here + step)
             if np.abs(after).max() <= 0.5 * np.abs(sums).max():
@@ -71,15 +74,12 @@ class Balance:
                 sums = totals(here)
         return None
 
-    def _differences(self, totals: Totals, here: Vector, sums: Vector) -> Matrix:
-        width = self._scores - 1
-        nearby = NEARBY * max(1.0, float(np.abs(here).max()))
-        columns = [(totals(here + nearby * unit) - sums)[:width] for unit in np.eye(self._scores)[:width]]
-        matrix = np.array(columns).T / nearby
-        return np.asarray(0.5 * (matrix + matrix.T))
-
     def _step(self, sums: Vector) -> Vector:
         assert self._matrix is not None
         ridge = RIDGE * max(float(np.trace(self._matrix)), self._most)
-        part = np.linalg.lstsq(self._matrix + ridge * np.eye(self._scores - 1), -sums[:-1], rcond=None)[0]
+        matrix = self._matrix + ridge * np.eye(self._scores - 1)
+        try:
+            part = np.linalg.solve(matrix, -sums[:-1])
+        except np.linalg.LinAlgError:
+            part = np.linalg.lstsq(matrix, -sums[:-1], rcond=None)[0]
         return np.append(part, 0.0)

@@ -19,7 +19,7 @@ from bmrm.kernels.dual.sweep import CAUTION, CURVE, DRIFT, GAP, SHIFT, TARGET, W
 from bmrm.kernels.dual.team import OPEN, VISITED
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, unchecked
-from bmrm.risk.dual.joint import LONGEST, Gathering, LocalRows, rounds_for, threads_for
+from bmrm.risk.dual.joint import Gathering, LocalRows, rounds_for, threads_for
 from bmrm.risk.dual.visits import Visits
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products.blocks import products_of
@@ -30,8 +30,9 @@ ROUND = 1.0 / 8.0
 """Sweeps over the open rows are repeated until so large a share of all rows has been visited."""
 TEAM_CALL = 1e6
 """Nanoseconds of visits for which several threads are called together, at least."""
-LOOK = 5e7
-"""Nanoseconds of visits between two looks at the clock."""
+LOOK, SLOWER = 5e7, 4.0
+"""Nanoseconds of visits between two looks at the clock; how many times as long as estimated those of rows of several
+scores may take, where their proximal maps need many exponentials."""
 PER_ROW, PER_ENTRY, DENSE = 20.0, 1.0, 0.3
 """Nanoseconds that a visit takes for each score of a row, and besides for each entry of a row that is sparse, or
 dense."""
@@ -134,6 +135,7 @@ class ShuffledRows(LocalRows):
         self._limit = ROUND * self._present.size
         self._cost = cost_of(map, stored, width)
         """Of a visit, in nanoseconds."""
+        self._look = LOOK if width == 1 else LOOK / SLOWER
         self._gathering: Gathering | None = None
         """Of the last sweep, if several threads shared it."""
         self._known = False
@@ -184,7 +186,7 @@ class ShuffledRows(LocalRows):
         numbers, state = meeting.scalar_copies, found.state
         shared = self._opened(v, constant, penalty, numbers=meeting.scalars)
         duals = [self._opened(meeting.copies[t], constant, penalty, numbers=numbers[t]).dual for t in range(threads)]
-        some = max(1, int(rounds * threads * LONGEST / work))
+        some = max(1, int(rounds * threads * self._look / work))
         shrinking = (*self._shrinking[:3], found.random)
         limit = max(self._limit, TEAM_CALL / self._cost)
 
@@ -214,7 +216,7 @@ class ShuffledRows(LocalRows):
     ) -> Visits:
         """As of `LocalRows`: sweeps until ROUND of all rows has been visited, in one call of a kernel if short."""
         check()
-        if self.work() > LOOK:
+        if self.work() > self._look:
             return self._long(v, constant, penalty, check, factor)
         sums, known = np.zeros(2), self._known
         opened = self._opened(v, constant, penalty, factor)
@@ -231,7 +233,7 @@ class ShuffledRows(LocalRows):
         total, visited, found = np.zeros(constant.size), 0.0, None
         while found is None or (found.left and visited < self._limit and not np.isnan(found.gap)):
             self.draw()
-            pieces = math.ceil(self.work() / LOOK)
+            pieces = math.ceil(self.work() / self._look)
             for piece in range(pieces):
                 check()
                 total = total + self.visit(piece, pieces, v, constant + penalty * total, penalty, factor)

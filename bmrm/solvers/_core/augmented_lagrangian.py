@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import Along, step_length
 from bmrm.numerics.roots import newton_root
-from bmrm.problem import LinearMap, MoreauEnvelope, RowPart, ScoreFunction, Scores, Vector
+from bmrm.problem import Check, LinearMap, MoreauEnvelope, RowPart, ScoreFunction, Scores, Vector, unchecked
 from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step
 
@@ -71,6 +71,7 @@ class Model:
         where all are.
     rows : these rows and their inner products; None where they cannot be parted.
     kept : the last Gram matrix.
+    check : called now and then where a large system is solved.
     """
 
     map: LinearMap
@@ -81,6 +82,7 @@ class Model:
     intercept_residual: float = 0.0
     rows: RowGram | None = None
     kept: KeptGram = field(default_factory=lambda: KeptGram())
+    check: Check = unchecked
 
     def constant(self, b: float) -> Scores:
         """Scores that are all b."""
@@ -206,7 +208,7 @@ class AugmentedLagrangian:
         border, corner = None, 0.0
         if model.free:
             border, corner = model.map.rmatvec(curvature), float(model.phi.total(curvature)[0])
-        both = newton_step(hessian, gradient, border, corner, self.rest)
+        both = newton_step(hessian, gradient, border, corner, self.rest, model.check)
         return self.go(both[: self.w.size], float(both[-1]) if model.free else 0.0)
 
     def _step_by_rows(self, rows: RowGram) -> tuple[Vector, float]:
@@ -223,6 +225,7 @@ class AugmentedLagrangian:
                 model.l2,
                 model.linear_term,
                 residual,
+                model.check,
             )
         else:
             part = rows.parts.part(curvature)
@@ -236,6 +239,7 @@ class AugmentedLagrangian:
                 model.l2,
                 self.gradient - model.l2 * self.w - part.map.rmatvec(some),
                 self.rest - float(part.phi.total(some)[0]) if model.free else None,
+                model.check,
             )
         return quadratic.step(self.w, self.gradient, self.rest)
 
@@ -351,6 +355,7 @@ class AugmentedLagrangian:
             self.risk_gradient - risk_gradient,
             intercept_residual,
             cast(RowGram, self.model.rows).of(part),
+            check=self.model.check,
         )
         return AugmentedLagrangian(
             model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, risk_gradient, self.rest

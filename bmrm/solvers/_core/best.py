@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bmrm.problem import BmrmError, Intercept, Regularizer, Risk, Scored, Vector, ability, relative_gap
+from bmrm.problem import BmrmError, Intercept, Meter, Regularizer, Risk, Scored, Vector, ability, relative_gap
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
 from bmrm.solvers._core.contradiction import Consistency, Contradiction, Planes, Proof, searches_constants
 from bmrm.solvers._core.rounding import cautious
@@ -38,11 +38,13 @@ class Best:
     ----------
     risk, regularizer : of the run.
     start : its first point.
+    meter : what the risk is charged to.
     """
 
     risk: Risk
     regularizer: Regularizer
     start: Vector
+    meter: Meter = field(kw_only=True)
     w: Vector = field(init=False)
     objective: float = field(default=math.inf, init=False)
     proof: Proof = field(default_factory=Proof, init=False)
@@ -162,7 +164,8 @@ class Best:
     def _look_at(self, w: Vector) -> bool:
         """J at w and what its plane proves; whether it is better than the best point."""
         intercept = self._intercept
-        if intercept is not None and intercept.settled.of(w) is not None:  # to minimise over constants may take long
+        # to minimise over constants may take long
+        if intercept is not None and (self.meter.spent() or intercept.settled.of(w) is not None):
             return self.improve(w, self._value(w), fresh=True)
         value, a = self.risk.value_and_subgradient(w)
         self.take_plane(SinglePlane(self.regularizer, self.risk.infimum), w, value, a)

@@ -87,7 +87,7 @@ class IterativeSolver:
         """The bookkeeping of one run, to be used as a context manager."""
         budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
         w = starting_point(risk, start)
-        meter = Meter(budget.check, waiting=COMPILING)
+        meter = Meter(budget.check, waiting=COMPILING, spent=lambda: budget.spent is not None)
         return Monitor(
             metered_risk(risk, meter),
             regularizer,
@@ -122,7 +122,6 @@ class Monitor(Best):
     _: KW_ONLY
     given: Risk
     """The risk as it was given; `risk` is the same, charged to `meter`."""
-    meter: Meter
     options: IterativeSolver
     callback: Callback | None
     budget: Budget

@@ -10,7 +10,18 @@ import numpy as np
 
 from bmrm.kernels.products.vectors import norm
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
-from bmrm.problem import Elastic, HasCurvature, Regularizer, Scored, ScoreFunction, Scores, Vector, provides
+from bmrm.problem import (
+    Check,
+    Elastic,
+    HasCurvature,
+    Regularizer,
+    Scored,
+    ScoreFunction,
+    Scores,
+    Vector,
+    provides,
+    unchecked,
+)
 from bmrm.solvers._core.newton.preconditioners import Blocks, Preconditioner, by_diagonal
 from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, vectors_at
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
@@ -56,6 +67,7 @@ class DenseModel:
     weights: Scores | None = None
     gram: Matrix | None = None
     corrections: int = 0
+    check: Check = unchecked
 
     def step(self, point: SmoothPoint) -> Step | None:
         """By Cholesky; the Gram matrix and half a pass, 1 with a free intercept."""
@@ -72,7 +84,7 @@ class DenseModel:
         border, corner = None, 0.0
         if goal.free:
             border, corner = goal.map.rmatvec(curvature), float(goal.phi.total(curvature)[0])
-        both = newton_step(hessian, point.gradient, border, corner, point.rest)
+        both = newton_step(hessian, point.gradient, border, corner, point.rest, self.check)
         w, b = both[: point.w.size], float(both[-1]) if goal.free else 0.0
         f = goal.map.matvec(w)
         return Step(w, b, f, goal.shifted(f, b), computed=True)
@@ -105,6 +117,7 @@ class RowsModel:
     objective: Objective
     rows: RowGram
     l2: float
+    check: Check = unchecked
 
     def step(self, point: SmoothPoint) -> Step | None:
         """By Cholesky; 1 or one and a half passes, and the inner products at first."""
@@ -113,7 +126,7 @@ class RowsModel:
         if vectors is None or not np.all(np.isfinite(self.rows.matrix)):
             return None
         slope, residual = goal.phi.value_and_slope(point.full)[1], 0.0 if goal.free else None
-        model = RowQuadratic(goal.map, self.rows.matrix, vectors, point.f, slope, self.l2, residual=residual)
+        model = RowQuadratic(goal.map, self.rows.matrix, vectors, point.f, slope, self.l2, None, residual, self.check)
         w, b = model.step(point.w, point.gradient, point.rest)
         f = goal.map.matvec(w)
         return Step(w, b, f, goal.shifted(f, b))
@@ -319,6 +332,7 @@ def model_for(
     blocks: Scored | None,
     rows: RowGram | None,
     patience: float = 0.0,
+    check: Check = unchecked,
 ) -> NewtonModel:
     """The model that `hessian` names.
 
@@ -330,8 +344,11 @@ def model_for(
     blocks : the rows of whose Hessian the blocks are the preconditioner of `cg`; None for the diagonal.
     rows : for `rows`.
     patience : of `cg`.
+    check : called now and then where a large system is solved.
     """
     if hessian == "rows":
         assert rows is not None
-        return RowsModel(objective, rows, cast(Elastic, objective.regularizer).l2)
-    return DenseModel(objective) if hessian == "dense" else CgModel(objective, forcing, blocks, patience=patience)
+        return RowsModel(objective, rows, cast(Elastic, objective.regularizer).l2, check)
+    if hessian == "dense":
+        return DenseModel(objective, check=check)
+    return CgModel(objective, forcing, blocks, patience=patience)

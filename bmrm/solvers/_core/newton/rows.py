@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import norm
-from bmrm.problem import Facts, LinearMap, RowPart, RowParts, ScoreFunction, Scores, Vector
+from bmrm.problem import Check, Facts, LinearMap, RowPart, RowParts, ScoreFunction, Scores, Vector, unchecked
 from bmrm.solvers._core.newton.system import add_to_diagonal, solve_positive
 
 Array = NDArray[np.float64]
@@ -78,6 +78,7 @@ class RowQuadratic:
     l2 : of the regularizer, above 0.
     linear : None for 0.
     residual : 0 where all slopes are of these rows; None without a free intercept. With one there is one score per row.
+    check : called now and then.
     """
 
     map: LinearMap
@@ -88,6 +89,7 @@ class RowQuadratic:
     l2: float
     linear: Vector | None = None
     residual: float | None = None
+    check: Check = unchecked
 
     def step(self, w: Vector, gradient: Vector, rest: float) -> tuple[Vector, float]:
         """From w, with the gradients in w and in b, to the minimum; half a pass or 1.
@@ -136,9 +138,9 @@ class RowQuadratic:
         matrix *= Z @ Z.T
         add_to_diagonal(matrix, self.l2)
         if self.residual is None:
-            return solve_positive(matrix, right), 0.0
+            return solve_positive(matrix, right, self.check), 0.0
         ones = Z[:, 0]
-        y, by_constant = solve_positive(matrix, np.column_stack((right, ones))).T
+        y, by_constant = solve_positive(matrix, np.column_stack((right, ones)), self.check).T
         corner = float(ones @ by_constant)
         if not corner > 0.0:  # no curvature along the intercept: leave it
             return y, 0.0

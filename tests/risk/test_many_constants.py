@@ -1,0 +1,108 @@
+"""Free intercepts of many classes: second derivatives in one pass, and time limits that are kept."""
+
+import time
+
+import numpy as np
+import pytest
+
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import DualBlocks, Scored, Status, ability
+from bmrm.regularizers.l2 import L2
+from bmrm.risk.dual.many import ManyScoreRows
+from bmrm.risk.dual.visits import AscentRows
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.score_function import LossPhi
+from bmrm.solvers import SOLVERS
+
+TREE = [["a", "root"], ["b", "root"], ["c", "a"], ["d", "a"]]
+SEVERAL = {
+    "softmax": ({}, lambda r: r.integers(0, 4, 30).astype(float)),
+    "multivariate_least_squares": (
+        {"M": [[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]]},
+        lambda r: r.normal(size=(30, 3)),
+    ),
+    "ontology_logistic": ({"edges": TREE}, lambda r: r.choice(np.array(["b", "c", "d"]), 30)),
+}
+
+
+def many(classes, rows=400, features=6):
+    r = np.random.default_rng(0)
+    X = r.normal(size=(rows, features))
+    y = (X @ r.normal(size=(features, classes)) + r.gumbel(size=(rows, classes))).argmax(axis=1)
+    y[:classes] = np.arange(classes)
+    return Dataset.from_arrays(X, y.astype(float))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_the_second_derivative_in_constants_is_the_sum_of_that_in_scores(name, weighted):
+    r = np.random.default_rng(1)
+    parameters, targets = SEVERAL[name]
+    weights = r.uniform(0.0, 3.0, 30) * (r.random(30) < 0.8) if weighted else None
+    risk = LinearRisk(Dataset.from_arrays(r.normal(size=(30, 2)), targets(r), weights), LOSSES.make(name, parameters))
+    phi = ability(risk, Scored).phi
+    f = 3.0 * r.normal(size=(30, phi.facts.scores_per_row))
+    columns = [phi.total(phi.hessian_product(f, phi.constant(unit))) for unit in np.eye(f.shape[1])]
+    np.testing.assert_allclose(phi.hessian_total(f), columns, atol=1e-14)
+
+
+def test_the_second_derivative_keeps_what_is_left_of_sure_rows():
+    risk = LinearRisk(Dataset.from_arrays(np.ones((3, 1)), np.arange(3.0)), LOSSES.make("softmax"))
+    f = np.array([[50.0, 0.0, -1.0], [0.0, 60.0, 0.0], [0.0, 0.0, 55.0]])
+    small = np.exp(f - f.max(axis=1, keepdims=True))
+    small[small == 1.0] = 0.0
+    others = small.sum(axis=1)  # 1 - p of the surest class, and p of the others, up to their squares
+    expected = (small.sum(axis=0) + others) / 3.0
+    np.testing.assert_allclose(np.diag(ability(risk, Scored).phi.hessian_total(f)), expected, rtol=1e-12)
+
+
+def test_a_search_for_constants_takes_no_pass_for_each(monkeypatch):
+    passes = []
+    inner = LossPhi.hessian_product
+    monkeypatch.setattr(LossPhi, "hessian_product", lambda *given: passes.append(1) or inner(*given))
+    risk = FreeIntercept(LinearRisk(many(40), LOSSES.make("softmax")))
+    value, _ = risk.value_and_subgradient(np.full(risk.dim, 0.1))
+    assert np.isfinite(value)
+    assert np.abs(risk.phi.total(risk.phi.value_and_slope(risk.map.matvec(np.full(risk.dim, 0.1)))[1])).max() < 1e-12
+    assert not passes
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3])
+@pytest.mark.parametrize("loss", ["softmax", "multiclass_hinge"])
+def test_the_derivative_of_sums_of_slopes_is_that_of_differences(loss, share):
+    risk = LinearRisk(many(5, rows=60), LOSSES.make(loss))
+    ascent = ability(risk, DualBlocks).ascent(0.0, 0.01, seed=0, intercept=True)
+    for _ in range(3):
+        ascent.sweep()
+    rows = ascent._rows
+    for shift in (np.zeros(5), np.array([0.3, -0.2, 0.05, 0.0, 0.1])):
+        before = rows.slope()
+        expected = AscentRows.derivative(rows, shift, share)
+        np.testing.assert_allclose(rows.derivative(shift, share), expected, atol=2e-5 * np.abs(expected).max())
+        np.testing.assert_array_equal(rows.slope(), before)
+
+
+def test_the_dual_balances_many_classes_in_few_passes(monkeypatch):
+    passes = []
+    inner = ManyScoreRows.totals
+    monkeypatch.setattr(ManyScoreRows, "totals", lambda *given, **more: passes.append(1) or inner(*given, **more))
+    risk = FreeIntercept(LinearRisk(many(60), LOSSES.make("softmax")))
+    found = SOLVERS.make("dual_coordinate", {"tolerance": 1e-5}).minimize(risk, L2(1e-2))
+    assert found.status is Status.CONVERGED
+    assert len(passes) < 60  # by differences a single matrix took as many
+
+
+@pytest.mark.parametrize("solver", ["dual_coordinate", "bundle", "lbfgs", "line_search_bundle"])
+def test_a_time_limit_is_kept_with_many_classes(solver):
+    risk = FreeIntercept(LinearRisk(many(200, rows=1000), LOSSES.make("multiclass_hinge")))
+    SOLVERS.make(solver, {"max_iterations": 1, "time_limit": 0.1}).minimize(risk, L2(1e-3))  # compiles
+    begin = time.process_time()
+    found = SOLVERS.make(solver, {"tolerance": 1e-9, "time_limit": 0.3}).minimize(risk, L2(1e-3))
+    assert found.status is Status.TIME_LIMIT
+    assert time.process_time() - begin < 3.0
+    b = risk.intercept(found.w)
+    phi = risk.phi.phi
+    again = phi.value_and_slope(risk.map.matvec(found.w) + phi.constant(b))[0] + L2(1e-3).value(found.w)
+    assert found.lower_bound <= found.objective == pytest.approx(again, rel=1e-12)
