@@ -140,6 +140,9 @@ def written(name, path):
     if name == "npy":
         np.save(path.with_suffix(".npy"), TABLE)
         return path.with_suffix(".npy")
+    if name == "npz":
+        np.savez(path.with_suffix(".npz"), X=TABLE[:, :2], y=TABLE[:, 2], names=np.array(["a", "b"]))
+        return path.with_suffix(".npz")
     if name == "arrow":
         pyarrow = pytest.importorskip("pyarrow")
         pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(dict(zip("abc", TABLE.T))), path)
@@ -193,6 +196,8 @@ OTHER = {
     ("data", "validation"): "other.svm",
     ("data", "test"): "other.svm",
     ("data", "format"): "csv",
+    ("data", "header"): True,
+    ("data", "ignore"): ["a"],
     ("data", "dimension"): 9,
     ("data", "bias"): "free",
     ("data", "scale"): "max_abs",

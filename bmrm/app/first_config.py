@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes
 from bmrm.data.matrix import Csr
 from bmrm.data.readers.conll import Conll
-from bmrm.data.reading import format_for, scan
+from bmrm.data.reading import format_for, parted, scan
 
 UNEVEN = 10.0
 """Features of a table whose spreads differ by more than this factor are standardized."""
@@ -97,7 +97,8 @@ def first_config(source: str, format: Any = "auto") -> str:
     raw = scan(source, format=format)
     text, data = raw.names is not None, raw.dataset()
     profile = profile_of(data, source)
-    return _text(source, format, profile, CHOICES[kind_of(profile, text)], scaling(data), test_of(source))
+    notes = () if raw.layout is None else raw.layout.notes
+    return _text(source, format, profile, CHOICES[kind_of(profile, text)], scaling(data), test_of(source), notes)
 
 
 def _suited(source: str, format: Any) -> Any:
@@ -131,7 +132,16 @@ def test_of(source: str) -> str | None:
     return next((str(one) for one in found if one.is_file()), None)
 
 
-def _text(source: str, format: Any, profile: Profile, choice: Choice, scale: tuple[str, str], test: str | None) -> str:
+def _text(
+    source: str,
+    format: Any,
+    profile: Profile,
+    choice: Choice,
+    scale: tuple[str, str],
+    test: str | None,
+    notes: Sequence[str],
+) -> str:
+    format, columns = parted(format)
     groups = "" if profile.groups is None else f", {profile.groups} groups"
     named = "auto" if format == "auto" else _section(format)
     found = f"{profile.format}: " if profile.format else ""
@@ -140,12 +150,12 @@ def _text(source: str, format: Any, profile: Profile, choice: Choice, scale: tup
     return f"""\
 # Written by `bmrm init`; `bmrm train` runs it, `bmrm train --help` lists all fields.
 # {found}{profile.rows} rows, {profile.features} features, {profile.density:.3%} not 0{groups}
-# targets: {_one_line(profile.targets_in_words())}
+# targets: {_one_line(profile.targets_in_words())}{"".join(f"{chr(10)}# {note}" for note in notes)}
 schema: 1
 data:
   train: {_quoted(source)}
   {test_line}
-  format: {named}
+  format: {named}{"".join(f"{chr(10)}  {key}: {_listed(value)}" for key, value in columns.items())}
   bias: {choice.bias}    # none | regularized | free (an intercept that the regularizer does not touch)
   scale: {scale[0]}    # {scale[1]}{positive if profile.distinct == 2 and choice.loss == "hinge" else ""}
 loss: {choice.loss}    # {choice.why}; others: {choice.others}
@@ -165,6 +175,11 @@ def _section(format: Any) -> str:
     """A format in one line, without options that are null."""
     plain = {key: value for key, value in format.items() if value is not None} if isinstance(format, dict) else format
     return yaml.safe_dump(plain, default_flow_style=True, sort_keys=False, width=1000).split("\n")[0]
+
+
+def _listed(value: Any) -> str:
+    """`data.header` or `data.ignore` as YAML."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
 def _quoted(text: str) -> str:

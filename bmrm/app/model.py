@@ -21,7 +21,7 @@ from bmrm.data.labels import in_form
 from bmrm.data.layout import Alike, Layout, aligned
 from bmrm.data.matrix import Csr, with_columns
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.reading import Source, scan
+from bmrm.data.reading import Source, parted, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.losses import LOSSES
 from bmrm.problem import (
@@ -379,10 +379,11 @@ class Model:
     def manner(self, format: str | Mapping[str, Any], labelled: bool) -> tuple[str | Mapping[str, Any], Alike]:
         """The format of files, given that of the user, and the request to read them as the training files were read."""
         layout = self.layout or Layout()
-        if isinstance(format, Mapping):  # its label column is the user's word
+        plain, columns = parted(format)
+        if isinstance(plain, Mapping):  # its label column is the user's word
             layout = replace(layout, format=None, labels=None, places=None)
-        elif layout.format is not None and format == layout.format["name"]:
-            format = layout.format
+        elif layout.format is not None and plain == layout.format["name"]:
+            format = {**layout.format, **columns}
         return format, Alike(replace(layout, features=self.dim), labelled)
 
     def save(self, path: Path | str) -> None:

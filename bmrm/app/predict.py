@@ -19,12 +19,13 @@ from bmrm.app.measure import scored
 from bmrm.app.model import Model
 from bmrm.app.profile import text_of
 from bmrm.data.dataset import Dataset
+from bmrm.data.files import as_lines as lines_in
 from bmrm.data.files import bare_suffix, decompressed, open_bytes
 from bmrm.data.joining import join_targets
-from bmrm.data.layout import Layout
+from bmrm.data.layout import Alike, Layout
 from bmrm.data.pieces import PIECE, Piece, pieces
 from bmrm.data.readers._core.formats import Batched, Divisible, Format, by_content, by_suffix, formats
-from bmrm.data.reading import format_for, from_one
+from bmrm.data.reading import format_for, from_one, parted, scan, with_columns
 from bmrm.problem import IncompatibleError, InputError, Targets, facts_of, provides
 
 if TYPE_CHECKING:
@@ -40,7 +41,14 @@ Section = str | Mapping[str, Any]
 
 
 def lines_of(
-    model: Model, source: str, format: Section, what: str, size: int = PIECE, *, labelled: Labelled | None = None
+    model: Model,
+    source: str,
+    format: Section,
+    what: str,
+    size: int = PIECE,
+    *,
+    labelled: Labelled | None = None,
+    tell: Callable[[str], None] = lambda note: None,
 ) -> Iterator[str]:
     """A line for each row.
 
@@ -53,13 +61,14 @@ def lines_of(
     what : one of `WRITERS`.
     size : bytes of a piece.
     labelled : what keeps the scores and targets of the rows, for measures.
+    tell : is told each decision of the reader that is not certain, once.
 
     Raises
     ------
     InputError, IncompatibleError
         The rows cannot be read, or the model does not give what was asked for.
     """
-    parts = datasets(model, source, format, size)
+    parts = _telling(datasets(model, source, format, size), tell)
     return WRITERS[what](model, parts if labelled is None else labelled.watch(parts))
 
 
@@ -118,6 +127,16 @@ def column_names(model: Model, what: str) -> list[str]:
     return names if len(names) == count else [str(k) for k in range(count)]
 
 
+def _telling(parts: Iterator[Dataset], tell: Callable[[str], None]) -> Iterator[Dataset]:
+    told: set[str] = set()
+    for data in parts:
+        for note in () if data.layout is None else data.layout.notes:
+            if note not in told:
+                told.add(note)
+                tell(note)
+        yield data
+
+
 def datasets(model: Model, source: str, format: Section, size: int = PIECE) -> Iterator[Dataset]:
     """The rows of a source as the model needs them, in parts that follow one another; sentences are not parted."""
     if source == STANDARD_INPUT:
@@ -137,9 +156,10 @@ def _of_stream(
     chosen, section = _format(model, format, suffix, head, origin)
     by_group = facts_of(model.loss).by_group
     if provides(chosen, Divisible) and (chosen.keeps_groups or not by_group):
-        for piece in pieces(stream, str(origin), chosen, suffix, size):
+        alike = model.manner(section, False)[1]
+        for piece in pieces(lines_in(stream, str(origin)), str(origin), chosen, alike, suffix, size):
             with piece.explained():
-                data, model = _of_piece(model, piece.path, section)
+                data, model = _of_piece(model, piece, alike)
             yield data
         return
     with _whole(stream, origin, suffix) as file, file.explained():
@@ -170,20 +190,23 @@ def _format(model: Model, format: Section, suffix: str, head: bytes, origin: Pat
     layout = model.layout or Layout()
     known = layout.format if layout.text is None else layout.text.format
     named = by_suffix(Path(f"rows{suffix}"))
-    if format != "auto":
+    plain, columns = parted(format)
+    if plain != "auto":
         return format_for(origin, format), format
     if known is not None and (layout.text is not None or named in (None, known["name"])):
-        return format_for(origin, known), format
+        return format_for(origin, {**known, **columns}), format
     found = by_content(head, origin) if named is None else formats.make(named)
-    return found, formats.describe(found)["name"]
+    section = with_columns(formats.describe(found)["name"], **columns)
+    return format_for(origin, section), section
 
 
-def _of_piece(model: Model, path: Path, section: Section) -> tuple[Dataset, Model]:
+def _of_piece(model: Model, piece: Piece, alike: Alike) -> tuple[Dataset, Model]:
     """The rows of a piece, and the model that knows, from now on, whether columns are numbered from 1."""
-    layout = model.layout or Layout()
+    layout, format = model.layout or Layout(), piece.format
+    assert format is not None
     if layout.text is not None:
-        return model.read(path, section), model
-    raw = model.scan(path, section)
+        return layout.text.read(piece.path, format), model
+    raw = scan(piece.path, format=format, alike=alike)
     if raw.first is None:
         return raw.dataset(), model
     one_based = from_one(raw.extent) if layout.one_based is None else layout.one_based

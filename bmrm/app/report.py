@@ -157,6 +157,7 @@ def summary_rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "iterations, passes": f"{summary['iterations']}, {summary['passes']:g}",
         "seconds": in_words(summary["seconds"]),
         "data": f"{summary['rows']} rows, {summary['dim']} weights, {summary['nnz']} non-zeros",
+        **({"read": "; ".join(summary["notes"])} if summary.get("notes") else {}),
         "ranks": _ranks(summary),
         "solver": str(summary["solver"]),
     }

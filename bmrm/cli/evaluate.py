@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bmrm.app.tables import print_json, print_lines, print_pairs
-from bmrm.cli._core.arguments import add_data, add_loss, add_model, count, format_of, loaded, share
+from bmrm.cli._core.arguments import add_data, add_loss, add_model, count, format_of, loaded, say_notes, share
 
 if TYPE_CHECKING:
     import argparse
@@ -59,6 +59,7 @@ def run(parsed: argparse.Namespace) -> int:
     names = _names(parsed.metrics)
     check_metrics(names, model.loss)
     data = model.read(parsed.data, format_of(parsed), labelled=facts_of(model.loss).needs_targets)
+    say_notes(() if data.layout is None else data.layout.notes, parsed.data)
     title = f"{parsed.model} on {parsed.data}"
     if parsed.folds is None:
         with _naming(parsed.data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bmrm.app.tables import print_json, print_pairs
-from bmrm.cli._core.arguments import add_data, format_of
+from bmrm.cli._core.arguments import add_data, format_of, say_notes
 from bmrm.problem import InputError
 
 if TYPE_CHECKING:
@@ -34,14 +34,19 @@ def run(parsed: argparse.Namespace) -> int:
     from bmrm.app.profile import profile_of
     from bmrm.data.reading import read
 
-    profile = profile_of(read(parsed.data, format=format_of(parsed)), parsed.data)
+    data = read(parsed.data, format=format_of(parsed))
+    profile = profile_of(data, parsed.data)
+    say_notes(() if data.layout is None else data.layout.notes, parsed.data)
     print_json(profile.plain()) if parsed.json else print_pairs(parsed.data, _words(profile))
     return 0
 
 
 def _installation(parsed: argparse.Namespace) -> int:
-    if parsed.format != "auto":
-        raise InputError("--format is of a data file, expected DATA, too")
+    for option, value, default in (("format", parsed.format, "auto"), ("data.header", parsed.data_header, None)):
+        if value != default:
+            raise InputError(f"--{option} is of a data file, expected DATA, too")
+    if parsed.ignore is not None:
+        raise InputError("--ignore is of a data file, expected DATA, too")
     from bmrm.app.installation import in_words, installation
 
     facts = installation()

@@ -7,7 +7,7 @@ import itertools
 import sys
 from typing import TYPE_CHECKING
 
-from bmrm.cli._core.arguments import add_data, add_loss, add_model, format_of, loaded
+from bmrm.cli._core.arguments import add_data, add_loss, add_model, format_of, loaded, say_notes
 
 if TYPE_CHECKING:
     from bmrm.cli._core.parser import Parser
@@ -51,7 +51,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--quiet",
         action="store_true",
-        help="no measures on standard error",
+        help="nothing on standard error but errors",
     )
 
 
@@ -63,7 +63,14 @@ def run(parsed: argparse.Namespace) -> int:
 
     model = loaded(parsed)
     labelled = None if parsed.quiet else Labelled(model)
-    lines = lines_of(model, parsed.data, format_of(parsed), parsed.what, labelled=labelled)
+    lines = lines_of(
+        model,
+        parsed.data,
+        format_of(parsed),
+        parsed.what,
+        labelled=labelled,
+        tell=lambda note: None if parsed.quiet else say_notes([note], parsed.data),
+    )
     columns = column_names(model, parsed.what)
     if parsed.header or (parsed.header is None and len(columns) > 1):
         lines = itertools.chain([" ".join(columns)], lines)

@@ -23,6 +23,33 @@ _COMPRESSIONS = (
     ("bzip2", b"BZh", ".bz2", bz2.open),
     ("xz", b"\xfd7zXZ\x00", ".xz", lzma.open),
 )
+# Place, first bytes, and what a file that has them is: no format that is read begins so.
+_FOREIGN = (
+    (0, b"\x28\xb5\x2f\xfd", "compressed by zstd, which is not read; unpack it (zstd -d), or use gzip, bzip2 or xz"),
+    (0, b"\x04\x22\x4d\x18", "compressed by lz4, which is not read; unpack it (lz4 -d), or use gzip, bzip2 or xz"),
+    (0, b"\x1f\x9d", "compressed by compress, which is not read; unpack it (uncompress), or use gzip, bzip2 or xz"),
+    (0, b"LZIP\x01", "compressed by lzip, which is not read; unpack it (lzip -d), or use gzip, bzip2 or xz"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive, expected the file itself; unpack it (7z x)"),
+    (0, b"Rar!\x1a\x07", "a RAR archive, expected the file itself; unpack it (unrar x)"),
+    (257, b"ustar", "a tar archive, expected the file itself; unpack it (tar -xf)"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a workbook of Excel (.xls), expected text; save its sheet as csv"),
+    (0, b"\x89HDF\r\n", "an HDF5 file, which is not read; write its rows as npz, Parquet or csv"),
+    (0, b"SQLite format 3\0", "a database of SQLite, expected text; export its rows as csv"),
+    (0, b"ORC\x03", "an ORC file, which is not read; write its rows as Parquet or csv"),
+    (0, b"Obj\x01", "an Avro file, which is not read; write its rows as Parquet or csv"),
+)
+# First bytes of formats that are read, but are no text.
+_BINARY = (
+    (b"PAR1", "a Parquet file (format arrow)"),
+    (b"ARROW1", "an Arrow file (format arrow)"),
+    (b"\x93NUMPY", "an array of NumPy (format npy)"),
+)
+_MARK = b"\xef\xbb\xbf"
+_WIDE = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+HEAD = 1 << 16
+"""Bytes at the start of a text by which its marks and line ends are recognised."""
+_LOOK = 264
+"""Bytes at the start by which compressions and archives are recognised."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
@@ -34,7 +61,7 @@ def compression(path: Path) -> str | None:
     """
     try:
         with explained(path), open(path, "rb") as file:
-            head = file.read(6)
+            head = file.read(_LOOK)
     except UnicodeError as error:
         raise InputError(f"{shown(str(path))}: no file can have this name") from error
     except ValueError as error:
@@ -48,7 +75,14 @@ def compression(path: Path) -> str | None:
             return name
         if path.suffix.lower() == suffix:
             raise InputError(f"{path}: named {suffix}, but the content is not {name}")
+    _refuse_foreign(head, str(path))
     return None
+
+
+def _refuse_foreign(head: bytes, name: str) -> None:
+    for place, magic, words in _FOREIGN:
+        if head.startswith(magic, place):
+            raise InputError(f"{name}: {words}")
 
 
 @contextmanager
@@ -68,9 +102,10 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 def decompressed(stream: IO[bytes], name: str) -> Iterator[IO[bytes]]:
     """The decompressed bytes of a stream that cannot go back, such as a pipe; errors are InputError with the name."""
     with explained(Path(name)):
-        head = stream.read(6)
+        head = stream.read(_LOOK)
         if not head:
             raise InputError(f"{name}: it is empty")
+        _refuse_foreign(head, name)
         whole = io.BufferedReader(_Rejoined(head, stream), 1 << 16)
         opener = next((entry[3] for entry in _COMPRESSIONS if head.startswith(entry[1])), None)
         if opener is None:
@@ -92,22 +127,137 @@ class _Rejoined(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """As of `RawIOBase`."""
+        if not self._head:
+            return self._rest.readinto(buffer) or 0  # type: ignore[attr-defined, no-any-return]
         head = self._head[: len(buffer)]
         self._head = self._head[len(head) :]
-        data = head + self._rest.read(len(buffer) - len(head))
-        buffer[: len(data)] = data
-        return len(data)
+        buffer[: len(head)] = head
+        return len(head)
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[IO[bytes]]:
+    """The decompressed bytes of a text as of `as_lines`."""
+    with open_bytes(path) as file:
+        yield as_lines(file, str(path))
+
+
+def as_lines(stream: IO[bytes], name: str) -> IO[bytes]:
+    """The bytes of a text behind its byte-order mark; where CR alone ends lines, with LF in its place.
+
+    Parameters
+    ----------
+    stream : decompressed, from its start; that of a plain file, which can go back, is returned itself.
+    name : of the text in messages.
+
+    Raises
+    ------
+    InputError
+        For UTF-16 and for content that is no text but an archive, a workbook, a web page or a binary format.
+    """
+    head = stream.read(HEAD)
+    start = begin_of_text(head, name)
+    if isinstance(stream, io.BufferedReader) and stream.seekable():
+        stream.seek(start)
+        rest: io.RawIOBase = _Rejoined(b"", stream)
+    else:
+        rest = _Rejoined(head[start:], stream)
+        stream = io.BufferedReader(rest, HEAD)
+    return io.BufferedReader(_LineFeeds(rest), HEAD) if ends_lines_by_cr(head) else stream
+
+
+def begin_of_text(head: bytes, name: str) -> int:
+    """Where a text begins that starts with these bytes: behind its mark; InputError where it is no UTF-8 text."""
+    wide = next((kind for mark, kind in _WIDE if head.startswith(mark)), None)
+    odd, even = head[1::2].count(0), head[::2].count(0)
+    if wide is None and max(odd, even) > max(1, len(head) // 5) and 8 * min(odd, even) <= max(odd, even):
+        wide = "UTF-16"
+    if wide is not None:
+        raise InputError(f"{name}: {wide} text, expected UTF-8; convert it: iconv -f {wide} -t UTF-8 FILE > NEW")
+    _refuse_foreign(head, name)
+    if head.startswith(b"PK\x03\x04"):
+        raise InputError(f"{name}: {in_zip(head)}")
+    for magic, words in _BINARY:
+        if head.startswith(magic):
+            raise InputError(f"{name}: {words}, expected text")
+    if head.lstrip(_MARK + b" \t\r\n")[:14].lower().startswith((b"<!doctype html", b"<html")):
+        raise InputError(f"{name}: a web page (HTML), expected rows; the download may have failed")
+    return len(_MARK) if head.startswith(_MARK) else 0
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether a file that begins like this is of a format that is read, but is no text."""
+    return head.startswith((b"PK\x03\x04", *(magic for magic, _ in _BINARY)))
+
+
+def in_zip(head: bytes) -> str:
+    """What a file is that begins as a zip archive does, in words."""
+    if b"[Content_Types].xml" in head or b"xl/" in head:
+        return "a workbook of Excel (.xlsx), expected text; save its sheet as csv"
+    if b".npy" in head[:HEAD]:
+        return "an archive of NumPy (format npz), expected text"
+    return "a zip archive, expected the file itself, plain or compressed by gzip, bzip2 or xz; unpack it (unzip)"
+
+
+def ends_lines_by_cr(head: bytes) -> bool:
+    """Whether a text that begins like this has lines that end with CR alone, as on a Macintosh before 2001."""
+    return b"\n" not in head and b"\r" in head[:-1]
+
+
+def divisible(path: Path) -> bool:
+    """Whether any part of the bytes of a text can be read, the file being plain and LF ending its lines.
+
+    InputError where it is no text.
+    """
+    if compression(path) is not None:
+        return False
+    with open_bytes(path) as file:
+        head = file.read(HEAD)
+    begin_of_text(head, str(path))
+    return not ends_lines_by_cr(head)
+
+
+class _LineFeeds(io.RawIOBase):
+    """A stream with LF for every CR."""
+
+    def __init__(self, stream: io.RawIOBase) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """As of `RawIOBase`."""
+        count = self._stream.readinto(buffer) or 0
+        buffer[:count] = bytes(buffer[:count]).replace(b"\r", b"\n")
+        return count
 
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
-    """The decompressed text of a file, UTF-8 with or without a mark; newlines as they are, for `csv`."""
-    with open_bytes(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    """The decompressed text of a file, UTF-8 with or without a mark; newlines as they are but CR alone, for `csv`."""
+    with open_lines(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         try:
             yield text
         except UnicodeDecodeError as error:
-            raise InputError(f"{path}: not UTF-8 text (byte {error.start} of a block: {error.reason})") from error
+            raise InputError(_not_utf8(path)) from error
+
+
+def _not_utf8(path: Path) -> str:
+    """The first line that is not UTF-8, in words."""
+    with open_lines(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                near = line[max(0, error.start - 8) : error.start + 8].decode("latin-1").strip()
+                return (
+                    f"{path}, line {number}: the byte 0x{line[error.start]:02x} is not UTF-8 ({near!r} if the text is "
+                    "Latin-1); convert it: iconv -f LATIN1 -t UTF-8 FILE > NEW"
+                )
+    return f"{path}: the text is not UTF-8"
 
 
 @contextmanager

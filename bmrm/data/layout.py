@@ -33,6 +33,8 @@ class Layout:
     places : the positions of these columns, from 0.
     one_based : for numbered features: whether they count from 1.
     text : for features that are text: the `TextReader`.
+    ignored : the names of columns that were left out.
+    notes : what was decided in reading them, for the user; no property of the format.
     """
 
     format: Mapping[str, Any] | None = None
@@ -42,6 +44,8 @@ class Layout:
     places: tuple[int, ...] | None = None
     one_based: bool | None = None
     text: Any = None
+    ignored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def described(self) -> dict[str, Any] | None:
         """Format and place of the labels as JSON, as ranks exchange them and a model file keeps them."""
@@ -52,6 +56,7 @@ class Layout:
             "format": dict(self.format),
             "labels": labels,
             "places": None if self.places is None else list(self.places),
+            "ignored": list(self.ignored),
         }
 
     @classmethod
@@ -59,9 +64,9 @@ class Layout:
         """The inverse of `described`; InputError where it is damaged. A format outside the package is left out."""
         if plain is None:
             return cls(**known)
-        format, labels, places = (plain.get(key) if isinstance(plain, dict) else None for key in DESCRIBED)
+        format, labels, places, ignored = (plain.get(key) if isinstance(plain, dict) else None for key in DESCRIBED)
         fits = isinstance(format, dict) and isinstance(format.get("name"), str)
-        for values, kind in ((labels, str), (places, int)):
+        for values, kind in ((labels, str), (places, int), (ignored, str)):
             fits = fits and (values is None or (isinstance(values, list) and all(type(v) is kind for v in values)))
         if not fits or format is None:
             raise InputError("the description of its input format is damaged")
@@ -69,6 +74,7 @@ class Layout:
             None if ":" in format["name"] else format,
             labels=None if labels is None else tuple(labels),
             places=None if places is None else tuple(places),
+            ignored=tuple(ignored or ()),
             **known,
         )
 
@@ -79,7 +85,7 @@ class Layout:
         return replace(self, format=None, labels=None, places=None)
 
 
-DESCRIBED = ("format", "labels", "places")
+DESCRIBED = ("format", "labels", "places", "ignored")
 
 
 @dataclass(frozen=True)
@@ -122,18 +128,22 @@ def aligned(X: Matrix, names: Sequence[str] | None, wanted: Sequence[str] | None
         counts = Counter(names) | Counter(wanted)
         twice = next(name for name, count in counts.items() if count > 1)
         raise InputError(f"{origin}: several columns are named {shown(twice)}, so names do not tell their order")
-    return reordered(X, np.array([place[name] for name in wanted], np.intp))
+    return columns_of(X, np.array([place[name] for name in wanted], np.intp))
 
 
-def reordered(X: Matrix, order: NDArray[np.intp]) -> Matrix:
-    """The matrix whose column j is column `order[j]` of `X`, a permutation."""
+def columns_of(X: Matrix, order: NDArray[np.intp]) -> Matrix:
+    """The matrix whose column j is column `order[j]` of `X`; columns that are not there are left out."""
     if not isinstance(X, Csr):
         return np.ascontiguousarray(X[:, order])
     entries = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    new = np.argsort(order)[X.indices[entries]].astype(np.int32)
-    by_row = np.lexsort((new, np.repeat(np.arange(X.rows), np.diff(X.indptr))))
+    place = np.full(X.columns, -1, np.int32)
+    place[order] = np.arange(len(order))
+    new, row = place[X.indices[entries]], np.repeat(np.arange(X.rows), np.diff(X.indptr))
+    kept = np.flatnonzero(new >= 0)
+    by_row = kept[np.lexsort((new[kept], row[kept]))]
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(row[by_row], minlength=X.rows)))).astype(np.int64)
     values = None if X.values is None else X.values[entries][by_row]
-    return Csr(X.indptr - X.indptr[0], new[by_row], values, X.columns)
+    return Csr(indptr, new[by_row], values, len(order))
 
 
 def shown(name: str) -> str:

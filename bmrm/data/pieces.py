@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from bmrm.data.readers._core.formats import Divisible
+from bmrm.data.layout import Alike
+from bmrm.data.readers._core.formats import Divisible, Format
 from bmrm.problem import InputError
 
 PIECE = 1 << 23
@@ -26,11 +27,13 @@ class Piece:
     path : of the piece, which exists until the next one is asked for.
     origin : the name of the whole.
     lines : what to add to the number of a line of the piece.
+    format : in which it is read; None: of no piece, but the whole.
     """
 
     path: Path
     origin: str
     lines: int
+    format: Format | None = None
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -45,14 +48,17 @@ class Piece:
         return self.origin if match[1] is None else f"{self.origin}, line {int(match[1]) + self.lines}"
 
 
-def pieces(stream: IO[bytes], origin: str, format: Divisible, suffix: str = "", size: int = PIECE) -> Iterator[Piece]:
+def pieces(
+    stream: IO[bytes], origin: str, format: Divisible, alike: Alike, suffix: str = "", size: int = PIECE
+) -> Iterator[Piece]:
     """The pieces of a decompressed stream.
 
     Parameters
     ----------
-    stream : from its start.
+    stream : lines as of `as_lines`, from its start.
     origin : its name in messages.
     format : says where a piece may end.
+    alike : how other files were read.
     suffix : of the names of the pieces, by which their format is recognised.
     size : bytes of a piece; more where it cannot end before.
 
@@ -64,14 +70,16 @@ def pieces(stream: IO[bytes], origin: str, format: Divisible, suffix: str = "", 
     with tempfile.TemporaryDirectory(prefix="bmrm-") as folder:
         path = Path(folder) / f"rows{suffix}"
         heading, line, found = b"", 0, False
+        settled: Any = format
         for number, text in enumerate(_texts(stream, format, size)):
             if number == 0:
-                heading = text[: format.heading(text)]
+                settled = format.settled(text, alike)
+                heading = text[: settled.heading(text)]
                 line, text = heading.count(b"\n"), text[len(heading) :]
             if format.has_rows(text):
                 found = True
                 path.write_bytes(heading + text)
-                yield Piece(path, origin, line - heading.count(b"\n"))
+                yield Piece(path, origin, line - heading.count(b"\n"), settled)
             line += text.count(b"\n")
     if not found:
         raise InputError(f"{origin}: the file has no rows")

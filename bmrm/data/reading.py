@@ -29,13 +29,13 @@ import glob
 import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import compression
+from bmrm.data.files import divisible
 from bmrm.data.layout import Alike
 from bmrm.data.readers._core.formats import ByBytes, Format, by_suffix, formats, recognised
 from bmrm.data.readers._core.raw import Raw, from_one, join, nothing
@@ -66,7 +66,8 @@ def scan(
     ----------
     source : path, glob, list of these, `sklearn:NAME` or `synthetic:NAME?option=value`.
     format : "auto", the name of a format, `{"name": name, option: value}`, or an instance such as
-        `Svmlight(one_based=True)`.
+        `Svmlight(one_based=True)`. With the name "auto" there may be the options `header` and `ignore`, see
+        `with_columns`.
     part, parts : the number of this share, from 0, and of all shares.
     alike : read as other files were read, the test data as the training data: in their format, unless the name or
         `format` says otherwise, labels in the columns of the same names, features in the order of their names.
@@ -86,8 +87,9 @@ def scan(
     if prefix in _MAKERS:
         if len(names) > 1:
             raise InputError(f"{names[0]}: cannot be one of a list")
-        data = _maker(prefix)(rest)
-        return _in_order(Raw(data, origin).kept(*row_share(data.rows, part, parts, data.targets.groups)), alike)
+        made = _without(Raw(_maker(prefix)(rest), origin), format)
+        data = made.data
+        return _in_order(made.kept(*row_share(data.rows, part, parts, data.targets.groups)), alike)
     if any(_RANK.search(name) for name in names):
         files = [path for name in names for path in _files(_RANK.sub(lambda match: _padded(part, match), name))]
         return _scan_files(files, format, origin, alike)
@@ -124,11 +126,11 @@ def _scan_files(
     """A share of the rows of some files, all read as the first of them."""
     given = alike
 
-    def divisible(path: Path) -> bool:
-        return isinstance(_chosen(path, format, given), ByBytes) and compression(path) is None
+    def by_bytes(path: Path) -> bool:
+        return isinstance(_chosen(path, format, given), ByBytes) and divisible(path)
 
     raws: list[Raw] = []
-    for path, span in file_share(files, part, parts, divisible):
+    for path, span in file_share(files, part, parts, by_bytes):
         raws.append(_scan_file(path, format, 0, 1, alike, span))
         layout = raws[0].layout
         if alike is None and layout is not None:
@@ -160,8 +162,9 @@ def _scan_file(
 def _chosen(path: Path, format: str | Mapping[str, Any] | Format, alike: Alike | None) -> Format:
     """The format of a file; that of the files that it is read like, unless its name or `format` says otherwise."""
     known = None if alike is None else alike.layout.format
-    if format == "auto" and known is not None and by_suffix(path) in (None, known["name"]):
-        return format_for(path, known)
+    auto, columns = parted(format)
+    if auto == "auto" and known is not None and by_suffix(path) in (None, known["name"]):
+        return _with(format_for(path, known), columns, str(path))
     return format_for(path, format)
 
 
@@ -171,15 +174,61 @@ def _in_order(raw: Raw, alike: Alike | None) -> Raw:
 
 def format_for(path: Path, format: str | Mapping[str, Any] | Format) -> Format:
     """The format of a file, as of `scan`."""
-    if isinstance(format, str):
-        return recognised(path) if format == "auto" else formats.make(format)
-    if not isinstance(format, Mapping):
-        return format
-    options = dict(format)
+    plain, columns = parted(format)
+    if isinstance(plain, str):
+        return _with(recognised(path) if plain == "auto" else formats.make(plain), columns, str(path))
+    if not isinstance(plain, Mapping):
+        made: Format = plain
+        return made
+    options = dict(plain)
     name = options.pop("name", "auto")
     if name == "auto":
-        raise InputError(f"format {dict(format)!r}, expected a name beside the options")
-    return formats.make(name, options)
+        raise InputError(f"format {dict(plain)!r}, expected a name beside the options")
+    return _with(formats.make(name, options), columns, str(path))
+
+
+def with_columns(
+    format: str | Mapping[str, Any], header: bool | None = None, ignore: Sequence[str | int] | None = None
+) -> str | Mapping[str, Any]:
+    """A format with what `data.header` and `data.ignore` say of columns: `{"name": ..., "header": ..., ...}`.
+
+    Raises InputError where the format says something else.
+    """
+    given = {"header": header, "ignore": None if ignore is None else tuple(ignore)}
+    given = {key: value for key, value in given.items() if value is not None}
+    if isinstance(format, str):
+        return {"name": format, **given} if given else format
+    for key, value in given.items():
+        if format.get(key) is not None and format[key] != value:
+            raise InputError(f"data.{key} is {value!r}, but data.format has {key}: {format[key]!r}")
+    return {**format, **given}
+
+
+def parted(format: Any) -> tuple[Any, dict[str, Any]]:
+    """A format without `header` and `ignore`, and these."""
+    if not isinstance(format, Mapping):
+        return format, {}
+    columns = {key: format[key] for key in ("header", "ignore") if format.get(key) is not None}
+    rest = {key: value for key, value in format.items() if key not in ("header", "ignore")}
+    return (rest.get("name", "auto") if set(rest) <= {"name"} else rest), columns
+
+
+def _with(chosen: Format, columns: Mapping[str, Any], origin: str) -> Format:
+    """The format with these options, if it has them."""
+    known: list[str] = [field.name for field in fields(chosen)] if is_dataclass(chosen) else []
+    for key in columns:
+        if key not in known:
+            have = ", ".join(e.name for e in formats.all() if key in {field.name for field in e.parameters})
+            raise InputError(f"{origin}: data.{key} is for {have}, not for {getattr(chosen, 'name', 'this format')}")
+    return replace(chosen, **columns) if columns else chosen  # type: ignore[type-var]
+
+
+def _without(raw: Raw, format: Any) -> Raw:
+    """The rows of a bundled or generated set without columns that are to be left out by name."""
+    columns = parted(format)[1]
+    if "header" in columns:
+        raise InputError(f"{raw.origin}: data.header is for csv files")
+    return raw.without(columns.get("ignore") or ())
 
 
 def _files(name: str) -> list[Path]:

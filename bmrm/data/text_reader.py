@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.readers._core.formats import formats
+from bmrm.data.readers._core.formats import Format, formats
 from bmrm.data.reading import Source, scan
 from bmrm.data.vocabulary import MOST_HASH_BITS, Vocabulary
 from bmrm.problem import InputError
@@ -32,7 +32,7 @@ class TextReader:
     def read(
         self,
         source: Source | PathLike[str],
-        format: str | Mapping[str, Any] | None = None,
+        format: str | Mapping[str, Any] | Format | None = None,
         *,
         labelled: bool = False,
     ) -> Dataset:

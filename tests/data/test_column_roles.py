@@ -4,10 +4,12 @@ import gzip
 import io
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +17,7 @@ import bmrm
 from bmrm.app.predict import lines_of
 from bmrm.cli import main
 from bmrm.data.reading import read
+from bmrm.data.writers import write_npz
 from bmrm.problem import InputError
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -250,3 +253,147 @@ def test_predictions_of_batches_are_those_of_the_whole(files, monkeypatch):
     parquet.write_table(pyarrow.table({"size": X[:, 1], "age": ages}), "bad.parquet")
     with pytest.raises(InputError, match=r"^bad\.parquet: column 'age', row 16: the value is missing"):
         list(lines_of(bmrm.load_model("o/model.npz"), "bad.parquet", "auto", "scores"))
+
+
+def of_pandas(index=None, names=None, **options):
+    """A sorted, filtered frame with text labels, and the same rows as arrays."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": X[:, 0], "size": X[:, 1], "said": Y})
+    frame = frame[frame["size"] > -1].sort_values("age")
+    if index is not None:
+        frame = frame.set_index(index, **options)
+    return frame if names is None else frame.rename_axis(names)
+
+
+def stored(frame, name):
+    if name.endswith("parquet"):
+        frame.to_parquet(name)
+    else:
+        frame.to_feather(name) if name.endswith("feather") else _as_arrow(frame, name)
+    return name
+
+
+def _as_arrow(frame, name):
+    table = pyarrow.Table.from_pandas(frame)
+    with ipc.new_file(name, table.schema) as writer:
+        writer.write_table(table)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_the_index_of_a_frame_is_no_column(name, tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    plain = of_pandas()
+    data = read(stored(plain, name))
+    np.testing.assert_array_equal(data.X, plain[["age", "size"]])
+    assert data.targets.y.tolist() == plain["said"].tolist()
+    assert data.layout.notes == (
+        "column '__index_level_0__' is left out: the index of a data frame (data.ignore: [] would keep it)",
+    )
+    assert read(stored(plain.reset_index(drop=True), name)).layout.notes == ()
+    two = plain.set_index(pandas.MultiIndex.from_arrays([range(len(plain)), plain["size"]], names=[None, "row"]))
+    assert read(stored(two, name)).feature_names == ("age", "size")
+    assert read(stored(of_pandas(names="row"), name)).feature_names == ("age", "size")
+    named = of_pandas(index="size")
+    assert read(stored(named, name)).feature_names == ("age",)
+    kept = read(name, format={"name": "arrow", "label": "said", "ignore": []})
+    assert (kept.feature_names, kept.layout.notes) == (("age", "size"), ())
+    labels = read(stored(of_pandas(index="said"), name), format={"name": "arrow", "label": "said"})
+    assert (labels.feature_names, labels.layout.labels) == (("age", "size"), ("said",))
+    ignored = read(stored(plain, name), format={"name": "auto", "ignore": ["size"]})
+    np.testing.assert_array_equal(ignored.X, plain[["age"]])
+
+
+def test_an_index_without_metadata_and_strange_metadata(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    polars = pytest.importorskip("polars")
+    polars.read_parquet(stored(of_pandas(), "t.parquet")).write_parquet("u.parquet")
+    assert read("u.parquet").feature_names == ("age", "size")
+    table = pyarrow.table({"a": [1.0, 2.0], "y": [0, 1]})
+    for said in (b"", b"[]", b"{", b"\xff", b'{"index_columns": 3}', b'{"index_columns": [{"kind": "range"}, 7, "z"]}'):
+        parquet.write_table(table.replace_schema_metadata({b"pandas": said}), "v.parquet")
+        assert read("v.parquet").feature_names == ("a",)
+
+
+def test_a_model_knows_what_was_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = of_pandas(names="row")
+    stored(frame, "t.parquet")
+    assert main(["train", "t.parquet", "--quiet", "--output", "o"]) == 0
+    model = bmrm.load_model("o/model.npz")
+    expected = [repr(one) for one in model.decision_function(frame[["age", "size"]]).tolist()]
+    frame.reset_index().to_csv("plain.csv", index=False)
+    frame.to_csv("index.csv")
+    frame.reset_index().to_csv("both.csv")
+    stored(frame.reset_index(), "column.parquet")
+    stored(frame.drop(columns="said"), "bare.parquet")
+    stored(frame.set_index("age"), "feature.parquet")
+    for name in ("plain.csv", "index.csv", "both.csv", "column.parquet", "bare.parquet", "feature.parquet"):
+        assert main(["predict", "o", name, "--out", "s.txt"]) == 0, name
+        assert Path("s.txt").read_text().split() == expected, name
+    assert main(["evaluate", "o", "column.parquet"]) == 0
+
+
+def test_ignored_columns_of_other_formats(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("t.npz", X=np.c_[X, W], y=Y, names=np.array(["a", "b", "w"]))
+    data = read("t.npz", format={"name": "auto", "ignore": ["b"]})
+    np.testing.assert_array_equal(data.X, np.c_[X[:, 0], W])
+    assert (data.feature_names, data.layout.ignored) == (("a", "w"), ("b",))
+    with pytest.raises(InputError, match=r"t\.npz: 0 columns are named 'c'"):
+        read("t.npz", format={"name": "npz", "ignore": ["c"]})
+    np.save("t.npy", np.c_[X, W])
+    np.testing.assert_array_equal(read("t.npy", format={"name": "npy", "ignore": [1]}).X, X[:, :1])
+    Path("t.svm").write_text("1 1:2\n")
+    with pytest.raises(InputError, match=r"t\.svm: data\.ignore is for arrow, csv, npy, npz, not for svmlight"):
+        read("t.svm", format={"name": "auto", "ignore": ["a"]})
+    sparse = bmrm.data.matrix.Csr.from_scipy(sp.csr_array(np.c_[X, W * (W > 1)]))
+    write_npz("s.npz", replace(read("t.npz"), X=sparse))
+    kept = read("s.npz", format={"name": "npz", "ignore": ["a"]})
+    np.testing.assert_array_equal(kept.X.to_dense(), np.c_[X[:, 1], W * (W > 1)])
+    assert main(["train", "t.npz", "--ignore", "b", "--quiet", "--output", "o"]) == 0
+    assert main(["evaluate", "o", "t.npz"]) == 0
+
+
+def test_matrices_of_scipy(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    matrix = sp.random(9, 5, 0.5, random_state=0, format="csr")
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    sp.save_npz("t.npz", matrix)
+    data = read("t.npz")
+    np.testing.assert_array_equal(data.X.to_dense(), matrix.toarray())
+    assert not data.labelled
+    sp.save_npz("t.npz", matrix.tocsc())
+    with pytest.raises(InputError, match=r"t\.npz: a scipy matrix in the form 'csc', expected csr"):
+        read("t.npz")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_names_and_labels_that_are_no_utf8(kind, tmp_path):
+    path = tmp_path / f"t.{kind}"
+
+    def written(table):
+        if kind == "parquet":
+            parquet.write_table(table, path)
+        else:
+            with ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table)
+        content = path.read_bytes()
+        assert b"QQQQ" in content
+        path.write_bytes(content.replace(b"QQQQ", b"Q\xff\xfeQ"))
+
+    written(pyarrow.table({"a": [1.0, 2.0], "QQQQ": [3.0, 4.0], "y": [0, 1]}).replace_schema_metadata(None))
+    with pytest.raises(InputError, match=r"the name of (a column|column 1) is not UTF-8"):
+        read(path)
+    written(pyarrow.table({"a": [1.0, 2.0], "y": ["b", "QQQQ"]}))
+    with pytest.raises(InputError, match="column 'y', row 1: the text is not UTF-8"):
+        read(path)
+
+
+def test_a_label_that_is_nan_is_missing(tmp_path):
+    parquet.write_table(pyarrow.table({"x": [1.0, 2.0], "y": [0.0, float("nan")]}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="column 'y', row 1: the value is missing"):
+        read(tmp_path / "t.parquet")
+    table = pyarrow.table({"x": [1.0, 2.0], "y": pyarrow.array([1, 2]).cast(pyarrow.decimal128(25, 2))})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    assert read(tmp_path / "t.parquet").targets.y.tolist() == [1, 2]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bmrm.data.readers.conll import Conll, read_conll
+from bmrm.data.readers._core.formats import recognised
+from bmrm.data.readers.conll import Conll, _Table, read_conll
 from bmrm.data.reading import read, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import Vocabulary
@@ -168,3 +169,46 @@ def test_dictionaries_as_arrays():
             Vocabulary.from_arrays(arrays | {"feature_ends": wrong}, None)
     with pytest.raises(InputError, match="damaged"):
         Vocabulary.from_arrays(arrays | {"feature_bytes": np.full(arrays["feature_bytes"].size, 255, np.uint8)}, None)
+
+
+def columns_of(tmp_path, text, **options):
+    (tmp_path / "a.conll").write_bytes(text.encode())
+    return _Table.read(tmp_path / "a.conll", options.get("separator"), None)
+
+
+def test_only_blanks_and_tabs_are_between_columns(tmp_path):
+    table = columns_of(tmp_path, "10\u00a0km NUM B\n\u2003 SP\tO\nx\u0085y\u2028z S O\n\n\u00a0 S O\n")
+    assert table.columns[0] == ("10\u00a0km", "\u2003", "x\u0085y\u2028z", "\u00a0")
+    assert table.starts.tolist() == [0, 3, 4]
+
+
+def test_tokens_with_blanks_between_tabs(tmp_path):
+    text = "New York\tNNP\tB\nis\tVBZ\tO\n \t\n\n\tEMPTY\tO\n"
+    table = columns_of(tmp_path, text)
+    assert table.columns == [("New York", "is", ""), ("NNP", "VBZ", "EMPTY"), ("B", "O", "O")]
+    assert table.starts.tolist() == [0, 2, 3]
+    assert table.separator == "\t"
+    assert columns_of(tmp_path, "New\tNNP\tB\nis VBZ\tO\n").separator is None
+    raw = Conll().scan(tmp_path / "a.conll")
+    assert raw.names.format["separator"] is None
+    columns_of(tmp_path, text)
+    assert Conll().scan(tmp_path / "a.conll").names.format["separator"] == "\t"
+    assert isinstance(recognised(tmp_path / "a.conll"), Conll)
+    (tmp_path / "b").write_text(text)
+    assert isinstance(recognised(tmp_path / "b"), Conll)
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_the_line_that_differs_is_blamed(tmp_path, ends):
+    for text, line, found in (
+        ("a B\nb X B\nc X B\n", 1, 2),
+        ("a X B\nb X B\n\nc X\n", 4, 2),
+        ("# id = 7\na B\nb B\n", 1, 4),
+    ):
+        with pytest.raises(
+            InputError, match=rf"a\.conll, line {line}: {found} columns, expected {2 if '#' in text else 3}"
+        ):
+            columns_of(tmp_path, text.replace("\n", ends))
+    (tmp_path / "a.conll").write_text("a\nb X\n")
+    with pytest.raises(InputError, match=r"line 1: 1 columns, expected 2"):
+        Conll(columns=3).scan(tmp_path / "a.conll")

@@ -1,10 +1,16 @@
 """The csv reader: headers, labels, bad fields."""
 
 import gzip
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import bmrm
+from bmrm.app.predict import lines_of
+from bmrm.cli import main
+from bmrm.data.readers._core.columns import MISSING
 from bmrm.data.readers.csv import Csv
 from bmrm.data.reading import read
 from bmrm.problem import InputError
@@ -147,3 +153,252 @@ def test_real_file(shared_data):
     assert sorted(set(data.targets.y)) == [3, 4, 5, 6, 7, 8]
     with pytest.raises(InputError, match="line 2, column 'Sex': 'M'"):
         read(shared_data / "abalone.csv.xz")
+
+
+NUMBERS = np.random.default_rng(3).normal(size=(30, 4)).round(3)
+WHOLE = np.random.default_rng(3).integers(0, 9, size=(30, 4))
+
+
+def table(names, X=NUMBERS, index=False, **columns):
+    """As pandas writes it."""
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(X, columns=names).assign(**columns).to_csv(index=index)
+
+
+TARGET = (NUMBERS[:, 0] > 0).astype(int)
+YEARS = [2000, 2001, 2002, 2003]
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "said"),
+    [
+        (None, {}, True),
+        (None, {"X": WHOLE}, True),
+        (None, {"index": True}, True),
+        (None, {"target": TARGET}, False),
+        (None, {"target": np.where(TARGET, "yes", "no")}, True),
+        (None, {"index": True, "target": TARGET}, False),
+        (YEARS, {}, True),
+        (YEARS, {"index": True}, True),
+        ([0.0, 1.0, 2.0, 3.0], {}, True),
+        (np.linspace(1100, 1200, 4).tolist(), {}, True),
+        ([1, 2, 3, 4], {}, True),
+    ],
+)
+def test_a_header_of_numbers_is_none_of_the_rows(write, names, options, said):
+    data = scan(write(table(names, **options)))
+    X = options.get("X", NUMBERS)
+    expected = X if "target" in options else X[:, :3]
+    np.testing.assert_array_equal(data.X, expected)
+    assert data.feature_names == tuple(map(str, range(4) if names is None else names))[: expected.shape[1]]
+    assert any("taken for names of columns; data.header: false" in note for note in data.layout.notes) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("5.1,3.5,yes\n4.9,3.0,no\n4.7,3.2,yes\n", False),
+        ("0,1,2\n3,4,5\n0,1,2\n", False),
+        ("1,2,3\n4,5,6\n", True),
+        ("0,1\n1,0\n1,1\n0,0\n", True),
+        ("0.1,0.2,0.3\n.5,.25,.125\n1.5,0.25,.5\n", True),
+        ("3,1,2\n1,2,3\n", False),
+        ("7,8\n", False),
+    ],
+)
+def test_rows_of_numbers_are_no_header_and_a_doubt_is_said(write, text, said):
+    data = scan(write(text))
+    assert data.rows == text.count("\n")
+    assert data.feature_names is None
+    assert any("is taken for a row; data.header: true" in note for note in data.layout.notes) == said
+
+
+def test_header_stated(write):
+    text = table(None)
+    assert scan(write(text), header=False).rows == 31
+    assert scan(write(table(None)), header=True).layout.notes == ()
+    assert read(write(text), format={"name": "auto", "header": False}).rows == 31
+    with pytest.raises(InputError, match=r"a\.svm: data\.header is for csv, not for svmlight"):
+        read(write("1 1:2\n", "a.svm"), format={"name": "auto", "header": False})
+
+
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        (",a,y\n0,5,1\n1,6,0\n", "the first column, which has no name, is left out"),
+        (",,a,y\n0,0,5,1\n0,1,6,0\n", "the first 2 columns are left out"),
+        ("Unnamed: 0,a,y\n0,5,1\n1,6,0\n", "column 'Unnamed: 0' is left out"),
+        ('"","a","y"\n"Mazda RX4",5,1\n"Fiat",6,0\n', "the first column, which has no name, is left out"),
+        ('"a","y"\n"1",5,1\n"2",6,0\n', "the first column, which has no name, is left out"),
+    ],
+)
+def test_row_names_and_numbers_are_left_out_aloud(write, text, left_out):
+    data = scan(write(text))
+    np.testing.assert_array_equal(data.X, [[5], [6]])
+    np.testing.assert_array_equal(data.targets.y, [1, 0])
+    assert [note for note in data.layout.notes if note.startswith(left_out)]
+    if '"' not in text:
+        assert scan(write(text), ignore=()).features == text.split("\n")[0].count(",")
+
+
+def test_a_column_that_counts_the_rows_is_told(write):
+    text = "id,a,y\n" + "".join(f"{k + 1},{k * k},{k % 2}\n" for k in range(12))
+    data = scan(write(text))
+    assert data.features == 2
+    assert data.layout.notes == ("column 'id' counts the rows from 1 and is a feature; data.ignore leaves it out",)
+    assert scan(write(text), ignore=("id",)).layout.notes == ()
+
+
+def test_columns_are_ignored_by_name_and_number(write):
+    text = "id,a,b,y\nx1,2,3,0\nx2,4,5,1\n"
+    for ignore in (("id", "b"), ("id", 2), (0, 2), (0, -2)):
+        data = scan(write(text), ignore=ignore)
+        np.testing.assert_array_equal(data.X, [[2], [4]])
+        assert data.layout.ignored == ("id", "b")
+    with pytest.raises(InputError, match=r"0 columns are named 'idd', expected one \(did you mean 'id'\?\)"):
+        scan(write(text), ignore=("idd",))
+    with pytest.raises(InputError, match=r"column 'y' is the label and in data\.ignore, too"):
+        scan(write(text), ignore=("y",), label="y")
+    assert scan(write(text), ignore=("y", "id")).layout.labels == ("b",)
+
+
+def test_a_number_that_is_a_name_elsewhere_is_refused(write):
+    with pytest.raises(InputError, match="column 3 may be that of this number, '2', or that of this name"):
+        scan(write(table(None, index=True)), label=3)
+    np.testing.assert_array_equal(scan(write(table(None, index=True)), label="3").targets.y, NUMBERS[:, 3])
+    np.testing.assert_array_equal(scan(write(table(None)), label=3).targets.y, NUMBERS[:, 3])
+
+
+def test_missing_values_are_those_of_pandas(write):
+    pandas = pytest.importorskip("pandas")
+    assert set(pandas._libs.parsers.STR_NA_VALUES) == MISSING
+    for text in MISSING:
+        for quoted in (text, f'"{text}"', f" {text} "):
+            with pytest.raises(InputError, match=r"line 3: the label is missing \(.* in column 'y'\)"):
+                scan(write(f"a,y\n1,b\n2,{quoted}\n"))
+            with pytest.raises(InputError, match=r"line 3, column 'a': .*finite number"):
+                scan(write(f"a,y\n1,b\n{quoted},b\n"))
+            with pytest.raises(InputError, match="line 3: the group is missing"):
+                scan(write(f"a,g,y\n1,q,b\n2,{quoted},b\n"), group="g")
+    with pytest.raises(InputError, match="line 2: the label is missing"):
+        scan(write("a,y\n1,NA\n2,3\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a|b|y\n1|2|0\n3|4|1\n",
+        "sep=;\r\na;b;y\r\n1;2;0\r\n3;4;1\r\n",
+        '"sep=|"\na|b|y\n1|2|0\n3|4|1\n',
+        "# made by me, today\na,b,y\n1,2,0\n3,4,1\n",
+        "# x, y, z\n\n# and more\na,b,y\n1,2,0\n3,4,1\n",
+        "# a,b,y\n1,2,0\n3,4,1\n",
+        "a,b,y\r1,2,0\r3,4,1\r",
+        "a,b,y,\n1,2,0,\n3,4,1,\n",
+        "a,b,y\n1,2,0,\n3,4,1,\n",
+        '"a,1;",b,y\n1,2,0\n3,4,1\n',
+    ],
+)
+def test_dialects(write, text):
+    data = scan(write(text))
+    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(data.targets.y, [0, 1])
+    assert len(data.feature_names) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a b y\n1 2 0\n", {}, "one column, 'a b y', expected several with ',' between them"),
+        ("a;b;y\n1;2;0\n", {"delimiter": ","}, "data.format: {name: csv, delimiter: ';'}"),
+        ("a^b\n1^2\n", {}, "delimiter: '^'"),
+        ("a;y\n1,5;0\n", {}, "line 2, column 'a': '1,5', expected a finite number; numbers have a point, not a comma"),
+        ("a,y\n1,2\n# end\n", {}, "line 3: 1 fields, expected 2; lines that begin with # are comments before"),
+        ("y,b,y\n1,2,0\n", {"label": "y"}, "2 columns are named 'y', those with the numbers 0, 2; state the number"),
+        ("a,y\n1,9223372036854775808\n2,9223372036854775809\n", {}, "line 2, column 'y': label '92233720368547"),
+        ("x,1,2.5\n1,2,3\n", {}, "line 1, column '0': 'x', expected a finite number; if the first line holds names"),
+        ("1,2,\n3,4,\n", {}, "line 1: the label is missing"),
+    ],
+)
+def test_the_cause_is_named(write, text, options, message):
+    with pytest.raises(InputError, match=r"a\.csv") as caught:
+        scan(write(text), **options)
+    assert message in str(caught.value)
+    assert "did you mean" not in str(caught.value)
+
+
+def test_pieces_have_the_head_of_the_whole(write, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(table(None, target=TARGET, index=True), "train.csv")
+    assert main(["train", "train.csv", "--loss", "logistic", "--quiet", "--output", "o"]) == 0
+    model = bmrm.load_model("o/model.npz")
+    expected = model.decision_function(NUMBERS)
+    for index in (True, False):
+        write(table(None, index=index), "new.csv")
+        for size in (60, 1 << 20):
+            found = [float(line) for line in lines_of(model, "new.csv", "auto", "scores", size)]
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+    write("2,3,1,0\n" + "".join(",".join(map(str, row[[2, 3, 1, 0]])) + "\n" for row in NUMBERS), "new.csv")
+    np.testing.assert_allclose([float(line) for line in lines_of(model, "new.csv", "auto", "scores", 60)], expected)
+    one = ",".join(map(str, NUMBERS[0]))
+    write(f"0,1,2,3\n{one}\n", "new.csv")
+    assert [float(line) for line in lines_of(model, "new.csv", "auto", "scores")] == pytest.approx(expected[:1])
+    capsys.readouterr()
+    assert main(["info", "train.csv"]) == 0
+    assert "the first column, which has no name, is left out" in capsys.readouterr().err
+    assert main(["info", "train.csv", "--ignore", "0", "--ignore", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["features"] == 2
+
+
+def test_without_a_header_in_training_there_is_none_in_prediction(write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(table(None, target=TARGET).split("\n", 1)[1], "train.csv")
+    assert main(["train", "train.csv", "--loss", "logistic", "--quiet", "--output", "o"]) == 0
+    model = bmrm.load_model("o/model.npz")
+    write("0,1,2,3\n.5,.25,.5,.25\n", "new.csv")
+    expected = model.decision_function([[0, 1, 2, 3], [0.5, 0.25, 0.5, 0.25]])
+    assert [float(line) for line in lines_of(model, "new.csv", "auto", "scores")] == pytest.approx(expected)
+
+
+def test_header_and_ignore_in_a_config_are_remembered(write, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"r{k},{row[0]},{row[1]},{label}" for k, (row, label) in enumerate(zip(NUMBERS, TARGET))]
+    write("id,7,b,y\n" + "\n".join(rows) + "\n", "train.csv")
+    config = "data: {train: train.csv, test: train.csv, header: true, ignore: [id]}\nloss: logistic\nregularizer: l2\n"
+    write(config.replace("l2", "{name: l2, lambda: 0.1}"), "c.yaml")
+    assert main(["train", "c.yaml", "--quiet", "--output", "o"]) == 0
+    assert main(["train", "train.csv", "--ignore", "id", "--lambda", "0.1", "--quiet", "--output", "p"]) == 0
+    model = bmrm.load_model("o/model.npz")
+    assert model.feature_names == ("7", "b")
+    expected = [repr(score) for score in model.decision_function(NUMBERS[:, :2]).tolist()]
+    bare = "".join(f"{row[1]},{row[0]}\n" for row in NUMBERS)
+    for text in (Path("train.csv").read_text(), "b,7\n" + bare):
+        write(text, "new.csv")
+        assert main(["predict", "o", "new.csv", "--out", "s.txt"]) == 0
+        assert Path("s.txt").read_text().split() == expected
+    assert main(["evaluate", "o", "train.csv", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["init", "train.csv", "--data.header", "true", "--ignore", "id", "--out", "-"]) == 0
+    text = capsys.readouterr().out
+    assert '\n  header: true\n  ignore: ["id"]\n' in text
+    write(text, "d.yaml")
+    assert main(["train", "d.yaml", "--quiet", "--output", "q"]) == 0
+    assert bmrm.load_model("q/model.npz").feature_names == ("7", "b")
+
+
+def test_the_run_says_what_is_not_certain(write, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(table(None, X=WHOLE), "train.csv")
+    assert main(["train", "train.csv", "--loss", "least_squares", "--output", "o"]) == 0
+    said = capsys.readouterr()
+    note = "data.train: the first line (0, 1, 2, 3) is taken for names of columns; data.header: false makes it a row"
+    assert f"bmrm: {note}\n" in said.err
+    assert json.loads(Path("o/summary.json").read_text())["notes"] == [note]
+    assert (
+        main(["train", "train.csv", "--loss", "least_squares", "--data.header", "false", "--quiet", "--output", "p"])
+        == 0
+    )
+    assert json.loads(Path("p/summary.json").read_text())["rows"] == 31
+    write("data: {train: train.csv, ignore: [1.5]}\n", "c.yaml")
+    assert main(["train", "c.yaml"]) == 2
+    assert "data.ignore is [1.5], expected a list of columns: names, or numbers from 0" in capsys.readouterr().err

@@ -54,6 +54,8 @@ def theirs(text, multilabel=False, dtype=np.float64, zero_based="auto"):
 
 def same_as_theirs(file, text, multilabel, dtype, one_based):
     file.write_bytes(text)
+    if b"\n" not in text and b"\r" in text[:-1]:
+        text = text.replace(b"\r", b"\n")  # without LF, CR ends lines here, while scikit-learn takes it for a blank
     try:
         with np.errstate(all="ignore"):
             X, y, groups = theirs(text, multilabel, dtype, "auto" if one_based is None else not one_based)
@@ -404,3 +406,30 @@ def test_written_and_read_floats_have_the_same_bits(file):
         values += [value] if math.isfinite(value) and value != 0 else []
     file.write_text("".join(f"1 1:{value!r}\n" for value in values))
     assert read_svmlight(file).X.values.tobytes() == np.array(values).tobytes()
+
+
+@pytest.mark.parametrize("label", ["9223372036854775808", "-9223372036854775809", "+99999999999999999999"])
+def test_integers_beyond_64_bits_are_no_labels(file, label):
+    for text, multilabel in ((f"1 1:2\n{label} 1:3\n", False), (f"1,3 1:2\n1,{label} 1:3\n", True)):
+        file.write_text(text)
+        with pytest.raises(InputError, match=r"line 2: label '.*', expected integers of 64 bits"):
+            read_svmlight(file, multilabel=multilabel)
+    file.write_text("9223372036854775807 1:1\n9223372036854775806 1:1\n-9223372036854775808 1:1\n")
+    assert read_svmlight(file).targets.y.tolist() == [2**63 - 1, 2**63 - 2, -(2**63)]
+    file.write_text("1e20 1:1\n99999999999999999999.0 1:1\n")
+    assert read_svmlight(file).targets.y.tolist() == [1e20, 1e20]
+
+
+def test_a_mark_is_no_part_of_the_first_label(file):
+    file.write_bytes(b"\xef\xbb\xbf1 qid:1 1:2\n-1 qid:1 1:3\n2 qid:2 1:1\n3 qid:3 1:4\n")
+    for parts in range(1, 6):
+        raws = [Svmlight().scan(file, part, parts) for part in range(parts)]
+        raw = join([raw for raw in raws if raw.data.rows], "all")
+        assert raw.data.targets.y.tolist() == [1, -1, 2, 3]
+        assert raw.data.targets.groups.tolist() == [1, 1, 2, 3]
+    file.write_bytes(b"\xef\xbb\xbf\n1 1:2\n1 1:x\n")
+    with pytest.raises(InputError, match="line 3: "):
+        Svmlight().scan(file, 0, 1)
+    file.write_bytes(b"\xef\xbb\xbf")
+    with pytest.raises(InputError, match="no rows"):
+        Svmlight().scan(file)

@@ -44,6 +44,14 @@ def _file_list(value: Any) -> Any:
     return tuple(value)
 
 
+def _columns(value: Any) -> Any:
+    if isinstance(value, (str, int)) and not isinstance(value, bool):
+        value = (value,)
+    if not isinstance(value, (list, tuple)) or not all(type(one) in (int, str) and one != "" for one in value):
+        raise ValueError("a list of columns: names, or numbers from 0")
+    return tuple(value)
+
+
 def _names(value: Any) -> Any:
     if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
         raise ValueError("a list of measures, such as [auc, log_loss], or null")
@@ -59,6 +67,7 @@ def _label(value: Any) -> Any:
 Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=-(2**63), lt=2**63)]
 Number = Annotated[float, BeforeValidator(_no_bool)]
 Files = Annotated[tuple[str, ...], BeforeValidator(_file_list)]
+Columns = Annotated[tuple[str | int, ...], BeforeValidator(_columns)]
 Label = Annotated[Any, BeforeValidator(_label)]
 
 
@@ -74,6 +83,16 @@ class DataSection(BaseModel):
     test: Files | None = Field(None, description="rows to score after training")
     format: str | dict[str, Any] = Field(
         "auto", description="`auto` (by name and content), the name of a format, or `{name: ..., option: value}`"
+    )
+    header: bool | None = Field(
+        None,
+        description="whether the first line of csv files holds the names of the columns; null = by what it holds, "
+        "which the run says where it is not certain",
+    )
+    ignore: Columns | None = Field(
+        None,
+        description="columns that are left out, by name or number from 0; null = none but the index of a data frame, "
+        "which `[]` keeps",
     )
     dimension: Annotated[Count, Field(ge=1, le=2**31)] | None = Field(
         None, description="number of features; null = the largest index on any rank"

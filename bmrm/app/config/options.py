@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel
 
-from bmrm.app.config.config import FORMATS, PLUG_INS, SEARCH, Files, Given, PlugIn, Settings
+from bmrm.app.config.config import FORMATS, PLUG_INS, SEARCH, Columns, Files, Given, PlugIn, Settings
 from bmrm.app.config.fields import option_types
 from bmrm.app.config.marks import Place, yaml_value
 from bmrm.app.config.words import default_in_words, parts_of, type_in_words
@@ -19,6 +19,7 @@ SHORT: Mapping[Place, str] = {
     ("data", "validation"): "validation",
     ("data", "test"): "test",
     ("data", "format"): "format",
+    ("data", "ignore"): "ignore",
     ("data", "dimension"): "dimension",
     ("data", "bias"): "bias",
     ("data", "scale"): "scale",
@@ -132,6 +133,13 @@ def _paths(texts: Sequence[str], flag: str) -> list[str] | None:
     return None if list(texts) == ["null"] else list(texts)
 
 
+def columns(texts: Sequence[str], flag: str) -> list[Any] | None:
+    """The columns that texts name: one each, by its name or else its number, or a list in YAML."""
+    if list(texts) == ["null"]:
+        return None
+    return [one for text in texts for one in (yaml_value(text, flag) if text.startswith("[") else [text])]
+
+
 def _names(texts: Sequence[str], flag: str) -> list[str] | None:
     names = [name for text in texts for name in text.strip("[]").replace(",", " ").split()]
     return None if names == ["null"] else names
@@ -149,9 +157,13 @@ def _of_field(place: Place, field: Any) -> Option:
     kind = Annotated[checks] if field.metadata else field.annotation  # pydantic keeps checks apart
     parts = parts_of(kind)
     files = kind in (Files, Files | None)
-    doc = _doc(field.description, "a path; may be repeated" if files else type_in_words(kind), field.default)
+    words = (
+        "a path; may be repeated" if files else "a column; may be repeated" if kind in (Columns, Columns | None) else ""
+    )
+    doc = _doc(field.description, words or type_in_words(kind), field.default)
     choices = tuple(choice for part in parts for choice in part.get("enum", ()))
-    read = _paths if files else _READERS.get(str(parts[0].get("type")), last_yaml)
+    listed = kind in (Columns, Columns | None)
+    read = _paths if files else columns if listed else _READERS.get(str(parts[0].get("type")), last_yaml)
     return Option(place, doc, read, choices, switch=field.annotation is bool)
 
 

@@ -15,7 +15,7 @@ from bmrm.data.label_types import shown_label, stored
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.raw import Raw, nothing
-from bmrm.data.reading import from_one, is_made, scan
+from bmrm.data.reading import from_one, is_made, scan, with_columns
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of
 from bmrm.data.weights import read_weights
@@ -34,6 +34,8 @@ class Loaded:
     """Of the training data, over all ranks."""
     nnz: int
     """Likewise."""
+    notes: tuple[str, ...] = ()
+    """What was decided in reading them, for the user; on rank 0."""
 
     @property
     def train(self) -> Dataset:
@@ -49,13 +51,14 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
     InputError
         On rank 0, with the first failing rank's message (`OtherRankError` on the others).
     """
+    format = with_columns(section["format"], section["header"], section["ignore"])
     if group.size > 1 and not all(map(is_made, section["train"])):
         group.first_per_node(lambda: compile_reader(section["format"]))
 
     def scanned(part: str, alike: Alike | None = None) -> Raw:
         sources = [seeded(source, seed) for source in section[part]]
         source = sources[0] if len(sources) == 1 else sources
-        return scan(source, format=section["format"], part=group.rank, parts=group.size, alike=alike)
+        return scan(source, format=format, part=group.rank, parts=group.size, alike=alike)
 
     raws: dict[str, Raw] = {}
     failed: InputError | None = None
@@ -95,7 +98,17 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
     train = parts["train"]
     layout = replace(layout, features=train.features, one_based=one_based, text=reader)
     parts["train"] = replace(train, layout=layout)
-    return Loaded(parts, int(sizes[0]), int(sizes[1]))
+    return Loaded(parts, int(sizes[0]), int(sizes[1]), _notes(raws, group))
+
+
+def _notes(raws: Mapping[str, Raw], group: Group) -> tuple[str, ...]:
+    """Collective: what all ranks have decided in reading, each once, those of the training data first."""
+    mine = [[part, note] for part, raw in raws.items() if raw.layout is not None for note in raw.layout.notes]
+    told = [(part, note) for said in group.gather(mine) or [] for part, note in said]
+    seen: dict[str, str] = {}
+    for part, note in sorted(told, key=lambda one: PARTS.index(one[0])):
+        seen.setdefault(note, part)
+    return tuple(f"data.{part}: {note}" for note, part in seen.items())
 
 
 def agreed_layout(raw: Raw, group: Group) -> Layout:

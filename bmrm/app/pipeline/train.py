@@ -143,6 +143,8 @@ def _train(
         facts["data"] = fingerprint.of_rows(loaded.train, group)
         if settings["search"] is not None and "validation" in loaded.parts:  # they decide
             facts["validation"] = fingerprint.of_rows(loaded.parts["validation"], group)
+    for note in loaded.notes if group.rank == 0 and not quiet else ():
+        print(f"bmrm: {note}", file=sys.stderr)
     with together(group):
         _look_into_folder(settings["output"], facts, group)
     searches = settings["search"] is not None  # in folds, which are of rows in the order of the files
@@ -179,6 +181,8 @@ def _train(
             summary["search"] = search
         if model.solution is not None and DETAILS in model.solution.details:
             summary["followed"] = listed(model.solution.details[DETAILS])
+        if loaded.notes:
+            summary["notes"] = list(loaded.notes)
         if earlier:
             summary["resumed"] = {"seconds": earlier}
         return _write(replace(model, header={**model.header, "problem": facts}), summary, curves, settings, phases)

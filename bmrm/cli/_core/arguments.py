@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,19 @@ def add_data(parser: Parser, more: str = "", needed: bool = True) -> None:
         metavar="FORMAT",
         help="auto (default: by name and content), the name of a format, or {name: csv, label: 0}",
     )
+    parser.add_argument(
+        "--data.header",
+        dest="data_header",
+        choices=("true", "false"),
+        help="whether the first line of a csv file holds names; default: by what it holds",
+    )
+    parser.add_argument(
+        "--ignore",
+        "--data.ignore",
+        action="append",
+        metavar="COLUMN",
+        help="a column that is left out, by name or number from 0; may be repeated; [] keeps the index of a data frame",
+    )
 
 
 def model_file(given: str) -> Path:
@@ -93,5 +107,15 @@ def model_file(given: str) -> Path:
 def format_of(parsed: argparse.Namespace) -> Any:
     """The format, checked."""
     from bmrm.app.config.config import format_section
+    from bmrm.app.config.options import columns
+    from bmrm.data.reading import with_columns
 
-    return format_section(parsed.format)
+    header = None if parsed.data_header is None else parsed.data_header == "true"
+    ignore = None if parsed.ignore is None else columns(parsed.ignore, "--ignore")
+    return with_columns(format_section(parsed.format), header, ignore)
+
+
+def say_notes(notes: Iterable[str], origin: str) -> None:
+    """Print what was decided in reading a file."""
+    for note in notes:
+        print(f"bmrm: {origin}: {note}", file=sys.stderr)

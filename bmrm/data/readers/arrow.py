@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +16,15 @@ from numpy.typing import NDArray
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import compression, open_bytes
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.columns import LABEL_DOC, Roles, Table, Wanted, group_parameter, weight_parameter
+from bmrm.data.readers._core.columns import (
+    LABEL_DOC,
+    Roles,
+    Table,
+    Wanted,
+    group_parameter,
+    ignore_parameter,
+    weight_parameter,
+)
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share
@@ -34,6 +44,7 @@ class Arrow:
     label: str | int | tuple[str | int, ...] | None = parameter(-1, doc=LABEL_DOC, example=0)
     weight: str | int | None = weight_parameter()
     group: str | int | None = group_parameter()
+    ignore: tuple[str | int, ...] | None = ignore_parameter()
 
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
@@ -64,8 +75,9 @@ class Arrow:
 
     def _raw(self, path: Path, table: Any, alike: Alike | None, first: int) -> Raw:
         """The rows of a table that begins with row `first` of the file."""
-        names = [str(name) for name in table.column_names]
-        roles = Table(path, names, True).roles(Wanted(self.label, self.weight, self.group), alike)
+        names = _names(table, path)
+        columns = Table(path, names, True, _index(table, names))
+        roles = columns.roles(Wanted(self.label, self.weight, self.group, self.ignore), alike)
         try:
             data = _dataset(table, names, roles, first)
         except InputError as error:
@@ -107,12 +119,38 @@ def _opened(path: Path) -> Iterator[_Stored]:
         except (pyarrow.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise InputError(f"{path}: the file is damaged ({reason})") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: the name of a column is not UTF-8 ({error.reason})") from error
 
 
 def _table(batch: Any) -> Any:
     import pyarrow
 
     return pyarrow.Table.from_batches([batch])
+
+
+def _names(table: Any, path: Path) -> list[str]:
+    """The names of the columns."""
+    names = []
+    for k in range(table.num_columns):
+        try:
+            names.append(str(table.schema.field(k).name))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: the name of column {k} is not UTF-8 ({error.reason})") from error
+    return names
+
+
+_INDEX = re.compile(r"__index_level_\d+__")
+"""pandas' names for levels of an index that have none."""
+
+
+def _index(table: Any, names: Sequence[str]) -> list[int]:
+    """The columns that are the index of a data frame of pandas, by its metadata or by their names."""
+    said: Any = []
+    with suppress(ValueError, AttributeError):  # metadata are of whoever wrote them
+        said = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    named = {name for name in said if isinstance(name, str)} if isinstance(said, list) else set()
+    return [k for k, name in enumerate(names) if name in named or _INDEX.fullmatch(name)]
 
 
 def _dataset(table: Any, names: Sequence[str], roles: Roles, first: int) -> Dataset:
@@ -157,11 +195,31 @@ def _values(column: Any, name: str, first: int) -> NDArray[Any]:
         column = column.cast(kind.value_type)
         kind = kind.value_type
     _refuse_nulls(column, name, first)
-    if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
-        return np.array(column.to_pylist(), np.str_)
+    if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind) or kind == pyarrow.string_view():
+        return np.array(_texts(column, name, first), np.str_)
+    if pyarrow.types.is_decimal(kind):
+        column = column.cast(pyarrow.float64())
     if pyarrow.types.is_nested(kind) or pyarrow.types.is_binary(kind):
         raise InputError(f"column {shown(name)} holds {kind}, expected labels")
-    return np.asarray(column.to_numpy())
+    found = np.asarray(column.to_numpy())
+    if found.dtype.kind == "f" and np.isnan(found).any():
+        row = first + int(np.argmax(np.isnan(found)))
+        raise InputError(f"column {shown(name)}, row {row}: the value is missing (nan)")
+    return found
+
+
+def _texts(column: Any, name: str, first: int) -> list[str]:
+    try:
+        texts: list[str] = column.to_pylist()
+    except UnicodeDecodeError:
+        for row, value in enumerate(column):
+            try:
+                value.as_py()
+            except UnicodeDecodeError as error:
+                where = f"column {shown(name)}, row {first + row}"
+                raise InputError(f"{where}: the text is not UTF-8 ({error.reason})") from error
+        raise
+    return texts
 
 
 def _refuse_nulls(column: Any, name: str, first: int) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import open_bytes, open_text
+from bmrm.data.files import open_lines, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.attributes import has_columns, refuse_attributes
@@ -50,7 +53,11 @@ class Conll:
     boundary: str = parameter(
         "mark", choices=("mark", "drop"), doc="whether places beyond a sentence have a name", example="drop"
     )
-    separator: str | None = parameter(None, doc="between columns; null: blanks and tabs", example="\t")
+    separator: str | None = parameter(
+        None,
+        doc="between columns; null: blanks and tabs, or tabs alone where only these give as many columns in each line",
+        example="\t",
+    )
     columns: int | None = parameter(
         None,
         least=1,
@@ -83,6 +90,10 @@ class Conll:
         """As of `Divisible`: behind the last blank line."""
         return sentence_border(text)
 
+    def settled(self, text: bytes, alike: Alike) -> Conll:
+        """As of `Divisible`: sentences say all."""
+        return self
+
     def has_rows(self, text: bytes) -> bool:
         """As of `Divisible`: whether a line is not blank."""
         return bool(text.strip())
@@ -91,16 +102,17 @@ class Conll:
         """The share of the sentences; every part reads the whole file, which is cheap compared with making features."""
         templates = parse(self._template_text())
         if self.separator is None:
-            with open_bytes(path) as file:
+            with open_lines(path) as file:
                 refuse_attributes(file.read(_HEAD), path)
-        table = _Table.read(path, self.separator)
+        table = _Table.read(path, self.separator, self.columns)
         label = self._label_column(table, path)
         groups = np.repeat(np.arange(table.starts.size - 1), np.diff(table.starts))
         start, stop = row_share(groups.size, part, parts, groups)
         table = table.part(start, stop)
         columns = [column for k, column in enumerate(table.columns) if k != label]
         y = np.zeros(stop - start) if label is None else np.array(table.columns[label], np.str_)
-        raw, targets = self._rows(templates, columns, table.starts, str(path)), Targets(y, None, groups[start:stop])
+        read = replace(self, separator=table.separator)  # other files are read in the same way
+        raw, targets = read._rows(templates, columns, table.starts, str(path)), Targets(y, None, groups[start:stop])
         return replace(raw, data=replace(raw.data, targets=targets, labelled=label is not None))
 
     def raw(self, columns: Sequence[Sequence[str]], starts: Ids, origin: str) -> Raw:
@@ -172,32 +184,63 @@ class _Table:
 
     columns: list[Sequence[str]]
     starts: Ids
+    separator: str | None = None
 
     @classmethod
-    def read(cls, path: Path, separator: str | None) -> _Table:
+    def read(cls, path: Path, separator: str | None, width: int | None) -> _Table:
+        """The table; `width`: the number of columns with the label, None where that is not known."""
         with open_text(path) as file:
-            lines = file.read().split("\n")
-        rows: list[list[str]] = []
-        starts = [0]
-        for number, line in enumerate(lines, 1):
-            fields = line.rstrip("\r").split(separator) if line.strip() else []
-            if not fields:
-                if starts[-1] < len(rows):
-                    starts.append(len(rows))
-                continue
-            if rows and len(fields) != len(rows[0]):
-                raise InputError(f"{path}, line {number}: {len(fields)} columns, expected {len(rows[0])}")
-            rows.append(fields)
-        if not rows:
+            lines = [line.rstrip("\r") for line in file.read().split("\n")]
+        numbers = [number for number, line in enumerate(lines) if line.strip(_BLANKS)]
+        if not numbers:
             raise InputError(f"{path}: the file has no tokens")
-        if starts[-1] < len(rows):
-            starts.append(len(rows))
-        return cls(list(zip(*rows, strict=True)), np.array(starts, np.int64))
+        rows, separator = _fields([lines[number] for number in numbers], separator)
+        counts = Counter(map(len, rows))
+        if len(counts) > 1:
+            raise InputError(_uneven(path, numbers, rows, counts, width))
+        breaks = [at for at, (a, b) in enumerate(pairwise(numbers), 1) if b > a + 1]
+        return cls(list(zip(*rows, strict=True)), np.array([0, *breaks, len(rows)], np.int64), separator)
 
     def part(self, start: int, stop: int) -> _Table:
         """The tokens [start, stop), whole sentences."""
         first, last = np.searchsorted(self.starts, (start, stop))
-        return _Table([column[start:stop] for column in self.columns], self.starts[first : last + 1] - start)
+        columns = [column[start:stop] for column in self.columns]
+        return _Table(columns, self.starts[first : last + 1] - start, self.separator)
+
+
+_BLANKS = " \t\r\v\f"
+"""What may be between columns; other blanks, such as U+00A0, belong to tokens."""
+
+
+def _fields(lines: Sequence[str], separator: str | None) -> tuple[list[list[str]], str | None]:
+    """The fields of each line, and what is between them; None for blanks and tabs."""
+    if separator is not None:
+        return [line.split(separator) for line in lines], separator
+    rows = [line.split() if line.isascii() else _split(line) for line in lines]
+    if len(set(map(len, rows))) == 1:
+        return rows, None
+    tabs = {line.count("\t") for line in lines}
+    if len(tabs) == 1 and 0 not in tabs:
+        return [line.split("\t") for line in lines], "\t"
+    return rows, None
+
+
+def _split(line: str) -> list[str]:
+    return [field for field in _BETWEEN.split(line) if field]
+
+
+_BETWEEN = re.compile(f"[{_BLANKS}]+")
+
+
+def _uneven(
+    path: Path, numbers: Sequence[int], rows: Sequence[Sequence[str]], counts: Counter[int], width: int | None
+) -> str:
+    """A message on the first line that has not as many columns as most, or as are known."""
+    known = [count for count in (width, None if width is None else width - 1) if counts[count or 0]]
+    usual = max(known or counts, key=lambda count: counts[count or 0])
+    row = next(k for k, fields in enumerate(rows) if len(fields) != usual)
+    told = "; comments are not read" if rows[row][0].startswith("#") else ""
+    return f"{path}, line {numbers[row] + 1}: {len(rows[row])} columns, expected {usual}{told}"
 
 
 def read_conll(

@@ -7,7 +7,8 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,24 +16,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset, check_groups, check_weights
-from bmrm.data.files import open_text
+from bmrm.data.files import HEAD, open_text
 from bmrm.data.label_types import stored
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.columns import LABEL_DOC, Table, Wanted, group_parameter, weight_parameter
+from bmrm.data.readers._core.columns import (
+    LABEL_DOC,
+    MISSING,
+    Table,
+    Wanted,
+    group_parameter,
+    ignore_parameter,
+    weight_parameter,
+)
+from bmrm.data.readers._core.csv_head import DELIMITERS, LINES, Head, head_of, is_number, likely_delimiter
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share
-from bmrm.problem import InputError, Targets, Vector
+from bmrm.problem import InputError, Targets, Vector, shown
 from bmrm.registry import parameter
 
-_DELIMITERS = ",;\t"
 _INTEGER = re.compile(r"[-+]?[0-9]+$")
+_COUNTED = 10
+"""Rows from which on a column that counts them is worth a word."""
 
 
 @formats.register("csv")
 @dataclass(frozen=True)
 class Csv:
-    """Comma-, semicolon- or tab-separated numbers; labels may be text."""
+    """Numbers between commas, semicolons, tabs or bars; labels may be text."""
 
     label: str | int | tuple[str | int, ...] | None = parameter(
         -1,
@@ -40,13 +51,17 @@ class Csv:
         example=0,
     )
     header: bool | None = parameter(
-        None, doc="the first row holds names; null: it does where none of its fields is a number", example=True
+        None,
+        doc="the first row holds names; null: it does where none of its fields is a number, or where they count the "
+        "columns or are unlike the rows below",
+        example=True,
     )
     delimiter: str | None = parameter(
-        None, doc="one character; null: comma, semicolon or tab, by the first row", example=";"
+        None, doc="one character; null: comma, semicolon, tab or bar, by the first rows", example=";"
     )
     weight: str | int | None = weight_parameter()
     group: str | int | None = group_parameter()
+    ignore: tuple[str | int, ...] | None = ignore_parameter()
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv")
 
@@ -60,24 +75,32 @@ class Csv:
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Whether the first line has a delimiter and its fields no colons."""
-        line = head.split(b"\n", 1)[0].strip()
-        return any(mark in line for mark in (b",", b";", b"\t")) and b":" not in line and b"\0" not in line
+        """Whether the first line that is no comment has a delimiter and its fields no colons."""
+        lines = (line.strip() for line in head.split(b"\n"))
+        line = next((line for line in lines if line and not line.startswith(b"#")), b"")
+        return any(mark.encode() in line for mark in DELIMITERS) and b":" not in line and b"\0" not in line
 
     @property
     def keeps_groups(self) -> bool:
         """As of `Divisible`: where there are none."""
         return self.group is None
 
+    def settled(self, text: bytes, alike: Alike) -> Csv:
+        """As of `Divisible`: delimiter and header."""
+        head = self._head_of(text, alike)
+        return replace(self, delimiter=head.delimiter, header=head.names is not None)
+
     def heading(self, text: bytes) -> int:
-        """As of `Divisible`: the names of the columns."""
-        end, first = 0, b""
-        while end < len(text) and not first.strip():
-            start, end = end, _end_of_record(text, end)
-            first = text[start:end]
-        fields = next(csv.reader([first.decode("utf-8-sig", "replace")], delimiter=self._delimiter(first)), [])
-        headed = not any(_is_number(field) for field in fields) if self.header is None else self.header
-        return end if headed else 0
+        """As of `Divisible`: what is before the rows, such as the names of the columns."""
+        end = 0
+        for _ in range(self._head_of(text, None).skipped):
+            end = text.find(b"\n", end) + 1 or len(text)
+        return end
+
+    def _head_of(self, text: bytes, alike: Alike | None) -> Head:
+        lines = text[:HEAD].decode("utf-8", "replace").split("\n")
+        whole = [f"{line}\n" for line in (lines if len(text) <= HEAD else lines[:-1] or lines) if line]
+        return head_of(whole[:LINES], self.delimiter, self.header, alike, len(whole) > LINES or len(text) > HEAD)
 
     def last_border(self, text: bytes) -> int:
         """As of `Divisible`: the end of the last line that is not inside quotes."""
@@ -90,9 +113,6 @@ class Csv:
         """As of `Divisible`: whether a line is not blank."""
         return bool(text.strip())
 
-    def _delimiter(self, line: bytes) -> str:
-        return self.delimiter or max(_DELIMITERS, key=line.decode("utf-8", "replace").count)
-
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows; every part reads the whole file, because a quoted field may hold a newline."""
         with open_text(path) as text:
@@ -100,14 +120,6 @@ class Csv:
         data = table.dataset()
         start, stop = row_share(table.rows, part, parts, data.targets.groups)
         return Raw(data, str(path)).kept(start, stop)
-
-
-def _end_of_record(text: bytes, start: int) -> int:
-    """Behind the first line from `start` that does not end inside quotes."""
-    end = text.find(b"\n", start)
-    while end >= 0 and text.count(b'"', start, end) % 2:
-        end = text.find(b"\n", end + 1)
-    return len(text) if end < 0 else end + 1
 
 
 class _Rows:
@@ -118,25 +130,26 @@ class _Rows:
         self.numbers = array("d")
         self.labels: list[list[str]] = []
         self.lines = array("q")
-        records = self._records(text, options.delimiter)
+        sample = list(islice(text, LINES))
+        self.head = head_of(sample, options.delimiter, options.header, alike, len(sample) == LINES)
+        records = self._records(chain(sample[self.head.skipped :], text))
         line, first = next(records, (0, []))
         if not first:
             raise InputError(f"{path}: the file has no rows")
-        self.width = len(first)
-        headed = not any(_is_number(field) for field in first) if options.header is None else options.header
-        self.headed = headed
-        self.names = [field.strip() for field in first] if headed else [str(k) for k in range(self.width)]
-        self.roles = Table(path, self.names, headed).roles(Wanted(options.label, options.weight, options.group), alike)
+        headed = self.head.names is not None
+        self.names = list(self.head.names) if self.head.names is not None else [str(k) for k in range(len(first))]
+        self.width = len(self.names)
+        wanted = Wanted(options.label, options.weight, options.group, options.ignore)
+        if self.width == 1 and wanted.stated:
+            self._refuse_one_column(first)
+        self.roles = Table(path, self.names, headed, self.head.index).roles(wanted, alike)
         self.extra: dict[int, list[str]] = {
             column: [] for column in (self.roles.weight, self.roles.group) if column is not None
         }
-        if not headed:
-            self._add(line, first)
+        self._add(line, first)
         for line, fields in records:
             self._add(line, fields)
         self.rows = len(self.lines)
-        if self.rows == 0:
-            raise InputError(f"{path}: the file has no rows")
 
     def dataset(self) -> Dataset:
         """All rows."""
@@ -147,16 +160,25 @@ class _Rows:
             row, column = np.argwhere(~finite)[0]
             self._refuse(self.lines[int(row)], features[int(column)], str(X[row, column]))
         y, dtype = self._targets()
-        layout = self.roles.layout(formats.describe(self.options), self.names if self.headed else None)
+        layout = self.roles.layout(formats.describe(self.options), self.names if self.head.names is not None else None)
+        layout = replace(layout, notes=(*self.head.notes, *layout.notes, *self._counting(X)))
         return Dataset(X.copy(), Targets(y, self._weights(), self._groups(), dtype), layout, bool(self.roles.label))
+
+    def _counting(self, X: NDArray[np.float64]) -> Iterator[str]:
+        """A note where the first feature is the number of the row."""
+        first = float(X[0, 0])
+        if self.rows >= _COUNTED and first in (0.0, 1.0) and np.array_equal(X[:, 0], np.arange(self.rows) + first):
+            name = self.names[self.roles.features[0]]
+            yield f"column {shown(name)} counts the rows from {first:g} and is a feature; data.ignore leaves it out"
 
     def _weights(self) -> Vector | None:
         if self.roles.weight is None:
             return None
         texts = self.extra[self.roles.weight]
         for line, text in zip(self.lines, texts, strict=True):
-            if not _is_number(text) or not 0.0 <= float(text) < math.inf:
+            if not is_number(text) or not 0.0 <= float(text) < math.inf:
                 where = f"{self.path}, line {line}, column {self.names[self.roles.weight]!r}"
+                self._refuse_missing(texts, self.roles.weight, "weight")
                 raise InputError(f"{where}: {text!r}, expected a finite number >= 0")
         try:
             return check_weights(list(map(float, texts)), self.rows)
@@ -167,29 +189,39 @@ class _Rows:
         if self.roles.group is None:
             return None
         texts = self.extra[self.roles.group]
-        missing = next((line for line, text in zip(self.lines, texts, strict=True) if not text), None)
-        if missing is not None:
-            raise InputError(f"{self.path}, line {missing}, column {self.names[self.roles.group]!r}: no group")
+        self._refuse_missing(texts, self.roles.group, "group")
         whole = all(_INTEGER.match(text) and len(text) < 19 for text in texts)
         return check_groups(list(map(int, texts)) if whole else texts, self.rows)
 
-    def _records(self, text: Any, delimiter: str | None) -> Iterator[tuple[int, list[str]]]:
+    def _records(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every record that is not blank."""
-        if delimiter is None:
-            first = text.readline()
-            text.seek(0)
-            delimiter = max(_DELIMITERS, key=first.count)
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        reader, before = csv.reader(lines, delimiter=self.head.delimiter, strict=True), self.head.skipped
         try:
             for fields in reader:
                 if fields and any(field.strip() for field in fields):
-                    yield reader.line_num, fields
+                    yield reader.line_num + before, fields
         except csv.Error as error:
-            raise InputError(f"{self.path}, line {reader.line_num}: {error}") from error
+            raise InputError(f"{self.path}, line {reader.line_num + before}: {error}") from error
+
+    def _refuse_one_column(self, first: Sequence[str]) -> None:
+        """Say what is between the fields of a file that seems to have one column."""
+        text = self.head.delimiter.join(first) if self.head.names is None else self.names[0]
+        other = likely_delimiter(text)
+        told = (
+            "expected features beside the label"
+            if other is None
+            else (
+                f"expected several with {self.head.delimiter!r} between them; what is between them is named by "
+                f"data.format: {{name: csv, delimiter: {other!r}}}"
+            )
+        )
+        raise InputError(f"{self.path}: one column, {shown(text)}, {told}")
 
     def _add(self, line: int, fields: Sequence[str]) -> None:
         if len(fields) != self.width:
-            raise InputError(f"{self.path}, line {line}: {len(fields)} fields, expected {self.width}")
+            if not (self.head.empty_last and len(fields) == self.width + 1 and not fields[-1].strip()):
+                self._refuse_width(line, fields)
+            fields = fields[:-1]
         features = fields
         roles = self.roles
         if len(roles.features) < self.width:
@@ -202,41 +234,69 @@ class _Rows:
                 raise ValueError
             self.numbers.extend(map(float, features))
         except ValueError:
-            column = next(k for k in roles.features if not _is_number(fields[k]))
-            taken = ", ".join(repr(self.names[k]) for k in roles.label)
-            told = f"; labels are taken from column {taken}, another is named by data.format: {{name: csv, label: ...}}"
-            self._refuse(line, column, repr(fields[column]), told if taken else "")
+            column = next(k for k in roles.features if not is_number(fields[k]))
+            self._refuse(line, column, shown(fields[column]), self._told(fields[column], not self.lines))
         self.lines.append(line)
+
+    def _told(self, field: str, first: bool) -> str:
+        """What may be the cause of a field that is no number."""
+        other = next((mark for mark in DELIMITERS if mark in field), None)
+        if other is not None:
+            return (
+                f"; numbers have a point, not a comma, and between fields is {self.head.delimiter!r}, unless "
+                f"data.format: {{name: csv, delimiter: {other!r}}} says so"
+            )
+        if first and self.head.names is None:
+            return "; if the first line holds names: data.header: true"
+        taken = ", ".join(repr(self.names[k]) for k in self.roles.label)
+        return (
+            f"; labels are taken from column {taken}, another is named by data.format: {{name: csv, label: ...}}, and "
+            "data.ignore leaves columns out"
+            if taken
+            else "; data.ignore leaves columns out"
+        )
+
+    def _refuse_width(self, line: int, fields: Sequence[str]) -> None:
+        told = ""
+        if fields[0].lstrip().startswith("#"):
+            told = "; lines that begin with # are comments before the first row only"
+        elif not self.lines:
+            told = "; if the file has other fields: data.format: {name: csv, delimiter: ...}"
+        raise InputError(f"{self.path}, line {line}: {len(fields)} fields, expected {self.width}{told}")
 
     def _refuse(self, line: int, column: int, field: str, told: str = "") -> None:
         where = f"{self.path}, line {line}, column {self.names[column]!r}"
+        told = " (the value is missing)" if field.strip().strip("'") in MISSING else told
         raise InputError(f"{where}: {field}, expected a finite number{told}")
+
+    def _refuse_missing(self, texts: Sequence[str], column: int, what: str) -> None:
+        if MISSING.isdisjoint(texts):
+            return
+        row = next(k for k, text in enumerate(texts) if text in MISSING)
+        where = f"{texts[row]!r} in column {self.names[column]!r}"
+        raise InputError(f"{self.path}, line {self.lines[row]}: the {what} is missing ({where})")
 
     def _targets(self) -> tuple[NDArray[Any], str]:
         """Labels and their type: integers, where all are written as such, else numbers, else text."""
         label = self.roles.label
         if not label:
             return np.zeros(self.rows), ""
-        if len(label) == 1 and not all(_is_number(one) for (one,) in self.labels):
-            missing = next((k for k, (one,) in enumerate(self.labels) if not one), None)
-            if missing is not None:
-                raise InputError(f"{self.path}, line {self.lines[missing]}: the label is missing")
+        if len(label) == 1:
+            self._refuse_missing([one for (one,) in self.labels], label[0], "label")
+        if len(label) == 1 and not all(is_number(one) for (one,) in self.labels):
             return np.array([one for (one,) in self.labels], dtype=np.str_), ""
         for line, labels in zip(self.lines, self.labels, strict=True):
             for column, text in zip(label, labels, strict=True):
-                if not _is_number(text) or not math.isfinite(float(text)):
-                    self._refuse(line, column, str(float(text)) if _is_number(text) else repr(text))
+                if not is_number(text) or not math.isfinite(float(text)):
+                    self._refuse(line, column, str(float(text)) if is_number(text) else shown(text))
         if len(label) == 1 and all(_INTEGER.match(one) for (one,) in self.labels):
-            whole = [int(one) for (one,) in self.labels]
-            if min(whole) >= -(2**63) and max(whole) < 2**63:
-                return stored(np.array(whole, np.int64))
+            for line, (one,) in zip(self.lines, self.labels, strict=True):
+                if not -(2**63) <= int(one) < 2**63:
+                    where = f"{self.path}, line {line}, column {self.names[label[0]]!r}"
+                    raise InputError(
+                        f"{where}: label {shown(one)}, expected integers of 64 bits (larger numbers of a regression "
+                        "with a point: 1e20)"
+                    )
+            return stored(np.array([int(one) for (one,) in self.labels], np.int64))
         numbers = np.array([[float(one) for one in labels] for labels in self.labels])
         return (numbers[:, 0] if len(label) == 1 else numbers), ""
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return "_" not in field

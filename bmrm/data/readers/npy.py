@@ -12,7 +12,14 @@ from bmrm.data.archives import read_array
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.columns import Roles, Table, Wanted, group_parameter, weight_parameter
+from bmrm.data.readers._core.columns import (
+    Roles,
+    Table,
+    Wanted,
+    group_parameter,
+    ignore_parameter,
+    weight_parameter,
+)
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share
@@ -32,6 +39,7 @@ class Npy:
     )
     weight: int | None = weight_parameter()
     group: int | None = group_parameter()
+    ignore: tuple[int, ...] | None = ignore_parameter()
 
     suffixes: ClassVar[tuple[str, ...]] = (".npy",)
 
@@ -62,7 +70,7 @@ class Npy:
         return Raw(data, str(path)).kept(*row_share(data.rows, part, parts, data.targets.groups))
 
     def _wanted(self) -> Wanted:
-        return Wanted(self.label, self.weight, self.group)
+        return Wanted(self.label, self.weight, self.group, self.ignore)
 
 
 def _dataset(array: Any, roles: Roles) -> Dataset:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import open_bytes
+from bmrm.data.files import HEAD, compression, in_zip, open_bytes
 from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Alike, Layout
@@ -27,14 +27,21 @@ from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share
 from bmrm.data.structure import check_compressed
 from bmrm.problem import InputError, shown
+from bmrm.registry import parameter
 
 _KEYS = ("X", "indptr", "indices", "values", "shape", "names", "y", "label_indptr", "labels", "weights", "groups")
+_SCIPY = {"data": "values", "indices": "indices", "indptr": "indptr", "shape": "shape"}
+"""The arrays of `scipy.sparse.save_npz`, besides `format`, and what they are here."""
 
 
 @formats.register("npz")
 @dataclass(frozen=True)
 class Npz:
     """A NumPy archive with `X` or the arrays of sparse rows, `y`, `weights` and `groups`."""
+
+    ignore: tuple[str | int, ...] | None = parameter(
+        None, doc="columns of `names` that are left out; null: none", example=("b",)
+    )
 
     suffixes: ClassVar[tuple[str, ...]] = (".npz",)
 
@@ -46,7 +53,9 @@ class Npz:
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows; every part reads the whole file."""
         data = read_npz(path)
-        return Raw(data, str(path)).kept(*row_share(data.rows, part, parts, data.targets.groups))
+        data = replace(data, layout=replace(data.layout or Layout(), format=formats.describe(self)))
+        raw = Raw(data, str(path)).without(self.ignore or (), alike)
+        return raw.kept(*row_share(data.rows, part, parts, data.targets.groups))
 
 
 def read_npz(path: str | Path) -> Dataset:
@@ -78,10 +87,23 @@ def _load(path: Path) -> Mapping[str, NDArray[Any]]:
             arrays = read_arrays(file)
         except InputError as error:
             raise InputError(f"{path}: not an archive of plain arrays: {error}") from error
+    if not arrays:
+        file_head = path.read_bytes()[:HEAD] if compression(path) is None else b""
+        raise InputError(f"{path}: {in_zip(file_head)}")
+    if "format" in arrays and "data" in arrays:
+        arrays = _of_scipy(arrays, path)
     strange = next((key for key in arrays if key not in _KEYS), None)
     if strange is not None:
         raise InputError(f"{path}: unknown array {shown(strange)}, expected some of {', '.join(_KEYS)}")
     return arrays
+
+
+def _of_scipy(arrays: Mapping[str, NDArray[Any]], path: Path) -> Mapping[str, NDArray[Any]]:
+    """The arrays of a file of `scipy.sparse.save_npz` under the names here."""
+    form = arrays["format"].tobytes().decode("ascii", "replace").replace("\0", "")
+    if form != "csr" or not _SCIPY.keys() <= arrays.keys():
+        raise InputError(f"{path}: a scipy matrix in the form {form!r:.20}, expected csr (save_npz(path, X.tocsr()))")
+    return {name: arrays[key] for key, name in _SCIPY.items()}
 
 
 def _sparse(arrays: Mapping[str, NDArray[Any]]) -> Csr:

@@ -1,6 +1,7 @@
 """Svmlight text: `label [qid:group] index:value ... # comment`, one row a line.
 
-Blanks are space, tab, CR, VT and FF; lines end with LF. Indices rise strictly within a line and count from 0 or 1.
+Blanks are space, tab, CR, VT and FF; lines end with LF, or with CR if there is none; a byte-order mark is skipped.
+Indices rise strictly within a line and count from 0 or 1.
 Numbers are Python's (`float` for labels and values, `int` for indices and groups), to the same bits, but without nan,
 infinities and underscores. Except for these, and for files without a row, the same text is accepted and refused as by
 scikit-learn's `load_svmlight_file(query_id=True)`. Groups are kept if every row has one.
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import compression, open_bytes
+from bmrm.data.files import divisible, open_lines
 from bmrm.data.label_types import type_of_numbers
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Alike, Layout
@@ -76,13 +77,17 @@ class Svmlight:
         """As of `Divisible`: the end of the last line, or of the last but one group."""
         return last_border(text)
 
+    def settled(self, text: bytes, alike: Alike) -> Svmlight:
+        """As of `Divisible`: a row says all."""
+        return self
+
     def has_rows(self, text: bytes) -> bool:
         """As of `Divisible`: whether a line is more than a comment."""
         return any(line.split(b"#", 1)[0].strip() for line in text.split(b"\n"))
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows, columns numbered as in the file: by bytes of a plain file, else by rows."""
-        if compression(path) is None:
+        if divisible(path):
             return self.scan_bytes(path, *even_share(path.stat().st_size, part, parts), alike)
         raw = self._scan(path, 0, None, alike)
         return raw.kept(*row_share(raw.data.rows, part, parts, raw.data.targets.groups))
@@ -159,7 +164,7 @@ def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:
     columns = _Columns(dtype)
     state = np.zeros(kernel.STATES, np.int64)
     state[kernel.SMALLEST], state[kernel.LARGEST] = MOST_INDEX + 1, -1
-    with open_bytes(path) as file:
+    with open_lines(path) as file:
         for text, length, offset in _blocks(file, start, stop):
             colons, lines, commas = kernel.count_marks(text, length)
             labels = lines + commas * options.multilabel
@@ -215,7 +220,7 @@ def _starts_with_label(path: Path) -> bool:
 
 def _first_tokens(path: Path) -> Iterator[tuple[int, bytes]]:
     """The first token of each row, and the number of its line from 1."""
-    with open_bytes(path) as file:
+    with open_lines(path) as file:
         for number, line in enumerate(file, 1):
             tokens = line.split(b"#", 1)[0].split(None, 1)
             if tokens:
@@ -298,10 +303,13 @@ class _Columns:
 
 
 def _blocks(file: IO[bytes], start: int, stop: int | None) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
-    """Blocks of whole lines: bytes, the length in use, which ends with a newline, and the position in the file."""
-    if start:
-        file.seek(start)
-    left = math.inf if stop is None else stop - start
+    """Blocks of whole lines: bytes, the length in use, which ends with a newline, and the position in the file.
+
+    The file is at its first line: behind a byte-order mark.
+    """
+    if file.seekable():
+        start = file.seek(max(start, file.tell()))
+    left = math.inf if stop is None else max(0, stop - start)
     buffer = bytearray(int(min(BLOCK, left)) + 1)
     kept, offset = 0, start
     while True:
@@ -328,7 +336,8 @@ def _blocks(file: IO[bytes], start: int, stop: int | None) -> Iterator[tuple[NDA
 def _line_at(path: Path, place: int) -> int:
     """The number, from 1, of the line that starts at byte `place` of the decompressed text; only for messages."""
     lines = 1
-    with open_bytes(path) as file:
+    with open_lines(path) as file:
+        place -= file.tell() if file.seekable() else 0
         while place > 0 and (piece := file.read(min(place, BLOCK))):
             lines += piece.count(b"\n")
             place -= len(piece)
@@ -337,5 +346,5 @@ def _line_at(path: Path, place: int) -> int:
 
 def _has_rows(path: Path) -> bool:
     """Whether any line holds more than blanks and a comment."""
-    with open_bytes(path) as file:
+    with open_lines(path) as file:
         return any(line.split(b"#", 1)[0].split() for line in file)

@@ -33,6 +33,8 @@ def has_columns(head: bytes) -> bool:
     """Whether the first lines are columns of text, as many in each, with blank lines between sentences."""
     lines = whole_lines(head)
     fields = [line.split() for line in lines]
+    if len({len(tokens) for tokens in fields}) > 1:  # tokens with blanks in them
+        fields = [line.split(b"\t") for line in lines]
     blank = b"\n\n" in head.replace(b"\r", b"").strip()
     if not blank or has_attributes(head) or len({len(tokens) for tokens in fields}) != 1 or len(fields[0]) < 2:
         return False

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
-from bmrm.data.files import bare_suffix, open_bytes
+from bmrm.data.files import HEAD, bare_suffix, begin_of_text, ends_lines_by_cr, is_binary, open_bytes
 from bmrm.data.layout import Alike
 from bmrm.data.readers._core.raw import Raw
 from bmrm.problem import InputError
 from bmrm.registry import Registry
 
-_HEAD = 4096
 USUAL = "svmlight"
 """Its suffixes are looked at before those of all others, whose files are imported then."""
 
@@ -36,6 +35,10 @@ class Format(Protocol):
 @runtime_checkable
 class Divisible(Protocol):
     """A format of text whose rows can be read a piece at a time."""
+
+    def settled(self, text: bytes, alike: Alike) -> Format:
+        """The format with what it takes from the beginning of a file, which pieces after the first do not show."""
+        ...
 
     @property
     def keeps_groups(self) -> bool:
@@ -90,11 +93,14 @@ def recognised(path: Path) -> Format:
     if named is not None:
         return formats.make(named)
     with open_bytes(path) as file:
-        return by_content(file.read(_HEAD), path)
+        return by_content(file.read(HEAD), path)
 
 
 def by_content(head: bytes, path: Path) -> Format:
     """The format, with default options, of a file that begins like this."""
+    if not is_binary(head):
+        head = head[begin_of_text(head, str(path)) :]
+        head = head.replace(b"\r", b"\n") if ends_lines_by_cr(head) else head
     for cls in (entry.cls for entry in formats.all()):
         if cls.recognises(head):
             return cls()

@@ -11,10 +11,11 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.data.joining import join_matrices, join_targets
 from bmrm.data.labels import LabelSets, joined
-from bmrm.data.layout import Layout, aligned
+from bmrm.data.layout import Alike, Layout, aligned, columns_of
 from bmrm.data.matrix import Csr
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of, renumbered
 from bmrm.problem import InputError, Targets, Vector
+from bmrm.registry import nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,37 @@ class Raw:
         if X is self.data.X or names is None or self.layout is None:
             return self
         return replace(self, data=replace(self.data, X=X, layout=replace(self.layout, names=tuple(names))))
+
+    def without(self, ignored: Sequence[str | int], alike: Alike | None = None) -> Raw:
+        """The rows without some columns, by names or numbers from 0, of data that name their columns.
+
+        Of data that are read as others were, columns may be absent.
+        """
+        names = self.data.feature_names
+        before = () if alike is None else tuple(set(alike.layout.ignored).difference(alike.layout.names or ()))
+        if not ignored and not before:
+            return self
+        if names is None:
+            if not ignored:
+                return self
+            raise InputError(f"{self.origin}: column {ignored[0]!r} of data.ignore, but the columns have no names")
+        gone = set()
+        for key in ignored:
+            if isinstance(key, int) and -len(names) <= key < len(names):
+                gone.add(key % len(names))
+            elif key not in names and alike is None:
+                raise InputError(f"{self.origin}: 0 columns are named {key!r}, expected one{nearest(str(key), names)}")
+        gone |= {k for k, name in enumerate(names) if name in ignored or name in before}
+        if len(gone) == len(names):
+            raise InputError(f"{self.origin}: data.ignore leaves no column")
+        kept = np.array([k for k in range(len(names)) if k not in gone], np.intp)
+        layout = replace(
+            self.layout or Layout(),
+            features=len(kept),
+            names=tuple(names[k] for k in kept),
+            ignored=tuple(names[k] for k in sorted(gone)),
+        )
+        return replace(self, data=replace(self.data, X=columns_of(self.data.X, kept), layout=layout))
 
     @property
     def extent(self) -> Vector:
@@ -151,6 +183,9 @@ def join(raws: Sequence[Raw], origin: str) -> Raw:
     found = [raw.smallest for raw in raws if raw.smallest is not None]
     X = join_matrices([raw.data.X for raw in raws], origin, raws[0].first is not None)
     sources = tuple(source for raw in raws for source in raw.data.sources or ((raw.origin, raw.data.rows),))
+    if named is not None:
+        notes = dict.fromkeys(note for raw in raws if raw.layout is not None for note in raw.layout.notes)
+        named = replace(named, notes=tuple(notes))
     data = Dataset(X, join_targets([raw.data.targets for raw in raws], origin), named, raws[0].data.labelled, sources)
     return Raw(data, origin, min(found, default=None), raws[0].first)
 

@@ -79,11 +79,15 @@ def parse_line(
 
 
 def _label(token: bytes) -> float:
-    """A number; an integer if float64 is not exact."""
+    """A number; an integer if float64 is not exact, which must have 64 bits: beyond, labels would become one."""
     number = _number(token, "label", sys.float_info.max)
-    if EXACT < abs(number) < 2.0**63 and token.lstrip(b"+-").isdigit():
-        return int(token)
-    return number
+    if abs(number) <= EXACT or not token.lstrip(b"+-").isdigit():
+        return number
+    if not -(2**63) <= int(token) < 2**63:
+        raise ValueError(
+            f"label {_shown(token)}, expected integers of 64 bits (larger numbers of a regression with a point: 1e20)"
+        )
+    return int(token)
 
 
 def _number(token: bytes, what: str, limit: float) -> float:
