@@ -126,7 +126,7 @@ def test_parts(write):
         ("a,b,label\n1,2,3\n", {"label": "labels"}, "did you mean 'label'"),
         ("a,a\n1,2\n", {"label": "a"}, "2 columns are named 'a'"),
         ("1,2\n", {"label": "a"}, "has no header"),
-        ("1,2\n", {"label": 2}, "there are 2 columns"),
+        ("1,2\n", {"label": 2}, "column 2, expected 0 to 1"),
         ("a,b\n", {}, "has no rows"),
         ("\n\n", {}, "has no rows"),
         ('a,b\n1,"2\n', {}, "line 2: "),
