@@ -1,6 +1,8 @@
-"""What `bmrm.fit` takes where nothing is given: a loss by the kind of y, and lambda by the number of rows."""
+"""What is taken where nothing is given: a loss by the kind of y, lambda by the number of rows, an intercept by the loss."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -55,3 +57,8 @@ def default_lambda(data: Dataset) -> float:
     """1 / m for m rows of positive weight."""
     weights = data.targets.weights
     return 1.0 / max(1, data.rows if weights is None else int(np.count_nonzero(weights)))
+
+
+def default_bias(loss: Any) -> str:
+    """`free` where the loss has an intercept that the regularizer does not touch, else `none`."""
+    return "none" if facts_of(loss).no_free_intercept else "free"
