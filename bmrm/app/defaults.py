@@ -1,4 +1,4 @@
-"""What is taken where nothing is given: a loss by the kind of y, lambda by the number of rows, an intercept by the loss."""
+"""What is taken where nothing is given: a loss by the kind of y, lambda by the rows, an intercept by the loss."""
 
 from __future__ import annotations
 
@@ -60,5 +60,6 @@ def default_lambda(data: Dataset) -> float:
 
 
 def default_bias(loss: Any) -> str:
-    """`free` where the loss has an intercept that the regularizer does not touch, else `none`."""
-    return "none" if facts_of(loss).no_free_intercept else "free"
+    """`free` where the loss has a free intercept and nothing that serves as one, else `none`."""
+    facts = facts_of(loss)
+    return "none" if facts.no_free_intercept or facts.instead_of_intercept else "free"

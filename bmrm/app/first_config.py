@@ -146,7 +146,8 @@ def _text(
     found = f"{profile.format}: " if profile.format else ""
     test_line = "# test: FILE" if test is None else f"test: {_quoted(test)}"
     loss = LOSSES.get(choice.loss).cls
-    why = facts_of(loss).no_free_intercept or FREE
+    facts = facts_of(loss)
+    why = facts.no_free_intercept or facts.instead_of_intercept or FREE
     positive = "\n  # positive_label: ...    # of the two labels; the last in sort order unless given"
     return f"""\
 # Written by `bmrm init`; `bmrm train` runs it, `bmrm train --help` lists all fields.

@@ -120,7 +120,7 @@ def fit(
     sample_weight : (rows,), >= 0; None for 1 each.
     groups : (rows,) integers, for losses over groups of rows.
     bias : "free": an intercept that the regularizer does not touch; "regularized": a constant feature 1; "none". None
-        is "free" where the loss has one, else "none".
+        is "free" where the loss has one, else "none"; "none" for sequences, whose transitions take its place.
     scale : "none", "standardize", "max_abs" (folded back into the weights), or "unit_norm" (per row).
     positive_label : of two labels the positive one; None for the last in sort order.
     threads : largest number of threads; None for the usable cores.

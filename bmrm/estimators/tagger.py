@@ -31,8 +31,8 @@ class SequenceTagger(LinearEstimator):
         of them, see the page *Sequences*. None is `tagging`; it must be None for other tokens.
     alpha, l1_ratio, regularizer, tol, max_iter, time_limit, solver, warm_start, threads, random_state, verbose : as of
         `Classifier`. R is a mean over sequences: with N of them alpha is 2 / N times the `c2` of CRFsuite.
-    fit_intercept : whether each label has a constant that the regularizer does not touch; False as in CRFsuite.
-        Default True.
+    fit_intercept : whether each label has a constant that the regularizer does not touch. Default False, as in
+        CRFsuite.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class SequenceTagger(LinearEstimator):
         alpha: float = 1e-4,
         l1_ratio: float = 0.0,
         regularizer: Any = None,
-        fit_intercept: bool = True,
+        fit_intercept: bool = False,
         tol: float = 1e-4,
         max_iter: int = 100_000,
         time_limit: float | None = None,

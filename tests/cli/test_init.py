@@ -32,7 +32,7 @@ FILES = {
     "three.csv": (table(np.array(["a", "b", "c"])[np.arange(40) % 3]), {"loss": "softmax", "bias": "free"}),
     "numbers.csv": (table(X @ [1.0, 2.0, 3.0], 100.0), {"loss": "least_squares", "scale": "standardize"}),
     "queries.svm": (svm(np.arange(40) % 4, queries=True), {"loss": "rank_hinge", "bias": "none"}),
-    "tokens.conll": ("the D\ncat N\n\na D\ndog N\nbarks V\n\n" * 4, {"loss": "chain_crf", "bias": "free"}),
+    "tokens.conll": ("the D\ncat N\n\na D\ndog N\nbarks V\n\n" * 4, {"loss": "chain_crf", "bias": "none"}),
     "one.csv": (table(["same"] * 40), {"loss": "novelty", "bias": "none"}),
 }
 

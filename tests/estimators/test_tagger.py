@@ -69,7 +69,7 @@ def test_crfsuite_finds_the_same_model(tmp_path):
     trainer.train(str(tmp_path / "crf"))
     theirs = pycrfsuite.Tagger()
     theirs.open(str(tmp_path / "crf"))
-    ours = SequenceTagger(alpha=2 * c2 / len(X), fit_intercept=False, tol=1e-12).fit(DICTS, Y)
+    ours = SequenceTagger(alpha=2 * c2 / len(X), tol=1e-12).fit(DICTS, Y)
     labels = list(ours.classes_)
     for (before, after), weight in theirs.info().transitions.items():
         assert ours.transitions_[labels.index(before), labels.index(after)] == pytest.approx(weight, abs=1e-4)

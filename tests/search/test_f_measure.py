@@ -90,7 +90,12 @@ def test_validation_decides_and_the_intercept_takes_the_threshold():
     line = table["table"][table["chosen"]]
     assert model.loss == CostSensitiveHinge(line["cost_positive"], line["cost_negative"])
     plain, untuned = fit(
-        X, y, regularizer=L2(1e-3), bias="regularized", search=FMeasure(costs=5, tune_threshold=False), validation=validation
+        X,
+        y,
+        regularizer=L2(1e-3),
+        bias="regularized",
+        search=FMeasure(costs=5, tune_threshold=False),
+        validation=validation,
     )
     assert all(row["threshold"] == 0.0 for row in untuned["table"])
     assert max(row["f_beta"] for row in untuned["table"]) <= max(values)
@@ -144,7 +149,9 @@ def test_folds_decide_without_validation_data():
 def test_recall_and_precision_follow_beta():
     X, y = rare(rows=1500)
     called = [
-        np.mean(fit(X, y, regularizer=L2(1e-3), bias="regularized", search=FMeasure(beta=beta, costs=4))[0].predict(X) == 1)
+        np.mean(
+            fit(X, y, regularizer=L2(1e-3), bias="regularized", search=FMeasure(beta=beta, costs=4))[0].predict(X) == 1
+        )
         for beta in (0.3, 1.0, 3.0)
     ]
     assert called[0] < called[1] < called[2]

@@ -102,7 +102,8 @@ class DataSection(BaseModel):
     bias: Literal["free", "regularized", "none"] | None = Field(
         None,
         description="`free`: an intercept that the regularizer does not touch; `regularized`: a constant feature 1; "
-        "null = `free` where the loss has such an intercept, else `none`",
+        "null = `free` where the loss has such an intercept, else `none`; `none` for sequences, whose transitions take "
+        "its place",
     )
     scale: Literal["none", "unit_norm", "standardize", "max_abs"] = Field(
         "none", description="`unit_norm` per row; `standardize`, `max_abs` per feature, folded back into the weights"
