@@ -14,6 +14,8 @@ from bmrm.problem import InputError, facts_of
 
 MOST_CLASSES = 100
 """More different whole numbers are as likely counts or measurements as classes, so that the user is asked."""
+INTERCEPTS = {"free": "free intercept", "regularized": "constant feature", "none": "no intercept"}
+"""What tables call the values of `data.bias`."""
 
 
 def default_loss(data: Dataset) -> tuple[str, str]:

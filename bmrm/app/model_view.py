@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.report import INTERCEPTS
+from bmrm.app.defaults import INTERCEPTS
 from bmrm.problem import Iteration, Solution, shown
 from bmrm.registry import Range, checked_value
 

@@ -28,9 +28,6 @@ HISTORY_COLUMNS = (
     "seconds_network",
 )
 
-INTERCEPTS = {"free": "free intercept", "regularized": "constant feature", "none": "no intercept"}
-"""What tables call the values of `data.bias`."""
-
 PACKAGES = ("bmrm", "numpy", "scipy", "numba", "scikit-learn", "cvxopt", "mpi4py")
 OPTIONAL = ("highspy",)
 """Packages of extras that can affect a result."""

@@ -20,7 +20,6 @@ from bmrm.app.config.marks import Document, Place
 from bmrm.app.config.relative import checked_rule
 from bmrm.app.defaults import default_bias
 from bmrm.app.measure import check_metrics
-from bmrm.app.model_file import from_plain
 from bmrm.checks.named import kind_of
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
@@ -352,7 +351,7 @@ def _resolved(settings: Settings, directory: str) -> Settings:
     """The same in the newest schema, with what the defaults of `data.bias` and `output.directory` stand for."""
     data, output = settings.data, settings.output
     if data.bias is None:
-        data = data.model_copy(update={"bias": default_bias(from_plain(LOSSES, settings.loss))})
+        data = data.model_copy(update={"bias": default_bias(LOSSES.instance(settings.loss))})
     if output.directory is None:
         output = output.model_copy(update={"directory": directory})
     return settings.model_copy(update={"version": 2, "data": data, "output": output})
