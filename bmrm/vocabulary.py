@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
@@ -43,10 +44,9 @@ class Setting:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, fields without their section."""
-        return tuple(
-            dict.fromkeys(filter(None, (self.fit, self.estimator, self.config.rpartition(".")[2], *self.others)))
-        )
+        """All of them, fields without their section; what `canonical` finds first stands first."""
+        names = self.fit, self.config.rpartition(".")[2], self.estimator, *self.others
+        return tuple(dict.fromkeys(filter(None, names)))
 
 
 SETTINGS = (
@@ -267,23 +267,21 @@ def canonical(word: str, known: Collection[str]) -> str | None:
     return None
 
 
-def answer(word: str, known: Iterable[str], door: str) -> str:
+def answer(word: str, known: Iterable[str], door: str | Callable[[Setting], str]) -> str:
     """What to write instead of an unknown word: by the table of other programs, else the nearest of `known`.
 
     Parameters
     ----------
-    door : "fit", "estimator" or "config", whose names are meant.
+    door : "fit", "estimator" or "config", whose names are meant; or what gives the name of a setting.
     """
     plain = word.strip("-").replace("-", "_").lower()
-    elsewhere = next((s for s in SETTINGS if plain in s.names and getattr(s, door) not in ("", plain)), None)
+    name_of = door if callable(door) else operator.attrgetter(door)
     if plain in ANSWERS:
         name, text = ANSWERS[plain]
-        setting = next((setting for setting in SETTINGS if setting.fit == name), None)
-        here = getattr(setting, door) if setting is not None else ""
+        here = next((name_of(setting) for setting in SETTINGS if setting.fit == name), "")
         return f"; use {here}: {text} ({PAGE})" if here else f": {text} ({PAGE})"
-    if elsewhere is not None:
-        return f"; use {getattr(elsewhere, door)}"
-    return nearest(word, known)
+    here = next((name_of(setting) for setting in SETTINGS if plain in setting.names), plain)
+    return f"; use {here}" if here not in ("", plain) else nearest(word, known)
 
 
 def elsewhere(kind: str, name: str) -> str | None:

@@ -90,7 +90,10 @@ def test_an_entry_says_what_the_docstring_says():
     assert text.startswith("### `bmrm.minimize` { #bmrm.app.fit.minimize }")
     assert "    callback=None,\n) -> Solution" in text
     assert "- <code>callback</code> (<code>Callback &#124; None</code>): called with the `Iteration` after each" in text
-    assert "**Raises**\n\n- <code>InputError</code>: Wrong names or options.\n- <code>IncompatibleError</code>: The" in text
+    assert (
+        "**Raises**\n\n- <code>InputError</code>: Wrong names or options.\n- <code>IncompatibleError</code>: The"
+        in text
+    )
     assert "- <code>InputError</code>: lambda is not positive" in described("bmrm.regularizers.l1.L1")
     status = described("bmrm.problem.Status")
     assert "<code>CONVERGED</code>: the gap is within the tolerance" in status

@@ -1,13 +1,17 @@
 """One setting under every name at every door; words of other programs are answered by what to write here."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
+import yaml
 from sklearn.model_selection import GridSearchCV
 
 import bmrm
 from bmrm import InputError
+from bmrm.app.config.config import Settings, load_settings
+from bmrm.cli import parse, train
 from bmrm.losses import LOSSES
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
@@ -212,3 +216,109 @@ def test_mappings_take_the_names_too():
     )
     assert SOLVERS.make("pegasos", {"random_state": 2}).seed == 2
     assert "the same setting" in refused(REGULARIZERS.make, "l2", {"lam": 1.0, "alpha": 1.0})
+
+
+PLAIN = {"data": {"train": "sklearn:iris"}, "loss": "softmax", "regularizer": {"name": "l2", "lambda": 0.5}}
+FIELDS = {"lam": 0.03, "tolerance": 1e-5, "max_iterations": 3, "seed": 5, "sample_weight": "w.txt", "positive_label": 1}
+FIELDS |= {"bias": "none"}
+
+
+def config_of(section, word, value, folder, more=()):
+    """The settings of a file with this field, in place of its other names."""
+    config = {name: dict(part) if isinstance(part, dict) else part for name, part in PLAIN.items()}
+    inside = config if section is None else config.setdefault(section, {})
+    if section == "regularizer":
+        del inside["lambda"]
+    inside[word] = value
+    (folder / "a.yaml").write_text(yaml.safe_dump(config))
+    return load_settings(folder / "a.yaml", more).plain()
+
+
+def fields():
+    return [
+        pytest.param(setting, word, id=f"{setting.config}-{word}")
+        for setting in SETTINGS
+        if setting.fit in FIELDS
+        for word in setting.names
+        if word not in KEPT_APART
+    ]
+
+
+@pytest.mark.parametrize(("setting", "word"), fields())
+def test_configs_take_every_name_of_a_setting(setting, word, tmp_path, monkeypatch):
+    section, _, own = setting.config.rpartition(".")
+    section, value = section or None, FIELDS[setting.fit]
+    given = False if word == "fit_intercept" else value
+    plain = config_of(section, own, value, tmp_path)
+    assert config_of(section, word, given, tmp_path) == plain
+    text, field = str(given).lower(), ".".join(filter(None, (section, word)))
+    assert config_of(section, own, "another", tmp_path, [f"{field}={text}"]) == plain, "--set wins by any name"
+    if word != own:
+        config = yaml.safe_load((tmp_path / "a.yaml").read_text())
+        (config if section is None else config[section]).update({own: value, word: given})
+        (tmp_path / "a.yaml").write_text(yaml.safe_dump(config))
+        said = refused(load_settings, tmp_path / "a.yaml")
+        assert re.search(r"a\.yaml, line \d+: .*(the same setting|under another name)", said)
+
+
+@pytest.mark.parametrize(("setting", "word"), fields())
+def test_the_command_line_takes_every_name_of_a_setting(setting, word, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    place, value = tuple(setting.config.split(".")), FIELDS[setting.fit]
+    given = "false" if word == "fit_intercept" else str(value)
+
+    def settings(*words):
+        parsed = parse(["train", "sklearn:iris", "--loss", "softmax", *words])
+        return train._settings(parsed)
+
+    plain = settings(f"--{'.'.join(place)}", str(value))
+    for flag in (f"--{word}", f"--{word.replace('_', '-')}", f"--{'.'.join((*place[:-1], word))}"):
+        if word not in KEPT_APART and (word != place[-1] or flag.count(".") == len(place) - 1):
+            assert settings(flag, given) == plain, flag
+    if word != place[-1]:
+        said = refused(settings, f"--{word}", given, f"--{'.'.join(place)}", str(value))
+        assert said.endswith("are the same setting, expected one of them")
+        (tmp_path / "a.yaml").write_text(yaml.safe_dump(plain))
+        assert train._settings(parse(["train", "a.yaml", f"--{word}", given])) == plain, "options win over the file"
+
+
+@pytest.mark.parametrize("word", sorted(ANSWERS))
+def test_configs_and_options_answer_words_of_other_programs(word, tmp_path, capsys):
+    name, text = ANSWERS[word]
+    setting = next((setting for setting in SETTINGS if setting.fit == name), None)
+    said = refused(config_of, None, word, 1, tmp_path)
+    if word not in Settings.model_fields:
+        assert re.match(rf".*a\.yaml, line \d+: unknown field '{word}'", said)
+        assert text in said
+        assert setting is None or not setting.config or f"use {setting.config}: " in said
+    with pytest.raises(SystemExit) as end:
+        parse(["train", "sklearn:iris", f"--{word}", "1"])
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"bmrm train: unknown argument '--{word}'")
+    assert text in said
+    assert "did you mean" not in said
+
+
+def test_a_field_at_another_place_is_shown_to_its_own(tmp_path):
+    assert "unknown field 'alpha'; use regularizer.lambda" in refused(config_of, None, "alpha", 1.0, tmp_path)
+    assert "unknown field 'data.tol'; use solver.tolerance" in refused(config_of, "data", "tol", 1.0, tmp_path)
+    assert "data.fit_intercept is 'no', expected true or false" in refused(
+        config_of, "data", "fit_intercept", "no", tmp_path
+    )
+
+
+def test_an_option_of_ones_own_keeps_its_name(tmp_path, monkeypatch):
+    """A plug-in with an option `alpha` besides `lam` gets both, from the config too."""
+    (tmp_path / "mine.py").write_text(
+        "from dataclasses import dataclass\nimport bmrm\n"
+        "@dataclass(frozen=True)\nclass Mine(bmrm.L2):\n    alpha: float = 1.0\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    made = REGULARIZERS.make("mine:Mine", {"alpha": 3.0, "lam": 2.0})
+    assert (made.alpha, made.lam) == (3.0, 2.0)
+    monkeypatch.chdir(tmp_path)
+    config = PLAIN | {"regularizer": {"name": "mine:Mine", "alpha": 3.0, "lam": 2.0}}
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(config))
+    found = load_settings("a.yaml", ["regularizer.lambda=4"]).plain()["regularizer"]
+    assert (found["alpha"], found["lambda"]) == (3.0, 4.0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmrm.app.phases import process_begin
 from bmrm.run import run as run_settings
+from bmrm.vocabulary import answer
 
 if TYPE_CHECKING:
     import argparse
@@ -98,12 +99,13 @@ def _given(parsed: argparse.Namespace, data: Sequence[str]) -> Iterator[Given]:
 
 def _add_fields(parser: Parser) -> None:
     """All fields; of plug-ins the options of those that the words name, all where there are no words."""
-    from bmrm.app.config.options import all_options, section_options
+    from bmrm.app.config.options import all_options, flag_of, other_names, section_options
 
+    parser.answer = lambda word: answer(word, (), flag_of)
     if parser.words is None:
         options = list(all_options())
     else:
-        found = {option.place: option for option in section_options()}
+        found = {option.place: option for option in (*section_options(), *other_names())}
         for option in _of_plug_ins(parser.words):
             found.setdefault(option.place, option)
         options = list(found.values())

@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bmrm.app.config.fields import checked, expected, option_types
-from bmrm.app.config.marks import Document, Place
+from bmrm.app.config.marks import Document, Place, assigned
 from bmrm.app.config.relative import checked_rule
 from bmrm.app.defaults import default_bias
 from bmrm.app.measure import check_metrics
@@ -24,9 +24,10 @@ from bmrm.checks.named import kind_of
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError, InputError, shown
-from bmrm.registry import SEARCHES, Range, Registry, nearest, option_name
+from bmrm.registry import SEARCHES, Range, Registry, option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
+from bmrm.vocabulary import SETTINGS, answer, canonical, converted
 
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -230,14 +231,53 @@ def load_settings(path: Path | str | None, overrides: Sequence[str] = (), given:
         One message, a line per wrong field, each with file and line, or with the option.
     """
     document = Document("the command line", "") if path is None else Document.read(Path(path))
+    _refuse_two_names(given)
     for assignment in overrides:
-        document.override(assignment)
+        _put(document, Given(*assigned(assignment)))
     for field in sorted(given, key=lambda field: len(field.place)):
-        document.put(field.place, _with_options(document, field), field.said)
+        _put(document, dataclasses.replace(field, value=_with_options(document, field)))
     if path is None:
         _default_lambda(document)
     stem = run_name(document.get(("data", "train"))) if path is None else Path(path).stem
     return _settings(document, default_directory=f"runs/{stem}")
+
+
+def _refuse_two_names(given: Sequence[Given]) -> None:
+    """InputError for a setting that the command line gives by two names."""
+    said: dict[Place, str] = {}
+    for field in given:
+        own = next((setting.config for setting in SETTINGS if field.place[-1] in setting.names), "")
+        place = (*field.place[:-1], own.rpartition(".")[2] or field.place[-1])
+        if place in said:
+            raise InputError(f"{said[place]} and {field.said} are the same setting, expected one of them")
+        said[place] = field.said
+
+
+def _put(document: Document, given: Given) -> None:
+    """Set a field by any of its names (`bmrm.vocabulary`), in place of what it is by any of them."""
+    *section, word = given.place
+    known, inside = _fields_of(document, tuple(section)), document.get(tuple(section))
+    name = canonical(word, known) or word
+    for other in [*inside] if isinstance(inside, dict) else ():
+        if other not in known and canonical(str(other), known) == name:
+            del inside[other]
+    try:
+        value = converted(word, name, given.value)
+    except InputError as error:
+        raise InputError(f"{given.said}: {error}") from error
+    document.put((*section, name), value, given.said)
+
+
+def _fields_of(document: Document, section: Place) -> set[str]:
+    """The names of the fields that a section has; none where that cannot be told."""
+    if section in ((), ("data",)):
+        return set(_known(section))
+    plug_in = PLUG_INS.get(section[0]) if len(section) == 1 else None
+    if plug_in is None:
+        return set()
+    content = document.get(section)
+    name = content.get("name", plug_in.default) if isinstance(content, dict) else content or plug_in.default
+    return {*_option_names(plug_in, str(name)), *plug_in.extra}
 
 
 def _with_options(document: Document, field: Given) -> Any:
@@ -247,7 +287,8 @@ def _with_options(document: Document, field: Given) -> Any:
     if plug_in is None or not isinstance(before, dict) or not isinstance(field.value, str):
         return field.value
     known = {*_option_names(plug_in, field.value), *plug_in.extra}
-    return {"name": field.value} | {key: value for key, value in before.items() if key in known}
+    kept = {key: value for key, value in before.items() if key != "name" and canonical(str(key), known)}
+    return {"name": field.value} | kept
 
 
 def _option_names(plug_in: PlugIn, name: str) -> set[str]:
@@ -263,7 +304,7 @@ def _default_lambda(document: Document) -> None:
     section, place = document.get(("regularizer",)), ("regularizer", "lambda")
     name = section.get("name") if isinstance(section, dict) else section
     name = PLUG_INS["regularizer"].default if name is None else name
-    given = isinstance(section, dict) and "lambda" in section
+    given = isinstance(section, dict) and any(canonical(str(word), ("lambda",)) for word in section)
     if isinstance(name, str) and not given and "lambda" in _option_names(PLUG_INS["regularizer"], name):
         document.put(place, {"scale": "none", "over": "m"}, "--lambda")
 
@@ -319,6 +360,7 @@ def _settings(document: Document, default_directory: str) -> Settings:
         raise InputError(f"{document.name}: expected sections such as data: and loss:, found {shown(value)}")
     _old_defaults(document)
     problems: Problems = []
+    _renamed(document, problems)
     value = dict(value)
     for section in PLUG_INS:
         value[section] = _plug_in((section,), PLUG_INS[section], value.get(section, {}), problems)
@@ -355,6 +397,23 @@ def _resolved(settings: Settings, directory: str) -> Settings:
     if output.directory is None:
         output = output.model_copy(update={"directory": directory})
     return settings.model_copy(update={"version": 2, "data": data, "output": output})
+
+
+def _renamed(document: Document, problems: Problems) -> None:
+    """Give fields their names, where they have those of other doors (`bmrm.vocabulary`); of plug-ins see `_plug_in`."""
+    for section in ((), ("data",)):
+        fields, known = document.get(section), set(_known(section))
+        for word in [*fields] if isinstance(fields, dict) else ():
+            name = canonical(word, known) if isinstance(word, str) else None
+            if name is None or name == word:
+                continue
+            try:
+                if name in fields:
+                    raise InputError(f"{word} and {name} are the same setting, expected one of them")
+                document.rename((*section, word), name, converted(word, name, fields[word]))
+            except InputError as error:
+                problems.append(((*section, word), ".".join((*section, str(error)))))
+                del fields[word]
 
 
 def _check_metrics(settings: Settings, problems: Problems) -> None:
@@ -398,12 +457,18 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
     before = len(problems)
     given: dict[str, Any] = {}
     relative: dict[str, Any] = {}
-    for key, raw in value.items():
-        at: Place = (*place, str(key))
-        if key not in types and key not in extra_types:
-            known = nearest(key, [*types, *extra_types])
-            problems.append((at, f"{plug_in.registry.kind} {shown(name)} has no option {shown(key)}{known}"))
+    met: set[str] = set()
+    for word, raw in value.items():
+        at: Place = (*place, str(word))
+        key = canonical(str(word), {*types, *extra_types})
+        if key is None:
+            instead = answer(str(word), [*types, *extra_types], "config")
+            problems.append((at, f"{plug_in.registry.kind} {shown(name)} has no option {shown(word)}{instead}"))
             continue
+        if key in met:
+            problems.append((at, f"{prefix}{word}: {key} stands there under another name, expected it once"))
+            continue
+        met.add(key)
         try:
             if key == "lambda" and isinstance(raw, dict):
                 relative[key] = checked_rule(raw)
@@ -418,7 +483,7 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
             problems.append((at, f"{prefix}{key} is {shown(raw)}, expected {limit.instead_of(given[key])}"))
     for field in entry.parameters:
         needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if needed and option_name(field.name) not in value:
+        if needed and option_name(field.name) not in met:
             problems.append((place, f"{prefix}{option_name(field.name)} is missing"))
     if len(problems) > before:
         return {}
@@ -435,7 +500,7 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
 def _sentence(place: Place, detail: Mapping[str, Any]) -> str:
     name = ".".join(part if len(part) <= 40 else f"{part[:37]}..." for part in place)
     if detail["type"] == "extra_forbidden":
-        return f"unknown field {name!r}{nearest(place[-1], _known(place[:-1]))}"
+        return f"unknown field {name!r}{answer(place[-1], _known(place[:-1]), 'config')}"
     if detail["type"] == "missing":
         return f"{name} is missing"
     return f"{name} is {shown(detail['input'])}, expected {expected(detail)}"

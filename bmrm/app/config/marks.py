@@ -92,14 +92,6 @@ class Document:
             raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
         return cls(str(path), text)
 
-    def override(self, assignment: str) -> None:
-        """Apply `section.field=value`, the value in YAML; a section given by its name alone becomes a mapping."""
-        key, sign, text = assignment.partition("=")
-        place = tuple(key.strip().split("."))
-        if not sign or not all(place):
-            raise InputError(f"--set {_cut(assignment)}: expected FIELD=VALUE, such as solver.tolerance=1e-4")
-        self.put(place, yaml_value(text, f"--set {key.strip()}"), f"--set {_cut('.'.join(place))}")
-
     def put(self, place: Place, value: Any, said: str) -> None:
         """Set a field; a section given by its name alone becomes a mapping. Messages call the field `said`."""
         if self.value is None:
@@ -118,8 +110,18 @@ class Document:
         inside[place[-1]] = value
         self._overrides[place] = said
 
+    def rename(self, place: Place, name: str, value: Any) -> None:
+        """Give a field another name, and this value; messages still name the line, or the option, that it is from."""
+        inside, here = self.get(place[:-1]), (*place[:-1], name)
+        del inside[place[-1]]
+        inside[name] = value
+        if place in self._lines:
+            self._lines[here] = self._lines.pop(place)
+        if place in self._overrides:
+            self._overrides[here] = self._overrides.pop(place)
+
     def get(self, place: Place) -> Any:
-        """The value of a field; None where it is absent."""
+        """The value of a field, () being the whole; None where it is absent."""
         inside = self.value
         for part in place:
             inside = inside.get(part) if isinstance(inside, dict) else None
@@ -169,6 +171,15 @@ class Document:
             seen[name] = line
             self._lines[here] = line
             self._walk(value, here)
+
+
+def assigned(assignment: str) -> tuple[Place, Any, str]:
+    """Of `section.field=value`, the value in YAML: the place, the value, and what messages call it."""
+    key, sign, text = assignment.partition("=")
+    place = tuple(key.strip().split("."))
+    if not sign or not all(place):
+        raise InputError(f"--set {_cut(assignment)}: expected FIELD=VALUE, such as solver.tolerance=1e-4")
+    return place, yaml_value(text, f"--set {key.strip()}"), f"--set {_cut('.'.join(place))}"
 
 
 def yaml_value(text: str, name: str) -> Any:

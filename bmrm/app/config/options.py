@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import SUPPRESS
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, get_origin
@@ -13,6 +14,7 @@ from bmrm.app.config.fields import option_types
 from bmrm.app.config.marks import Place, yaml_value
 from bmrm.app.config.words import default_in_words, parts_of, type_in_words
 from bmrm.registry import Entry, option_name
+from bmrm.vocabulary import KEPT_APART, SETTINGS, Setting
 
 LAMBDA: Place = ("regularizer", "lambda")
 SHORT: Mapping[Place, str] = {
@@ -58,6 +60,7 @@ class Option:
     read : from the texts of the command line, one for each time that it was given, to the value.
     choices : names that it may be, for completion.
     switch : whether it is true or false.
+    hidden : whether it is another name of a field, which no help lists.
     """
 
     place: Place
@@ -65,6 +68,7 @@ class Option:
     read: Callable[[Sequence[str], str], Any]
     choices: tuple[str, ...] = ()
     switch: bool = False
+    hidden: bool = False
 
     @property
     def value(self) -> str:
@@ -75,6 +79,8 @@ class Option:
     def flags(self) -> tuple[str, ...]:
         """The short name, if there is one, and the full one."""
         full = f"--{'.'.join(self.place)}"
+        if self.hidden:
+            return tuple(dict.fromkeys((f"--{self.place[-1].replace('_', '-')}", f"--{self.place[-1]}", full)))
         short = SHORT.get(self.place)
         return (full,) if short is None or f"--{short}" == full else (f"--{short}", full)
 
@@ -113,6 +119,20 @@ def all_options() -> Iterator[Option]:
             for option in plug_in_options(section, entry.name):
                 found.setdefault(option.place, option)
     yield from found.values()
+
+
+def other_names() -> Iterator[Option]:
+    """The fields under the names that they have at other doors (`bmrm.vocabulary`)."""
+    for setting in SETTINGS:
+        *section, own = setting.config.split(".")
+        for word in set(setting.names) - {own} - KEPT_APART if own else ():
+            yield Option((*section, word), SUPPRESS, last_yaml, hidden=True)
+
+
+def flag_of(setting: Setting) -> str:
+    """The option of `bmrm train` for a setting; "" where there is none."""
+    place = tuple(setting.config.split("."))
+    return f"--{SHORT.get(place, setting.config)}" if setting.config else ""
 
 
 def unlisted(place: Place) -> Option:

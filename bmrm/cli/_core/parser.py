@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 WRONG = 2
@@ -17,9 +17,11 @@ class Parser(argparse.ArgumentParser):
     Attributes
     ----------
     words : the command line to parse, for options that depend on others; None where all options are wanted.
+    answer : what to write instead of an option of other programs; "" for others.
     several : the destination of arguments that may stand before, between and behind options; None where there is none.
     """
 
+    answer: Callable[[str], str] = staticmethod(lambda word: "")
     words: Sequence[str] | None = None
     several: str | None = None
 
@@ -48,8 +50,12 @@ class Parser(argparse.ArgumentParser):
 
     def nearest_option(self, word: str) -> str:
         """' (did you mean X?)' of the options, or the empty string."""
-        flags = [flag[2:] for action in self._actions for flag in action.option_strings if flag.startswith("--")]
-        close = nearest_of(word.partition("=")[0].lstrip("-"), flags)  # dashes would make all of them alike
+        name = word.partition("=")[0]
+        if instead := self.answer(name):
+            return instead
+        listed = [action for action in self._actions if action.help != argparse.SUPPRESS]
+        flags = [flag[2:] for action in listed for flag in action.option_strings if flag.startswith("--")]
+        close = nearest_of(name.lstrip("-"), flags)  # dashes would make all of them alike
         return f" (did you mean '--{close}'?)" if close else ""
 
 

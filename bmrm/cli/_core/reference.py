@@ -23,7 +23,7 @@ def _command(name: str, parser: Parser) -> Iterator[str]:
     yield from (f"## bmrm {name}", "", str(parser.description), "")
     examples = str(parser.epilog).removeprefix("examples:\n")
     yield from ("```console", *(f"$ {line.strip()}" for line in examples.splitlines()), "```", "")
-    rows = [action for action in parser._actions if action.dest != "help"]
+    rows = [action for action in parser._actions if action.dest != "help" and action.help != argparse.SUPPRESS]
     if rows:
         yield from ("| argument | meaning |", "|---|---|")
         yield from (f"| {_spelling(action)} | {_meaning(action)} |" for action in rows)
