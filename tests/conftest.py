@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bmrm.kernels.cache_locks import lock_saves
 from bmrm.mpi.launch import NO_MPIRUN, mpirun
-
-lock_saves()  # the processes of pytest-xdist share one cache of compiled kernels
 
 
 @pytest.fixture(scope="session")

@@ -36,8 +36,8 @@ class Phases:
         """Seconds of the runs that this one continues."""
         self.name: Phase = "start"
         self.detail = ""
-        self.entered = self._begin
-        """When the phase began."""
+        self.entered = self._begin - self._compiled
+        """When the phase began, on the clock of `working_clock`."""
 
     @contextmanager
     def __call__(self, name: Phase, detail: str = "") -> Iterator[None]:
@@ -83,7 +83,7 @@ class Phases:
         self._seconds[self.name] = self._seconds.get(self.name, 0.0) + spent
         self._since, self._compiled = now, compiled
         if (name, detail) != (self.name, self.detail):
-            self.name, self.detail, self.entered = name, detail, now
+            self.name, self.detail, self.entered = name, detail, now - compiled
 
 
 def process_begin() -> float:

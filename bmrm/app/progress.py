@@ -12,7 +12,7 @@ from rich.text import Text
 
 from bmrm.app.phases import Phases
 from bmrm.app.report import number
-from bmrm.kernels.compiling import COMPILING
+from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import Iteration
 
 PLAIN_EVERY = 5.0
@@ -83,7 +83,7 @@ class Progress:
         if self._quiet:
             return
         with self._lock:
-            self._line = line, time.perf_counter()
+            self._line = line, working_clock()
             if self._live is None and time.monotonic() - self._last >= PLAIN_EVERY:
                 self._say(self._words())
 
@@ -92,7 +92,7 @@ class Progress:
 
     def _words(self) -> str:
         """The current phase, with its clock."""
-        now, phases = time.perf_counter(), self._phases
+        now, phases = working_clock(), self._phases
         if COMPILING.now is not None:
             return self._compiling()
         if phases.name == "solve" and self._line is not None and self._line[1] >= phases.entered:
@@ -121,7 +121,7 @@ class Progress:
         if COMPILING.now is not None:
             phase, lasted = "compile", COMPILING.elapsed - self._compiled_before
         else:
-            phase, lasted = phases.name + phases.detail, time.perf_counter() - phases.entered
+            phase, lasted = phases.name + phases.detail, working_clock() - phases.entered
         if phase in self._told or lasted < FIRST_AFTER:
             return False
         self._told.add(phase)

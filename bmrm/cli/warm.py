@@ -14,10 +14,16 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: Parser) -> None:
-    """Losses or configs, and the number of processes."""
-    parser.examples("bmrm warm hinge softmax\nbmrm warm config.yaml")
+    """Losses or configs, how much of them, and the number of processes."""
+    parser.examples("bmrm warm hinge softmax\nbmrm warm config.yaml\nbmrm warm hinge --all-solvers")
     parser.add_argument(
         "losses", nargs="*", metavar="LOSS", help="names, module:Class, or config files; default: all losses"
+    )
+    parser.add_argument(
+        "--all-solvers",
+        action="store_true",
+        help="of a loss every solver, regularizer and kind of data, alone and over ranks, not only what a fit of default"
+        " settings compiles: minutes",
     )
     parser.add_argument(
         "--processes", type=count(1), metavar="COUNT", help="a whole number >= 1; default: one for each core"
@@ -31,7 +37,7 @@ def run(parsed: argparse.Namespace) -> int:
     def say(text: str) -> None:
         print(f"compiling kernels (once, kept for later runs): {text}", file=sys.stderr, flush=True)
 
-    done = warm(parsed.losses, parsed.processes, say)
+    done = warm(parsed.losses, parsed.processes, say, parsed.all_solvers)
     what = done.losses[0] if len(done.losses) == 1 else f"{len(done.losses)} losses or configs"
     who = "1 process" if done.processes == 1 else f"{done.processes} processes"
     print(f"{done.kernels} kernels compiled for {what} in {done.seconds:.1f} s by {who}")

@@ -38,10 +38,10 @@ def choose_folder(package: Path, digest: str) -> Path | None:
     root = Path(tempfile.gettempdir()) / f"bmrm-numba-{os.getuid()}"
     wrong = refusal(root)
     if not wrong and _made(root / name):
-        _say(f"no cache folder can be written; compiled kernels are kept in {root}")
+        say(f"no cache folder can be written; compiled kernels are kept in {root}")
         return root / name
     wrong = wrong or f"{root} cannot be written"
-    _say(f"{wrong}; compiled kernels are not kept, set NUMBA_CACHE_DIR to keep them")
+    say(f"{wrong}; compiled kernels are not kept, set NUMBA_CACHE_DIR to keep them")
     return None
 
 
@@ -88,7 +88,7 @@ def refusal(folder: Path) -> str:
 
 
 @cache
-def _say(text: str) -> None:
+def say(text: str) -> None:
     """To the user, once: not from processes that one of ours has started."""
     if parent_process() is None:
         print(f"bmrm: {text}", file=sys.stderr)

@@ -6,6 +6,7 @@ too: milliseconds each.
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -22,7 +23,6 @@ class Compiling:
 
     Attributes
     ----------
-    seconds : spent so far, without what is under way.
     kernels : compiled so far; those found in the cache do not count.
     now : the kernel being compiled, None where there is none.
     kept : whether kernels are kept on disk.
@@ -30,33 +30,51 @@ class Compiling:
     """
 
     def __init__(self) -> None:
-        self.seconds = 0.0
         self.kernels = 0
         self.now: str | None = None
         self.kept = True
         self.speaks = True
+        self._clock: tuple[float, float | None] = 0.0, None  # in one piece: other threads look at it, too
         self._depth = 0
-        self._begin = 0.0
+        self._collects = False
         self._said = False
         self._ours = False
 
     @property
+    def seconds(self) -> float:
+        """Spent so far, without what is under way."""
+        return self._clock[0]
+
+    @property
     def elapsed(self) -> float:
         """`seconds` and what is under way."""
-        return self.seconds + (time.perf_counter() - self._begin if self._depth else 0.0)
+        seconds, since = self._clock
+        return seconds if since is None else seconds + time.perf_counter() - since
 
     def enter(self) -> None:
-        """A kernel is asked for; calls nest, in one thread at a time."""
+        """A kernel is asked for; calls nest, in one thread at a time.
+
+        Meanwhile nobody looks for cyclic garbage: of what the compiler makes, little is any until it is done, and
+        looking takes a tenth of its time.
+        """
         if self._depth == 0:
-            self._begin = time.perf_counter()
+            self._clock = self._clock[0], time.perf_counter()
+            self._collects = gc.isenabled()
+            gc.disable()
         self._depth += 1
 
     def leave(self) -> None:
         """It is there."""
         self._depth -= 1
         if self._depth == 0:
-            self.seconds += time.perf_counter() - self._begin
+            self._clock = self.elapsed, None
             self.now = None
+            if self._collects:
+                gc.enable()
+
+    def wait(self, seconds: float) -> None:
+        """So long this process has waited for others that compiled."""
+        self._clock = self._clock[0] + seconds, self._clock[1]
 
     def compile(self, kernel: Any) -> None:
         """It was not in the cache and is compiled."""
@@ -81,8 +99,8 @@ COMPILING = Compiling()
 
 
 def working_clock() -> float:
-    """`time.perf_counter` without what was spent on compiling."""
-    return time.perf_counter() - COMPILING.seconds
+    """`time.perf_counter` without what was spent on compiling: it stands while that is under way."""
+    return time.perf_counter() - COMPILING.elapsed
 
 
 def name_of(kernel: Any) -> str:

@@ -16,6 +16,7 @@ import mpi4py
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.workers import usable_core_numbers
 from bmrm.mpi.cores import fair_share, mask_of, threads_for
 from bmrm.mpi.group import from_bytes, to_bytes
@@ -146,9 +147,15 @@ class MpiGroup:
         """As of `Traffic`."""
         return Sent(self.waited, self._ahead, self._messages, self._bytes)
 
-    def compare(self, mine: float, everybody: float) -> None:
-        """On rank 0: how long this rank and all together have computed since the last time, before the last wait."""
+    def compare(self, mine: float, everybody: float, compiled: float) -> None:
+        """On rank 0: how long this rank and all together have computed since the last time, before the last wait.
+
+        `compiled` is what the others have spent on compiling besides: what this rank has waited for that is no waiting.
+        """
         others = (everybody - mine) / (self.size - 1) if self.size > 1 else 0.0
+        compiled = min(compiled, self.waited - self._waited_before)
+        COMPILING.wait(compiled)
+        self.waited -= compiled
         self._ahead += min(max(0.0, others - mine), self.waited - self._waited_before)
         self._waited_before = self.waited
 

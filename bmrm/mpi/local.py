@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
@@ -10,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.mpi.requests import Answer, Kept, Request, RequestError, Scattered, Terms
 from bmrm.mpi.share import Rank
 
@@ -48,6 +48,8 @@ class LocalObjects:
         self._kept: dict[int, tuple[str, Any]] = {}
         """Kind and object."""
         self._since = self._busy = 0.0
+        self._compiled = COMPILING.seconds
+        """Up to the last comparison with other ranks."""
 
     def answer(self, request: Request, keeps: str) -> list[Any]:
         """Carry out a request, which is allowed; on rank 0 the results, None for those kept, elsewhere nothing of use.
@@ -60,8 +62,8 @@ class LocalObjects:
         return found
 
     def _clock(self) -> float:
-        """Without the time that this rank has waited."""
-        return time.perf_counter() - self.rank.group.waited
+        """Without the time that this rank has waited, or compiled."""
+        return working_clock() - self.rank.group.waited
 
     def _work(self) -> float:
         """The seconds computed since these were last compared with those of other ranks."""
@@ -157,14 +159,16 @@ class LocalObjects:
         return outcomes
 
     def _added_up(self, parts: list[Any]) -> list[Any]:
-        """All in one reduction, and with them how long the ranks have computed."""
+        """All in one reduction, and with them how long the ranks have computed, and those other than 0 compiled."""
         group, busy = self.rank.group, self._work()
         if len(parts) == 1 and isinstance(parts[0], np.ndarray) and parts[0].size > FEW:
             return [group.add_up(parts[0].reshape(-1)).reshape(parts[0].shape)]
         flat = [part.reshape(-1) if isinstance(part, np.ndarray) else (part,) for part in parts]
-        total, first, sums = group.add_up(np.concatenate([*flat, (busy,)], dtype=np.float64)), 0, []
+        compiled, self._compiled = COMPILING.seconds - self._compiled, COMPILING.seconds
+        times = busy, compiled if group.rank != 0 else 0.0
+        total, first, sums = group.add_up(np.concatenate([*flat, times], dtype=np.float64)), 0, []
         if group.rank == 0:
-            group.compare(busy, float(total[-1]))
+            group.compare(busy, float(total[-2]), float(total[-1]))
         self._busy = 0.0
         for part, numbers in zip(parts, flat, strict=True):
             last = first + len(numbers)

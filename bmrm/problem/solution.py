@@ -22,7 +22,7 @@ class Status(Enum):
     CONVERGED = "the gap is within the tolerance"
     OWN_RULE = "the solver's own stopping rule is met; only the gap reported beside it is proved"
     ITERATION_LIMIT = "max_iterations reached; raise it, or accept the gap reported"
-    TIME_LIMIT = "time_limit reached; raise it, or accept the gap reported"
+    TIME_LIMIT = "time_limit reached (compiling kernels is not counted); raise it, or accept the gap reported"
     STALLED = "rounding or a kink stops further progress; the tolerance is out of reach for this solver"
     NON_FINITE = "the objective is not finite at any point tried; scale the features or enlarge lambda"
     NOT_CONVEX = "values and slopes contradict one another, so that nothing is proved; correct the loss or the risk"
@@ -43,6 +43,7 @@ TINY = float(np.finfo(np.float64).tiny)
 class Iteration:
     """One line of the history; objective is that of the best point so far, seconds since the start.
 
+    Compiling kernels, or loading compiled ones, does not count.
     A bound above the objective by more than rounding explains is left as it is: the run then ends with NOT_CONVEX.
     """
 
@@ -169,6 +170,7 @@ class Solution:
     passes: float
     """One product with the data (A w or A' s) counts one half, a Gram matrix what its products cost besides."""
     seconds: float
+    """Without `seconds_compiling`, as those of the history."""
     history: tuple[Iteration, ...] = field(default=(), repr=False)
     solver: str = ""
     """The name of the solver; what `auto` chose and why."""
@@ -181,6 +183,8 @@ class Solution:
     """
     message: str = ""
     """What has contradicted what, where the status is NOT_CONVEX: the loss or risk, the points, the amount."""
+    seconds_compiling: float = 0.0
+    """What compiling kernels took besides, or loading compiled ones: no time limit counts it."""
 
     @property
     def gap(self) -> float:

@@ -47,9 +47,11 @@ class Auto(IterativeSolver):
         if gathered is not None:
             with Budget(self.time_limit, ability(risk, Budget)) as budget:
                 whole = Budgeted(gathered.gathered(), budget)
-                seconds = budget.seconds
+                before = budget.seconds
                 found = self.minimize(whole, regularizer, start=start, callback=callback)
-                return replace(found, seconds=found.seconds + seconds, solver=f"{found.solver}, {ALONE}")
+                seconds, compiling = found.seconds + before, budget.compiling
+                solver = f"{found.solver}, {ALONE}"
+                return replace(found, seconds=seconds, seconds_compiling=compiling, solver=solver)
         options = {field.name: getattr(self, field.name) for field in fields(IterativeSolver)}
         turns = Turns(**options, names=rule.solvers, reserve=(reserve,), passes=rule.passes, reason=str(rule))
         return turns.minimize(risk, regularizer, start=start, callback=callback)

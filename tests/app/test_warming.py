@@ -58,3 +58,36 @@ def test_after_warm_a_run_compiles_nothing(tmp_path):
     done = run("bmrm.run", "config.yaml")
     assert "data saved" not in done.stdout
     assert "compiling" not in done.stderr
+
+
+FIT = """
+import sys
+import numpy as np
+import bmrm
+from bmrm.checks.targets import groups_for, targets_for
+from bmrm.kernels.compiling import COMPILING
+from bmrm.losses import LOSSES
+
+COMPILING.speaks = False
+loss = LOSSES.make(sys.argv[1])
+X = np.random.default_rng(1).normal(size=(150, 9))
+bmrm.fit(X, targets_for(loss, 150), loss=sys.argv[1], groups=groups_for(loss, 150))
+print(COMPILING.kernels)
+"""
+
+
+@pytest.mark.slow
+def test_of_a_loss_what_a_fit_of_default_settings_compiles_and_no_more(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def run(cache, *command):
+        inside = environment | {"NUMBA_CACHE_DIR": str(tmp_path / cache)}
+        command = [sys.executable, *command]
+        return subprocess.run(command, env=inside, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+
+    cold = {loss: int(run(f"cold {loss}", "-c", FIT, loss)) for loss in ("hinge", "least_squares")}
+    said = run("warm", "-m", "bmrm.cli", "warm", "hinge", "least_squares", "--processes", "2")
+    kernels = int(re.search(r"^(\d+) kernels compiled for 2 losses", said, re.MULTILINE)[1])
+    assert max(cold.values()) <= kernels <= sum(cold.values())
+    for loss in cold:
+        assert int(run("warm", "-c", FIT, loss)) == 0

@@ -24,7 +24,7 @@ def bare(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr(cache_folder, "_writable", lambda folder: False)
-    cache_folder._say.cache_clear()
+    cache_folder.say.cache_clear()
     return temporary
 
 

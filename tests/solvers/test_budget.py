@@ -3,12 +3,15 @@
 import dataclasses
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
 from bmrm.data.dataset import Dataset
+from bmrm.kernels import compiling
 from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, RowSample, Status, ability
@@ -73,7 +76,7 @@ def test_every_solver_ends_soon_after_it_is_told(name, how, monkeypatch):
     best = SOLVERS.make("auto", {"tolerance": 1e-6}).minimize(risk, regularizer)
     for told in (3, 10, 40, 80):
         clock = Clock(told if how == "ctrl-c" else None)
-        monkeypatch.setattr(budget, "perf_counter", clock)
+        monkeypatch.setattr(budget, "working_clock", clock)
         limit = {"time_limit": float(told)} if how == "limit" else {}
         solution = SOLVERS.make(name, {"tolerance": 1e-12, **limit}).minimize(risk, regularizer)
         assert clock.now <= told + 12
@@ -92,7 +95,7 @@ def test_a_sample_is_left_in_time_and_what_it_found_is_not_lost(name, monkeypatc
     risk, regularizer = problem(loss), REGULARIZERS.make(regularizer, {"lambda": 1e-4})
     assert ability(risk, RowSample) is not None
     told = 60
-    monkeypatch.setattr(budget, "perf_counter", clock := Clock())
+    monkeypatch.setattr(budget, "working_clock", clock := Clock())
     solver = SOLVERS.make(name, {"tolerance": 1e-12, "sample": 0.5, "time_limit": float(told)})
     solution = solver.minimize(risk, regularizer)
     assert solution.status is Status.TIME_LIMIT
@@ -103,11 +106,94 @@ def test_a_sample_is_left_in_time_and_what_it_found_is_not_lost(name, monkeypatc
 def test_a_chain_of_solvers_shares_one_limit(monkeypatch):
     """Nor does Ctrl-C between two of them end the run with nothing."""
     risk, regularizer = FreeIntercept(problem("hinge")), REGULARIZERS.make("l2", {"lambda": 1e-6})
-    monkeypatch.setattr(budget, "perf_counter", clock := Clock(press=200))
+    monkeypatch.setattr(budget, "working_clock", clock := Clock(press=200))
     solution = SOLVERS.make("auto", {"tolerance": 1e-13}).minimize(risk, regularizer)
     assert solution.status in {Status.INTERRUPTED, Status.CONVERGED, Status.STALLED}
     if solution.status is Status.INTERRUPTED:
         assert clock.now <= 212
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_compiling_is_not_charged(name, monkeypatch):
+    """Each solver compiles for long while it runs: kernels that call others."""
+    loss, regularizer = EVERY[name]
+    risk, regularizer = problem(loss), REGULARIZERS.make(regularizer, {"lambda": 1e-2})
+    monkeypatch.setattr(compiling.time, "perf_counter", clock := Clock())
+    before, told = COMPILING.seconds, []
+
+    def compiles(line):
+        if not told:
+            COMPILING.enter()
+            COMPILING.enter()
+            clock.now += 1e7
+            COMPILING.leave()
+            COMPILING.leave()
+        told.append(line)
+
+    options = {"tolerance": 1e-2, "time_limit": 1e6, "max_iterations": 50}
+    solution = SOLVERS.make(name, options).minimize(risk, regularizer, callback=compiles)
+    assert solution.status is not Status.TIME_LIMIT
+    assert COMPILING.seconds - before >= 1e7
+    assert solution.seconds_compiling >= 1e7
+    assert solution.seconds < 1e6
+    assert all(0.0 <= line.seconds < 1e6 for line in (*told, *solution.history))
+
+
+def test_time_stands_while_a_kernel_is_compiled(monkeypatch):
+    """In other threads, too, which look at the limit meanwhile."""
+    monkeypatch.setattr(compiling.time, "perf_counter", clock := Clock())
+    with budget.Budget(100.0) as spent:
+        COMPILING.enter()
+        clock.now += 1000.0
+        assert spent.spent is None
+        COMPILING.leave()
+        assert spent.spent is None
+        assert spent.seconds < 50.0
+        COMPILING.wait(500.0)  # for another rank that compiled
+        clock.now += 550.0
+        assert spent.spent is None
+        clock.now += 100.0
+        assert spent.spent is Status.TIME_LIMIT
+
+
+OWN = """
+from dataclasses import dataclass
+import math, sys
+import numpy as np
+import bmrm
+from bmrm.losses import register
+from bmrm.losses.base import MarginLoss, row
+from bmrm.kernels import compiling
+from bmrm.kernels.compiling import COMPILING
+
+@register("mine", task="binary")
+@dataclass(frozen=True)
+class Mine(MarginLoss):
+    formula, source, smooth, hessian_bound = "log_2(1 + exp(-y f))", "", True, 0.4
+
+    @row
+    def value_slope(f, y):
+        e = math.exp(-y * f)
+        return math.log1p(e) / math.log(2.0), -y * e / (1.0 + e) / math.log(2.0)
+
+COMPILING.speaks = False
+random = np.random.default_rng(0)
+X = random.normal(size=(300, 5))
+y = np.where(X @ random.normal(size=5) + random.normal(size=300) > 0.0, 1, -1)
+limit = float(sys.argv[1])
+found = bmrm.fit(X, y, loss=Mine(), solver="lbfgs", tolerance=1e-6, time_limit=limit).solution
+print(found.status.name, found.seconds <= limit, found.seconds_compiling > limit, COMPILING.kernels > 0)
+"""
+
+
+@pytest.mark.slow
+def test_nor_is_that_of_a_loss_of_ones_own(tmp_path):
+    """In a cache that is empty; without compiling, the fit takes some hundredths of a second."""
+    (tmp_path / "own.py").write_text(OWN)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, str(tmp_path / "own.py"), "0.6"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split() == ["CONVERGED", "True", "True", "True"], done.stdout + done.stderr
 
 
 CASES = [
@@ -142,7 +228,7 @@ def test_overshoot_is_a_second_and_a_pass_at_most(large, loss, regularizer, monk
     begin = time.process_time()
     risk.value_and_subgradient(np.full(risk.dim, 1e-3))
     a_pass = time.process_time() - begin
-    monkeypatch.setattr(budget, "perf_counter", time.process_time)
+    monkeypatch.setattr(budget, "working_clock", time.process_time)
     for name in EVERY:
         solver = SOLVERS.make(name, {"tolerance": 1e-10, "time_limit": 0.5})
         try:

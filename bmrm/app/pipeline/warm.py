@@ -1,4 +1,4 @@
-"""Compile kernels before they are needed, by small fits of every kind, in parallel processes."""
+"""Compile kernels before they are needed, by small fits, in parallel processes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.app.config.config import load_settings
+from bmrm.app.fit import fit
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.load import compile_reader, load
 from bmrm.app.pipeline.solve import BIASES, Problem, solve, warm_up_ranks
@@ -23,7 +24,6 @@ from bmrm.checks.named import instance_of
 from bmrm.checks.targets import groups_for, targets_for
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
-from bmrm.kernels.cache_locks import lock_saves
 from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.jit import CACHE
 from bmrm.losses import LOSSES
@@ -51,8 +51,8 @@ from bmrm.solvers import SOLVERS
 ROWS, FEATURES = 200, 12
 FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}
 """Iterations that reach every part of a solver."""
-RANKS, WHOLE = "what ranks answer", "all of it"
-"""The jobs of a loss without a solver, and of a config."""
+RANKS, WHOLE, DEFAULTS = "what ranks answer", "all of it", "a fit of default settings"
+"""The jobs of a loss without a solver, of a config, and of a loss where nothing else is asked for."""
 OVER_RANKS = (Scored, RowSubsets, Blocks, DualBlocks, ModifiedLoss, Fingerprint, Rounding, ProblemSize)
 """The abilities of the risk of a loss over ranks."""
 SAFE_PATH = "PYTHONSAFEPATH"
@@ -72,18 +72,23 @@ class Warmed:
 
 
 def warm(
-    losses: Sequence[str] = (), processes: int | None = None, say: Callable[[str], None] = lambda text: None
+    losses: Sequence[str] = (),
+    processes: int | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    all_solvers: bool = False,
 ) -> Warmed:
     """Compile what training needs: with a loss, or as a config says, alone and over ranks.
 
-    With a loss: every solver, regularizer and intercept, for dense and sparse float64 data and sparse data without
-    values. With a config: a training, whose result is discarded.
+    With a loss: what its first fit compiles, of dense float64 data, if all else is left to `fit`. With a config: a
+    training, whose result is discarded.
 
     Parameters
     ----------
     losses : names as of a config, and paths of configs (`.yaml`); none for all losses that are registered.
     processes : number of processes; None for one per core.
     say : called with the progress, every few seconds.
+    all_solvers : of a loss every solver, regularizer and intercept, for dense and sparse float64 data and sparse data
+        without values, alone and over ranks: minutes.
 
     Raises
     ------
@@ -93,11 +98,11 @@ def warm(
     if not CACHE:
         raise InputError("there is no folder where compiled kernels can be kept; set NUMBA_CACHE_DIR to one")
     names = tuple(losses) or tuple(entry.name for entry in LOSSES.all())
-    jobs = [job for name in names for job in _jobs(name)]
+    jobs = [job for name in names for job in _jobs(name, all_solvers)]
     count = min(len(jobs), processes or len(os.sched_getaffinity(0)))
     begin = said = time.monotonic()
     kernels = 0
-    with _safe_path(), ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=lock_saves) as pool:
+    with _safe_path(), ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
         tasks = {pool.submit(_warm, *job): job for job in jobs}
         for done, task in enumerate(as_completed(tasks), 1):
             kernels += task.result()
@@ -120,12 +125,14 @@ def _safe_path() -> Iterator[None]:
             os.environ[SAFE_PATH] = before
 
 
-def _jobs(name: str) -> list[tuple[str, str]]:
+def _jobs(name: str, all_solvers: bool) -> list[tuple[str, str]]:
     """The parts of the work that may be done at the same time; InputError where there is no such loss or config."""
     if name.endswith(CONFIGS):
         load_settings(name)
         return [(name, WHOLE)]
     instance_of(LOSSES, name)
+    if not all_solvers:
+        return [(name, DEFAULTS)]
     return [(name, part) for part in (RANKS, *(entry.name for entry in SOLVERS.all() if entry.name != "auto"))]
 
 
@@ -136,6 +143,9 @@ def _warm(name: str, part: str) -> int:
     with np.errstate(all="ignore"):
         if part == WHOLE:
             _as_config(name)
+        elif part == DEFAULTS:
+            loss = instance_of(LOSSES, name)
+            fit(next(_data(loss)), loss=loss, threads=1)
         else:
             loss = instance_of(LOSSES, name)
             for data in _data(loss):

@@ -41,7 +41,9 @@ def shuffle(order, random):  # type: ignore[no-untyped-def]
 @jit
 def shuffle_blocks(rows, out, random):  # type: ignore[no-untyped-def]
     """The blocks of `rows` in a random order, in `out`."""
-    blocks = np.arange((rows.size + BLOCK - 1) // BLOCK)
+    blocks = np.empty((rows.size + BLOCK - 1) // BLOCK, np.int64)
+    for b in range(blocks.size):
+        blocks[b] = b
     shuffle(blocks, random)
     at = 0
     for b in range(blocks.size):

@@ -98,7 +98,8 @@ def rounds(matrix, rows, shrinking, limit, known, sums, dual):  # type: ignore[n
     """
     order, kept, margin, random = shrinking
     visited, count = 0, rows.size
-    kept[:count] = rows
+    for k in range(count):  # an assignment of arrays compiles the words of its errors, too: seconds
+        kept[k] = rows[k]
     while count and visited < limit:
         shuffle_blocks(kept[:count], order, random)
         visited += count

@@ -130,7 +130,8 @@ def shrink(X: Floats, q: int, c: int, r: int) -> None:
                 row[t] -= factor * gone[t]
     last = q - 1
     if c != last:
-        X[c, :q] = X[last, :q]
+        for k in range(q):
+            X[c, k] = X[last, k]
     if r != last:
         for k in range(last):
             X[k, r] = X[k, last]

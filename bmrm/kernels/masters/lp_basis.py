@@ -168,9 +168,11 @@ def way(program: Program, basis: Basis, s: int, enters: int, leaves: int, fall: 
             fall[t] = basis.sign[leaves] * X[K + leaves, t]
         drift[:] = 0.0
     else:
-        fall[:q] = X[program.block[enters], :q]
+        for t in range(q):
+            fall[t] = X[program.block[enters], t]
         add_times_transposed(X, K, q, basis.columns[enters], q, fall)
-        drift[:] = program.rows[enters]
+        for i in range(drift.size):
+            drift[i] = program.rows[enters, i]
     pull(program, basis, q, fall, -1.0, drift)
 
 

@@ -66,19 +66,10 @@ def scores_valueless(indptr, indices, w, offset, out):  # type: ignore[no-untype
         out[i] = (a + b) + (c + d)
 
 
-@jit
-def _mark(slope, active):  # type: ignore[no-untyped-def]
-    count = U(0)
-    for i in range(slope.size):
-        active[count] = i
-        count += U(slope[i] != 0.0)
-    return count
-
-
 def active_rows(slope: NDArray[np.float64]) -> NDArray[np.int64]:
     """The positions where `slope` is not 0."""
-    active = np.empty(slope.size, np.int64)
-    return active[: _mark(slope, active)]
+    active: NDArray[np.int64] = (slope != 0.0).nonzero()[0]
+    return active
 
 
 @jit

@@ -19,13 +19,11 @@ CHUNK = 1024
 """Entries of a vector that stay in the first-level cache while all pairs meet them."""
 
 
-@fast_jit
 def store_pair(s: Singles, y: Singles, step: Floats, after: Floats, before: Floats, length: float, t: float) -> None:
     """s = step / length and y = (after - before) / (t length): a pair for a step of length 1."""
-    inverse, slower = 1.0 / length, 1.0 / (t * length)
-    for i in range(step.size):
-        s[i] = step[i] * inverse
-        y[i] = (after[i] - before[i]) * slower
+    with np.errstate(over="ignore", invalid="ignore"):  # a pair that is not finite is not used
+        np.multiply(step, 1.0 / length, out=s, casting="same_kind")
+        np.multiply(after - before, 1.0 / (t * length), out=y, casting="same_kind")
 
 
 @fast_jit

@@ -72,20 +72,11 @@ def careful_norm(a: Array) -> float:
     return largest * norm(a / largest) if 0.0 < largest < math.inf else largest
 
 
-@fast_jit
-def _tangents(v, a, w, c):  # type: ignore[no-untyped-def]
-    old, new = 0.0, 0.0
-    for i in range(v.size):
-        step = w[i] - v[i]
-        old += a[i] * step
-        new += c[i] * step
-    return old, new
-
-
 def tangents(v: Array, a: Array, w: Array, c: Array) -> tuple[float, float]:
     """<a, w - v> and <c, w - v>, for vectors: what the slopes a at v and c at w say of the way between them."""
-    old, new = _tangents(v, a, w, c)
-    return float(old), float(new)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = w - v
+    return dot(a, step), dot(c, step)
 
 
 @fast_jit
@@ -105,17 +96,10 @@ def dot_and_sizes(a: Array, w: Array) -> tuple[float, float, float]:
     return float(product), float(size), math.sqrt(square)
 
 
-@fast_jit
-def _blend(a, b, rest, share, out):  # type: ignore[no-untyped-def]
-    for i in range(a.size):
-        out[i] = rest * a[i] + share * b[i]
-
-
 def blend(a: Array, b: Array, share: float) -> Array:
     """(1 - share) a + share b, for vectors."""
-    out = np.empty(a.size)
-    # With 1 - share in the kernel that may become a + share (b - a), which loses the digits of a smaller b.
-    _blend(plain(a), plain(b), 1.0 - share, share, out)
+    out = (1.0 - share) * a
+    out += share * b
     return out
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from bmrm.kernels.jit import fast_jit, jit
 from bmrm.kernels.products.vectors import inner
-from bmrm.kernels.sequences.marginals import WIDEST, score_range, step_score
+from bmrm.kernels.sequences.marginals import WIDEST, extremes, largest, score_range, step_score
 
 
 @jit
@@ -31,9 +31,12 @@ def chain_curvatures(f, trans, observed, step, step_trans, starts, weights, prod
     `weights` of sentences is empty where all are 1.
     """
     labels = trans.shape[0]
-    top = trans.max()
-    spread = top - trans.min()
-    E = np.exp(trans - top) if spread <= WIDEST else trans
+    least, top = extremes(trans)
+    spread = top - least
+    E = np.empty((labels, labels))
+    for i in range(labels):
+        for j in range(labels):
+            E[i, j] = math.exp(trans[i, j] - top)
     longest = 0
     for s in range(starts.size - 1):
         longest = max(longest, starts[s + 1] - starts[s])
@@ -57,14 +60,15 @@ def _probabilities(f, E, after):  # type: ignore[no-untyped-def]
     backward, potential = np.ones(labels), np.empty(labels)
     for back in range(steps):
         t = steps - 1 - back
-        high, mass = f[t].max(), 0.0
+        high, mass = largest(f[t]), 0.0
         for j in range(labels):
             potential[j] = math.exp(f[t, j] - high) * backward[j]
             mass += potential[j]
         for j in range(labels):
             potential[j] /= mass
         if t == 0:
-            after[0, 0] = potential
+            for j in range(labels):
+                after[0, 0, j] = potential[j]
             break
         for i in range(labels):
             row, total = after[t, i], 0.0
@@ -89,7 +93,9 @@ def _probabilities_by_logarithms(f, trans, observed, after):  # type: ignore[no-
                 after[t, i, j] = step_score(f, trans, observed, t, i, j) + f[t, j] + backward[j]
         for i in range(labels):
             backward[i] = _normalised(after[t, i])
-        backward -= backward.max()
+        high = largest(backward)
+        for i in range(labels):
+            backward[i] -= high
     for j in range(labels):
         after[0, 0, j] = f[0, j] + backward[j]
     _normalised(after[0, 0])
@@ -98,7 +104,7 @@ def _probabilities_by_logarithms(f, trans, observed, after):  # type: ignore[no-
 @jit
 def _normalised(logarithms):  # type: ignore[no-untyped-def]
     """Overwrite logarithms with their exponentials divided by the sum of these; returns the logarithm of the sum."""
-    high = logarithms.max()
+    high = largest(logarithms)
     total = 0.0
     for k in range(logarithms.size):
         logarithms[k] = math.exp(logarithms[k] - high)

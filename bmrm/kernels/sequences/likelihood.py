@@ -31,26 +31,28 @@ def chain_likelihoods(
     """
     total, left = 0.0, np.ones(starts.size - 1, np.bool_)
     if not observed:
-        total = by_sums(f, trans, y, starts, weights, slope, trans_slope, left)
+        labels, longest = trans.shape[0], int(np.diff(starts).max(initial=0))
+        room = np.zeros((4, labels, labels)), np.empty((2, longest, labels))
+        total = by_sums(f, trans, y, starts, weights, slope, trans_slope, left, *room)
     if left.any():
         total += by_logarithms(f, trans, observed, y, starts, np.flatnonzero(left), weights, slope, trans_slope)
     return float(total)
 
 
 @jit
-def by_sums(f, trans, y, starts, weights, slope, trans_slope, left):  # type: ignore[no-untyped-def]
-    """As `chain_likelihoods`, of the sentences whose scores allow it; `left` tells of the others."""
+def by_sums(f, trans, y, starts, weights, slope, trans_slope, left, matrices, tables):  # type: ignore[no-untyped-def]
+    """As `chain_likelihoods`, of the sentences whose scores allow it; `left` tells of the others.
+
+    Room, which is overwritten: four `matrices` (K, K), the last two 0 on entry, and two `tables` as long as the longest
+    sentence. Compiled code that makes arrays itself takes much longer to compile.
+    """
     labels = trans.shape[0]
     least, top = extremes(trans)
-    E, ET = np.empty((labels, labels)), np.empty((labels, labels))
+    E, ET, pairs, sums = matrices[0], matrices[1], matrices[2], matrices[3]
+    b, forward = tables[0], tables[1]
     for i in range(labels):
         for j in range(labels):
             E[i, j] = ET[j, i] = math.exp(trans[i, j] - top)
-    longest = 0
-    for s in range(starts.size - 1):
-        longest = max(longest, starts[s + 1] - starts[s])
-    b, forward = np.empty((longest, labels)), np.empty((longest, labels))
-    pairs, sums = np.zeros((labels, labels)), np.zeros((labels, labels))
     total = 0.0
     for s in range(starts.size - 1):
         first, stop = starts[s], starts[s + 1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import perf_counter
 from typing import TypeVar, cast
 
+from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import Meter, Risk, Status, Vector, ability, metered_risk
 from bmrm.solvers._core.interrupt import Interrupt
 
@@ -24,6 +24,8 @@ class Stop(BaseException):
 class Budget:
     """The seconds and the Ctrl-C of one run, and those of the run that it is a part of. A context manager.
 
+    Compiling kernels, or loading compiled ones, is not charged.
+
     Parameters
     ----------
     time_limit : seconds; None for no limit.
@@ -31,7 +33,7 @@ class Budget:
     """
 
     def __init__(self, time_limit: float | None = None, outer: Budget | None = None) -> None:
-        self.begin = perf_counter()
+        self.begin, self._compiled = working_clock(), COMPILING.seconds
         own = math.inf if time_limit is None else self.begin + time_limit
         self._end: float = own if outer is None else min(own, outer._end)
         self._interrupt: Interrupt = Interrupt() if outer is None else outer._interrupt
@@ -49,19 +51,24 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
-        return perf_counter() - self.begin
+        """Since the run began, without `compiling`."""
+        return working_clock() - self.begin
+
+    @property
+    def compiling(self) -> float:
+        """Seconds of compiling since the run began."""
+        return COMPILING.seconds - self._compiled
 
     @property
     def spent(self) -> Status | None:
         """INTERRUPTED or TIME_LIMIT; None while there is time."""
         if self._interrupt.raised:
             return Status.INTERRUPTED
-        return Status.TIME_LIMIT if perf_counter() >= self._end else None
+        return Status.TIME_LIMIT if working_clock() >= self._end else None
 
     def check(self) -> None:
         """Raise Stop where the budget is spent, within `spending`; else nothing. Cheap; in any thread."""
-        if self._armed and (self._interrupt.raised or perf_counter() >= self._end):
+        if self._armed and (self._interrupt.raised or working_clock() >= self._end):
             raise Stop(self, self.spent or Status.TIME_LIMIT)
 
     def rest(self) -> bool:

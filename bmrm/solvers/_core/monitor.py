@@ -62,8 +62,9 @@ class IterativeSolver:
     absolute_tolerance : stop, too, when objective - lower bound is at most this; 0 for not. The gaps of the papers are
         absolute ones.
     max_iterations : stop after so many iterations, with ITERATION_LIMIT.
-    time_limit : stop after so many seconds, with TIME_LIMIT; None for no limit. Within an iteration, as Ctrl-C: but a
-        pass over the data, a Cholesky factor of a matrix and the compilation of a kernel are finished.
+    time_limit : stop after so many seconds, with TIME_LIMIT; None for no limit. Compiling kernels, or loading compiled
+        ones, is not counted. Within an iteration, as Ctrl-C: but a pass over the data and a Cholesky factor of a matrix
+        are finished.
     """
 
     tolerance: float = parameter(1e-3, least=0.0, doc="relative gap to reach", example=1e-1)
@@ -174,7 +175,7 @@ class Monitor(Best):
 
     @property
     def seconds(self) -> float:
-        """Since the start of the run."""
+        """Since the start of the run, without compiling."""
         return self.budget.seconds + (self._before or NOTHING).seconds
 
     @property
@@ -289,6 +290,7 @@ class Monitor(Best):
             planes=planes if found is None else None,
             details=dict(details or {}) | ({} if found is None else {**found.details, "raw_bound": self.lower_bound}),
             message="" if found is None else found.message,
+            seconds_compiling=self.budget.compiling,
         )
 
     def _checked(self) -> bool:

@@ -118,7 +118,9 @@ class Joined:
         self.total = found if before is None else self._joined(before, found)
         budget = ability(self.risk, Budget)
         if budget is not None:  # with the time between stages
-            self.total = dataclasses.replace(self.total, seconds=self.earlier + budget.seconds)
+            self.total = dataclasses.replace(
+                self.total, seconds=self.earlier + budget.seconds, seconds_compiling=budget.compiling
+            )
         open_still = self.total.status not in (Status.CONVERGED, Status.NOT_CONVEX)
         if open_still and self.total.relative_gap <= self.options.goal(self.total.objective):
             self.total = dataclasses.replace(self.total, status=Status.CONVERGED)
@@ -171,6 +173,7 @@ class Joined:
             iterations=before.iterations + 1 + stage.iterations,
             passes=before.passes + stage.passes,
             seconds=before.seconds + stage.seconds,
+            seconds_compiling=before.seconds_compiling + stage.seconds_compiling,
             history=before.history + tuple(_shifted(before, line) for line in stage.history),
             planes=stage.planes or before.planes,
         )
