@@ -28,6 +28,7 @@ from bmrm.solvers._core.interrupt import terminated
 
 if TYPE_CHECKING:
     from bmrm.app.pipeline.train import Outcome
+    from bmrm.mpi.communicator import MpiGroup
     from bmrm.search import Search
 
 OK, FAILED, BAD_INPUT, STOPPED, UNWRITTEN = 0, 1, 2, 3, 4
@@ -124,12 +125,24 @@ def run(
     if plain is None:
         raise OtherRankError("rank 0 has refused the config")
     group.timeout = plain["mpi"]["timeout"]
+    _say_where_it_would_go_on(group, plain["output"]["directory"])
     fit = fit_once if plain["search"] is None else _search(plain).fit
     table = not (quiet or as_json)
     outcome = train(plain, group, quiet=quiet, table=table, resume=resume, fit=fit, phases=Phases(begin))
     if outcome is not None and as_json:
         print(json.dumps(dict(outcome.summary), indent=2, allow_nan=False))
     return int(group.broadcast(None if outcome is None else _ended(outcome)))
+
+
+def _say_where_it_would_go_on(group: Group, directory: str) -> None:
+    """To whom speaks for ranks that are killed."""
+    if group.size == 1:
+        return
+    from bmrm.app.pipeline.run_folder import CHECKPOINT
+
+    mpi: MpiGroup = group  # type: ignore[assignment]
+    if mpi.sentinel is not None:
+        mpi.sentinel.resumes_from(os.path.join(directory, CHECKPOINT))
 
 
 def _ended(outcome: Outcome) -> int:
@@ -168,7 +181,7 @@ def guarded(work: Callable[[Group], int]) -> int:
     group: Group = Alone()
     try:
         group = open_group()
-        with _signals(group), _rare_collections():
+        with _signals(group), _rare_collections(), _watched(group):
             return work(group)
     except OtherRankError:
         return BAD_INPUT
@@ -188,6 +201,24 @@ def guarded(work: Callable[[Group], int]) -> int:
     sys.stderr.flush()
     group.abort(FAILED)
     return FAILED
+
+
+@contextmanager
+def _watched(group: Group) -> Iterator[None]:
+    """Over ranks somebody says so if one of them is killed."""
+    if group.size == 1:
+        yield
+        return
+    from bmrm.mpi.sentinel import Sentinel
+
+    mpi: MpiGroup = group  # type: ignore[assignment]
+    mpi.sentinel = Sentinel(group)
+    try:
+        yield
+    except BaseException:
+        mpi.sentinel.end(well=False)
+        raise
+    mpi.sentinel.end(well=True)
 
 
 @contextmanager

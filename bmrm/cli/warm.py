@@ -22,8 +22,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--all-solvers",
         action="store_true",
-        help="of a loss every solver, regularizer and kind of data, alone and over ranks, not only what a fit of default"
-        " settings compiles: minutes",
+        help="of a loss every solver, regularizer and kind of data, alone and over ranks: minutes; default: what its"
+        " first fit compiles with default settings",
     )
     parser.add_argument(
         "--processes", type=count(1), metavar="COUNT", help="a whole number >= 1; default: one for each core"

@@ -21,6 +21,7 @@ from bmrm.kernels.workers import usable_core_numbers
 from bmrm.mpi.cores import fair_share, mask_of, threads_for
 from bmrm.mpi.group import from_bytes, to_bytes
 from bmrm.mpi.pulse import Pulse
+from bmrm.mpi.sentinel import Sentinel
 from bmrm.problem import Sent
 
 if "mpi4py.MPI" not in sys.modules:
@@ -69,6 +70,8 @@ class MpiGroup:
         self._messages = self._bytes = 0
         self.timeout: float | None = TIMEOUT
         """Seconds without a sign of life of a rank after which the job ends; None for never."""
+        self.sentinel: Sentinel | None = None
+        """Who says that a rank was killed."""
         self._pulse: Pulse | None = None
         self._pulse = self._started_pulse()
 
@@ -281,6 +284,8 @@ class MpiGroup:
         """As of `Group`."""
         sys.stdout.flush()
         sys.stderr.flush()
+        if self.sentinel is not None:
+            self.sentinel.end(well=False)
         time.sleep(FORWARDING)
         MPI.COMM_WORLD.Abort(status)
         time.sleep(GRACE)  # it may return before the launcher has ended the ranks; nothing more is to be said or done

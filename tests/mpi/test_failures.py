@@ -42,6 +42,7 @@ def test_a_missing_shard_ends_all_with_status_two(shards):
     done = work(3, "bmrm.run", "config.yaml", cwd=shards)
     assert done.returncode == 2
     assert done.stderr.count("part-1.svm") == 1
+    assert "killed" not in done.stderr
 
 
 LOSS = """
@@ -62,6 +63,7 @@ def test_a_wrong_loss_of_the_users_is_reported_once(shards):
     (shards / "my_losses.py").write_text(LOSS)
     done = work(3, "bmrm.run", "config.yaml", "--set", "loss=my_losses:Ramp", cwd=shards)
     assert done.returncode == 2
+    assert "killed" not in done.stderr
     assert done.stderr.count("convexity: at f = ") == 1
     assert not (shards / "out").exists()
 
@@ -104,18 +106,29 @@ def wait_until_training(job: subprocess.Popen[str]) -> list[int]:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_killed_rank_ends_the_job(shards):
+@pytest.mark.parametrize("killed", [0, 2])
+def test_a_killed_rank_ends_the_job_and_is_named(shards, killed):
+    config = (shards / "config.yaml").read_text()
+    (shards / "config.yaml").write_text(config.replace("out}", f"out, checkpoint_every: {1e-3 if killed else 1e3}}}"))
     job = start(shards)
     ranks = wait_until_training(job)
     assert len(ranks) == 3
-    os.kill(ranks[-1], signal.SIGKILL)
+    os.kill(ranks[killed], signal.SIGKILL)
     begin = time.perf_counter()
-    job.communicate(timeout=10.0)
+    output, _ = job.communicate(timeout=10.0)
     assert time.perf_counter() - begin < 10.0
     assert job.returncode != 0
-    assert not list(shards.glob("out/*"))
+    assert not list(shards.glob("out/*.json"))
     for rank in ranks:
         assert not Path(f"/proc/{rank}").exists()
+    assert output.count("was killed or has crashed") == 1, output
+    assert f"bmrm: rank {killed} (process {ranks[killed]} on " in output
+    there = "--resume goes on from out/checkpoint.npz" if killed else "no checkpoint was there yet to --resume from"
+    assert there in output
+    if killed:
+        done = work(3, "bmrm.run", "config.yaml", "--resume", "--set", "solver.time_limit=0.01", cwd=shards)
+        assert done.returncode == 3, done.stderr
+        assert "resuming" in done.stderr or "checkpoint" in done.stderr
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -127,6 +140,7 @@ def test_ctrl_c_writes_the_best_point_and_ends_with_status_three(shards):
     output, _ = job.communicate(timeout=30.0)
     assert job.returncode == 3, output
     assert "INTERRUPTED" in output
+    assert "killed" not in output
     assert (shards / "out" / "model.npz").exists()
 
 
