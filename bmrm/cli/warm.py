@@ -32,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Compile, and say how much."""
-    from bmrm.app.pipeline.warm import warm
+    from bmrm.app.warm import warm
 
     def say(text: str) -> None:
         print(f"compiling kernels (once, kept for later runs): {text}", file=sys.stderr, flush=True)
