@@ -31,7 +31,9 @@ on arrays:
 `prox_scores(z, step, y)` : the same for several scores per row, (rows, K), without the derivative. Compiled for a row:
     `prox_scores_row(z, step, y, moves, work, *arguments) -> (value, room)` fills `moves` = z - f, on entry a guess of
     it, and returns the loss at f and the least change of scores that could change `moves` (0 where any does); `work` is
-    (2, K). `value_scores_row(f, y, *arguments)` is the loss. For Newton's method on envelopes
+    (2, K). `value_scores_row(f, y, *arguments)` is the loss. `offset_scores_row(moves, step, y, *arguments)` makes
+    moves / step a slope that the loss has, whatever rounding has left of it, and returns minus its conjugate: the
+    height at scores of 0 of the plane that bounds are made of. For Newton's method on envelopes
     `settle_scores_row(moves, step, y, free)` fills `free` with 1 for each score that takes part where the slope changes
     with scores, else 0: the derivative of moves is diag(free) - free free' / sum(free). It clips `moves` to the
     subdifferential of the loss.
@@ -147,6 +149,7 @@ class RowLoss(LossBase):
     value_row: ClassVar[Callable[..., float] | None] = None
     prox_scores_row: ClassVar[Callable[..., tuple[float, float]] | None] = None
     value_scores_row: ClassVar[Callable[..., float] | None] = None
+    offset_scores_row: ClassVar[Callable[..., float] | None] = None
     settle_scores_row: ClassVar[Callable[..., None] | None] = None
 
     def value(self, f: Array, y: Any) -> Array:
@@ -183,7 +186,7 @@ class RowLoss(LossBase):
 
     def _prepared(self, targets: Targets, y: NDArray[Any], scores_per_row: int, summary: Summary) -> PreparedRows:
         kind = SharedRows if provides(self, HasRowShares) else PREPARED[_abilities(self)]
-        kind = kind if self.settle_scores_row is None else ProximalScoresRows
+        kind = kind if self.settle_scores_row is None or self.offset_scores_row is None else ProximalScoresRows
         compiled = (self.kernel, self.along_kernel, self.prox_row)
         arguments = self.arguments(summary) if any(kernel is not None for kernel in compiled) else ()
         return kind(self, y, domain.checked_weights(targets, self.title), scores_per_row, arguments)

@@ -82,6 +82,22 @@ def multiclass_hinge_prox(z, step, y, moves, work, cost, *rest):  # type: ignore
 
 
 @jit
+def multiclass_hinge_offset(moves, step, y, cost, *rest):  # type: ignore[no-untyped-def]
+    """Make moves / step a slope of the loss, p - e_y for shares p of the classes; minus its conjugate: their cost."""
+    others, rest, mean = 0.0, 0.0, 0.0
+    for k in range(moves.size):
+        others += moves[k] if k != y else 0.0
+    shrink = step / others if others > step else 1.0
+    for k in range(moves.size):
+        if k != y:
+            moves[k] *= shrink
+            rest += moves[k]
+            mean += moves[k] / step * cost[y, k]
+    moves[y] = -rest
+    return mean
+
+
+@jit
 def multiclass_hinge_settle(moves, step, y, free):  # type: ignore[no-untyped-def]
     """Mark the classes whose share of the step is strictly between 0 and 1; the true class has the remainder."""
     others, count = 0.0, 0
@@ -114,6 +130,7 @@ class MulticlassHinge(CostMatrixLoss):
     scaled = False
     value_scores_row = staticmethod(multiclass_hinge_value)
     prox_scores_row = staticmethod(multiclass_hinge_prox)
+    offset_scores_row = staticmethod(multiclass_hinge_offset)
     settle_scores_row = staticmethod(multiclass_hinge_settle)
 
     def prox_shares(self, moves: Array, step: Array, y: Positions) -> Array:

@@ -12,7 +12,7 @@ from bmrm.kernels.products.vectors import dot, plain
 from bmrm.kernels.rows.exponential import exponentiate
 from bmrm.losses import register
 from bmrm.losses._core.prepared import Array, Positions, along_by_blocks, block_rows, blocks
-from bmrm.losses._core.softmax_prox import softmax_points, softmax_prox, softmax_value
+from bmrm.losses._core.softmax_prox import softmax_offset, softmax_points, softmax_prox, softmax_value
 from bmrm.losses.base import MulticlassLoss
 from bmrm.problem import Vector
 
@@ -118,6 +118,7 @@ class Softmax(MulticlassLoss):
     along_kernel = staticmethod(along_by_blocks(softmax_kernel))
     value_scores_row = staticmethod(softmax_value)
     prox_scores_row = staticmethod(softmax_prox)
+    offset_scores_row = staticmethod(softmax_offset)
 
     def probabilities(self, f: Array) -> Array:
         """exp(f_k) / sum_j exp(f_j) in each row; (rows, K)."""

@@ -17,6 +17,10 @@ def arguments_of(loss, classes):
     return () if isinstance(loss, Softmax) else (1.0 - np.eye(classes), False)
 
 
+def rows_of(loss):
+    return loss.prox_scores_row, loss.offset_scores_row, loss.value_scores_row
+
+
 def naive_visit(loss, x, row, u, held, v, vectors, threshold, step, shares, bias, moves, extra, looked):
     """One row in its turn, as the formulas say; `row`, `u` and `held` change."""
     y, k = np.array([int(row[TARGET])]), shares * row[CURVE] + extra
@@ -42,7 +46,7 @@ def test_a_sweep_is_its_formulas(way, dtype, classes, threshold, loss):
     if isinstance(loss, Softmax) and way != "csr":
         return  # fewer kernels to compile; how rows are read is the same for all losses
     X, random = table(way, dtype), np.random.default_rng(5)
-    sweep = kernels_of(way, threshold > 0.0, loss.prox_scores_row, loss.value_scores_row).visit
+    sweep = kernels_of(way, threshold > 0.0, *rows_of(loss)).visit
     state = np.zeros((ROWS, WIDTH))
     state[:, CURVE] = random.uniform(0.5, 2.0, ROWS)
     state[:, TARGET] = random.integers(0, classes, ROWS)
@@ -85,7 +89,7 @@ def test_slopes_after_a_shift_and_their_sums_are_those_of_proximal_maps(loss):
         z = held[i] + shift + k[i] * slopes[i]
         scores[i] = loss.prox_scores(z[None], k[i] * weights[i], y[i : i + 1])[0]
         expected[i] = (z - scores[i]) / k[i]
-    kernels = kernels_of("dense", False, loss.prox_scores_row, loss.value_scores_row)
+    kernels = kernels_of("dense", False, *rows_of(loss))
     flat, room, arguments = state.reshape(-1), np.empty((SPARE + 2, classes)), arguments_of(loss, classes)
     total = np.full(classes, np.nan)
     kernels.shifted(flat, slopes, held, shift, share, total, room, arguments)
@@ -105,7 +109,7 @@ def test_rows_that_will_not_move_are_set_aside():
     v = np.zeros((ROWS, classes))
     ahead = np.linspace(0.5, 3.0, ROWS)
     v[np.arange(ROWS), np.arange(ROWS) % classes] = ahead
-    visit = kernels_of("dense", False, loss.prox_scores_row, loss.value_scores_row)
+    visit = kernels_of("dense", False, *rows_of(loss))
     kept, order, margin = np.empty(ROWS, np.uint32), np.empty(ROWS, np.uint32), np.array([0.25])
     slopes, vectors, room = np.zeros((ROWS, classes)), np.zeros((3, classes)), np.empty((SPARE + 2, classes))
     everything, random = np.arange(ROWS, dtype=np.uint32), np.array([1], np.uint64)

@@ -265,3 +265,37 @@ def test_slopes_prove_planes_below_the_loss(loss, sigma):
         for far in (1e-3 / sigma, 1.0, 100.0):
             g = f + far * rng.normal(size=f.shape)
             assert np.sum(slope * g) - (product - value) <= whole.value_and_slope(g)[0] * (1.0 + 1e-12) + 1e-10
+
+
+@pytest.mark.parametrize("loss", PROXIMAL, ids=str)
+@pytest.mark.parametrize("step", [1e-3, 1.0, 1e7])
+def test_the_offset_is_minus_the_conjugate_at_a_slope_that_the_loss_has(loss, step):
+    """Of steps that are no proximal ones, and take more than the loss can give; against a program's solution."""
+    classes = classes_of(loss)[-1] if getattr(loss, "cost", None) else 3
+    whole, rng = prepared(loss, classes, rows=12), np.random.default_rng(6)
+    for own in whole.y[:6].tolist():
+        moves = step * rng.dirichlet(np.full(classes, 0.3)) * rng.choice([1.0, 0.5, 1.0 + 1e-12])
+        moves[own] = 1e9
+        offset = loss.offset_scores_row(moves, step, own, *whole.arguments)
+        slope = moves / step
+        others = np.delete(slope, own)
+        assert others.min() >= 0.0
+        assert others.sum() <= 1.0 + 1e-15
+        assert slope.sum() == pytest.approx(0.0, abs=1e-15)
+        if loss.name == "softmax":
+            shares = np.append(others, max(0.0, 1.0 - others.sum()))
+            expected = -np.sum(shares[shares > 0.0] * np.log(shares[shares > 0.0]))
+        else:
+            costs = loss._table(classes)[own]
+            expected = float(slope @ costs)
+        assert offset == pytest.approx(expected, rel=1e-9, abs=1e-14)
+        f = 3.0 * rng.normal(size=(200, classes))
+        values = loss.value(f, np.full(200, own))
+        assert np.all(values >= f @ slope + offset - 1e-13 * (1.0 + np.abs(f).sum(axis=1)))
+
+
+def test_the_offset_of_a_small_share_keeps_its_digits():
+    softmax = LOSSES.make("softmax")
+    for share in (1e-10, 1e-20, 1e-300):
+        offset = softmax.offset_scores_row(np.array([0.0, share]), 1.0, 0)
+        assert offset == pytest.approx(share * (1.0 - np.log(share)), rel=1e-9)

@@ -215,3 +215,18 @@ def test_losses_without_row_functions_have_no_dual_steps():
     X, y, _ = data()
     assert ability(risk_of("weston_watkins", X, y), DualBlocks) is None
     assert ability(risk_of("scaled_multiclass_hinge", X, y), DualBlocks) is None
+
+
+@pytest.mark.parametrize("lam", [1e-8, 1e-5])
+@pytest.mark.parametrize("loss", LOSSES_OF_MANY)
+def test_bounds_hold_from_near_and_far_starts(loss, lam):
+    """Steps of 1e7, beside which scores of 1 have few digits: slopes and the planes' heights must not come from them."""
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        X = random.normal(size=(9, 1))
+        risk = risk_of(loss, X, np.arange(9.0) % 3)
+        best = LineSearchBundle(tolerance=1e-9, max_iterations=3000).minimize(risk, L2(lam))
+        for start in (best.w, 1e3 * random.normal(size=3), 1e6 * random.normal(size=3)):
+            found = DualCoordinate(tolerance=1e-9, max_iterations=50).minimize(risk, L2(lam), start=start)
+            assert found.status in (Status.CONVERGED, Status.ITERATION_LIMIT, Status.STALLED)
+            assert found.lower_bound <= best.objective * (1.0 + 1e-14)

@@ -1,8 +1,9 @@
 """Dual coordinate ascent over rows of several scores: templates for `specialised`, as `bmrm.kernels.dual.sweep`.
 
-A row has K slopes u, those of s loss at some scores g, and the number s loss(g) - <u, g>, so that s loss(f) >= <u, f> +
-(s loss(g) - <u, g>) for all scores f. The weights v are (columns, K). Slopes are in a table of their own, `slopes`; the
-other numbers of a row stand in `state`, as there.
+A row has K slopes u of s loss, and o, minus the conjugate of s loss at u, so that s loss(f) >= <u, f> + o for all
+scores f. `offset_scores_row` of a loss reckons o from u: it is s loss(g) - <u, g> for scores g at which u is the slope,
+too, but where steps are long these have too few digits left. The weights v are (columns, K). Slopes are in a table of
+their own, `slopes`; the other numbers of a row stand in `state`, as there.
 
 A row is read through three functions: `span(matrix, i)`, the positions of its entries, and `column(matrix, p)` and
 `entry(matrix, i, p)` for each of them.
@@ -32,7 +33,7 @@ from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
 VALUE, SEEN = 0, 1
-"""Where s loss(g) - <u, g> stands in `state`, and one of the scores g, by which drift is judged."""
+"""Where minus the conjugate stands in `state`, and one of the scores g, by which drift is judged."""
 FEW = U(5)
 """Classes up to which their columns are changed one by one, however many there are."""
 CONSTANT, BIAS, TOTAL = range(3)
@@ -154,8 +155,8 @@ class Dual(NamedTuple):
 def sweep(order, kept, margin, measure, sums, matrix, dual):  # type: ignore[no-untyped-def]
     """Visit the rows of `order` once; returns how many of them stand in `kept`, those that may still move.
 
-    Parameters are those of `dual_sweep.sweep`. It calls `prox_scores_row` and `value_scores_row` of a loss,
-    `gather_row` and `spread_row`, and `weigh` and `fetch` of `dual_rows`.
+    Parameters are those of `dual_sweep.sweep`. It calls `prox_scores_row`, `offset_scores_row` and `value_scores_row`
+    of a loss, `gather_row` and `spread_row`, and `weigh` and `fetch` of `dual_rows`.
     """
     state, slopes, v, vectors, steps, held, room, arguments = dual
     threshold, step, shares, has_bias, moves, extra = steps
@@ -182,7 +183,8 @@ def sweep(order, kept, margin, measure, sums, matrix, dual):  # type: ignore[no-
         if measure:
             gap += weight * value_scores_row(scores, y, *arguments) - product - state[base + U(VALUE)]  # type: ignore[name-defined]  # noqa: F821
         drift += (scores[looked] - state[base + U(SEEN)]) ** 2
-        loss, free = prox_scores_row(z, k * weight, y, away, spare, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        _, free = prox_scores_row(z, k * weight, y, away, spare, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        offset = offset_scores_row(away, k * weight, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
         moved, size = 0.0, 0.0
         for c in range(width):
             moved = max(moved, abs(away[c] - k * u[c]))
@@ -197,10 +199,8 @@ def sweep(order, kept, margin, measure, sums, matrix, dual):  # type: ignore[no-
                 constant[c] += by * (moves - shift)
                 total[c] += by
             spread_row(matrix, i, change, v)  # type: ignore[name-defined]  # noqa: F821
-        product = 0.0
-        for c in range(width):
-            product += u[c] * (z[c] - away[c])
-        state[base + U(VALUE)], state[base + U(SEEN)] = weight * loss - product, z[looked] - away[looked]
+            state[base + U(VALUE)] = weight * offset
+        state[base + U(SEEN)] = z[looked] - away[looked]
         if holds:
             for c in range(width):
                 held[i, c] = z[c] - away[c]
@@ -212,9 +212,10 @@ def sweep(order, kept, margin, measure, sums, matrix, dual):  # type: ignore[no-
 
 
 def near(state, slopes, scores, curves, held, room, arguments):  # type: ignore[no-untyped-def]
-    """Take the slopes that the proximal maps give at these scores for the present slopes. It calls `prox_scores_row`.
+    """Take the slopes that the proximal maps give at these scores for the present slopes.
 
-    `curves` is the curvature that each row steps with; `scores` may be `held`.
+    `curves` is the curvature that each row steps with; `scores` may be `held`. It calls `prox_scores_row` and
+    `offset_scores_row`.
     """
     z, away, spare, holds = room[Z], room[MOVES], room[SPARE:], held.shape[0] > 0
     for i in range(scores.shape[0]):
@@ -226,12 +227,12 @@ def near(state, slopes, scores, curves, held, room, arguments):  # type: ignore[
             away[c] = k * slopes[i, c]
             z[c] = scores[i, c] + away[c]
         y = int(state[base + U(TARGET)])
-        loss, _ = prox_scores_row(z, k * weight, y, away, spare, *arguments)  # type: ignore[name-defined]  # noqa: F821
-        product, looked = 0.0, U(i) % U(z.size)
+        prox_scores_row(z, k * weight, y, away, spare, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        state[base + U(VALUE)] = weight * offset_scores_row(away, k * weight, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        looked = U(i) % U(z.size)
         for c in range(z.size):
             slopes[i, c] = away[c] / k
-            product += slopes[i, c] * (z[c] - away[c])
-        state[base + U(VALUE)], state[base + U(SEEN)] = weight * loss - product, z[looked] - away[looked]
+        state[base + U(SEEN)] = z[looked] - away[looked]
         if holds:
             for c in range(z.size):
                 held[i, c] = z[c] - away[c]

@@ -1,6 +1,6 @@
 """Moreau envelopes of losses of several scores, row by row: templates for `specialised`, as `envelopes`.
 
-They call `prox_scores_row` and `settle_scores_row` of a loss, see `bmrm.losses.base`.
+They call `prox_scores_row`, `settle_scores_row` and `offset_scores_row` of a loss, see `bmrm.losses.base`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ def envelope(z, y, weights, sigma, slope, curvature, *arguments):  # type: ignor
     """Fill `slope` = sigma (z - f), and `curvature` with sigma for scores that are free, 0 for the others; (rows, K).
 
     f is the proximal point: it minimises weight * loss(f) + sigma/2 ||f - z||^2. Returns the sums of weight * loss(f),
-    of <slope, f> and of ||f - z||^2.
+    of <slope, f> and of ||f - z||^2. The second is reckoned from the conjugate at the slope: where z is large, f has
+    too few digits for the product.
     """
     width, weighted = z.shape[1], weights.size > 0
     moves, free, work = np.zeros(width), np.empty(width), np.empty((2, width))
@@ -22,11 +23,12 @@ def envelope(z, y, weights, sigma, slope, curvature, *arguments):  # type: ignor
         step = weight / sigma
         value, _ = prox_scores_row(z[i], step, y[i], moves, work, *arguments)  # type: ignore[name-defined]  # noqa: F821
         settle_scores_row(moves, step, y[i], free)  # type: ignore[name-defined]  # noqa: F821
-        total += 0.0 if weight == 0.0 else weight * value
+        if weight > 0.0:
+            total += weight * value
+            inner += weight * (value - offset_scores_row(moves, step, y[i], *arguments))  # type: ignore[name-defined]  # noqa: F821
         for k in range(width):
             slope[i, k] = sigma * moves[k]
             curvature[i, k] = sigma * free[k]
-            inner += sigma * moves[k] * (z[i, k] - moves[k])
             square += moves[k] * moves[k]
     return total, inner, square
 

@@ -18,14 +18,14 @@ Kernel = Callable[..., Any]
 
 
 @cache
-def _kernels(prox_scores_row: Kernel, settle_scores_row: Kernel) -> tuple[Kernel, Kernel]:
+def _kernels(prox_scores_row: Kernel, settle_scores_row: Kernel, offset_scores_row: Kernel) -> tuple[Kernel, Kernel]:
     along = specialised(envelopes_many.envelope_along, prox_scores_row=prox_scores_row)
-    functions = {"prox_scores_row": prox_scores_row, "settle_scores_row": settle_scores_row}
-    return specialised(envelopes_many.envelope, **functions), along
+    functions = {"settle_scores_row": settle_scores_row, "offset_scores_row": offset_scores_row}
+    return specialised(envelopes_many.envelope, prox_scores_row=prox_scores_row, **functions), along
 
 
 class ProximalScoresRows(PreparedRows):
-    """`PreparedRows` of a loss with `prox_scores_row` and `settle_scores_row`."""
+    """`PreparedRows` of a loss with `prox_scores_row`, `offset_scores_row` and `settle_scores_row`."""
 
     prox = True
 
@@ -33,14 +33,14 @@ class ProximalScoresRows(PreparedRows):
         """As of `ProximalRows`: sums, slope, and the table that `MoreauEnvelope.curvature` is for several scores."""
         z = plain(z)
         slope, curvature = np.empty_like(z), np.empty_like(z)
-        kernel = _kernels(self.loss.prox_scores_row, self.loss.settle_scores_row)[0]
+        kernel = self._kernels()[0]
         sums = kernel(z, self.y, self._kernel_weights, sigma, slope, curvature, *self.arguments)
         return sums, slope, curvature
 
     def moreau_along(self, z: Array, step: Array, sigma: float) -> Curve:
         """As of `ProximalRows`."""
         z, step = plain(z), plain(step)
-        kernel = _kernels(self.loss.prox_scores_row, self.loss.settle_scores_row)[1]
+        kernel = self._kernels()[1]
 
         def curve(ts: Vector) -> tuple[Vector, Vector]:
             ts = np.array(ts, np.float64)
@@ -58,3 +58,8 @@ class ProximalScoresRows(PreparedRows):
             moved[rows, self.y] += shift
             found += self.moreau(moved, wider)[2]
         return found
+
+    def _kernels(self) -> tuple[Kernel, Kernel]:
+        """The envelope, and the envelope along a step."""
+        loss = self.loss
+        return _kernels(loss.prox_scores_row, loss.settle_scores_row, loss.offset_scores_row)

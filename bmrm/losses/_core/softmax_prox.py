@@ -89,6 +89,25 @@ def softmax_prox(z, step, y, moves, work):  # type: ignore[no-untyped-def]
 
 
 @jit
+def softmax_offset(moves, step, y):  # type: ignore[no-untyped-def]
+    """Make moves / step a slope of the loss, p - e_y for probabilities p; minus its conjugate: the entropy of p."""
+    others = 0.0
+    for k in range(moves.size):
+        others += moves[k] if k != y else 0.0
+    shrink = step / others if others > step else 1.0
+    entropy, rest = 0.0, 0.0
+    for k in range(moves.size):
+        if k != y:
+            moves[k] *= shrink
+            rest += moves[k]
+            p = moves[k] / step
+            entropy -= p * math.log(p) if p > 0.0 else 0.0
+    moves[y] = -rest
+    lost = rest / step
+    return entropy - ((1.0 - lost) * math.log1p(-lost) if lost < 1.0 else 0.0)
+
+
+@jit
 def _finished(z, step, y, moves, shares, loss):  # type: ignore[no-untyped-def]
     """Moves and loss after a last step, by Taylor's series: so the slope keeps the digits of small shares."""
     mean = 0.0

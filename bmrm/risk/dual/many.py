@@ -25,6 +25,8 @@ from bmrm.risk.dual.stored import DualProblem, Opened, ShuffledRows, SweepKernel
 from bmrm.risk.dual.visits import LITTLE
 
 Array = NDArray[np.float64]
+Row = Callable[..., Any]
+"""A compiled function of one row of a loss."""
 FAITHFUL = 1e4
 """Step with which a row takes nearly the feasible slopes next to given ones, whatever its scores are."""
 
@@ -49,7 +51,7 @@ WAYS = {
 
 
 @cache
-def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: Callable[..., Any]) -> Kernels:
+def kernels_of(way: str, sparse: bool, prox_row: Row, offset_row: Row, value_row: Row) -> Kernels:
     """The kernels for a loss; `sparse` where weights are soft thresholded."""
     span, column, entry, fetch = WAYS[way]
     weigh = dual_rows.soft if sparse else dual_rows.itself
@@ -61,19 +63,20 @@ def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: 
         fetch=fetch,
         weigh=weigh,
         prox_scores_row=prox_row,
+        offset_scores_row=offset_row,
         value_scores_row=value_row,
     )
     return Kernels(
         specialised(dual_sweep.rounds, visit=visit),
         visit,
         specialised(dual_team.rounds, visit=visit, with_factor=dual_team.many_scores),
-        specialised(dual_many.near, prox_scores_row=prox_row),
+        specialised(dual_many.near, prox_scores_row=prox_row, offset_scores_row=offset_row),
         specialised(dual_many.shifted, prox_scores_row=prox_row),
     )
 
 
 class ManyScoreRows(ShuffledRows):
-    """As of `AscentRows`, for losses of K scores with `prox_scores_row` and `value_scores_row`.
+    """As of `AscentRows`, for losses of K scores with `prox_scores_row`, `offset_scores_row` and `value_scores_row`.
 
     The losses do not change when all scores of a row do by the same amount, so the slopes of a row sum to 0.
 
@@ -84,7 +87,8 @@ class ManyScoreRows(ShuffledRows):
         super().__init__(problem, check)
         loss, width = problem.prepared.loss, problem.prepared.scores_per_row
         self._loss = loss
-        self._kernels = kernels_of(self._way, problem.l1 > 0.0, loss.prox_scores_row, loss.value_scores_row)
+        rows = loss.prox_scores_row, loss.offset_scores_row, loss.value_scores_row
+        self._kernels = kernels_of(self._way, problem.l1 > 0.0, *rows)
         self._slopes = np.zeros((self.map.rows, width))
         self._held = np.empty((0, width))
         self._room = np.empty((SPARE + 2, width))

@@ -78,7 +78,8 @@ def _kind(loss: Any, prepared: Any, map: DataMap) -> MakeKind | None:
     if not isinstance(loss, RowLoss) or prepared.extra_dim:
         return None
     one = prepared.scores_per_row == 1
-    functions = (loss.prox_row, loss.value_row) if one else (loss.prox_scores_row, loss.value_scores_row)
+    several = (loss.prox_scores_row, loss.offset_scores_row, loss.value_scores_row)
+    functions = (loss.prox_row, loss.value_row) if one else several
     if any(function is None for function in functions):
         return None
     return _one_score if one else _many_scores
