@@ -220,7 +220,7 @@ def test_losses_without_row_functions_have_no_dual_steps():
 @pytest.mark.parametrize("lam", [1e-8, 1e-5])
 @pytest.mark.parametrize("loss", LOSSES_OF_MANY)
 def test_bounds_hold_from_near_and_far_starts(loss, lam):
-    """Steps of 1e7, beside which scores of 1 have few digits: slopes and the planes' heights must not come from them."""
+    """Steps of 1e7, beside which scores of 1 have few digits: the heights of planes cannot come from them."""
     for seed in range(6):
         random = np.random.default_rng(seed)
         X = random.normal(size=(9, 1))
