@@ -84,16 +84,16 @@ def multiclass_hinge_prox(z, step, y, moves, work, cost, *rest):  # type: ignore
 @jit
 def multiclass_hinge_offset(moves, step, y, cost, *rest):  # type: ignore[no-untyped-def]
     """Make moves / step a slope of the loss, p - e_y for shares p of the classes; minus its conjugate: their cost."""
-    others, rest, mean = 0.0, 0.0, 0.0
+    others, taken, mean = 0.0, 0.0, 0.0
     for k in range(moves.size):
         others += moves[k] if k != y else 0.0
     shrink = step / others if others > step else 1.0
     for k in range(moves.size):
         if k != y:
             moves[k] *= shrink
-            rest += moves[k]
+            taken += moves[k]
             mean += moves[k] / step * cost[y, k]
-    moves[y] = -rest
+    moves[y] = -taken
     return mean
 
 
