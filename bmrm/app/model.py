@@ -222,9 +222,7 @@ class Model:
     def probabilities_of_scores(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.float64]:
         """As `predict_proba`, from scores."""
         if not provides(self.loss, HasProbabilities):
-            raise InputError(
-                f"{facts_of(self.loss).title} has no probabilities, expected one such as logistic, softmax, chain_crf"
-            )
+            raise InputError(f"{facts_of(self.loss).title} has no probabilities; logistic, softmax and chain_crf have")
         checked = None if groups is None else check_groups(groups, scores.shape[0])
         more = {"groups": checked} if facts_of(self.loss).by_group else {}
         return self.loss.probabilities(scores, **self.arrays, **more)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.defaults import INTERCEPTS
 from bmrm.problem import Iteration, Solution, shown
 from bmrm.registry import Range, checked_value
 
@@ -117,7 +116,7 @@ def _regularizer(model: Viewed) -> str:
 
 
 def _intercept(model: Viewed) -> str:
-    return f", {INTERCEPTS[model.header['bias']]}" if model.header.get("bias") in INTERCEPTS else ""
+    return {"free": ", free intercept", "regularized": ", regularized intercept"}.get(model.header.get("bias", ""), "")
 
 
 def _labels(model: Viewed) -> str:

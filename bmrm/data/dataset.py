@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.frames import is_frame, names_of, values_of
-from bmrm.data.label_types import as_listed, stored
+from bmrm.data.frames import is_frame, names_of, refuse_hidden, values_of
+from bmrm.data.label_types import as_listed, of_one_type, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, shown
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of, rows_of, with_columns
 from bmrm.data.structure import check_sparse
 from bmrm.problem import Check, InputError, Targets, Vector, unchecked
+from bmrm.problem import shown as shown_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,9 @@ def check_matrix(X: Any, names: Sequence[str] | None = None) -> Matrix:
         if len(X.shape) != 2:
             raise InputError(f"X has shape {tuple(X.shape)}, expected (rows, features)")
         return _finite_csr(Csr.from_scipy(X)).without_unit_values()
-    dense = _array(X, "X")
+    dense = plain_array(X, "X")
+    if dense.ndim == 0:
+        raise InputError(f"X is {shown_value(X)}, expected an array (rows, features)")
     if dense.ndim != 2:
         raise InputError(f"X has shape {dense.shape}, expected (rows, features)")
     if np.iscomplexobj(dense):
@@ -182,9 +185,9 @@ def check_labels(y: Any, rows: int) -> tuple[Any, str]:
         sets = LabelSets.from_rows(y)
         _check_length("y", len(sets), rows)
         return sets, sets.dtype
-    array = _array(y.to_numpy() if is_frame(y) else y, "y")
-    if isinstance(y, (list, tuple)) and array.ndim == 1 and array.dtype.kind in "Uf":
-        array = as_listed(y, array)
+    array = _labels(y)
+    if array.ndim == 0:
+        raise InputError(f"y is {shown_value(y)}, expected ({rows},) or ({rows}, outputs)")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim not in (1, 2):
@@ -204,6 +207,26 @@ def check_labels(y: Any, rows: int) -> tuple[Any, str]:
     return np.ascontiguousarray(numbers), dtype
 
 
+def _labels(y: Any) -> NDArray[Any]:
+    """`numpy.asarray`, objects where it would turn numbers of a list into text."""
+    array = plain_array(y.to_numpy() if is_frame(y) else y, "y")
+    if isinstance(y, (list, tuple)) and array.ndim == 1 and array.dtype.kind in "Uf":
+        array = as_listed(y, array)
+    return array
+
+
+def plain_labels(y: Any) -> Any:
+    """Labels as an array of one type where that can be told; InputError names a row that is missing or of another."""
+    if y is None or isinstance(y, LabelSets) or (hasattr(y, "tocsr") and hasattr(y, "nnz")):
+        return y
+    array = _labels(y)
+    if array.dtype.kind in "OTmM" and array.ndim and array.size == len(array):
+        if array.dtype.kind in "OT":
+            array = of_one_type(array).reshape(array.shape)
+        stored(array.ravel())  # says which row is missing
+    return array if array.ndim else y
+
+
 def _has_sets(y: Any) -> bool:
     """Whether the first row is a set."""
     if isinstance(y, np.ndarray) and y.dtype != np.object_:
@@ -214,8 +237,9 @@ def _has_sets(y: Any) -> bool:
         return False
 
 
-def _array(values: Any, name: str) -> NDArray[Any]:
-    """`np.asarray`; InputError for lists of different lengths, naming the first row that differs."""
+def plain_array(values: Any, name: str) -> NDArray[Any]:
+    """`np.asarray`; InputError for what that does not show, and for lists of different lengths, naming the first."""
+    refuse_hidden(values, name)
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -230,7 +254,7 @@ def _array(values: Any, name: str) -> NDArray[Any]:
 
 def check_weights(weights: Any, rows: int) -> Vector:
     """Sample weights as float64, finite, >= 0 and (where there are rows) not all 0."""
-    array = _to_float64(_array(weights, "weights"), "weights")
+    array = _to_float64(plain_array(weights, "weights"), "weights")
     if array.ndim != 1:
         raise InputError(f"weights have shape {array.shape}, expected ({rows},)")
     _check_length("weights", array.shape[0], rows)
@@ -254,7 +278,7 @@ def near_one(weights: Vector, largest: float | None = None) -> Vector:
 
 def check_groups(groups: Any, rows: int) -> NDArray[np.int64]:
     """Groups as int64, one per row; text becomes 63 bits of its hash, the same on every rank."""
-    array = _array(groups, "groups")
+    array = plain_array(groups, "groups")
     if array.ndim != 1:
         raise InputError(f"groups have shape {array.shape}, expected ({rows},)")
     _check_length("groups", array.shape[0], rows)
@@ -296,6 +320,11 @@ def _to_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     if array.dtype.kind in "USmMV":
         kind = "text" if array.dtype.kind in "US" else str(array.dtype)
         raise InputError(f"{name} holds {kind}, expected numbers")
+    if array.dtype.kind == "O":
+        text = next((k for k, value in enumerate(array.flat) if isinstance(value, (str, bytes))), None)
+        if text is not None:
+            place = ", ".join(map(str, np.unravel_index(text, array.shape)))
+            raise InputError(f"{name} holds text ({array.flat[text]!r:.40} at {place}), expected numbers")
     try:
         with np.errstate(over="ignore"):  # longer floats become infinite, which is refused
             return np.asarray(array, np.float64)

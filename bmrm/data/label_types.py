@@ -34,7 +34,7 @@ def stored(array: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], str]:
         For labels that are missing, of mixed types, or that no type of NumPy holds, naming the row.
     """
     if array.dtype.kind in "OT":
-        array = _of_one_type(array, name)
+        array = of_one_type(array, name)
     kind = array.dtype.kind
     if kind == "U":
         return array, ""
@@ -103,11 +103,11 @@ def shown_label(label: Any, dtype: str) -> str:
     return text if len(text) <= 60 else text[:56] + "...'"
 
 
-def _of_one_type(array: NDArray[Any], name: str) -> NDArray[Any]:
-    """The objects as an array of truth values, integers, times, text or numbers."""
+def of_one_type(array: NDArray[Any], name: str = "y") -> NDArray[Any]:
+    """The objects as an array of truth values, integers, times, text or numbers; InputError names the row."""
     values = array.ravel().tolist()
     for row, value in enumerate(values):
-        if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        if value is None or is_na(value):
             raise InputError(f"{name}: row {row} is missing ({value}), expected numbers or labels")
         if isinstance(value, (list, tuple, set, frozenset, dict, np.ndarray)):
             raise InputError(f"{name}: row {row} is {value!r:.60}, expected one label per row, or a set in every row")
@@ -116,7 +116,14 @@ def _of_one_type(array: NDArray[Any], name: str) -> NDArray[Any]:
         return np.array(values, np.str_)
     if "text" in found:
         row = next(k for k, value in enumerate(values) if isinstance(value, str))
-        raise InputError(f"{name}: row {row} is the text {values[row]!r:.60}, other rows are not text")
+        missing = next((k for k, value in enumerate(values) if value != value), None)
+        if missing is not None:
+            raise InputError(f"{name}: row {missing} is missing (nan), expected text as in row {row}")
+        other = next(k for k, value in enumerate(values) if not isinstance(value, str))
+        raise InputError(
+            f"{name}: row {row} is the text {values[row]!r:.60}, row {other} is {values[other]!r:.60}; expected labels "
+            "of one type"
+        )
     if found == {"truth"}:
         return np.array(values, np.bool_)
     if found == {"time"}:
@@ -132,6 +139,11 @@ def _of_one_type(array: NDArray[Any], name: str) -> NDArray[Any]:
     except (TypeError, ValueError):
         row = next(k for k, value in enumerate(values) if _sort_of(value) == "other")
         raise InputError(f"{name}: row {row} is {values[row]!r:.60}, expected a label or a number") from None
+
+
+def is_na(value: Any) -> bool:
+    """Whether it is NA or NaT of pandas, which are equal to nothing, not even to a truth value."""
+    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def _sort_of(value: Any) -> str:

@@ -8,6 +8,7 @@ import numbers
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,8 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bmrm.app.defaults import default_bias
-from bmrm.data.dataset import Dataset, check_weights
+from bmrm.data.dataset import Dataset, check_weights, named_matrix, plain_array, plain_labels
+from bmrm.data.frames import is_frame, refuse_hidden, values_of, without_fill
+from bmrm.data.label_types import stored
 from bmrm.data.layout import Layout
 from bmrm.data.structure import check_sparse
 from bmrm.losses import LOSSES
@@ -60,6 +62,8 @@ SOLVER_OPTIONS: Mapping[str, str] = {
     "random_state": "seed",
 }
 """Parameters that are options of the solver, and their names there."""
+NUMERIC = "int", "uint", "float", "bool", "double", "sparse[", "decimal"
+"""How the names of numeric types of pandas, polars and Arrow begin, in small letters."""
 DTYPES = np.float64, np.float32
 LARGEST_SEED = 2**31 - 1
 REMEDIES: Mapping[Status, str] = {
@@ -145,7 +149,7 @@ class LinearEstimator(BaseEstimator):
         from bmrm.app.fit import fit  # loads numba
 
         regularizer, lam = self._omega()
-        bias = default_bias(loss) if free else "none"
+        free = free and not facts_of(loss).no_free_intercept
         try:
             model = fit(
                 data,
@@ -153,13 +157,13 @@ class LinearEstimator(BaseEstimator):
                 regularizer=regularizer,
                 lam=lam,
                 solver=self._solver(),
-                bias=bias,
+                bias="free" if free else "none",
                 threads=self._value("threads"),
                 start=getattr(self, "model_", None) if self.warm_start else None,
                 callback=_printed(self.verbose),
             )
         except IncompatibleError as error:
-            hint = "; or try fit_intercept=False" if bias == "free" else ""
+            hint = "; or try fit_intercept=False" if free else ""
             raise IncompatibleError(f"{self._title}: {error}{hint}") from error
         assert model.solution is not None
         self._judge(model.solution)
@@ -241,22 +245,39 @@ class LinearEstimator(BaseEstimator):
 
         The attributes about features are set.
         """
-        for name, array in zip("Xy", (X, *y)):
-            check_sparse(array, name)
-        return validate_data(self, X, *y, accept_sparse="csr", dtype=DTYPES, **checks)
+        for target in y:
+            check_sparse(target, "y")
+        targets = [plain_labels(target) for target in y]
+        if checks.get("y_numeric") and getattr(targets[0], "dtype", np.dtype(float)).kind in "USmM":
+            raise InputError(f"{self._title}: y holds {targets[0].dtype}, expected numbers")
+        return self._validated(X, *targets, **checks)
 
-    def _dataset(self, X: Any, y: Any = None, weights: Any = None, groups: Any = None) -> Dataset:
-        """Validated rows, with the names of the features."""
+    def _validated(self, X: Any, *y: Any, **checks: Any) -> Any:
+        """As `_training_rows`; InputError for features that scikit-learn would misread."""
+        X = _readable(X)
+        try:
+            return validate_data(self, X, *y, accept_sparse="csr", dtype=DTYPES, **checks)
+        except ValueError:
+            if is_frame(X):
+                named_matrix(X)  # says which row and column
+            raise
+
+    def _dataset(
+        self, X: Any, y: Any = None, weights: Any = None, groups: Any = None, classes: NDArray[Any] | None = None
+    ) -> Dataset:
+        """Validated rows, with the names of the features; `classes` that count though their rows may weigh 0."""
         data = Dataset.from_arrays(X, y, weights, groups)
         names = getattr(self, "feature_names_in_", None)
         layout = None if names is None else Layout(features=data.features, names=tuple(map(str, names)))
-        return Dataset(data.X, data.targets, layout, data.labelled)
+        targets = data.targets
+        if classes is not None:
+            targets = replace(targets, classes=tuple(stored(classes)[0].tolist()))
+        return Dataset(data.X, targets, layout, data.labelled)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Scores of the model, (rows,) or (rows, scores)."""
         check_is_fitted(self)
-        check_sparse(X)
-        rows = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        rows = self._validated(X, reset=False)
         scores: NDArray[np.float64] = self.model_.decision_function(rows)
         return scores
 
@@ -269,6 +290,39 @@ class LinearEstimator(BaseEstimator):
 def present(y: NDArray[Any], weights: Any) -> NDArray[Any]:
     """The targets of rows whose weight is not 0."""
     return y if weights is None else y[check_weights(weights, len(y)) > 0.0]
+
+
+def places_in(y: NDArray[Any], grades: NDArray[Any]) -> NDArray[np.int64]:
+    """For each entry its place among the grades, (rows,); InputError for one that is not among them."""
+    if (y.dtype.kind in "US") != (grades.dtype.kind in "US"):
+        raise InputError(f"y: row 0 is {shown(y[0].item())}, expected one of the grades {shown(grades.tolist())}")
+    order = np.argsort(grades)
+    found = order[np.minimum(np.searchsorted(grades, y, sorter=order), len(grades) - 1)]
+    strange = np.flatnonzero(grades[found] != y)
+    if strange.size:
+        row = int(strange[0])
+        raise InputError(f"y: row {row} is {shown(y[row].item())}, expected one of the grades {shown(grades.tolist())}")
+    return np.asarray(found, np.int64)
+
+
+def _readable(X: Any) -> Any:
+    """Features that scikit-learn can convert; InputError for those that it would misread."""
+    check_sparse(X)
+    refuse_hidden(X, "X")
+    if is_frame(X):
+        names = list(X.columns)
+        if len(set(names)) < len(names):
+            twice = next(name for k, name in enumerate(names) if name in names[:k])
+            raise InputError(f"X: several columns are named {shown(twice)}, expected distinct names")
+        if hasattr(getattr(X, "sparse", None), "to_coo") and names:
+            return without_fill(X)
+        if not all(str(kind).lower().startswith(NUMERIC) for kind in X.dtypes):
+            values_of(X)  # says what is wrong
+    elif isinstance(X, (np.ndarray, list, tuple)):
+        array = X if isinstance(X, np.ndarray) else plain_array(X, "X")
+        if array.dtype.kind in "USmM" or (array.dtype.kind == "O" and any(isinstance(v, str) for v in array.flat)):
+            raise InputError(f"X holds {array.dtype if array.dtype.kind in 'mM' else 'text'}, expected numbers")
+    return X
 
 
 def _printed(verbose: int) -> Callable[[Iteration], None] | None:

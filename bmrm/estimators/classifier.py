@@ -25,7 +25,7 @@ def has_probabilities(self: Any) -> bool:
     except BmrmError as error:
         raise AttributeError(str(error)) from error
     if not provides(loss, HasProbabilities):
-        raise AttributeError(f"loss {facts_of(loss).title} has no probabilities, expected logistic or softmax")
+        raise AttributeError(f"loss {facts_of(loss).title} has no probabilities; logistic, softmax and chain_crf have")
     return True
 
 
@@ -121,7 +121,8 @@ class Classifier(ClassifierMixin, LinearEstimator):
         X, y = self._training_rows(X, y)
         check_classification_targets(y)
         weights = self._weights(y, sample_weight)
-        model = self._train(self._dataset(X, y, weights), self._fitting_loss(y, weights), self.fit_intercept)
+        loss, classes = self._fitting_loss(y, weights)
+        model = self._train(self._dataset(X, y, weights, classes=classes), loss, self.fit_intercept)
         self.classes_, table, intercept = model.labels, model.weights, model.intercept
         if provides(model.loss, HasClassScores):
             self.classes_ = np.array(model.loss.class_labels(list(model.labels)))
@@ -162,21 +163,33 @@ class Classifier(ClassifierMixin, LinearEstimator):
     def _weights(self, y: NDArray[Any], sample_weight: Any) -> Any:
         if self.class_weight is None:
             return sample_weight
-        by_class = compute_sample_weight(self.class_weight, y)
-        return by_class if sample_weight is None else by_class * check_weights(sample_weight, len(y))
+        own = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
+        if self.class_weight != "balanced":
+            return compute_sample_weight(self.class_weight, y) * own
+        classes, place = np.unique(y, return_inverse=True)
+        masses = np.bincount(place, own, len(classes))
+        there = masses > 0.0
+        return own * (masses.sum() / (np.count_nonzero(there) * np.where(there, masses, 1.0)))[place]
 
-    def _fitting_loss(self, y: NDArray[Any], weights: Any) -> Any:
-        """The loss, or the one that takes its place for more than two classes."""
+    def _fitting_loss(self, y: NDArray[Any], weights: Any) -> tuple[Any, NDArray[Any] | None]:
+        """The loss, or the one that takes its place, and the classes, of which rows of weight 0 may be all."""
         loss = self._prepared_loss()
-        facts = facts_of(loss)
-        if facts.task != "binary" or (classes := len(np.unique(present(y, weights)))) <= 2:
-            return loss
-        if not facts.multiclass:
-            raise InputError(
-                f"{self._title}: loss {facts.title}: Only binary classification is supported, y has {classes} classes; "
-                "expected a loss such as multiclass_hinge or softmax, or OneVsRestClassifier around this one"
-            )
-        return LOSSES.make(facts.multiclass)
+        facts, classes, there = facts_of(loss), np.unique(y), len(np.unique(present(y, weights)))
+        if facts.task != "binary":
+            return loss, classes
+        if len(classes) <= 2:
+            free = self.fit_intercept and not facts.no_free_intercept
+            if there == 1 < len(classes) and free:  # any intercept that is large enough has the least loss
+                loss = LOSSES.make("softmax" if provides(loss, HasProbabilities) else "multiclass_hinge")
+            return loss, classes
+        if facts.multiclass:
+            return LOSSES.make(facts.multiclass), classes
+        if there <= 2:
+            return loss, None
+        raise InputError(
+            f"{self._title}: loss {facts.title}: Only binary classification is supported, y has {there} classes; "
+            "expected a loss such as multiclass_hinge or softmax, or OneVsRestClassifier around this one"
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

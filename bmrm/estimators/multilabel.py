@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets, in_form
-from bmrm.estimators.base import LinearEstimator, present
+from bmrm.estimators.base import LinearEstimator
 from bmrm.problem import InputError
 
 
@@ -93,9 +94,11 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
             y = np.ravel(y.toarray() if issparse(y) else y)
         self._one_each = y.ndim == 1
         if self._one_each:
-            if len(np.unique(present(y, sample_weight))) < 2:
+            labels, dtype = stored(y)
+            known = np.unique(labels)
+            if len(known) < 2:
                 raise InputError(f"{self._title}: y has one class, expected two labels or more")
-            y = LabelSets.from_ends(np.arange(len(y) + 1), *stored(y))
+            y = replace(LabelSets.from_ends(np.arange(len(y) + 1), labels, dtype), known=known)
         model = self._train(self._dataset(X, y, sample_weight), self._prepared_loss(), self.fit_intercept)
         self.classes_ = model.labels
         self.coef_ = np.atleast_2d(self._against_threshold(model.weights).T)

@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 
-from bmrm.estimators.base import LinearEstimator, present
-from bmrm.problem import InputError, LossFacts
+from bmrm.data.dataset import check_weights, plain_labels
+from bmrm.data.frames import categories_of
+from bmrm.estimators.base import LinearEstimator, places_in
+from bmrm.problem import InputError, LossFacts, shown
+
+FEW = 20
+"""So many different fractions are grades in any case; more must each have two rows, in the mean."""
 
 
 class OrdinalClassifier(ClassifierMixin, LinearEstimator):
@@ -21,6 +25,8 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
     ----------
     loss : name, `{"name": ..., option: value}` or instance, for grades. Default `ordinal_thresholds`; its option `cuts`
         says whether a row pays for all cut points on whose wrong side it lies, or for its two neighbours only.
+    classes : the grades from the lowest to the highest, needed where they are text in no order of its own; None takes
+        the order of numbers, of ordered categories of pandas or of an Enum of polars.
     alpha, l1_ratio, regularizer, tol, max_iter, time_limit, solver, warm_start, threads, random_state, verbose : as of
         `Classifier`. The cut points are not regularized, so there is no intercept.
 
@@ -28,7 +34,7 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
     ----------
     coef_ : (1, features).
     cut_points_ : (classes - 1,) ascending.
-    classes_ : (classes,) the grades, sorted; text in the order of the alphabet.
+    classes_ : (classes,) the grades of the rows, from the lowest to the highest.
     model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
     """
 
@@ -38,6 +44,7 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
         self,
         loss: Any = "ordinal_thresholds",
         *,
+        classes: Any = None,
         alpha: float = 1e-4,
         l1_ratio: float = 0.0,
         regularizer: Any = None,
@@ -51,6 +58,7 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
         verbose: int = 0,
     ) -> None:
         self.loss = loss
+        self.classes = classes
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.regularizer = regularizer
@@ -69,26 +77,26 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
         Parameters
         ----------
         X : (rows, features) array, sparse matrix or data frame; float32 stays float32.
-        y : (rows,) grades: numbers or text, whose sort order is the order of the grades.
+        y : (rows,) grades: numbers, ordered categories, or anything of which `classes` says the order.
         sample_weight : (rows,), >= 0; None for 1 each.
 
         Raises
         ------
         InputError
-            Wrong parameters; fewer than two grades.
+            Wrong parameters; fewer than two grades; text without an order; a grade that is not among `classes`.
 
         Warns
         -----
         ConvergenceWarning
             With the gap, where it is wider than `tol`.
         """
+        order = categories_of(y) if self.classes is None else self.classes
         X, y = self._training_rows(X, y)
-        check_classification_targets(y)
-        grades = np.unique(present(y, sample_weight))
+        grades, numbers = self._graded(y, None if order is None else plain_labels(list(order)))
         if len(grades) < 2:
             raise InputError(f"{self._title}: y has one class, expected two grades or more")
-        numbers = y if y.dtype.kind in "iuf" else np.searchsorted(grades, y)
-        model = self._train(self._dataset(X, numbers, sample_weight), self._prepared_loss(), free=False)
+        data = self._dataset(X, numbers, sample_weight, classes=np.unique(numbers))
+        model = self._train(data, self._prepared_loss(), free=False)
         self.classes_ = grades
         self.coef_ = model.weights[None]
         self.cut_points_ = np.sort(model.arrays["cut_points"])
@@ -109,6 +117,33 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
         scores = self._scores(X)
         grades: NDArray[Any] = self.classes_[np.searchsorted(self.cut_points_, scores, side="left")]
         return grades
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows with the right grade, by weight; `X`, `y` and `sample_weight` as of `fit`."""
+        right = self.predict(X) == np.ravel(plain_labels(y))
+        weights = None if sample_weight is None else check_weights(sample_weight, len(right))
+        return float(np.average(right, weights=weights))
+
+    def _graded(self, y: NDArray[Any], order: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The grades of the rows from the lowest to the highest, and numbers for them, (rows,), in that order."""
+        if order is not None:
+            if len(np.unique(order)) < len(order):
+                raise InputError(f"{self._title}: classes are {shown(order.tolist())}, expected each grade once")
+            there, numbers = np.unique(places_in(y, order), return_inverse=True)
+            return order[there], numbers
+        if y.dtype.kind in "US":
+            raise InputError(
+                f"{self._title}: the grades are text ({shown(y[0].item())}), whose order is not known; expected "
+                "classes=[...] from the lowest to the highest, ordered categories of pandas or an Enum of polars, or "
+                "numbers"
+            )
+        grades, numbers = np.unique(y, return_inverse=True)
+        if y.dtype.kind == "f" and len(grades) > max(FEW, len(y) // 2) and np.any(grades % 1.0):
+            raise InputError(
+                f"{self._title}: Unknown label type: continuous, y has {len(grades)} different numbers in {len(y)} "
+                "rows, expected grades"
+            )
+        return grades, y if y.dtype.kind in "iuf" else numbers
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
-from bmrm.estimators.base import LinearEstimator
+from bmrm.data.dataset import plain_labels
+from bmrm.data.frames import categories_of
+from bmrm.estimators.base import LinearEstimator, places_in
 from bmrm.problem import InputError, LossFacts, facts_of
 
 
@@ -84,7 +86,7 @@ class Ranker(LinearEstimator):
         loss = self._prepared_loss()
         if groups is not None and facts_of(loss).decomposes != "groups":
             raise InputError(f"{self._title}: loss {facts_of(loss).title} ranks all rows together, expected no groups")
-        X, y = self._training_rows(X, y, y_numeric=True)
+        X, y = self._training_rows(X, _numbers(y), y_numeric=True)
         self.coef_ = self._train(self._dataset(X, y, sample_weight, groups), loss, free=False).weights
         return self
 
@@ -105,7 +107,7 @@ class Ranker(LinearEstimator):
         scores = self._scores(X)
         queries = np.zeros(len(scores), np.int64) if groups is None else groups
         given = {"sample_weight": sample_weight, "groups": queries}
-        found = self.model_.evaluate_scores(scores, y, metrics=["ndcg"], **given)["ndcg"]
+        found = self.model_.evaluate_scores(scores, _numbers(y), metrics=["ndcg"], **given)["ndcg"]
         if found is None:
             raise InputError(f"{self._title}: NDCG is not defined here, expected grades >= 0, above 0 in some query")
         return found
@@ -117,3 +119,9 @@ class Ranker(LinearEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _numbers(y: Any) -> Any:
+    """Grades as numbers: of ordered categories their places."""
+    order = categories_of(y)
+    return y if order is None else places_in(plain_labels(y).ravel(), plain_labels(order))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Protocol
@@ -12,6 +14,7 @@ from scipy.sparse import issparse, vstack
 from sklearn.feature_extraction import DictVectorizer
 
 from bmrm.data.dataset import check_matrix
+from bmrm.data.frames import refuse_hidden
 from bmrm.data.layout import Layout
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.data.readers.conll import Conll
@@ -57,6 +60,7 @@ class Arrays:
                     f"X: sequence {k} has shape {np.shape(sequence)}, expected (tokens, {self._features} features)"
                 )
             check_sparse(sequence, f"X: sequence {k}")
+            refuse_hidden(sequence, f"X: sequence {k}")
         return check_matrix(vstack(X, format="csr") if any(map(issparse, X)) else np.vstack(X))
 
 
@@ -82,10 +86,24 @@ class Features:
 def _flat(token: Any) -> dict[str, Any]:
     """The features of a token without dicts inside: `{"a": {"b": 1}}` is `{"a:b": 1}`, `["a"]` is `{"a": 1.0}`."""
     if isinstance(token, Mapping):
-        return dict(_entries(token, ""))
+        flat = dict(_entries(token, ""))
+        for name, value in flat.items():
+            if not _is_feature(value):
+                raise InputError(
+                    f"X: token {shown(token)}: the feature {name!r} is {shown(value)}, expected text or a finite number"
+                )
+        return flat
     if isinstance(token, COLLECTIONS) and all(isinstance(name, str) for name in token):
         return dict.fromkeys(token, 1.0)
     raise InputError(f"X: token {shown(token)} is no dict of features, as others are")
+
+
+def _is_feature(value: Any) -> bool:
+    """Whether it is text, several texts, a finite number or a truth value."""
+    if isinstance(value, (numbers.Real, np.bool_)):
+        return math.isfinite(value)
+    texts = (value,) if isinstance(value, str) else value
+    return isinstance(texts, (tuple, *COLLECTIONS)) and all(isinstance(text, str) for text in texts)
 
 
 def _entries(features: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -126,6 +144,8 @@ class Texts:
 
 
 def _columns(token: Any) -> tuple[Any, ...]:
+    if not isinstance(token, (str, Sequence)):
+        raise InputError(f"X: token {shown(token)} is no text or tuple of texts, as others are")
     return (token,) if isinstance(token, str) else tuple(token)
 
 

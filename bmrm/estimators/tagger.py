@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bmrm.data.dataset import Dataset, check_weights
+from bmrm.data.label_types import is_na
 from bmrm.estimators.base import LinearEstimator
 from bmrm.estimators.classifier import has_probabilities
 from bmrm.estimators.sequences import Lengths, form_of, lengths_of, no_tokens
@@ -163,7 +164,13 @@ def _labels_of(y: Any, lengths: Lengths) -> list[Any]:
     if other.size:
         k = int(other[0])
         raise InputError(f"y: sequence {k} has {given[k]} labels, expected one for each of its {lengths[k]} tokens")
-    return [label for sequence in y for label in (sequence.tolist() if isinstance(sequence, np.ndarray) else sequence)]
+    labels = [label for part in y for label in (part.tolist() if isinstance(part, np.ndarray) else part)]
+    missing = next((k for k, label in enumerate(labels) if label is None or is_na(label) or label != label), None)
+    if missing is not None:
+        k = int(np.searchsorted(np.cumsum(lengths), missing, side="right"))
+        token = missing - int(np.cumsum(lengths)[k] - lengths[k])
+        raise InputError(f"y: sequence {k}, token {token} is missing ({labels[missing]}), expected a label")
+    return labels
 
 
 def _parts(rows: NDArray[Any], lengths: Lengths) -> list[NDArray[Any]]:

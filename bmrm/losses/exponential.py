@@ -9,8 +9,10 @@ import numpy as np
 
 from bmrm.losses import register
 from bmrm.losses._core.exponentials import HUGE
+from bmrm.losses._core.prepared import Array
 from bmrm.losses._core.smooth_rows import wright
 from bmrm.losses.base import MarginLoss, Pair, Scalar, row, strict_row
+from bmrm.losses.logistic import odds
 
 
 @register("exponential", task="binary")
@@ -46,3 +48,7 @@ class Exponential(MarginLoss):
         log_step = math.log(step)
         v, u = wright(log_step - y * z)
         return (z + y * u if u <= 1.0 else y * (log_step - v)), 1.0 / (1.0 + u)
+
+    def probabilities(self, f: Array) -> Array:
+        """Of the two labels, (rows, 2): 1 / (1 + exp(2 f)) and 1 / (1 + exp(-2 f))."""
+        return odds(2.0 * f)

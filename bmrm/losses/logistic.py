@@ -77,6 +77,13 @@ def _halved(z: float, step: float, y: float) -> tuple[float, float]:
     return y * g, 1.0 / (1.0 + step * e / (1.0 + e) ** 2)
 
 
+def odds(f: Array) -> Array:
+    """1 / (1 + exp(f)) and 1 / (1 + exp(-f)), (rows, 2)."""
+    e = np.exp(-np.abs(f))
+    likely, other = 1.0 / (1.0 + e), e / (1.0 + e)
+    return np.where((f < 0.0)[:, None], np.stack((likely, other), 1), np.stack((other, likely), 1))
+
+
 @register("logistic", task="binary")
 @dataclass(frozen=True)
 class Logistic(MarginLoss):
@@ -137,9 +144,7 @@ class Logistic(MarginLoss):
 
     def probabilities(self, f: Array) -> Array:
         """Of the two labels, (rows, 2): 1 / (1 + exp(f)) and 1 / (1 + exp(-f))."""
-        e = np.exp(-np.abs(f))
-        likely, other = 1.0 / (1.0 + e), e / (1.0 + e)
-        return np.where((f < 0.0)[:, None], np.stack((likely, other), 1), np.stack((other, likely), 1))
+        return odds(f)
 
     def variant(self, margin: float, modelmin: float, modelmax: float, wmargin: float) -> LimitedLogistic:
         """The loss with the modifications of `ModifiedLoss`."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bmrm.losses import register
 from bmrm.losses._core.pieces import quadratic_margin, quadratic_margin_prox
+from bmrm.losses._core.prepared import Array
 from bmrm.losses.base import MarginLoss, Pair, Scalar, row
 
 
@@ -35,3 +38,8 @@ class ModifiedHuber(MarginLoss):
     @row
     def prox(z: Scalar, step: Scalar, y: Scalar) -> Pair:
         return quadratic_margin_prox(z, step, y, 1.0, 2.0, 2.0)
+
+    def probabilities(self, f: Array) -> Array:
+        """Of the two labels, (rows, 2): (1 - c) / 2 and (1 + c) / 2, c = min(max(f, -1), 1)."""
+        near = np.minimum(np.maximum(f, -1.0), 1.0)
+        return np.stack((0.5 * (1.0 - near), 0.5 * (1.0 + near)), axis=1)

@@ -40,7 +40,7 @@ class Ordinal(LossBase):
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedPairs:
         """Bind to all rows; InputError if a grade is not a finite number."""
-        y = domain.numbers(targets, self.title)
+        y = domain.grades(targets, self.title)
         weights = domain.checked_weights(targets, self.title)
         grouping = Grouping.one(targets.rows)
         grades, levels = grades_within(grouping, y)

@@ -61,7 +61,7 @@ class OrdinalThresholds(LossBase):
 
     def summarise(self, targets: Targets) -> Summary:
         """The grades of these rows and how many have each."""
-        domain.numbers(targets, self.title)
+        domain.grades(targets, self.title)
         return domain.summary_of_labels(targets, self.title)
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedCuts:

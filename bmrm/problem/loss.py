@@ -21,13 +21,15 @@ class Targets:
 
     `y` has one entry per row: numbers, strings, or one row of several numbers. `weights` (rows,) float64 or None
     for all 1; `groups` (rows,) int64 or None. `dtype` names the type that the labels had where `y` has another ("bool",
-    "int64", "datetime64[D]"; see `bmrm.data.label_types`).
+    "int64", "datetime64[D]"; see `bmrm.data.label_types`). `classes` are labels, as in `y`, that count though all their
+    rows weigh 0; others without a row of positive weight do not.
     """
 
     y: NDArray[Any]
     weights: Vector | None = None
     groups: NDArray[np.int64] | None = None
     dtype: str = ""
+    classes: tuple[float | str, ...] = ()
 
     @property
     def rows(self) -> int:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.defaults import default_bias
 from bmrm.app.measure import prepared_targets, scores_of
 from bmrm.app.model import Model
 from bmrm.app.pipeline.solve import Problem, Watch, solve, unwatched
@@ -209,7 +208,7 @@ def fit(
     search: FMeasure | None = None,
     validation: tuple[Any, Any] | None = None,
     solver: Solver | None = None,
-    bias: str | None = None,
+    bias: str = "regularized",
     scale: str = "none",
     positive_label: float | str | None = None,
 ) -> tuple[Model, dict[str, Any]]:
@@ -225,7 +224,6 @@ def fit(
     """
     from bmrm.risk.scaling import SCALINGS
 
-    bias = default_bias(Hinge()) if bias is None else bias
     problem = Problem(Hinge(), regularizer, solver or LineSearchBundle(), bias, scale, positive_label)
     parts = {"train": Dataset.from_arrays(X, y)}
     if validation is not None:

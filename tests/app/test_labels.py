@@ -101,7 +101,7 @@ def test_the_positive_label_is_found_in_every_type(rows, kind, positive):
     [
         ([1.0, None, 2.0], "y: row 1 is missing"),
         (["a", None, "b"], "y: row 1 is missing"),
-        (["a", 1, "b"], "y: row 0 is the text 'a', other rows are not"),
+        (["a", 1, "b"], "y: row 0 is the text 'a', row 1 is 1; expected labels of one type"),
         (pd.Series([True, None, False], dtype="boolean"), "y: row 1 is missing"),
         (np.array(["2020-01-01", "NaT", "2020"], "M8[D]"), "y: row 1 is missing"),
         (pd.Series(pd.date_range("2020-01-01", periods=3, tz="UTC")), "time zone"),
@@ -256,7 +256,7 @@ def test_the_threshold_of_a_row_makes_the_fewest_mistakes():
     ("y", "said"),
     [
         ([{1}, 2, {3}], "y: row 1 is 2, expected a set of labels"),
-        ([{1}, {"a"}, {3}], "the labels of y: row 1 is the text 'a', other rows are not text"),
+        ([{1}, {"a"}, {3}], "the labels of y: row 1 is the text 'a', row 0 is 1; expected labels of one type"),
         (np.array([[0.0, 2.0], [1.0, 0.0], [0.0, 1.0]]), r"y: row 0, column 1 is 2\.0, expected 0 or 1"),
     ],
 )

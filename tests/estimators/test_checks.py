@@ -33,6 +33,7 @@ REPETITION = "check_sample_weight_equivalence_on_dense_data", "check_sample_weig
 EXPECTED = {
     Classifier: dict.fromkeys(REPETITION, DIGITS),
     NoveltyDetector: dict.fromkeys(REPETITION, EDGES),
+    OrdinalClassifier: {"check_classifiers_classes": "grades that are text have no order: `classes` must say it"},
     OneQuery: {"check_fit2d_1sample": "one row is no ranking; the message says so, in other words than the check's"},
 }
 ESTIMATORS = [

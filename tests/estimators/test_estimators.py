@@ -170,7 +170,7 @@ def test_regularizers_and_solvers_in_every_form(cancer):
 
 
 def test_a_solver_without_free_intercepts_is_told_so(cancer):
-    with pytest.raises(bmrm.IncompatibleError, match=r"pegasos needs.*fit_intercept=False"):
+    with pytest.raises(bmrm.IncompatibleError, match=r"pegasos draws rows.*fit_intercept=False"):
         Classifier(solver="pegasos").fit(*cancer)
 
 
@@ -366,8 +366,11 @@ def test_grades():
     assert model.score(X, y) > 0.95
     np.testing.assert_array_equal(model.decision_function(X).argmax(axis=1), model.predict(X) - 1)
     np.testing.assert_array_equal(model.model_.predict(X), model.predict(X))
-    text = np.array(["a", "b", "c", "d"])[y - 1]
-    assert (OrdinalClassifier(alpha=1e-4).fit(X, text).predict(X) == text).mean() == model.score(X, y)
+    text = np.array(["poor", "fair", "good", "best"])[y - 1]
+    named = OrdinalClassifier(classes=["poor", "fair", "good", "best"], alpha=1e-4).fit(X, text)
+    assert list(named.classes_) == ["poor", "fair", "good", "best"]
+    np.testing.assert_array_equal(named.coef_, model.coef_)
+    assert (named.predict(X) == text).mean() == named.score(X, text) == model.score(X, y)
 
 
 def test_novelty():

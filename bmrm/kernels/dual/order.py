@@ -82,7 +82,7 @@ def copy_rows(matrix, scale, order, copy, norms):  # type: ignore[no-untyped-def
             for k in range(length):
                 new_values[at + k] = values[first + k]
         for k in range(length):
-            norm += float(new_values[at + k]) * new_values[at + k]
+            norm += np.float64(new_values[at + k]) * new_values[at + k]
         norms[r] = norm
         at += length
     new_indptr[order.size] = at
@@ -114,5 +114,5 @@ def squared_norms(X, norms):  # type: ignore[no-untyped-def]
     for i in range(norms.size):
         total = 0.0
         for j in range(X.shape[1]):
-            total += float(X[i, j]) * X[i, j]
+            total += np.float64(X[i, j]) * X[i, j]
         norms[i] = total

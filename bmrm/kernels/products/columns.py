@@ -137,7 +137,7 @@ def weigh_dense(X, chosen, roots, scale, less, out, sums, squares):  # type: ign
         row, total, square = out[k], 0.0, 0.0
         for i in range(row.size):
             total += roots[i] * row[i]
-            square += row[i] * row[i]
+            square += np.float64(row[i]) * row[i]
         sums[k], squares[k] = total, square
 
 

@@ -56,8 +56,9 @@ def summary_of_labels(targets: Targets, loss: str) -> Summary:
     """As `summary_of_rows`, with the distinct labels in sort order and the rows that have each."""
     rows = summary_of_rows(targets, loss)
     labels, counts = np.unique(_present(_flat_labels(targets, loss), targets), return_counts=True)
-    numbers = tuple(int(count) for count in counts)
-    return Summary(rows.rows, rows.weight, tuple(labels.tolist()), numbers, dtype=targets.dtype)
+    found = dict.fromkeys(targets.classes, 0) | dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    known = tuple(sorted(found, key=lambda label: (label,)))
+    return Summary(rows.rows, rows.weight, known, tuple(found[label] for label in known), dtype=targets.dtype)
 
 
 def label_positions(targets: Targets, labels: Sequence[float | str], loss: str) -> NDArray[np.int64]:
@@ -98,6 +99,16 @@ def numbers(targets: Targets, loss: str) -> Vector:
     if bad.size:
         raise InputError(f"{loss}: the target of row {bad[0]} is {values[bad[0]]}, expected a finite number")
     return values
+
+
+def grades(targets: Targets, loss: str) -> Vector:
+    """As `numbers`; text is refused by saying how it gets an order."""
+    if isinstance(targets.y, np.ndarray) and targets.y.dtype.kind == "U" and targets.y.size:
+        raise InputError(
+            f"{loss}: the targets are text ({targets.y[0]!s:.40}), which has no order of its own; expected numbers, or "
+            "bmrm.OrdinalClassifier, whose `classes` say the order"
+        )
+    return numbers(targets, loss)
 
 
 def vectors(targets: Targets, loss: str) -> NDArray[np.float64]:

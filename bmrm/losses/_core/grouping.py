@@ -122,7 +122,7 @@ class RankingLoss(LossBase):
 
     def grades(self, targets: Targets, least: float = -np.inf, most: float = np.inf) -> Array:
         """The grades as numbers; InputError for one outside [least, most]."""
-        y = domain.numbers(targets, self.title)
+        y = domain.grades(targets, self.title)
         bad = np.flatnonzero((y < least) | (y > most))
         if bad.size:
             raise InputError(

@@ -135,7 +135,8 @@ def refuse_degenerate(phi: ScoreFunction) -> None:
     """IncompatibleError where a constant added to all scores changes nothing, or alone leaves nothing to learn."""
     zero = phi.constant(np.zeros(phi.facts.scores_per_row))
     for direction in np.eye(phi.facts.scores_per_row):
-        _, derivatives = phi.along(zero, phi.constant(direction))(np.array([-FAR, 0.0, FAR]))
+        with np.errstate(over="ignore", invalid="ignore"):  # of values there
+            _, derivatives = phi.along(zero, phi.constant(direction))(np.array([-FAR, 0.0, FAR]))
         if phi.facts.scores_per_row == 1 and np.any(derivatives) and not (derivatives[0] and derivatives[-1]):
             raise IncompatibleError(
                 "an intercept alone brings the loss to its lowest value, whatever the weights, so a free one has no "
@@ -152,5 +153,5 @@ def refuse_degenerate(phi: ScoreFunction) -> None:
 EPS = float(np.finfo(np.float64).eps)
 TERM = 16.0
 """Units of rounding in one row's slope."""
-FAR = 1e12
+FAR = 1e305
 """A constant beyond every kink."""

@@ -15,9 +15,9 @@ from bmrm.numerics.line_search import Along, trials_of
 from bmrm.problem import IncompatibleError, ScoreFunction, Scores
 from bmrm.risk.constants.mixture import UNBOUNDED, Mixture, Point, mixture_of, overflow, point_at, vanishes
 
-PUSHES = 100
+PUSHES = 300
 """Each is 16 times longer than the one before."""
-FARTHEST = 1e100
+FARTHEST = 1e300
 """No bracket is looked for beyond."""
 
 

@@ -138,7 +138,8 @@ class Ascent:
         before, self._sum = self._sum, self._sum + total
         move = self._penalty * (total + self._sum)
         self._constant = self._constant + move
-        squares = float(before @ before)
+        with np.errstate(over="ignore", invalid="ignore"):  # of targets whose squares are as large as numbers are
+            squares = float(before @ before)
         kept = float(self._sum @ before) / squares if squares else 0.0
         lost = self._l2 * abs(float(self._sum @ move)) / (1.0 - min(max(kept, 0.0), MOST_KEPT))
         change = FASTER if kept > 0.0 and lost > CREEPING * gap else SLOWER

@@ -18,7 +18,7 @@ Derivative = Callable[[Vector], Matrix]
 TRIES = 100
 """Steps of Newton's method at most."""
 BALANCED = 1e-13
-"""Share of the mass of the rows that may be left of a sum with several scores: rounding."""
+"""Share of the mass of the rows that may be left of a sum: rounding."""
 RIDGE = 1e-12
 """What is added to a singular matrix, relative to its trace."""
 
@@ -47,8 +47,10 @@ class Balance:
         when all constants do by the same amount, so that the last of them stays 0.
         """
         if self._scores == 1:
-            constant = secant_root(totals)
-            return None if constant is None else np.array([constant])
+            root = secant_root(totals)
+            constant = np.array([0.0 if root is None else root])
+            # Where targets are so large that slopes jump from one number to the next there is none.
+            return None if root is None or abs(float(totals(constant)[0])) > self._most else constant
         here = np.zeros(self._scores)
         sums = totals(here)
         for _ in range(TRIES):
