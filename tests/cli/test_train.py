@@ -1,6 +1,7 @@
 """`bmrm train` without a config, with one, with both, and over ranks."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -213,7 +214,6 @@ def test_help_has_the_options_of_the_plug_ins_that_are_named(capsys):
 
 @pytest.mark.mpi
 def test_the_same_over_ranks(rows, folder):
-    import subprocess
 
     words = ["train", "train.svm", "--loss", "hinge", "--lambda", "1e-2", "--tolerance", "1e-9", "--quiet", "--output"]
     assert main([*words, "alone"]) == 0
@@ -228,3 +228,28 @@ def test_the_same_over_ranks(rows, folder):
     assert wrong.returncode == 2
     assert wrong.stderr.count("unknown argument '--bogus'") == 1
     assert yaml.safe_load(Path("two/config.yaml").read_text())["loss"] == {"name": "hinge"}
+
+
+UNWANTED = (
+    "matplotlib",
+    "sklearn",
+    "pandas",
+    "pyarrow",
+    "scipy.stats",
+    "scipy.special",
+    "scipy.optimize",
+    "scipy.sparse",
+)
+"""What takes longer to import than most runs last."""
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "least_squares", "quantile", "ordinal"])
+def test_a_run_imports_only_what_it_needs(folder, rows, loss):
+    """Whatever it measures and draws."""
+    program = "import sys; from bmrm.cli import main; status = main(sys.argv[1:]);"
+    program += f"print(status, [name for name in {UNWANTED!r} if name in sys.modules])"
+    words = ["train", "train.svm", "--test", "test.svm", "--loss", loss, "--output", "out", "--quiet"]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "0 []\n", done.stderr
+    assert json.loads((folder / "out" / "summary.json").read_text())["metrics"]["test"]
+    assert (folder / "out" / "convergence.svg").exists()
