@@ -139,11 +139,12 @@ def roc(s: Scored) -> Table | None:
     """Share of the positive rows (`tpr`) against share of the negative rows (`fpr`) above each threshold."""
     if not both_classes(s):
         return None
-    fpr, tpr = (np.append(0.0, mass / mass[-1]) for mass in s.above)
+    false, true = (np.append(0.0, mass) for mass in s.above)
+    kept = _spread(false / false[-1] + true / true[-1])
+    fpr, tpr = false[kept] / false[-1], true[kept] / true[-1]
     corner = (np.diff(fpr, 2) != 0.0) | (np.diff(tpr, 2) != 0.0)
     fpr, tpr = (line[np.concatenate(([True], corner, [True]))] for line in (fpr, tpr))
-    kept = _spread(fpr + tpr)
-    return {"fpr": fpr[kept].tolist(), "tpr": tpr[kept].tolist()}
+    return {"fpr": fpr.tolist(), "tpr": tpr.tolist()}
 
 
 @curve("binary")
