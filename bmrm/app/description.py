@@ -16,6 +16,7 @@ from bmrm.app.model_file import named
 from bmrm.app.pipeline.run_folder import CONFIG, SUMMARY
 from bmrm.app.profile import text_of
 from bmrm.app.report import finite
+from bmrm.data.layout import Layout
 from bmrm.problem import Status, relative_gap
 
 MOST_VALUES = 20
@@ -44,11 +45,25 @@ def feature_names(model: Model) -> Sequence[str] | None:
 
 
 def feature_name(model: Model, names: Sequence[str] | None, column: int) -> str:
-    """The name of a feature, or `feature` and its number as in the training file."""
+    """The name of a feature, or its number in the training file: of a column from 0, of svmlight as it counts."""
     if names is not None:
         return names[column]
-    one_based = model.layout is not None and bool(model.layout.one_based)
-    return f"feature {column + one_based}"
+    layout = model.layout or Layout()
+    place = _column_of(layout, column)
+    return f"feature {column + bool(layout.one_based)}" if place is None else f"column {place}"
+
+
+def _column_of(layout: Layout, feature: int) -> int | None:
+    """The position of a feature in a file whose columns have no names; None where features are not columns."""
+    if layout.format is None or layout.places is None:
+        return None
+    ignored = {int(key) for key in layout.format.get("ignore") or () if str(key).removeprefix("-").isdecimal()}
+    stated = [key for name in ("weight", "group") if type(key := layout.format.get(name)) is int]
+    width = (layout.features or 0) + len({*layout.places, *stated}) + len(ignored)
+    kept = [k for k in range(width) if not {k, k - width} & ignored]
+    taken = {*layout.places, *(key if key >= 0 else kept[key] for key in stated if -len(kept) <= key)}
+    features = [k for k in kept if k not in taken]
+    return features[feature] if len(features) == layout.features else None
 
 
 def label_names(model: Model) -> list[str]:

@@ -21,6 +21,9 @@ FIRST_AFTER = 1.0
 """Seconds after which a phase, or compilation, is reported there."""
 TICK = 0.25
 
+LEAVING = ("seconds", "iteration", "objective", "bound", "passes")
+"""What stands beside the gap, while there is room: the last one leaves first."""
+
 WORDS = {
     "start": "starting",
     "load": "reading",
@@ -88,24 +91,22 @@ class Progress:
                 self._say(self._words())
 
     def _renderable(self) -> Text:
-        return Text(self._words(), no_wrap=True, overflow="ellipsis")
+        return Text(self._words(self._console.width), no_wrap=True, overflow="ellipsis")
 
-    def _words(self) -> str:
-        """The current phase, with its clock."""
+    def _words(self, width: int | None = None) -> str:
+        """The current phase, with its clock, in so many columns; None for as many as it takes."""
         now, phases = working_clock(), self._phases
         if COMPILING.now is not None:
-            return self._compiling()
+            return _clocked(self._compiling(), COMPILING.elapsed - self._compiled_before, width)
         if phases.name == "solve" and self._line is not None and self._line[1] >= phases.entered:
             line, seen = self._line
-            return progress_line(line, line.seconds + now - seen)
-        what = f"{WORDS[phases.name]} {phases.detail}".rstrip()
-        return f"{what}  {now - phases.entered:.1f} s"
+            return progress_line(line, line.seconds + now - seen, width)
+        return _clocked(f"{WORDS[phases.name]} {phases.detail}".rstrip(), now - phases.entered, width)
 
     def _compiling(self) -> str:
         kept = ", kept for later runs" if COMPILING.kept else ""
         count = f"{COMPILING.kernels} so far" if COMPILING.kernels > 1 else "the first"
-        seconds = COMPILING.elapsed - self._compiled_before
-        return f"compiling kernels (once{kept}): {COMPILING.now}, {count}  {seconds:.1f} s"
+        return f"compiling kernels (once{kept}): {COMPILING.now}, {count}"
 
     def _watch(self) -> None:
         """Print plain lines: a phase that lasts for some time, then every few seconds."""
@@ -132,10 +133,35 @@ class Progress:
         self._console.print(text, highlight=False, soft_wrap=True)
 
 
-def progress_line(line: Iteration, seconds: float | None = None) -> str:
-    """iteration, objective, lower bound, relative gap, passes, seconds (those of the line where None)."""
-    return (
-        f"iteration {line.iteration:5d}  objective {number(line.objective, 8):>12}  "
-        f"bound {number(line.lower_bound, 8):>12}  relative gap {number(line.relative_gap, 2):>8}  "
-        f"passes {line.passes:7.1f}  {line.seconds if seconds is None else seconds:7.1f} s"
-    )
+def _clocked(what: str, seconds: float, width: int | None) -> str:
+    """What is done and its seconds; where that is too long, the words are cut and not the clock."""
+    clock, text = f"  {seconds:.1f} s", Text(what)
+    if width is not None:
+        text.truncate(max(1, width - len(clock)), overflow="ellipsis")
+    return text.plain + clock
+
+
+def progress_line(line: Iteration, seconds: float | None = None, width: int | None = None) -> str:
+    """iteration, objective, lower bound, relative gap, passes, seconds: of these what fits, the gap always.
+
+    Parameters
+    ----------
+    line : the iteration.
+    seconds : in place of those of the line; None for these.
+    width : columns of the terminal; None for all parts.
+    """
+    parts = {
+        "iteration": f"iteration {line.iteration:5d}",
+        "objective": f"objective {number(line.objective, 8):>12}",
+        "bound": f"bound {number(line.lower_bound, 8):>12}",
+        "gap": f"relative gap {number(line.relative_gap, 2):>8}",
+        "passes": f"passes {line.passes:7.1f}",
+        "seconds": f"{line.seconds if seconds is None else seconds:7.1f} s",
+    }
+    shown = {"gap"}
+    for name in LEAVING:
+        if width is not None and len("  ".join(parts[one] for one in (*shown, name))) > width:
+            break
+        shown.add(name)
+    words = "  ".join(part for name, part in parts.items() if name in shown)
+    return words if width is None or len(words) <= width else f"gap {number(line.relative_gap, 2)}"

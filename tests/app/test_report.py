@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -16,9 +18,10 @@ from rich.console import Console
 
 from bmrm.app.phases import NAMES, Phases
 from bmrm.app.plots import convergence, convergence_svg, save_convergence
-from bmrm.app.progress import Progress
-from bmrm.app.report import history_csv, summarize, summary_rows
+from bmrm.app.progress import Progress, progress_line
+from bmrm.app.report import history_csv, number, summarize, summary_rows
 from bmrm.app.tables import pair_lines
+from bmrm.kernels.compiling import working_clock
 from bmrm.problem import Iteration, Solution, Status, significant_figures
 
 
@@ -234,3 +237,53 @@ def test_a_tolerance_is_a_line_of_the_picture():
     assert "tolerance 0.001" in "".join(drawn(0.5, 3)[0].itertext())
     assert "tolerance" not in "".join(drawn(0.5, 3, tolerance=None)[0].itertext())
     assert "tolerance" not in "".join(drawn(0.5, 3, tolerance=0.0)[0].itertext())
+
+
+LINE = Iteration(12, 0.35117412345, 0.35102590123, 28.7318, 0.13)
+PARTS = ("seconds", "iteration", "objective", "bound", "passes")
+
+
+@pytest.mark.parametrize(
+    ("width", "parts"), [(None, 5), (120, 5), (109, 5), (100, 4), (80, 3), (60, 2), (40, 1), (22, 0), (20, 0), (12, 0)]
+)
+@pytest.mark.parametrize("bound", [0.35102590123, -math.inf, -1.2345678e-300])
+def test_the_gap_is_in_the_progress_line_of_any_terminal(width, parts, bound):
+    line = replace(LINE, lower_bound=bound)
+    words = progress_line(line, 7.25, width)
+    assert width is None or len(words) <= width
+    assert words.rstrip().endswith(" s") == (parts > 0)
+    assert f"gap {number(line.relative_gap, 2)}" in " ".join(words.split())
+    if bound > 0.0:
+        found = [part for part in PARTS if part in words or (part == "seconds" and words.endswith("7.2 s"))]
+        assert found == list(PARTS[:parts])
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_terminal_shows_the_gap_and_the_clock_whole(width):
+    phases = Phases()
+    show = Progress(Console(file=io.StringIO(), force_terminal=True, width=width), phases=phases)
+    with phases("load", ", ".join(f"a-folder/part-{k}.svm" for k in range(30))):
+        words = show._renderable().plain
+    assert len(words) == width
+    assert words.startswith("reading a-folder/part-0.svm, a-folder")
+    assert re.search(r"…  \d+\.\d s$", words)
+    with phases("solve"):
+        show._line = LINE, working_clock()
+        words = show._renderable().plain
+    assert len(words) <= width
+    assert "relative gap  0.00042" in words
+    assert words.endswith(" s")
+
+
+def test_a_terminal_that_becomes_narrow_still_shows_the_gap():
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=100)
+    show, phases = Progress(console, phases=(phases := Phases())), phases
+    with show, phases("solve"):
+        show(LINE)
+        console.width = 60
+        show._live.refresh()
+        last = file.getvalue().rsplit("iteration", 1)[1]
+    assert "relative gap  0.00042" in last
+    assert "objective" not in last
+    assert "…" not in last
