@@ -87,8 +87,12 @@ class Dataset:
         return replace(self, X=rows_of(X, rows, check), targets=Targets(y, weights, groups, t.dtype), sources=())
 
     def with_features(self, features: int) -> Dataset:
-        """The same rows with columns of zeros added; fewer columns than there are is an InputError."""
-        return replace(self, X=with_columns(self.X, features))
+        """The same rows with columns of zeros added; fewer columns than there are is an InputError.
+
+        So many columns are meant then, even if most of them are empty.
+        """
+        layout = replace(self.layout or Layout(), stated=True)
+        return replace(self, X=with_columns(self.X, features), layout=layout)
 
     def checked(self) -> Dataset:
         """The same rows, with features and weights checked as by `from_arrays`."""

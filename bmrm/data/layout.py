@@ -35,6 +35,7 @@ class Layout:
     text : for features that are text: the `TextReader`.
     ignored : the names of columns that were left out.
     notes : what was decided in reading them, for the user; no property of the format.
+    stated : whether the number of columns was given, not found.
     """
 
     format: Mapping[str, Any] | None = None
@@ -46,6 +47,7 @@ class Layout:
     text: Any = None
     ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    stated: bool = False
 
     def described(self) -> dict[str, Any] | None:
         """Format and place of the labels as JSON, as ranks exchange them and a model file keeps them."""

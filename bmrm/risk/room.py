@@ -9,7 +9,12 @@ from pathlib import Path
 from bmrm.problem import InputError
 
 VECTORS = 4
-"""A solver holds the weights, a subgradient, the best weights and something to step with, at the very least."""
+"""A solver holds the weights, a subgradient, the best weights and something to step with, at the very least; ours say
+how many vectors they hold at their peak (`vectors` where they are registered)."""
+WIDE = 1 << 22
+"""Features up to which nothing is asked, 32 MB for a vector: hashing to 2**20 columns is usual for few rows, too."""
+SPARSEST = 100
+"""Features for each entry, beyond which a large number is taken for a slip."""
 SMALL = 1 << 20
 """Bytes that are there without asking: to ask takes as long as a small fit may."""
 _LIMITS = (
@@ -33,20 +38,35 @@ def available_bytes() -> int | None:
     return min(free, default=None)
 
 
-def refuse_too_wide(features: int, scores: int) -> None:
-    """Raise InputError where `VECTORS` vectors of weights, float64, do not fit into memory."""
+def refuse_too_wide(features: int, scores: int, vectors: int = VECTORS, solver: str = "a solver") -> None:
+    """Raise InputError where the vectors of weights, float64, that a solver holds at its peak exceed free memory."""
     vector = 8 * features * scores
-    if VECTORS * vector <= SMALL:
+    if vectors * vector <= SMALL:
         return
     free = available_bytes()
-    if free is None or VECTORS * vector <= free:
+    if free is None or vectors * vector <= free:
         return
     by_scores = f" of {scores} scores each" if scores > 1 else ""
     raise InputError(
-        f"{features} features{by_scores} take {_shown(vector)} for a vector of weights and {VECTORS} of these at least,"
-        f" {_shown(free)} are free; if a number of a feature is a slip, data.dimension: N (fewer features) finds the"
-        " file that has it; text may be hashed to fewer columns (hash_bits)"
+        f"{features} features{by_scores} take {_shown(vector)} for a vector of weights, and {solver} holds up to "
+        f"{vectors} of these, {_shown(vectors * vector)}; {_shown(free)} are free; {WAY_OUT}"
     )
+
+
+WAY_OUT = (
+    "if a number of a feature is a slip, data.dimension: N (fewer features) finds the file that has it; text may be "
+    "hashed to fewer columns (hash_bits)"
+)
+
+
+def refuse_mostly_empty(features: int, entries: int) -> None:
+    """Raise InputError for far more features than entries of all rows: a slip in the number of a feature, as a rule."""
+    if features > WIDE and features > SPARSEST * entries:
+        raise InputError(
+            f"{features} features, but all rows have {entries} entries that are not 0; {WAY_OUT}; if so many features "
+            f"are meant, data.dimension: {features} says so (Dataset.from_arrays(X, y).with_features({features}) in "
+            "Python)"
+        )
 
 
 def _shown(count: float) -> str:

@@ -19,6 +19,7 @@ from bmrm.solvers._core.monitor import IterativeSolver
     certificate="that of the chosen solver",
     cost="that of the chosen solver",
     source="",
+    vectors=14,
 )
 @dataclass(frozen=True)
 class Auto(IterativeSolver):

@@ -36,6 +36,7 @@ Oracle = Callable[[Vector], tuple[Vector, NDArray[np.float64]]]
     certificate="the master's bound",
     cost="1 pass and a small quadratic or linear program",
     source="Teo, Le, Smola & Vishwanathan 2007",
+    vectors=36,
 )
 @dataclass(frozen=True)
 class Bundle(PlaneSolver):

@@ -55,6 +55,7 @@ SPOILT = 0.2
     source="Yuan, Ho & Lin 2012; Massias, Gramfort & Salmon 2018; Friedman, Hastie & Tibshirani 2010",
     abilities=("QuadraticModel", "Scored"),
     refuses=("kinked loss", "smooth regularizer"),
+    vectors=12,
 )
 @dataclass(frozen=True)
 class CoordinateDescent(IterativeSolver):

@@ -82,6 +82,7 @@ FINEST = 1e-15
     " for chains Lacoste-Julien et al. 2013, Collins et al. 2008",
     abilities=("DualBlocks",),
     refuses=("not strongly convex",),
+    vectors=5,
 )
 @dataclass(frozen=True)
 class DualCoordinate(IterativeSolver):

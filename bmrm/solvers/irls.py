@@ -90,6 +90,7 @@ ROUGH = {"cgmax": 1, "holdout_size": 0.3}
     source="Komarek 2004, Algorithms 5-7",
     abilities=("Scored",),
     refuses=("kinked loss", "kinked regularizer"),
+    vectors=12,
 )
 @dataclass(frozen=True)
 class IRLS(IterativeSolver):

@@ -36,6 +36,7 @@ also not stored when rows exceed features: such a pass has the weights in the ca
     cost="1 pass an iteration, as a rule",
     source="Nocedal 1980; Liu & Nocedal 1989",
     stalls=("kinked loss", "kinked regularizer"),
+    vectors=25,
 )
 @dataclass(frozen=True)
 class LBFGS(IterativeSolver):

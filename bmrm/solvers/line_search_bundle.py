@@ -70,6 +70,7 @@ class _Best:
     cost="1 pass, a line search over scores and a small quadratic or linear program",
     source="BM-ls-CS; Franc & Sonnenburg 2009",
     abilities=("Scored",),
+    vectors=38,
 )
 @dataclass(frozen=True)
 class LineSearchBundle(PlaneSolver):

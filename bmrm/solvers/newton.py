@@ -46,6 +46,7 @@ HESSIANS = ("auto", "dense", "rows", "cg")
     source="Dembo & Steihaug 1983; Keerthi & DeCoste 2005",
     abilities=("Scored",),
     refuses=("kinked loss", "kinked regularizer"),
+    vectors=14,
 )
 @dataclass(frozen=True)
 class Newton(IterativeSolver):

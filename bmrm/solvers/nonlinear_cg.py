@@ -120,6 +120,7 @@ NO_OFFSET = {"binitmean": False}
     cost="1 pass with scores, else 1 for each trial step",
     source="Komarek 2004, Algorithm 8",
     refuses=("kinked loss", "kinked regularizer"),
+    vectors=12,
 )
 @dataclass(frozen=True)
 class NonlinearCG(IterativeSolver):

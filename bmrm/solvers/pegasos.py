@@ -180,6 +180,7 @@ CHANCE = {"variant": "probability", "sample": 5}
     abilities=("RowSubsets",),
     refuses=("not strongly convex",),
     accuracy=0.05,
+    vectors=9,
 )
 @dataclass(frozen=True)
 class Pegasos(IterativeSolver):

@@ -47,6 +47,7 @@ PATIENCE = 1000
     source="Smith, Kim & Wilbur 2012",
     accuracy=0.05,
     rule="phi < epsilon",
+    vectors=11,
 )
 @dataclass(frozen=True)
 class Probe(IterativeSolver):

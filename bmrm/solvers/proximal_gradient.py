@@ -45,6 +45,7 @@ LARGEST = 1e30
     cost="1 pass with scores (0.5 more for each step that was too long), else 2",
     source="Beck & Teboulle 2009; O'Donoghue & Candes 2015",
     refuses=("kinked loss",),
+    vectors=10,
 )
 @dataclass(frozen=True)
 class ProximalGradient(IterativeSolver):

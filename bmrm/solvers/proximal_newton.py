@@ -32,6 +32,7 @@ from bmrm.solvers._core.working_set_newton import Run
     source="Lee, Sun & Saunders 2014; Yuan, Ho & Lin 2012; Johnson & Guestrin 2015",
     abilities=("Scored",),
     refuses=("kinked loss", "smooth regularizer"),
+    vectors=18,
 )
 @dataclass(frozen=True)
 class ProximalNewton(IterativeSolver):

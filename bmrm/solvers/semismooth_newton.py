@@ -46,6 +46,7 @@ from bmrm.solvers._core.row_start import Start, start_from_sample
     source="Li, Sun & Toh 2018",
     abilities=("Scored",),
     refuses=("kinked regularizer", "not strongly convex", "free intercept with several scores"),
+    vectors=13,
 )
 @dataclass(frozen=True)
 class SemismoothNewton(IterativeSolver):

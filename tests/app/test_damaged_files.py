@@ -9,10 +9,12 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import bmrm
 from bmrm.app.pipeline.checkpoint import Checkpoint, read_start
 from bmrm.cli import main
+from bmrm.data.dataset import Dataset
 from bmrm.data.readers._core.templates import parse
 from bmrm.data.readers.conll import Conll
 from bmrm.data.readers.npz import read_npz
@@ -20,6 +22,7 @@ from bmrm.data.reading import read
 from bmrm.data.writers import write_npz, write_svmlight
 from bmrm.problem import InputError, Start
 from bmrm.risk import room
+from bmrm.solvers import SOLVERS
 
 CONLL = "He PRP B-NP\nruns VBZ B-VP\n\nShe PRP B-NP\nsits VBZ B-VP\n. . O\n\n"
 
@@ -260,6 +263,50 @@ def test_an_index_that_takes_more_memory_than_there_is(tmp_path, monkeypatch, ca
     assert "hash_bits" in said
     assert main(["train", str(tmp_path / "job.yaml"), "--quiet", "--set", "data.dimension=5"]) == 2
     assert "a.svm: 2147483647 features, expected at most 5" in capsys.readouterr().err
+
+
+def test_a_slip_in_an_index_is_refused_whatever_memory_there_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(room, "available_bytes", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1 30000000:1\n")
+    assert main(["train", "a.svm", "--quiet", "--output", "o"]) == 2
+    said = capsys.readouterr().err
+    assert "30000000 features, but all rows have 4 entries that are not 0" in said
+    assert "data.dimension: 30000000 says so" in said
+    sparse = sp.csr_array(([1.0, 2.0, 1.0], ([0, 1, 1], [0, 1, 29_999_999])), shape=(2, 30_000_000))
+    write_npz("a.npz", Dataset.from_arrays(sparse, [1, -1]))
+    assert main(["train", "a.npz", "--quiet", "--output", "o"]) == 2
+    assert "30000000 features, but all rows have 3 entries" in capsys.readouterr().err
+    for matrix in (sparse, sp.csc_matrix(sparse), sp.coo_array(sparse)):
+        for door in (lambda X: bmrm.fit(X, [1, -1]), lambda X: bmrm.Classifier().fit(X, [1, -1])):
+            with pytest.raises(InputError, match="30000000 features, but all rows have 3 entries"):
+                door(matrix)
+
+
+def test_many_features_that_are_meant(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1 4194305:1\n")
+    words = ["train", "a.svm", "--loss", "hinge", "--lambda", "0.1", "--solver", "dual_coordinate", "--quiet"]
+    assert main([*words, "--output", "o"]) == 2
+    assert main([*words, "--output", "o", "--dimension", "4194305"]) == 0
+    sparse = sp.csr_array(([1.0, 2.0], ([0, 1], [0, 1])), shape=(2, 5_000_000))
+    data = Dataset.from_arrays(sparse, [1, -1])
+    with pytest.raises(InputError, match="5000000 features, but all rows have 2 entries"):
+        bmrm.fit(data, solver="dual_coordinate")
+    assert bmrm.fit(data.with_features(5_000_000), loss="hinge", solver="dual_coordinate").dim == 5_000_000
+    assert bmrm.fit(sparse[:, : 1 << 20], [1, -1], loss="hinge", solver="dual_coordinate").dim == 1 << 20
+
+
+def test_every_solver_says_what_it_holds(monkeypatch):
+    for entry in SOLVERS.all():
+        assert entry.facts["vectors"] >= room.VECTORS, entry.name
+    free = 8 * 2_000_000 * 10
+    monkeypatch.setattr(room, "available_bytes", lambda: free)
+    X = sp.random_array((30, 2_000_000), density=0.001, rng=np.random.default_rng(0), format="csr")
+    y = np.arange(30) % 2
+    with pytest.raises(InputError, match=r"newton holds up to 14 of these, 0\.2 GiB; 0\.1 GiB are free"):
+        bmrm.fit(X, y, loss="logistic", solver="newton")
+    assert bmrm.fit(X, y, loss="logistic", solver="dual_coordinate").solution.status.name == "CONVERGED"
 
 
 def test_memory_is_told(monkeypatch):

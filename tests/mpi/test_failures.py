@@ -37,6 +37,17 @@ def shards(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_slip_in_an_index_is_refused_by_the_entries_of_all_ranks(shards):
+    for rank in range(3):
+        (shards / f"part-{rank}.svm").write_text("1 1:1 2:1\n-1 2:1\n")
+    (shards / "part-1.svm").write_text("1 1:1\n-1 2:1 5000000:1\n")
+    done = work(3, "bmrm.run", "config.yaml", cwd=shards)
+    assert done.returncode == 2
+    assert done.stderr.count("5000000 features, but all rows have 9 entries") == 1
+    words = ["--set", "solver={name: dual_coordinate, max_iterations: 1}", "--set", "data.dimension=5000000"]
+    assert work(3, "bmrm.run", "config.yaml", *words, cwd=shards).returncode in (0, 3)
+
+
 def test_a_missing_shard_ends_all_with_status_two(shards):
     (shards / "part-1.svm").unlink()
     done = work(3, "bmrm.run", "config.yaml", cwd=shards)

@@ -96,7 +96,8 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
         parts["train"] = weighted(parts["train"], section["weights"], group)
     sizes = group.sum(np.array([parts["train"].rows, parts["train"].nnz], np.float64))
     train = parts["train"]
-    layout = replace(layout, features=train.features, one_based=one_based, text=reader)
+    stated = section["dimension"] is not None
+    layout = replace(layout, features=train.features, one_based=one_based, text=reader, stated=stated)
     parts["train"] = replace(train, layout=layout)
     return Loaded(parts, int(sizes[0]), int(sizes[1]), _notes(raws, group))
 

@@ -50,8 +50,9 @@ from bmrm.problem import (
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products.columns import Columns
-from bmrm.risk.room import refuse_too_wide
+from bmrm.risk.room import VECTORS, WIDE, refuse_mostly_empty, refuse_too_wide
 from bmrm.risk.scaling import SCALINGS
+from bmrm.solvers import SOLVERS
 
 Table = NDArray[np.float64]
 """Weights (features,) or (features, scores per row)."""
@@ -87,6 +88,22 @@ def unwatched(model_of: ModelOf) -> AbstractContextManager[Callback | None]:
     return nullcontext()
 
 
+def _asked_for(data: Dataset) -> bool:
+    """Whether the number of features was stated, or follows from hashing."""
+    layout = data.layout
+    if layout is None or layout.stated:
+        return layout is not None
+    return layout.text is not None and layout.text.vocabulary.hash_bits is not None
+
+
+def _held(solver: Solver | None) -> tuple[int, str]:
+    """The vectors of weights that the solver of this rank holds at its peak, and its name; few where there is none."""
+    name = "a solver" if solver is None else str(SOLVERS.describe(solver)["name"])
+    if solver is None or ":" in name:
+        return VECTORS, name
+    return int(SOLVERS.get(name).facts.get("vectors", VECTORS)), name
+
+
 def solve(
     data: Dataset,
     problem: Problem,
@@ -116,13 +133,18 @@ def solve(
         if problem.follow is not None and group.rank == 0:
             check_followed(problem.follow, problem.loss)
     summary = merged_summary(data.targets, problem.loss, group)
+    if data.features > WIDE and not _asked_for(data):
+        entries = int(group.sum(np.array([float(data.nnz)]))[0])
+    else:
+        entries = data.features
     with together(group):
         _refuse_third_label(problem.loss, data, summary)
         if problem.bias == "free":
             _refuse_free_intercept(problem.loss)
         summary = positive_last(summary, problem.positive_label)
         by_label = facts_of(problem.loss).task in ("multiclass", "multilabel", "ontology", "sequence")
-        refuse_too_wide(data.features, max(1, len(summary.labels)) if by_label else 1)
+        refuse_too_wide(data.features, max(1, len(summary.labels)) if by_label else 1, *_held(problem.solver))
+        refuse_mostly_empty(data.features, entries)
         for part, rows in (others or {}).items():
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
     with together(group):  # the same error on every rank, if any

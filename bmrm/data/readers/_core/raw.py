@@ -12,7 +12,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.joining import join_matrices, join_targets
 from bmrm.data.labels import LabelSets, joined
 from bmrm.data.layout import Alike, Layout, aligned, columns_of
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import Csr, with_columns
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of, renumbered
 from bmrm.problem import InputError, Targets, Vector
 from bmrm.registry import nearest
@@ -123,7 +123,7 @@ class Raw:
             indices = X.indices + np.int32(move) if move else X.indices
             data = replace(data, X=Csr(X.indptr, indices, X.values, found))
         data = replace(data, sources=data.sources or ((self.origin, data.rows),))
-        return data.with_features(found if features is None else features)
+        return replace(data, X=with_columns(data.X, found)) if features is None else data.with_features(features)
 
     def own_vocabulary(self) -> Vocabulary:
         """The vocabulary of named columns, for a single process."""
