@@ -16,7 +16,12 @@ from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products.columns import Columns
 
 Array = NDArray[np.float64]
-TINY = float(np.finfo(np.float64).tiny)
+HUGE, HUGE_SUMS = 1e270, 2.0**-64
+"""Features that may sum up to more than float64 holds, and the factor with which they are summed."""
+SMALLEST = 1e-290
+"""Sizes whose inverse is too near the largest number to be a scale."""
+COMMON = 200
+"""Powers of two, up and down, between which squares of features and sums of them neither overflow nor vanish."""
 CONSTANT = 1e-12
 """Standard deviation relative to the largest value below which a feature counts as constant."""
 
@@ -40,37 +45,84 @@ def standardize(data: Dataset, group: Adder) -> Columns:
     `StandardScaler`.
     """
     weights = _weights(data)
-    largest = float(group.max(np.array([weights.max(initial=0.0)]))[0])
-    weights = near_one(weights, largest)
-    sums = group.sum(np.append(DataMap(data.X).rmatvec(weights), weights.sum()))
+    *sizes, heaviest = group.max(np.append(_largest(data.X), weights.max(initial=0.0)))
+    largest, weights = np.array(sizes), near_one(weights, float(heaviest))
+    less = HUGE_SUMS if largest.max(initial=0.0) > HUGE else 1.0
+    sums = group.sum(np.append(DataMap(data.X).rmatvec(weights * less), weights.sum()))
     mass = sums[-1]
     if not mass > 0.0:
         raise InputError("scale: standardize needs at least one row of positive weight")
-    mean = sums[:-1] / mass
-    squares = group.sum(_squares_around(data.X, mean, weights))
+    mean, units = sums[:-1] / (mass * less), _units(largest)
+    squares = group.sum(_squares_around(data.X, mean, weights, units))
     deviation = np.sqrt(squares / mass)
-    varies = deviation > CONSTANT * group.max(_largest(data.X))
-    return Columns(scale=1.0 / np.where(varies, deviation, 1.0), shift=mean)
+    varies = deviation > CONSTANT * (largest / units)
+    return Columns(scale=_inverse(np.where(varies, deviation * units, 1.0), data), shift=mean)
 
 
 def max_abs(data: Dataset, group: Adder) -> Columns:
     """Every feature divided by its largest absolute value; features that are always 0 stay 0."""
     largest = group.max(_largest(data.X))
-    return Columns(scale=1.0 / np.where(largest >= TINY, largest, 1.0))
+    return Columns(scale=_inverse(np.where(largest > 0.0, largest, 1.0), data))
 
 
 def unit_norm(data: Dataset) -> Dataset:
     """A copy with rows of Euclidean norm 1; rows of zeros stay so. Values keep their precision."""
     X = data.X
     if not isinstance(X, Csr):
-        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-        return replace(data, X=(X / np.where(norms > 0.0, norms, 1.0)[:, None]).astype(X.dtype))
-    values = _values(X)
-    rows = _rows_of_entries(X)
-    norms = np.sqrt(np.bincount(rows, weights=values.astype(np.float64) ** 2, minlength=X.rows))
-    scaled = (values / np.where(norms > 0.0, norms, 1.0)[rows]).astype(X.dtype)
+        sizes = np.abs(X).max(axis=1, initial=0.0).astype(np.float64)
+        table = X / _units(sizes)[:, None] if _squares_differ(sizes) else X
+        norms = np.sqrt(np.einsum("ij,ij->i", table, table, dtype=np.float64))
+        return replace(data, X=(table / np.where(norms > 0.0, norms, 1.0)[:, None]).astype(X.dtype))
+    values, rows = _values(X), _rows_of_entries(X)
+    exact = values.astype(np.float64)
+    sizes = np.zeros(X.rows)
+    np.maximum.at(sizes, rows, np.abs(exact))
+    if _squares_differ(sizes):
+        exact /= _units(sizes)[rows]
+    norms = np.sqrt(np.bincount(rows, weights=exact**2, minlength=X.rows))
+    scaled = (exact / np.where(norms > 0.0, norms, 1.0)[rows]).astype(X.dtype)
     indptr, indices = X.indptr - X.indptr[0], X.indices[X.indptr[0] : X.indptr[-1]]
     return replace(data, X=Csr(indptr, indices, scaled, X.columns))
+
+
+def within_range(data: Dataset, columns: Columns) -> tuple[Dataset, Columns]:
+    """The same scaled features, without numbers whose squares overflow or vanish.
+
+    Features whose scale is beyond 2^200 or below 2^-200 are multiplied by a power of two, which rounds nothing, in a
+    copy of the data, and the others are left alone; `columns` are then those of the copy.
+    """
+    if columns.scale is None:
+        return data, columns
+    powers = np.frexp(columns.scale)[1]
+    powers[np.abs(powers) <= COMMON] = 0
+    if not powers.any():
+        return data, columns
+    X, factors = data.X, np.ldexp(1.0, powers)
+    if isinstance(X, Csr):
+        values = (X.values if X.values is not None else np.ones(X.indices.size)) * factors[X.indices]
+        changed: Matrix = replace(X, values=values)
+    else:
+        changed = X * factors
+    shift = None if columns.shift is None else columns.shift * factors
+    return replace(data, X=changed), Columns(columns.scale / factors, shift)
+
+
+def refuse_overflow(data: Dataset, columns: Columns) -> None:
+    """Raise InputError for features that are not scaled and so large that sums of their squares overflow."""
+    values = _values(data.X) if isinstance(data.X, Csr) else data.X.reshape(-1)
+    if columns.scale is not None or values.dtype == np.float32:
+        return
+    with np.errstate(over="ignore"):
+        if np.isfinite(values @ values):
+            return
+    at = int(np.argmax(np.abs(values)))
+    row, column = divmod(at, data.features)
+    if isinstance(data.X, Csr):
+        row, column = int(_rows_of_entries(data.X)[at]), int(data.X.indices[data.X.indptr[0] + at])
+    raise InputError(
+        f"X: row {row}, column {column} is {values[at]:g}, so that sums of squares overflow; expected smaller numbers, "
+        "or scale: standardize, max_abs or unit_norm"
+    )
 
 
 @dataclass(frozen=True)
@@ -95,16 +147,41 @@ def _weights(data: Dataset) -> Vector:
     return np.ones(data.rows) if weights is None else np.asarray(weights, np.float64)
 
 
-def _squares_around(X: Matrix, mean: Vector, weights: Vector) -> Vector:
-    """For each feature the weighted sum of (x - mean)^2; what is not stored counts as 0."""
+def _units(sizes: Vector) -> Vector:
+    """For each size the power of two next below it; 1 for 0."""
+    return np.where(sizes > 0.0, np.ldexp(1.0, np.frexp(sizes)[1] - 1), 1.0)
+
+
+def _inverse(sizes: Vector, data: Dataset) -> Vector:
+    """1 / sizes; InputError for a feature too small for that."""
+    small = np.flatnonzero(sizes < SMALLEST)
+    if small.size:
+        names = data.feature_names
+        which = small[0] if names is None else repr(names[small[0]])
+        raise InputError(
+            f"scale: feature {which} is at most {sizes[small[0]]:g} in size, whose inverse is too large; multiply the "
+            "feature, or leave it out"
+        )
+    return 1.0 / sizes
+
+
+def _squares_differ(sizes: Vector) -> bool:
+    """Whether squares of some rows overflow or vanish."""
+    there = sizes[sizes > 0.0]
+    return bool(there.size) and not (there.min() > 2.0**-COMMON and there.max() < 2.0**COMMON)
+
+
+def _squares_around(X: Matrix, mean: Vector, weights: Vector, units: Vector) -> Vector:
+    """For each feature the weighted sum of ((x - mean) / unit)^2; what is not stored counts as 0."""
+    mean = mean / units
     if not isinstance(X, Csr):
         total = np.zeros(X.shape[1])
         for start in range(0, X.shape[0], 4096):
             part = slice(start, start + 4096)
-            total += weights[part] @ (X[part] - mean) ** 2
+            total += weights[part] @ (X[part] / units - mean) ** 2
         return total
     columns, rows = X.indices[X.indptr[0] : X.indptr[-1]], _rows_of_entries(X)
-    squares = weights[rows] * (_values(X) - mean[columns]) ** 2
+    squares = weights[rows] * (_values(X) / units[columns] - mean[columns]) ** 2
     around = np.bincount(columns, weights=squares, minlength=X.columns)
     return np.asarray(around + _absent(columns, rows, weights, X.columns) * mean**2)
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler, normalize
 
+import bmrm
 from bmrm.data.dataset import Dataset
 from bmrm.losses.least_squares import LeastSquares
 from bmrm.mpi.group import Alone
@@ -111,7 +112,7 @@ def test_ranks_add_their_sums(store):
     expected = standardize(data, whole)
     mean = whole.sums[0]
     for recorder, (start, stop) in zip(parts, [(0, 20), (20, 20), (20, ROWS)], strict=True):
-        recorder.answers = [mean, whole.sums[1]]
+        recorder.answers, recorder.largest = [mean, whole.sums[1]], whole.maxima
         found = standardize(data.part(start, stop), recorder)
         np.testing.assert_allclose(found.scale[:4], expected.scale[:4])
         np.testing.assert_allclose(found.shift, expected.shift)
@@ -124,7 +125,7 @@ class Recorder:
     """A group that keeps what this rank gives, and answers with what all ranks together would."""
 
     def __init__(self):
-        self.sums, self.maxima, self.answers = [], [], []
+        self.sums, self.maxima, self.answers, self.largest = [], [], [], []
 
     def sum(self, array):
         self.sums.append(np.array(array))
@@ -132,7 +133,7 @@ class Recorder:
 
     def max(self, array):
         self.maxima.append(np.array(array))
-        return array
+        return self.largest[len(self.maxima) - 1] if self.largest else array
 
 
 def test_no_rows_are_refused():
@@ -149,3 +150,83 @@ def test_names_are_those_of_the_config():
     assert SCALINGS["max_abs"].rows(data) is data
     assert SCALINGS["standardize"].rows(data) is data
     assert SCALINGS["standardize"].columns(data, Alone()).shift is not None
+
+
+SIZES = [1e160, 1e-170, 1.0, 1e-280, 1e300, 1e-160]
+"""Features whose squares overflow or vanish in float64."""
+
+
+@pytest.mark.parametrize("store", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("scale", ["standardize", "max_abs"])
+def test_features_of_any_size_are_scaled_alike(store, scale):
+    X = features()
+    y = np.where(X[:, 0] + 0.1 * X[:, 1] > 2.0, 1.0, -1.0)
+    settings = {"loss": "logistic", "scale": scale, "bias": "free", "regularizer": bmrm.L2(1e-2), "tolerance": 1e-9}
+    ordinary = bmrm.fit(store(X), y, **settings)
+    model = bmrm.fit(store(X * SIZES), y, **settings)
+    assert model.solution.status.name == "CONVERGED"
+    assert model.solution.objective == pytest.approx(ordinary.solution.objective, rel=1e-8)
+    np.testing.assert_allclose(model.weights * SIZES, ordinary.weights, atol=1e-4)
+    scores = ordinary.decision_function(store(X))
+    np.testing.assert_allclose(model.decision_function(store(X * SIZES)), scores, atol=1e-4)
+    assert model.evaluate(store(X * SIZES), y)["accuracy"] == ordinary.evaluate(store(X), y)["accuracy"]
+    again = bmrm.fit(store(X * SIZES), y, start=model, **settings)
+    np.testing.assert_allclose(again.weights * SIZES, model.weights * SIZES, atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "dual_coordinate", "lbfgs", "line_search_bundle"])
+def test_solvers_see_features_of_ordinary_size(solver):
+    X = features()
+    y = np.where(X[:, 0] + 0.1 * X[:, 1] > 2.0, 1.0, -1.0)
+    settings = {
+        "loss": "logistic",
+        "scale": "max_abs",
+        "lam": 1e-2,
+        "tolerance": 1e-6,
+        "solver": solver,
+        "bias": "none",
+    }
+    ordinary, model = bmrm.fit(X, y, **settings), bmrm.fit(X * SIZES, y, **settings)
+    assert model.solution.objective == pytest.approx(ordinary.solution.objective, rel=2e-6)
+    assert model.solution.lower_bound <= ordinary.solution.objective
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("size", [1e160, 1e-170, 1e300, 1e-300])
+def test_rows_of_any_size_have_unit_norm(store, size):
+    X = features()
+    size = {1e160: 1e36, 1e-170: 1e-35, 1e300: 1e37, 1e-300: 1e-37}[size] if "float32" in store else size
+    tolerance = 1e-5 if "float32" in store else 1e-12
+    rows = np.where(np.arange(ROWS) % 2, size, 1.0)[:, None]
+    found = shown(unit_norm(dataset(STORES[store](X * rows))), None)
+    np.testing.assert_allclose(found, normalize(X), rtol=tolerance, atol=tolerance)
+    model = bmrm.fit(STORES[store](X * rows), X[:, 0] > 2.0, scale="unit_norm", regularizer=bmrm.L2(1e-3))
+    ordinary = bmrm.fit(STORES[store](X), X[:, 0] > 2.0, scale="unit_norm", regularizer=bmrm.L2(1e-3))
+    assert model.solution.objective == pytest.approx(ordinary.solution.objective, rel=1e-3)
+    scores = ordinary.decision_function(STORES[store](X))
+    np.testing.assert_allclose(model.decision_function(STORES[store](X * rows)), scores, atol=0.1)
+
+
+@pytest.mark.parametrize("store", [np.asarray, csr_matrix])
+def test_what_no_scale_was_asked_for_and_is_too_large_is_named(store):
+    X = features()
+    X[3, 2] = -1e160
+    with pytest.raises(InputError, match=r"X: row 3, column 2 is -1e\+160, .* or scale: standardize, max_abs"):
+        bmrm.fit(store(X), X[:, 0] > 2.0)
+    with pytest.raises(InputError, match="row 3, column 2"):
+        bmrm.Classifier().fit(store(X), X[:, 0] > 2.0)
+
+
+@pytest.mark.parametrize("scale", ["standardize", "max_abs"])
+def test_what_is_too_small_to_be_scaled_is_named(scale):
+    X = features()
+    X[:, 1] *= 1e-300
+    with pytest.raises(InputError, match=r"scale: feature 1 is at most .* in size, whose inverse is too large"):
+        bmrm.fit(X, X[:, 0] > 2.0, scale=scale)
+
+
+def test_sums_near_the_largest_number():
+    X = np.column_stack([np.full(ROWS, 1.7e308), np.where(np.arange(ROWS) % 2, 1.6e308, -1.6e308)])
+    columns = standardize(dataset(X), Alone())
+    np.testing.assert_allclose(columns.shift, [1.7e308, 0.0], atol=1e295)
+    np.testing.assert_allclose(columns.scale, [1.0, 1.0 / 1.6e308])

@@ -51,7 +51,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.room import VECTORS, WIDE, refuse_mostly_empty, refuse_too_wide
-from bmrm.risk.scaling import SCALINGS
+from bmrm.risk.scaling import SCALINGS, refuse_overflow, within_range
 from bmrm.solvers import SOLVERS
 
 Table = NDArray[np.float64]
@@ -149,22 +149,24 @@ def solve(
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
     with together(group):  # the same error on every rank, if any
         columns = SCALINGS[problem.scale].columns(data, group) or Columns()
+        refuse_overflow(data, columns)
+        ranged, inner = within_range(data, columns)
         if problem.relative is not None:
-            lam = lambda_of(problem.relative, data, columns, group)
+            lam = lambda_of(problem.relative, ranged, inner, group)
             problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
     if group.size > 1:
-        group.first_per_node(lambda: warm_up_ranks(data, problem, summary, columns))
+        group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))
     threads = problem.threads or group.cores_per_rank
     with one_thread(threads):  # from here on: a user's loss is tried where the risk is made
         risk = shared_risk(
-            data,
+            ranged,
             problem.loss,
             group,
             summary=summary,
             bias=bias.constant_feature,
-            columns=columns,
+            columns=inner,
             threads=problem.threads,
             share_rows=problem.share_rows,
         )
