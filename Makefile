@@ -8,14 +8,18 @@ LOWEST_PYTHON ?= $(firstword $(foreach v,3.10 3.11,$(shell python$(v) -c "print(
 
 install: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml
+# What trains over ranks, and no more.
+$(VENV)/trains: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet -e '.[dev,docs,mpirun]'
-	-$(BIN)/bmrm warm mpi_examples/breast_cancer/config.yaml mpi_examples/sparse_text/config.yaml
+	$(BIN)/pip install --quiet -e '.[mpirun]'
 	touch $@
 
-run: install
+$(VENV)/installed: $(VENV)/trains
+	$(BIN)/pip install --quiet -e '.[dev,docs]'
+	touch $@
+
+run: $(VENV)/trains
 	$(BIN)/python -m mpi_examples.tour
 
 test: lint test-quick test-slow

@@ -468,6 +468,10 @@ def test_a_run_says_what_each_rank_has_and_which_has_too_much(job):
     done = work(3, *spoken, "data.train=part-{rank}.svm", cwd=job)
     assert done.returncode == 0, done.stderr
     said = done.stderr.splitlines()
+    assert said[0] == (
+        "bmrm: rows stay on their ranks, since part-{rank}.svm is another file on each rank: no start from a sample, no"
+        " small problem solved on rank 0; `data.share_rows: true` lets them move"
+    )
     assert "bmrm: ranks: 3, one thread each; rows 700 to 1,100, entries 28,000 to 44,000 each" in said
     assert any(line.startswith("bmrm: rank 2 has 44,000 entries, 22% more than the mean") for line in said)
     found = summary()
@@ -477,11 +481,27 @@ def test_a_run_says_what_each_rank_has_and_which_has_too_much(job):
     assert found["sent"]["messages"] > 2 * found["iterations"]
     assert found["sent"]["bytes"] > 8 * 40 * found["passes"]
     assert found["share_rows"] is False
+    assert found["row_sharing"] == {
+        "allowed": False,
+        "why": "part-{rank}.svm is another file on each rank",
+        "dealt_out": False,
+        "rank_0_alone": False,
+    }
     assert "rows stay where they are" in " ".join(done.stdout.split())
-    done = work(3, *spoken, "data.train=[part-0.svm, part-1.svm, part-2.svm]", cwd=job)
-    assert re.match(r"bmrm: ranks: 3, one thread each; rows (89\d|900) to 90\d, entries", done.stderr)
+    done = work(3, *spoken, "data.train=[part-0.svm, part-1.svm, part-2.svm]", "--set", "solver=auto", cwd=job)
+    assert done.stderr.startswith(
+        "bmrm: rows may move between ranks, since every rank can read data.train: they are dealt out by chance, and"
+        " rank 0 solves alone, with all of them, where `auto` finds that faster; `data.share_rows: false` keeps them"
+        " where they are read\nbmrm: ranks: 3, one thread each; rows "
+    )
+    assert re.search(r"^bmrm: ranks: 3, one thread each; rows (89\d|900) to 90\d, entries", done.stderr, re.MULTILINE)
     assert "more than the mean" not in done.stderr
-    assert summary()["share_rows"] is True
+    found = summary()
+    assert found["share_rows"] is True
+    assert found["row_sharing"]["why"] == "every rank can read data.train"
+    assert (found["row_sharing"]["dealt_out"], found["row_sharing"]["rank_0_alone"]) == (True, True)
+    said = " ".join(done.stdout.split())
+    assert "rows were dealt out by chance, rank 0 solved alone with all of them" in said
 
 
 @pytest.mark.mpi

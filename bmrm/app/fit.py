@@ -23,6 +23,7 @@ from bmrm.data.layout import aligned
 from bmrm.data.matrix import Csr, with_columns
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
+from bmrm.mpi.launch import say_alone
 from bmrm.problem import (
     Callback,
     InputError,
@@ -174,6 +175,7 @@ def fit(
     others = {}
     if problem.follow is not None:
         others["validation"] = SCALINGS[scale].rows(_like(plain, validation))
+    say_alone("`bmrm.fit`")
     model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback), others=others, start=start)
     assert model is not None
     return replace(model, header={**model.header, "chosen": choice.words}) if choice.words else model

@@ -141,9 +141,16 @@ def _ranks(summary: Mapping[str, Any]) -> str:
     sent, seconds = summary["sent"], summary["spread"]["seconds"]
     parts = [f"{sent['messages']:,} messages, {sent['bytes'] / 1e6:.3g} MB"]
     parts += [f"computing {min(seconds):.2f} to {max(seconds):.2f} s"]
-    if not summary["share_rows"]:
-        parts.append("rows stay where they are: no start from a sample, no small problem solved on one rank")
+    parts.append(moved(summary.get("row_sharing", {"allowed": summary["share_rows"]})))
     return f"{how}: {'; '.join(parts)}"
+
+
+def moved(sharing: Mapping[str, Any]) -> str:
+    """What has become of the rows of a run over ranks, from its summary."""
+    if not sharing["allowed"]:
+        return "rows stay where they are: no start from a sample, no small problem solved on one rank"
+    done = "rows were dealt out by chance" if sharing.get("dealt_out") else "rows were not dealt out"
+    return f"{done}, rank 0 solved alone with all of them" if sharing.get("rank_0_alone") else done
 
 
 def summary_rows(summary: Mapping[str, Any]) -> dict[str, str]:

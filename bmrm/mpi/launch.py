@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,21 @@ PATIENCE = 1.0
 def launched() -> bool:
     """Whether mpirun (or a batch system's launcher) started this process; asks the environment, not MPI."""
     return any(name in os.environ for name in LAUNCHERS)
+
+
+@cache
+def say_alone(what: str) -> None:
+    """That each of several ranks does this alone: once, by the first of them."""
+    from multiprocessing import parent_process
+
+    ranks = _told(SIZES, 1)
+    if ranks > 1 and launched() and _told(RANKS, 0) == 0 and parent_process() is None:
+        logging.getLogger("bmrm").warning(
+            "bmrm: %d ranks were started, and %s trains in each of them alone, with the rows that it is given: none"
+            " move; `bmrm train` and `python -m bmrm.run` train over ranks",
+            ranks,
+            what,
+        )
 
 
 def mpirun() -> str | None:

@@ -72,6 +72,7 @@ class SummaryFile(BaseModel):
     search: Search | None = None
     spread: dict[str, list[float]] = Field(default_factory=dict)
     sent: dict[str, int] = Field(default_factory=dict)
+    row_sharing: dict[str, bool | str] = Field(default_factory=dict)
     followed: dict[str, list[_Number]] = Field(default_factory=dict)
 
 

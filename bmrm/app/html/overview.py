@@ -11,7 +11,7 @@ from bmrm.app.elements import Content, Markup, pairs, section, table, tag
 from bmrm.app.html.files import Named, Profile
 from bmrm.app.html.run import Run, named
 from bmrm.app.phases import NAMES
-from bmrm.app.report import in_ranks, number
+from bmrm.app.report import in_ranks, moved, number
 from bmrm.losses import LOSSES
 from bmrm.problem import Status, facts_of
 
@@ -204,7 +204,11 @@ def _ranks(run: Run) -> Markup | None:
     spread, sent = run.summary.spread, run.summary.sent
     if not spread:
         return None
+    sharing = run.summary.row_sharing
+    told = moved(sharing) if "allowed" in sharing else ""
     words = f"{sent.get('messages', 0):,} messages of {sent.get('bytes', 0) / 1e6:.3g} MB in all. Of each rank:"
+    if told:
+        words = f"{told[0].upper()}{told[1:]} ({sharing.get('why', '')}). {words}"
     columns = [spread.get(name, []) for name in ("rows", "entries", "seconds")]
     lines = [[str(k), *(f"{number:,.6g}" for number in numbers)] for k, numbers in enumerate(zip(*columns))]
     whole = table(["rank", "rows", "entries", "seconds computing"], lines, numbers=range(4))

@@ -24,6 +24,7 @@ from bmrm.app.pipeline.beginning import Beginning, From, beginning, goal_of
 from bmrm.app.pipeline.checkpoint import ROWS
 from bmrm.app.pipeline.follow import DETAILS, Follow, listed
 from bmrm.app.pipeline.load import Loaded, load
+from bmrm.app.pipeline.sharing import Sharing
 from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, solve
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
@@ -135,6 +136,9 @@ def _train(
         if group.rank == 0:
             for field in ("metrics", "follow"):
                 check_metrics(settings["output"][field], problem.loss)
+    sharing, dealt = Sharing.of(settings), False
+    if group.size > 1 and group.rank == 0 and not quiet:
+        print(f"bmrm: {sharing.in_words()}", file=sys.stderr)
     with phases("load", ", ".join(settings["data"]["train"])):
         loaded = load(settings["data"], settings["seed"], group)
         if group.size > 1:  # the first of a node compiles
@@ -147,10 +151,11 @@ def _train(
         print(f"bmrm: {note}", file=sys.stderr)
     with together(group):
         _look_into_folder(settings["output"], facts, group)
-    searches = settings["search"] is not None  # in folds, which are of rows in the order of the files
-    if problem.share_rows and group.size > 1 and not searches:
+    if sharing.dealt and group.size > 1:  # not in folds of a search, which are of rows in the order of the files
         with phases("load", "dealing out rows"):
+            read = loaded
             loaded, facts = _dealt(loaded, facts, settings, resume, group)
+            dealt = loaded is not read
     threads = threads_of_all(problem, group)
     _say_ranks(loaded, group, threads, quiet)
     found = Beginning()
@@ -177,6 +182,10 @@ def _train(
         earlier = _seconds(found.start)
         phases.earlier = earlier
         summary = _summary(model, loaded, metrics, facts, group, threads, phases) | over_ranks
+        if over_ranks:
+            from bmrm.solvers._core.auto.rules import ALONE
+
+            summary["row_sharing"] = sharing.plain(dealt, ALONE in summary["solver"])
         if search:
             summary["search"] = search
         if model.solution is not None and DETAILS in model.solution.details:
@@ -372,7 +381,7 @@ def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
         scale=settings["data"]["scale"],
         positive_label=settings["data"]["positive_label"],
         threads=threads,
-        share_rows=shares_rows(settings["data"]),
+        share_rows=Sharing.of(settings).allowed,
         follow=_follow(settings["output"]),
     )
 
@@ -381,13 +390,6 @@ def threads_of_all(problem: Problem, group: Group) -> int:
     """Collective: the threads of each rank; the fewest where nodes differ."""
     mine = problem.threads or group.cores_per_rank or usable_cores()
     return int(-group.max(np.array([-float(mine)]))[0])
-
-
-def shares_rows(data: Mapping[str, Any]) -> bool:
-    """Whether ranks may give rows to one another, as the section `data` says."""
-    if data["share_rows"] is not None:
-        return bool(data["share_rows"])
-    return not any("{rank" in source for source in data["train"])
 
 
 def _follow(output: Mapping[str, Any]) -> Follow | None:
