@@ -1,10 +1,16 @@
 """`python -m bmrm.run config.yaml`: one training, alone or under mpirun.
 
 Exit status: 0 converged; 3 stopped before that, with a usable point and all files; 2 bad config or data, nothing
-written; 4 results could not be written; 1 anything else, NON_FINITE and NOT_CONVEX too.
+written; 4 results could not be written; 130 Ctrl-C before there was a point; 1 anything else, NON_FINITE and NOT_CONVEX
+too.
 """
 
 from __future__ import annotations
+
+from bmrm.interrupts import INTERRUPTED, end_at_once, end_quietly
+
+if __name__ == "__main__":
+    end_quietly()  # before imports that take time
 
 import argparse
 import atexit
@@ -194,13 +200,25 @@ def guarded(work: Callable[[Group], int]) -> int:
     except BrokenPipeError:  # `bmrm predict ... | head`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (Python flushes it at exit)
         return OK
-    except KeyboardInterrupt as error:
-        print(f"bmrm: {str(error) or 'interrupted before there was anything to write'}", file=sys.stderr)
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        status = _said(error)
     sys.stderr.flush()
-    group.abort(FAILED)
-    return FAILED
+    group.abort(status)
+    if status == INTERRUPTED and signal.getsignal(signal.SIGINT) is end_at_once:
+        os._exit(status)  # Python itself may end otherwise, where the interrupt has passed through `exec`
+    return status
+
+
+def _said(error: BaseException) -> int:
+    """Say that there was a Ctrl-C, also where a library has made another error of it; or what a fault of ours it is."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    if cause is None:
+        traceback.print_exception(error)
+        return FAILED
+    print(f"bmrm: {str(cause) or 'interrupted before there was anything to write'}", file=sys.stderr)
+    return INTERRUPTED
 
 
 @contextmanager
@@ -228,6 +246,8 @@ def _signals(group: Group) -> Iterator[None]:
     Also where Ctrl-C is ignored, as in jobs that a script or nohup has put into the background; that stays so.
     """
     changes: dict[signal.Signals, Any] = {signal.SIGTERM: terminated}
+    if signal.getsignal(signal.SIGINT) is end_at_once:
+        changes[signal.SIGINT] = signal.default_int_handler
     if group.rank != 0:
         changes = {signal.SIGTERM: signal.SIG_IGN, signal.SIGINT: signal.SIG_IGN}
     if threading.current_thread() is not threading.main_thread():

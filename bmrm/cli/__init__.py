@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bmrm.cli._core.parser import Parser, nearest
+from bmrm.interrupts import end_quietly
 
 if TYPE_CHECKING:
     import argparse
@@ -55,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     SystemExit
         With status 2 for a command line that is wrong, 0 after `--help` and `--version`.
     """
+    if arguments is None:
+        end_quietly()
     words = list(sys.argv[1:] if arguments is None else arguments)
     from bmrm.mpi.launch import launched
 
