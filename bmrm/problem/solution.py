@@ -32,6 +32,17 @@ class Status(Enum):
     def advice(self) -> str:
         return self.value
 
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        return cls.__members__.get(str(value))
+
+    def __reduce_ex__(self, protocol: object) -> tuple[type[Status], tuple[str]]:
+        """By name, since the advice may be worded otherwise in another version; skops asks for `__reduce__`."""
+        return Status, (self.name,)
+
+    def __reduce__(self) -> tuple[type[Status], tuple[str]]:
+        return self.__reduce_ex__(0)
+
 
 MOST_FIGURES = -math.log10(float(np.finfo(np.float64).eps))
 """Decimal digits of float64."""
