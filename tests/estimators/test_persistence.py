@@ -65,11 +65,12 @@ def rebuilt(one):
 @pytest.mark.parametrize("name", FITTED)
 def test_estimators_come_back(name, tmp_path):
     model, rows = FITTED[name]()
+    expected = list(map(list, map(np.atleast_1d, model.predict(rows))))
     joblib.dump(model, tmp_path / "model.joblib")
     copies = [pickle.loads(pickle.dumps(model, protocol)) for protocol in (2, pickle.HIGHEST_PROTOCOL)]
     for copy in (*copies, joblib.load(tmp_path / "model.joblib"), rebuilt(model)):
         assert copy is not model
-        assert np.array_equal(np.asarray(copy.predict(rows)).ravel(), np.asarray(model.predict(rows)).ravel())
+        assert list(map(list, map(np.atleast_1d, copy.predict(rows)))) == expected
         assert copy.solution_.status is model.solution_.status
         assert copy.solution_.history == model.solution_.history
 
