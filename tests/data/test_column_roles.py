@@ -363,6 +363,10 @@ def test_matrices_of_scipy(tmp_path, monkeypatch):
     data = read("t.npz")
     np.testing.assert_array_equal(data.X.to_dense(), matrix.toarray())
     assert not data.labelled
+    turned = matrix[:, ::-1].copy()
+    assert not turned.has_sorted_indices
+    sp.save_npz("t.npz", turned)
+    np.testing.assert_array_equal(read("t.npz").X.to_dense(), turned.toarray())
     sp.save_npz("t.npz", matrix.tocsc())
     with pytest.raises(InputError, match=r"t\.npz: a scipy matrix in the form 'csc', expected csr"):
         read("t.npz")
@@ -397,3 +401,16 @@ def test_a_label_that_is_nan_is_missing(tmp_path):
     table = pyarrow.table({"x": [1.0, 2.0], "y": pyarrow.array([1, 2]).cast(pyarrow.decimal128(25, 2))})
     parquet.write_table(table, tmp_path / "t.parquet")
     assert read(tmp_path / "t.parquet").targets.y.tolist() == [1, 2]
+
+
+def test_text_that_points_beyond_the_file(tmp_path):
+    table = pyarrow.table({"x": [1.0, 2.0], "y": ["abc", "defg"]})
+    with ipc.new_file(tmp_path / "t.arrow", table.schema) as writer:
+        writer.write_table(table)
+    content = (tmp_path / "t.arrow").read_bytes()
+    ends = np.array([0, 3, 7], np.int32).tobytes()
+    assert content.count(ends) == 1
+    for wrong in ([0, 3, 2**30], [0, -5, 7], [0, 9, 7]):
+        (tmp_path / "t.arrow").write_bytes(content.replace(ends, np.array(wrong, np.int32).tobytes()))
+        with pytest.raises(InputError, match="column 'y': the file is damaged"):
+            read(tmp_path / "t.arrow")

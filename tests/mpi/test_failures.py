@@ -165,3 +165,23 @@ def test_a_rank_that_cannot_answer_a_request_ends_the_job(method, how):
         assert done.returncode == 1
         assert done.stderr.count("bmrm: rank 2 failed:") == 1
         assert "no room for rows" in done.stderr
+
+
+def test_what_all_ranks_decide_in_reading_is_said_once(tmp_path):
+    for rank in range(3):
+        rows = "".join(f"{13 * rank + k},{k % 5},{k % 2}\n" for k in range(13))
+        (tmp_path / f"part-{rank}.csv").write_text(
+            f",a,y\n{rows}" if rank else f",a,y\n{rows}".replace(",a", "id,a", 1)
+        )
+    config = CONFIG.replace(".svm", ".csv").replace('{rank}.csv"', '{rank}.csv", ignore: [id]')
+    (tmp_path / "config.yaml").write_text(config.replace("1000000", "9"))
+    done = work(3, "bmrm.run", "config.yaml", cwd=tmp_path)
+    assert done.returncode in (0, 3), done.stderr
+    assert done.stderr.count("data.train: the first column, which has no name, is left out") == 1
+    assert "1 features" not in done.stderr
+    (tmp_path / "config.yaml").write_text(
+        config.replace("ignore: [id]", "header: true, format: {name: csv, header: false}")
+    )
+    done = work(3, "bmrm.run", "config.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("data.header is True, but data.format has header: False") == 1

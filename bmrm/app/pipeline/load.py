@@ -51,7 +51,9 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
     InputError
         On rank 0, with the first failing rank's message (`OtherRankError` on the others).
     """
-    format = with_columns(section["format"], section["header"], section["ignore"])
+    format = section["format"]
+    with together(group):
+        format = with_columns(format, section["header"], section["ignore"])
     if group.size > 1 and not all(map(is_made, section["train"])):
         group.first_per_node(lambda: compile_reader(section["format"]))
 

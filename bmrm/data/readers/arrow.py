@@ -177,6 +177,7 @@ def _numbers(column: Any, name: str, first: int) -> NDArray[Any]:
     number = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind)
     if not number and not pyarrow.types.is_boolean(kind):
         raise InputError(f"column {shown(name)} holds {kind}, expected numbers")
+    _refuse_damage(column, name, first)
     _refuse_nulls(column, name, first)
     wanted = pyarrow.float32() if pyarrow.types.is_float32(kind) else pyarrow.float64()
     found = column.cast(wanted, safe=False).to_numpy()
@@ -191,12 +192,13 @@ def _values(column: Any, name: str, first: int) -> NDArray[Any]:
     import pyarrow
 
     kind = column.type
+    _refuse_damage(column, name, first)
     if pyarrow.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = kind.value_type
     _refuse_nulls(column, name, first)
-    if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind) or kind == pyarrow.string_view():
-        return np.array(_texts(column, name, first), np.str_)
+    if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind) or str(kind) == "string_view":
+        return np.array(column.to_pylist(), np.str_)
     if pyarrow.types.is_decimal(kind):
         column = column.cast(pyarrow.float64())
     if pyarrow.types.is_nested(kind) or pyarrow.types.is_binary(kind):
@@ -208,18 +210,24 @@ def _values(column: Any, name: str, first: int) -> NDArray[Any]:
     return found
 
 
-def _texts(column: Any, name: str, first: int) -> list[str]:
-    try:
-        texts: list[str] = column.to_pylist()
-    except UnicodeDecodeError:
-        for row, value in enumerate(column):
-            try:
-                value.as_py()
-            except UnicodeDecodeError as error:
-                where = f"column {shown(name)}, row {first + row}"
-                raise InputError(f"{where}: the text is not UTF-8 ({error.reason})") from error
-        raise
-    return texts
+def _refuse_damage(column: Any, name: str, first: int) -> None:
+    """Raise InputError where a column refers to what is not there, or has text that is not UTF-8: pyarrow trusts it."""
+    import pyarrow
+
+    row = first
+    for chunk in column.chunks:
+        try:
+            chunk.validate(full=True)
+        except pyarrow.ArrowException as error:
+            reason = str(error).splitlines()[0][:200]
+            found = _NOT_TEXT.search(reason)
+            if found is None:
+                raise InputError(f"column {shown(name)}: the file is damaged ({reason})") from error
+            raise InputError(f"column {shown(name)}, row {row + int(found[1])}: the text is not UTF-8") from error
+        row += len(chunk)
+
+
+_NOT_TEXT = re.compile(r"[Ii]nvalid UTF-?8 sequence at string index (\d+)")
 
 
 def _refuse_nulls(column: Any, name: str, first: int) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import HEAD, compression, in_zip, open_bytes
+from bmrm.data.files import HEAD, in_zip, open_bytes
 from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Alike, Layout
@@ -88,8 +88,8 @@ def _load(path: Path) -> Mapping[str, NDArray[Any]]:
         except InputError as error:
             raise InputError(f"{path}: not an archive of plain arrays: {error}") from error
     if not arrays:
-        file_head = path.read_bytes()[:HEAD] if compression(path) is None else b""
-        raise InputError(f"{path}: {in_zip(file_head)}")
+        with open_bytes(path) as file:
+            raise InputError(f"{path}: {in_zip(file.read(HEAD))}")
     if "format" in arrays and "data" in arrays:
         arrays = _of_scipy(arrays, path)
     strange = next((key for key in arrays if key not in _KEYS), None)
@@ -103,7 +103,14 @@ def _of_scipy(arrays: Mapping[str, NDArray[Any]], path: Path) -> Mapping[str, ND
     form = arrays["format"].tobytes().decode("ascii", "replace").replace("\0", "")
     if form != "csr" or not _SCIPY.keys() <= arrays.keys():
         raise InputError(f"{path}: a scipy matrix in the form {form!r:.20}, expected csr (save_npz(path, X.tocsr()))")
-    return {name: arrays[key] for key, name in _SCIPY.items()}
+    found = {name: arrays[key] for key, name in _SCIPY.items()}
+    indptr, indices, values = found["indptr"], found["indices"], found["values"]
+    fits = indptr.ndim == indices.ndim == 1 and indptr.dtype.kind == indices.dtype.kind == "i" and indptr.size
+    if fits and indptr[0] == 0 and indptr[-1] == indices.size and np.all(np.diff(indptr) >= 0):
+        order = np.lexsort((indices, np.repeat(np.arange(indptr.size - 1), np.diff(indptr))))  # scipy need not sort
+        found["indices"] = indices[order]
+        found["values"] = values[order] if values.shape == indices.shape else values
+    return found
 
 
 def _sparse(arrays: Mapping[str, NDArray[Any]]) -> Csr:

@@ -13,6 +13,8 @@ from bmrm.data.layout import Alike
 
 LINES = 64
 """Lines by which all this is decided."""
+FIELDS = 1 << 17
+"""Fields below the first line that are compared with it, in as many lines."""
 DELIMITERS = ",;\t|"
 _OTHERS = " :^~"
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*$', re.IGNORECASE)
@@ -112,7 +114,8 @@ def decided(first: Sequence[str], rows: Sequence[Sequence[str]], alike: Alike | 
     known = None if alike is None else alike.layout
     if known is not None and known.names and set(known.names) <= set(texts):
         return True, ""
-    rows = [[field.strip() for field in row] for row in rows if len(row) == len(first)]
+    rows = [row for row in rows if len(row) == len(first)][: max(4, FIELDS // len(first))]
+    rows = [[field.strip() for field in row] for row in rows]
     found, certain = _looks_like_names(texts, rows)
     if found and known is not None and not known.names and (known.format or {}).get("name") == "csv":
         found, certain = False, False  # as in the files before
@@ -128,26 +131,33 @@ def _looks_like_names(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> tu
     """Whether fields, some of which are numbers, are names of the columns of the rows, and whether that is certain."""
     if not rows or list(texts) in rows:
         return False, True
-    columns = list(zip(*rows, strict=True))
     words = [k for k, text in enumerate(texts) if text and not is_number(text)]
-    if any(texts[k] in columns[k] for k in words):  # a label that recurs
-        return False, True
     numbers = [float(text) for text in texts if is_number(text)]
     steps = [after - before for before, after in pairwise(numbers)]
     from_zero = numbers == list(map(float, range(len(numbers))))
     even = len(numbers) > 2 and all(math.isclose(step, steps[0], rel_tol=1e-6) for step in steps) and steps[0] != 0.0
     rising = len(numbers) > 2 and (min(steps) > 0.0 or max(steps) < 0.0)
+    if not (words or from_zero or rising or len(numbers) == 2):
+        return False, True
+    columns = list(zip(*rows, strict=True))
+    if any(texts[k] in columns[k] for k in words):  # a label that recurs
+        return False, True
     over_numbers = [k for k in words if all(map(is_number, columns[k]))]
     if over_numbers and (from_zero or even or rising or 2 * len(words) > len(texts)):
         return True, True
-    whole = all(_WHOLE.match(field) for column in columns for field in column)
-    if from_zero and (len(numbers) > 2 or not texts[0] or (not whole and len(texts) > 1)):
+    if from_zero and (len(numbers) > 2 or not texts[0] or (len(texts) > 1 and not _whole(columns))):
         return True, False
+    if not (even or rising or len(numbers) == 2):
+        return False, True
     odd = [_unlike(text, column) for text, column in zip(texts, columns, strict=True) if is_number(text)]
     strange = sum(odd) >= max(2, len(odd) - 1)
     if strange and (even or rising or (len(numbers) == 2 and numbers[0] != numbers[1] and all(odd))):
         return True, False
     return False, not (from_zero and len(numbers) > 1) and not even
+
+
+def _whole(columns: Sequence[Sequence[str]]) -> bool:
+    return all(_WHOLE.match(field) for column in columns for field in column)
 
 
 def _unlike(text: str, column: Sequence[str]) -> bool:
