@@ -40,7 +40,13 @@ COMPILING.speaks = False
 loss, rng, rows = instance_of(LOSSES, sys.argv[1]), numpy.random.default_rng(0), 200
 X = rng.normal(size=(rows, 12)) * (rng.random((rows, 12)) < 0.5)
 bmrm.fit(
-    X, targets_for(loss, rows), loss=loss, regularizer=bmrm.L2(1e-3), groups=groups_for(loss, rows), threads=1
+    X,
+    targets_for(loss, rows),
+    loss=loss,
+    regularizer=bmrm.L2(1e-3),
+    groups=groups_for(loss, rows),
+    bias="none",
+    threads=1,
 )
 print(json.dumps([COMPILING.kernels, clock.seconds, time.process_time() - begin]))
 """

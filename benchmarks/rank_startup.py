@@ -27,8 +27,8 @@ KEPT = Path(__file__).with_name("results") / "rank_startup.json"
 RANKS = (1, 8, 64)
 ROWS, FEATURES, REPETITIONS = 20_000, 120, 3
 CONFIG = """
-schema: 1
-data: {train: train.svm}
+schema: 2
+data: {train: train.svm, bias: none}
 loss: hinge
 regularizer: {name: l2, lambda: 1.0e-3}
 solver: {threads: 1}

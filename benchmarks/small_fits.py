@@ -86,7 +86,7 @@ def _costs(m: int, d: int, loss: str, solver: str) -> tuple[str, ...]:
     seconds, iterations = [], 0
     for _ in range(FITS):
         begin = time.process_time()
-        model = bmrm.fit(X, y, loss=loss, regularizer=regularizer, solver=watched, threads=1)
+        model = bmrm.fit(X, y, loss=loss, regularizer=regularizer, bias="none", solver=watched, threads=1)
         whole, inside, between = time.process_time() - begin, watched.seconds, watched.iterating
         seconds.append((whole, whole - inside, inside - between, between))
         assert model.solution is not None

@@ -42,7 +42,7 @@ OK, FAILED, BAD_INPUT, STOPPED, UNWRITTEN = 0, 1, 2, 3, 4
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of a run."""
-    parser.add_argument("config", help="config.yaml, see the documentation of schema 1")
+    parser.add_argument("config", help="config.yaml, see the page Config")
     parser.add_argument(
         "--set",
         action="append",

@@ -40,7 +40,11 @@ class Choice:
 
 
 def trainer(loss: Any, tolerance: float = 1e-3, **options: Any) -> Callable[[Dataset, Dataset, float], Model]:
-    """For `Contender`: a loss and options of `bmrm.fit`; one solver, one thread, so that figures stay the same."""
+    """For `Contender`: a loss and options of `bmrm.fit`; one solver, one thread, so that figures stay the same.
+
+    There is no intercept unless `bias` is among the options.
+    """
+    chosen = {"bias": "none", **options}
 
     def train(rows: Dataset, validation: Dataset, lam: float) -> Model:
         return bmrm.fit(
@@ -52,7 +56,7 @@ def trainer(loss: Any, tolerance: float = 1e-3, **options: Any) -> Callable[[Dat
             solver="line_search_bundle",
             tolerance=tolerance,
             threads=1,
-            **options,
+            **chosen,
         )
 
     return train

@@ -86,7 +86,7 @@ def test_the_files_say_the_same_and_agree_with_python(job):
     f = model.decision_function(data)
     by_hand = 0.005 * model.weights @ model.weights + np.maximum(0, 1 - f * data.targets.y).mean()
     assert values["objective"] == pytest.approx(by_hand, rel=1e-12)
-    direct = bmrm.fit(data.X, data.targets.y, regularizer=bmrm.L2(0.01), tolerance=1e-4)
+    direct = bmrm.fit(data.X, data.targets.y, regularizer=bmrm.L2(0.01), bias="none", tolerance=1e-4)
     assert direct.solution.objective == pytest.approx(values["objective"], rel=1e-4)
     assert values["metrics"]["test"]["accuracy"] > 0.7
 

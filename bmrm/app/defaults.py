@@ -1,6 +1,8 @@
-"""What `bmrm.fit` takes where nothing is given: a loss by the kind of y, and lambda by the number of rows."""
+"""What is taken where nothing is given: a loss by the kind of y, lambda by the rows, an intercept by the loss."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from bmrm.problem import InputError, facts_of
 
 MOST_CLASSES = 100
 """More different whole numbers are as likely counts or measurements as classes, so that the user is asked."""
+INTERCEPTS = {"free": "free intercept", "regularized": "constant feature", "none": "no intercept"}
+"""What tables call the values of `data.bias`."""
 
 
 def default_loss(data: Dataset) -> tuple[str, str]:
@@ -55,3 +59,9 @@ def default_lambda(data: Dataset) -> float:
     """1 / m for m rows of positive weight."""
     weights = data.targets.weights
     return 1.0 / max(1, data.rows if weights is None else int(np.count_nonzero(weights)))
+
+
+def default_bias(loss: Any) -> str:
+    """`free` where the loss has a free intercept and nothing that serves as one, else `none`."""
+    facts = facts_of(loss)
+    return "none" if facts.no_free_intercept or facts.instead_of_intercept else "free"

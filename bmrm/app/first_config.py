@@ -14,17 +14,21 @@ import yaml
 
 from bmrm.app.config.config import run_name
 from bmrm.app.config.marks import yaml_value
+from bmrm.app.defaults import default_bias
 from bmrm.app.profile import Profile, profile_of
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes
 from bmrm.data.matrix import Csr
 from bmrm.data.readers.conll import Conll
 from bmrm.data.reading import format_for, parted, scan
+from bmrm.losses import LOSSES
+from bmrm.problem import facts_of
 
 UNEVEN = 10.0
 """Features of a table whose spreads differ by more than this factor are standardized."""
 WORD_AND_LABEL = 2
 """Columns of the tersest files of tokens."""
+FREE = "an intercept that the regularizer does not touch; else: regularized (a constant feature 1), none"
 SAMPLE = 10_000
 """Rows from which spreads are taken."""
 
@@ -38,27 +42,22 @@ class Choice:
     loss : its name.
     why : the reason, in words.
     others : losses that would fit too, in words.
-    bias : "free" where an intercept makes sense, else "none".
     """
 
     loss: str
     why: str
     others: str
-    bias: str = "free"
 
 
 CHOICES: Mapping[str, Choice] = {
     "sequence": Choice(
-        "chain_crf",
-        "a label for each token",
-        "chain_margin; `transitions: observed` for features of transitions",
-        "none",
+        "chain_crf", "a label for each token", "chain_margin; `transitions: observed` for features of transitions"
     ),
-    "novelty": Choice("novelty", "no labels, or only one", "-", "none"),
-    "sets": Choice("multilabel_hinge", "a set of labels for each row", "-", "none"),
+    "novelty": Choice("novelty", "no labels, or only one", "-"),
+    "sets": Choice("multilabel_hinge", "a set of labels for each row", "-"),
     "vectors": Choice("multivariate_least_squares", "several numbers for each row", "-"),
     "ranking": Choice(
-        "rank_hinge", "rows in groups, with grades", "ndcg, mean_reciprocal_rank; chain_crf for sequences", "none"
+        "rank_hinge", "rows in groups, with grades", "ndcg, mean_reciprocal_rank; chain_crf for sequences"
     ),
     "binary": Choice("hinge", "two labels", "logistic (probabilities), squared_hinge, roc_area, f_beta"),
     "multiclass": Choice("softmax", "several labels", "multiclass_hinge, weston_watkins; ordinal for grades"),
@@ -146,17 +145,20 @@ def _text(
     named = "auto" if format == "auto" else _section(format)
     found = f"{profile.format}: " if profile.format else ""
     test_line = "# test: FILE" if test is None else f"test: {_quoted(test)}"
+    loss = LOSSES.get(choice.loss).cls
+    facts = facts_of(loss)
+    why = facts.no_free_intercept or facts.instead_of_intercept or FREE
     positive = "\n  # positive_label: ...    # of the two labels; the last in sort order unless given"
     return f"""\
 # Written by `bmrm init`; `bmrm train` runs it, `bmrm train --help` lists all fields.
 # {found}{profile.rows} rows, {profile.features} features, {profile.density:.3%} not 0{groups}
 # targets: {_one_line(profile.targets_in_words())}{"".join(f"{chr(10)}# {note}" for note in notes)}
-schema: 1
+schema: 2
 data:
   train: {_quoted(source)}
   {test_line}
   format: {named}{"".join(f"{chr(10)}  {key}: {_listed(value)}" for key, value in columns.items())}
-  bias: {choice.bias}    # none | regularized | free (an intercept that the regularizer does not touch)
+  bias: {default_bias(loss)}    # {why}
   scale: {scale[0]}    # {scale[1]}{positive if profile.distinct == 2 and choice.loss == "hinge" else ""}
 loss: {choice.loss}    # {choice.why}; others: {choice.others}
 regularizer:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from bmrm.app.defaults import default_lambda, default_loss
+from bmrm.app.defaults import default_bias, default_lambda, default_loss
 from bmrm.app.measure import name_of_targets
 from bmrm.app.model import Model
 from bmrm.app.pipeline import fingerprint
@@ -120,8 +120,8 @@ def fit(
     solver_options : the other options of the solver, such as `{"memory": 5}` for `lbfgs`.
     sample_weight : (rows,), >= 0; None for 1 each.
     groups : (rows,) integers, for losses over groups of rows.
-    bias : "none"; "regularized": a constant feature 1; "free": an intercept that the regularizer does not touch. None
-        is "free" where the loss has one, but "none" beside a regularizer with its lambda (an instance or a mapping).
+    bias : "free": an intercept that the regularizer does not touch; "regularized": a constant feature 1; "none". None
+        is "free" where the loss has one, else "none"; "none" for sequences, whose transitions take its place.
     scale : "none", "standardize", "max_abs" (folded back into the weights), or "unit_norm" (per row).
     positive_label : of two labels the positive one; None for the last in sort order.
     threads : largest number of threads; None for the usable cores.
@@ -156,12 +156,12 @@ def fit(
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
     given = _solver(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     plain = X.checked() if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
-    choice = _Choice.of(plain, loss, regularizer, lam, bias)
+    choice = _Choice.of(plain, loss, regularizer, lam)
     problem = Problem(
         loss=choice.loss,
         regularizer=choice.regularizer,
         solver=given,
-        bias=choice.bias,
+        bias=default_bias(choice.loss) if bias is None else bias,
         scale=scale,
         positive_label=positive_label,
         threads=threads,
@@ -183,15 +183,14 @@ def fit(
 
 @dataclass(frozen=True)
 class _Choice:
-    """The problem of some rows, and in words what of it was not given."""
+    """Loss and regularizer for some rows, and in words what of them was not given."""
 
     loss: Any
     regularizer: Any
-    bias: str
     words: dict[str, str]
 
     @classmethod
-    def of(cls, data: Dataset, loss: Any, regularizer: Any, lam: float | None, bias: str | None) -> _Choice:
+    def of(cls, data: Dataset, loss: Any, regularizer: Any, lam: float | None) -> _Choice:
         words = {}
         if loss is None:
             loss, found = default_loss(data)
@@ -204,11 +203,7 @@ class _Choice:
             if lam is None:
                 lam, words["lambda"] = default_lambda(data), "1 / m"
             regularizer = REGULARIZERS.instance("l2" if regularizer is None else regularizer, {"lambda": lam})
-        if bias is None:
-            free = not complete and not facts_of(loss).no_free_intercept
-            bias = "free" if free else "none"
-            words |= {} if complete else {"bias": bias}
-        return cls(loss, REGULARIZERS.instance(regularizer), bias, words)
+        return cls(loss, REGULARIZERS.instance(regularizer), words)
 
 
 def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.defaults import INTERCEPTS
 from bmrm.problem import Iteration, Solution, shown
 from bmrm.registry import Range, checked_value
 
@@ -116,7 +117,7 @@ def _regularizer(model: Viewed) -> str:
 
 
 def _intercept(model: Viewed) -> str:
-    return {"free": ", free intercept", "regularized": ", regularized intercept"}.get(model.header.get("bias", ""), "")
+    return f", {INTERCEPTS[model.header['bias']]}" if model.header.get("bias") in INTERCEPTS else ""
 
 
 def _labels(model: Viewed) -> str:

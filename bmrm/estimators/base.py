@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bmrm.app.defaults import default_bias
 from bmrm.data.dataset import Dataset, check_weights, named_matrix, plain_array, plain_labels
 from bmrm.data.frames import is_frame, refuse_hidden, values_of, without_fill
 from bmrm.data.label_types import stored
@@ -149,7 +150,7 @@ class LinearEstimator(BaseEstimator):
         from bmrm.app.fit import fit  # loads numba
 
         regularizer, lam = self._omega()
-        free = free and not facts_of(loss).no_free_intercept
+        bias = default_bias(loss) if free else "none"
         try:
             model = fit(
                 data,
@@ -157,13 +158,13 @@ class LinearEstimator(BaseEstimator):
                 regularizer=regularizer,
                 lam=lam,
                 solver=self._solver(),
-                bias="free" if free else "none",
+                bias=bias,
                 threads=self._value("threads"),
                 start=getattr(self, "model_", None) if self.warm_start else None,
                 callback=_printed(self.verbose),
             )
         except IncompatibleError as error:
-            hint = "; or try fit_intercept=False" if free else ""
+            hint = "; or try fit_intercept=False" if bias == "free" else ""
             raise IncompatibleError(f"{self._title}: {error}{hint}") from error
         assert model.solution is not None
         self._judge(model.solution)

@@ -122,6 +122,8 @@ class LossBase:
     """Whether rows must have labels or numbers; if False they are ignored."""
     no_free_intercept: ClassVar[str] = ""
     """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
+    instead_of_intercept: ClassVar[str] = ""
+    """What serves as an intercept, so that a free one is there only where it is asked for; empty for most losses."""
     multiclass: ClassVar[str] = ""
     """The loss that takes its place where there are more than two classes; empty where there is none."""
     dual: ClassVar[Literal["", "crf", "margin"]] = ""

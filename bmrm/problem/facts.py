@@ -83,6 +83,7 @@ class LossFacts:
     only_ranks : `predict` gives scores, which order rows but are no targets.
     needs_targets : whether rows must have labels or numbers.
     no_free_intercept : why an intercept that the regularizer does not touch has no meaning; empty where it has one.
+    instead_of_intercept : what serves as an intercept, so that a free one is there only where it is asked for.
     multiclass : the loss that takes its place where there are more than two classes; empty where there is none.
     targets_from : "", ">= 0" or "> 0": where the targets of a regression begin.
     dual : how dual ascent treats a group of rows: "crf" (its marginals), "margin" (a mixture of labelings), "" (not).
@@ -105,6 +106,7 @@ class LossFacts:
     only_ranks: bool = False
     needs_targets: bool = True
     no_free_intercept: str = ""
+    instead_of_intercept: str = ""
     multiclass: str = ""
     targets_from: str = ""
     dual: Literal["", "crf", "margin"] = ""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.defaults import default_bias
 from bmrm.app.measure import prepared_targets, scores_of
 from bmrm.app.model import Model
 from bmrm.app.pipeline.solve import Problem, Watch, solve, unwatched
@@ -208,7 +209,7 @@ def fit(
     search: FMeasure | None = None,
     validation: tuple[Any, Any] | None = None,
     solver: Solver | None = None,
-    bias: str = "regularized",
+    bias: str | None = None,
     scale: str = "none",
     positive_label: float | str | None = None,
 ) -> tuple[Model, dict[str, Any]]:
@@ -224,6 +225,7 @@ def fit(
     """
     from bmrm.risk.scaling import SCALINGS
 
+    bias = default_bias(Hinge()) if bias is None else bias
     problem = Problem(Hinge(), regularizer, solver or LineSearchBundle(), bias, scale, positive_label)
     parts = {"train": Dataset.from_arrays(X, y)}
     if validation is not None:

@@ -43,6 +43,7 @@ def held_out(train: Dataset, test: Dataset, loss: str, lam: float) -> float:
         groups=train.targets.groups,
         loss=loss,
         regularizer=bmrm.L2(lam),
+        bias="none",
         tolerance=TOLERANCE[loss],
     )
     starts = [0, *(np.flatnonzero(np.diff(np.asarray(test.targets.groups))) + 1).tolist()]

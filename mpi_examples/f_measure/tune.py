@@ -33,7 +33,7 @@ def moved_hinge(rows: Dataset, validation: Dataset, lam: float) -> Model:
 def searched(rows: Dataset, validation: Dataset, lam: float) -> Model:
     """Cost-sensitive hinge, costs and threshold by the validation rows."""
     pair = validation.X, validation.targets.y
-    model, _ = f_measure.fit(rows.X, rows.targets.y, regularizer=bmrm.L2(lam), validation=pair)
+    model, _ = f_measure.fit(rows.X, rows.targets.y, regularizer=bmrm.L2(lam), bias="regularized", validation=pair)
     return model
 
 

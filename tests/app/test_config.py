@@ -1,5 +1,8 @@
 """config.yaml: what is read, what is refused and how the message says so."""
 
+import dataclasses
+import json
+
 import pytest
 import yaml
 from hypothesis import given
@@ -7,9 +10,10 @@ from hypothesis import strategies as st
 
 from bmrm.app.config.config import PLUG_INS, Settings, load_settings, resolved_yaml
 from bmrm.app.config.schema import json_schema, markdown
+from bmrm.losses import LOSSES
 from bmrm.problem import InputError
 
-MINIMAL = "schema: 1\ndata: {train: a.svm}\nregularizer: {name: l2, lambda: 0.5}\n"
+MINIMAL = "schema: 2\ndata: {train: a.svm}\nregularizer: {name: l2, lambda: 0.5}\n"
 
 
 @pytest.fixture
@@ -30,8 +34,8 @@ def refusal(config, text, *overrides) -> str:
 
 def test_defaults_are_those_of_the_design(config):
     plain = config(MINIMAL).plain()
-    assert plain["schema"] == 1
-    assert plain["data"]["bias"] == "none"
+    assert plain["schema"] == 2
+    assert plain["data"]["bias"] == "free"
     assert plain["data"]["scale"] == "none"
     assert plain["data"]["format"] == "auto"
     assert plain["loss"] == {"name": "hinge"}
@@ -47,13 +51,13 @@ def test_defaults_are_those_of_the_design(config):
 def test_the_example_of_the_design_is_read(config):
     plain = config(
         """
-schema: 1
+schema: 2
 data:
   train: shards/part-{rank}.svm
   test: a9a.t
   format: auto
   dimension: null
-  bias: none
+  bias: free
   scale: none
   weights: null
   positive_label: null
@@ -66,6 +70,42 @@ seed: 0
     ).plain()
     assert plain["data"]["train"] == ["shards/part-{rank}.svm"]
     assert plain["regularizer"]["lambda"] == 1e-4
+
+
+SEQUENCES = "chain_crf", "chain_margin", "chain_scaled_margin"
+WITHOUT = (
+    *("break_even", "partial_roc_area", "precision_at_k", "recall_at_k", "roc_area", "ordinal", "ordinal_thresholds"),
+    *("expected_rank_utility", "mean_reciprocal_rank", "ndcg", "rank_hinge", "winner_takes_all"),
+    *("novelty", "perceptron", "squared_perceptron"),
+)
+HEADS = {"schema: 1\n": 1, "schema: 2\n": 2, "": 2}
+
+
+@pytest.mark.parametrize("entry", LOSSES.all(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("head", HEADS)
+def test_the_intercept_that_is_not_given(config, head, entry):
+    text = f"data: {{train: a.svm}}\nregularizer: {{name: l2, lambda: 0.5}}\nloss: {json.dumps(section(entry))}\n"
+    free = HEADS[head] == 2 and entry.name not in (*WITHOUT, *SEQUENCES)
+    settings = config(head + text)
+    assert settings.data.bias == ("free" if free else "none")
+    assert config(head + text, "data.bias=null") == settings
+    assert config(resolved_yaml(settings.plain())) == settings, "a resolved config says it, whatever the default"
+    for bias in ("none", "regularized", "free"):
+        assert config(head + text, f"data.bias={bias}").data.bias == bias
+
+
+def section(entry):
+    """A loss with an example of each option that it needs."""
+    needed = {f.name: f.metadata["example"] for f in entry.parameters if f.default is dataclasses.MISSING}
+    return {"name": entry.name} | needed
+
+
+@pytest.mark.parametrize("version", ["0", "3", "'2'", "two", "[1]", "{a: 1}"])
+def test_a_schema_that_is_unknown_is_refused(config, version):
+    message = refusal(config, MINIMAL.replace("schema: 2", f"schema: {version}"))
+    assert "job.yaml, line 1: schema is" in message
+    assert "expected 1 or 2" in message
+    assert "schema is True, expected a number" in refusal(config, MINIMAL.replace("schema: 2", "schema: true"))
 
 
 @pytest.mark.parametrize("text", ["1e-4", "1.0e-4", "0.0001", "'1e-4'", ".0001", "+1E-4", "0.1e-3"])
@@ -163,7 +203,7 @@ DATA = {
 
 @pytest.mark.parametrize("line", DATA)
 def test_fields_of_data_too(config, line):
-    message = refusal(config, f"schema: 1\nregularizer: {{name: l2, lambda: 1}}\ndata:\n  train: a\n  {line}\n")
+    message = refusal(config, f"schema: 2\nregularizer: {{name: l2, lambda: 1}}\ndata:\n  train: a\n  {line}\n")
     for part in ("job.yaml, line 5", *DATA[line]):
         assert part in message
 

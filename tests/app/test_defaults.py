@@ -30,7 +30,7 @@ def test_the_loss_by_the_kind_of_y(kind):
     assert model.loss.name == loss
     assert model.header["regularizer"] == {"name": "l2", "lambda": 1 / 60, "engine": "active_set"}
     assert model.header["bias"] == "free"
-    assert set(model.header["chosen"]) == {"loss", "lambda", "bias"}
+    assert set(model.header["chosen"]) == {"loss", "lambda"}
     assert loss in repr(model)
 
 
@@ -52,19 +52,34 @@ def test_a_named_regularizer_takes_lambda():
     model = bmrm.fit(X, y, loss="logistic", regularizer="l2", lam=1e-3, tolerance=1e-8)
     written = bmrm.fit(X, y, loss="logistic", regularizer=bmrm.L2(1e-3), bias="free", tolerance=1e-8)
     assert model.solution.objective == written.solution.objective
-    assert model.header["chosen"] == {"bias": "free"}
+    assert "chosen" not in model.header
     assert bmrm.fit(X, y, regularizer="l1").header["chosen"]["lambda"] == "1 / m"
     with pytest.raises(InputError, match="lambda beside a regularizer"):
         bmrm.fit(X, y, regularizer=bmrm.L2(1.0), lam=1.0)
 
 
-def test_a_problem_that_is_written_out_stays_as_it_is():
+SPELLINGS = {
+    "lam": {"lam": 1e-2},
+    "a name and lam": {"regularizer": "l2", "lam": 1e-2},
+    "an instance": {"regularizer": bmrm.L2(1e-2)},
+    "a mapping": {"regularizer": {"name": "l2", "lambda": 1e-2}},
+}
+
+
+@pytest.mark.parametrize("bias", [None, "free", "regularized", "none"])
+@pytest.mark.parametrize("loss", ["hinge", "roc_area"])
+def test_the_intercept_does_not_depend_on_how_lambda_is_spelled(loss, bias):
     y = np.arange(60) % 2
-    model = bmrm.fit(X, y, loss="hinge", regularizer=bmrm.L2(1e-2))
-    assert model.header["bias"] == "none"
-    assert model.intercept == [0.0]
-    assert "chosen" not in model.header
-    assert bmrm.fit(X, y, regularizer={"name": "l2", "lambda": 1e-2}).header["bias"] == "none"
+    if loss == "roc_area" and bias == "free":
+        for spelling in SPELLINGS.values():
+            with pytest.raises(bmrm.IncompatibleError, match="a free intercept has no meaning"):
+                bmrm.fit(X + 3.0, y, loss=loss, bias=bias, **spelling)
+        return
+    models = [bmrm.fit(X + 3.0, y, loss=loss, bias=bias, **spelling) for spelling in SPELLINGS.values()]
+    expected = bias or ("free" if loss == "hinge" else "none")
+    assert [model.header["bias"] for model in models] == [expected] * len(models)
+    assert {model.solution.objective for model in models} == {models[0].solution.objective}
+    assert (models[0].intercept == [0.0]) == (expected == "none")
 
 
 def test_a_loss_without_a_free_intercept_has_none():

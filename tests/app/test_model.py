@@ -90,7 +90,7 @@ def test_parameters_of_the_loss_come_back(tmp_path):
 
 def test_rows_of_unit_norm_are_made_by_the_model(classes, tmp_path):
     X, y = classes
-    model = bmrm.fit(X, y, regularizer=bmrm.L2(1e-3), scale="unit_norm")
+    model = bmrm.fit(X, y, regularizer=bmrm.L2(1e-3), bias="none", scale="unit_norm")
     model.save(tmp_path / "m.npz")
     again = bmrm.load_model(tmp_path / "m.npz")
     expected = (X / np.linalg.norm(X, axis=1, keepdims=True)) @ model.weights

@@ -27,12 +27,14 @@ def model():
 def test_a_line_says_the_problem_and_its_end(model):
     assert repr(model) == (
         "<Model logistic + l2 (lambda 0.001757), free intercept; 30 features; labels 0, 1; CONVERGED, relative gap "
-        f"{model.solution.relative_gap:.2g}; chosen: lambda 1 / m, bias free>"
+        f"{model.solution.relative_gap:.2g}; chosen: lambda 1 / m>"
     )
     assert "labels 0, 1, 2;" in repr(bmrm.fit(*load_iris(return_X_y=True)))
-    unproved = bmrm.fit(X, Y, regularizer=bmrm.L2(1e-2), solver="pegasos", max_iterations=3)
+    unproved = bmrm.fit(X, Y, regularizer=bmrm.L2(1e-2), solver="pegasos", max_iterations=3, bias="none")
     assert "ITERATION_LIMIT" in repr(unproved)
-    assert "intercept" not in repr(unproved)
+    assert "(lambda 0.01), no intercept;" in repr(unproved)
+    constant = bmrm.fit(X, Y, regularizer=bmrm.L2(1e-2), bias="regularized")
+    assert "(lambda 0.01), constant feature;" in repr(constant)
 
 
 def test_html_is_escaped_and_has_certificate_measures_and_picture(model):

@@ -568,7 +568,8 @@ def test_sample_weights_take_the_place_of_the_rows():
     w = peer.fit(TUMOURS, SIGNS, sample_weight=weights).coef_[0]
     there = half_square(w) + 0.05 * weights @ logistic(TUMOURS @ w, SIGNS)
     lam = 1.0 / (0.05 * weights.sum())
-    model = bmrm.fit(TUMOURS, SIGNS, loss="logistic", regularizer=bmrm.L2(lam), sample_weight=weights, tolerance=1e-8)
+    options = {"sample_weight": weights, "bias": "none", "tolerance": 1e-8}
+    model = bmrm.fit(TUMOURS, SIGNS, loss="logistic", regularizer=bmrm.L2(lam), **options)
     assert model.solution.objective / lam == pytest.approx(there, rel=SAME)
 
 

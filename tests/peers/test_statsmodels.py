@@ -17,7 +17,7 @@ def test_generalised_linear_models(family):
     X = np.column_stack((X / X.std(axis=0), np.ones(len(y))))
     y = np.rint(y / 25.0)
     peer = sm.GLM(y, X, family=getattr(sm.families, family)(link=sm.families.links.Log()))
-    solution = bmrm.fit(X, y, loss=family.lower(), regularizer=bmrm.L2(LAM), tolerance=1e-9).solution
+    solution = bmrm.fit(X, y, loss=family.lower(), regularizer=bmrm.L2(LAM), bias="none", tolerance=1e-9).solution
     assert solution.converged
 
     def theirs(w):

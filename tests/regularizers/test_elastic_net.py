@@ -22,7 +22,8 @@ def test_least_squares_is_that_of_scikit_learn(ratio, solver):
     X, y = problems.data("least_squares", rows=80, features=12)
     peer = Peer(alpha=0.1, l1_ratio=ratio, fit_intercept=False, tol=1e-12, max_iter=100_000).fit(X, y)
     regularizer = ElasticNet(0.1, ratio)
-    found = bmrm.fit(X, y, loss="least_squares", regularizer=regularizer, solver=solver, tolerance=1e-9).solution
+    options = {"bias": "none", "solver": solver, "tolerance": 1e-9}
+    found = bmrm.fit(X, y, loss="least_squares", regularizer=regularizer, **options).solution
     best = 0.5 * np.mean((X @ peer.coef_ - y) ** 2) + regularizer.value(peer.coef_)
     assert found.converged
     assert found.objective == pytest.approx(best, rel=2e-9)
@@ -51,7 +52,8 @@ def hinge_optimum(X, y, l1, l2):
 def test_hinge_is_that_of_the_quadratic_program(ratio, solver, engine):
     X, y = problems.data("hinge")
     regularizer = ElasticNet(0.02, ratio, engine)
-    found = bmrm.fit(X, y, loss="hinge", regularizer=regularizer, solver=solver, tolerance=1e-8).solution
+    options = {"bias": "none", "solver": solver, "tolerance": 1e-8}
+    found = bmrm.fit(X, y, loss="hinge", regularizer=regularizer, **options).solution
     best = hinge_optimum(X, y, regularizer.l1, regularizer.l2)
     assert found.converged
     assert found.objective == pytest.approx(best, rel=2e-8)

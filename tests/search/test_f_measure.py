@@ -80,7 +80,7 @@ def test_validation_decides_and_the_intercept_takes_the_threshold():
     X, y = rare()
     validation = rare(seed=1)
     search = FMeasure(costs=5)
-    model, table = fit(X, y, regularizer=L2(1e-3), search=search, validation=validation)
+    model, table = fit(X, y, regularizer=L2(1e-3), bias="regularized", search=search, validation=validation)
     values = [line["f_beta"] for line in table["table"]]
     assert table["judged_on"] == "validation"
     assert table["chosen"] == int(np.argmax(values))
@@ -90,7 +90,12 @@ def test_validation_decides_and_the_intercept_takes_the_threshold():
     line = table["table"][table["chosen"]]
     assert model.loss == CostSensitiveHinge(line["cost_positive"], line["cost_negative"])
     plain, untuned = fit(
-        X, y, regularizer=L2(1e-3), search=FMeasure(costs=5, tune_threshold=False), validation=validation
+        X,
+        y,
+        regularizer=L2(1e-3),
+        bias="regularized",
+        search=FMeasure(costs=5, tune_threshold=False),
+        validation=validation,
     )
     assert all(row["threshold"] == 0.0 for row in untuned["table"])
     assert max(row["f_beta"] for row in untuned["table"]) <= max(values)
@@ -112,12 +117,12 @@ def test_each_cost_starts_from_the_last(monkeypatch):
         return model
 
     monkeypatch.setattr(f_measure, "solve", recording)
-    fit(X, y, regularizer=L2(1e-3), search=FMeasure(costs=3), validation=rare(seed=1))
+    fit(X, y, regularizer=L2(1e-3), bias="regularized", search=FMeasure(costs=3), validation=rare(seed=1))
     assert starts[0] is None
     for start, end in zip(starts[1:], ends[:-1], strict=True):
         np.testing.assert_array_equal(start, end)
     starts.clear()
-    fit(X, y, regularizer=L2(1e-3), search=FMeasure(costs=3, folds=2))
+    fit(X, y, regularizer=L2(1e-3), bias="regularized", search=FMeasure(costs=3, folds=2))
     assert [start is None for start in starts] == [True, True, False, False, False, False, False]
 
 
@@ -131,9 +136,9 @@ def test_a_start_in_solving_is_where_the_solver_starts():
 
 def test_folds_decide_without_validation_data():
     X, y = rare()
-    one, first = fit(X, y, regularizer=L2(1e-3), search=FMeasure(costs=3, folds=4, seed=1))
-    _, again = fit(X, y, regularizer=L2(1e-3), search=FMeasure(costs=3, folds=4, seed=1))
-    _, other = fit(X, y, regularizer=L2(1e-3), search=FMeasure(costs=3, folds=4, seed=2))
+    one, first = fit(X, y, regularizer=L2(1e-3), bias="regularized", search=FMeasure(costs=3, folds=4, seed=1))
+    _, again = fit(X, y, regularizer=L2(1e-3), bias="regularized", search=FMeasure(costs=3, folds=4, seed=1))
+    _, other = fit(X, y, regularizer=L2(1e-3), bias="regularized", search=FMeasure(costs=3, folds=4, seed=2))
     assert first == again
     assert first["table"] != other["table"]
     assert first["judged_on"] == "4 folds"
@@ -144,7 +149,9 @@ def test_folds_decide_without_validation_data():
 def test_recall_and_precision_follow_beta():
     X, y = rare(rows=1500)
     called = [
-        np.mean(fit(X, y, regularizer=L2(1e-3), search=FMeasure(beta=beta, costs=4))[0].predict(X) == 1)
+        np.mean(
+            fit(X, y, regularizer=L2(1e-3), bias="regularized", search=FMeasure(beta=beta, costs=4))[0].predict(X) == 1
+        )
         for beta in (0.3, 1.0, 3.0)
     ]
     assert called[0] < called[1] < called[2]

@@ -292,5 +292,5 @@ def test_steps_whose_squares_overflow_are_projected_without_a_warning():
     random = np.random.default_rng(0)
     X = np.round(2.0 * random.normal(size=(34, 8))) * [1.0, 2e5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     y = np.where(random.random(34) < 0.5, 1.0, -1.0)
-    model = fit(X, y, loss="exponential", regularizer=L2(8.7e-9), solver="pegasos", max_iterations=30)
+    model = fit(X, y, loss="exponential", regularizer=L2(8.7e-9), bias="none", solver="pegasos", max_iterations=30)
     assert model.solution.objective <= 1.0

@@ -1,4 +1,4 @@
-"""config.yaml <-> typed settings (schema 1); one readable message per wrong field, with its line and the nearest name.
+"""config.yaml <-> typed settings (schema 2); one readable message per wrong field, with its line and the nearest name.
 
 The sections `loss`, `regularizer` and `solver` are read against the registries, so a new plug-in needs no change here.
 Only rank 0 imports this file; the others receive `Settings.plain()`.
@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from bmrm.app.config.fields import checked, expected, option_types
 from bmrm.app.config.marks import Document, Place, assigned
 from bmrm.app.config.relative import checked_rule
+from bmrm.app.defaults import default_bias
 from bmrm.app.measure import check_metrics
 from bmrm.checks.named import kind_of
 from bmrm.data.readers._core.formats import formats
@@ -98,9 +99,11 @@ class DataSection(BaseModel):
     dimension: Annotated[Count, Field(ge=1, le=2**31)] | None = Field(
         None, description="number of features; null = the largest index on any rank"
     )
-    bias: Literal["none", "regularized", "free"] = Field(
-        "none",
-        description="`regularized`: a constant feature 1; `free`: an intercept that the regularizer does not touch",
+    bias: Literal["free", "regularized", "none"] | None = Field(
+        None,
+        description="`free`: an intercept that the regularizer does not touch; `regularized`: a constant feature 1; "
+        "null = `free` where the loss has such an intercept, else `none`; `none` for sequences, whose transitions take "
+        "its place",
     )
     scale: Literal["none", "unit_norm", "standardize", "max_abs"] = Field(
         "none", description="`unit_norm` per row; `standardize`, `max_abs` per feature, folded back into the weights"
@@ -151,7 +154,9 @@ class Settings(BaseModel):
     """A whole config, checked; `loss`, `regularizer`, `solver` are `{name: ..., option: value}` with every option."""
 
     model_config = _STRICT
-    version: Literal[1] = Field(1, alias="schema", description="version of this schema")
+    version: Annotated[Literal[1, 2], BeforeValidator(_no_bool)] = Field(
+        2, alias="schema", description="version of this schema; 1 = `data.bias` is by default `none`"
+    )
     data: DataSection
     loss: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm losses`")
     regularizer: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm regularizers`")
@@ -193,6 +198,9 @@ PLUG_INS: Mapping[str, PlugIn] = {
 SEARCH = PlugIn(SEARCHES, "")
 FORMATS = PlugIn(formats, "auto")
 AUTO = "auto"
+
+OLD_DEFAULTS: Mapping[int, Mapping[Place, Any]] = {1: {("data", "bias"): "none"}}
+"""By the version of the schema that a file names: fields whose default was another one."""
 
 Problems = list[tuple[Place, str]]
 """What is wrong, and at which field."""
@@ -350,6 +358,7 @@ def _settings(document: Document, default_directory: str) -> Settings:
         value = {}
     if not isinstance(value, dict):
         raise InputError(f"{document.name}: expected sections such as data: and loss:, found {shown(value)}")
+    _old_defaults(document)
     problems: Problems = []
     _renamed(document, problems)
     value = dict(value)
@@ -369,10 +378,25 @@ def _settings(document: Document, default_directory: str) -> Settings:
     else:
         _check_metrics(settings, problems)
     _refuse(document, problems)
-    if settings.output.directory is None:
-        output = settings.output.model_copy(update={"directory": default_directory})
-        settings = settings.model_copy(update={"output": output})
-    return settings
+    return _resolved(settings, default_directory)
+
+
+def _old_defaults(document: Document) -> None:
+    """Give the fields of a file of an older schema the defaults that they had there."""
+    version = document.get(("schema",))
+    for place, default in OLD_DEFAULTS.get(version if isinstance(version, int) else 0, {}).items():
+        if isinstance(document.get(place[:-1]), dict) and document.get(place) is None:
+            document.put(place, default, ".".join(place))
+
+
+def _resolved(settings: Settings, directory: str) -> Settings:
+    """The same in the newest schema, with what the defaults of `data.bias` and `output.directory` stand for."""
+    data, output = settings.data, settings.output
+    if data.bias is None:
+        data = data.model_copy(update={"bias": default_bias(LOSSES.instance(settings.loss))})
+    if output.directory is None:
+        output = output.model_copy(update={"directory": directory})
+    return settings.model_copy(update={"version": 2, "data": data, "output": output})
 
 
 def _renamed(document: Document, problems: Problems) -> None:

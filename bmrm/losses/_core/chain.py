@@ -194,6 +194,7 @@ class ChainLoss(LossBase):
     )
 
     task: ClassVar[str] = "sequence"
+    instead_of_intercept: ClassVar[str] = "the scores of transitions tell how frequent labels are"
     decomposes: ClassVar[Literal["rows", "groups", "no"]] = "groups"
     metrics = ("token_accuracy", "token_f1", "chunk_f1")
     by_group = True
