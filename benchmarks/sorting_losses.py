@@ -24,10 +24,10 @@ SORTING: dict[str, dict[str, Any]] = {
     "ordinal": {},
     "ordinal_thresholds": {},
     "rank_hinge": {},
-    "ndcg": {},
-    "expected_rank_utility": {},
-    "mean_reciprocal_rank": {},
-    "winner_takes_all": {},
+    "ndcg": {"joint": "ranks"},
+    "expected_rank_utility": {"joint": "ranks"},
+    "mean_reciprocal_rank": {"joint": "ranks"},
+    "winner_takes_all": {"joint": "ranks"},
 }
 
 

@@ -70,6 +70,7 @@ def line(model: Viewed) -> str:
     parts = [f"{_loss(model)} + {_regularizer(model)}{_intercept(model)}", f"{model.weights.shape[0]} features"]
     parts += [f"labels {_labels(model)}"] if model.labels.size else []
     parts.append(_end(model))
+    parts += [] if model.weights.any() else ["all weights are 0"]
     if model.header.get("chosen"):
         parts.append(f"chosen: {_chosen(model)}")
     return f"<Model {'; '.join(parts)}>"
@@ -88,6 +89,7 @@ def html(model: Viewed) -> str:
     rows += [("labels", _labels(model))] if model.labels.size else []
     rows += [("chosen", _chosen(model))] if model.header.get("chosen") else []
     rows += [("result", _end(model)), ("certificate", _certificate(model))]
+    rows += [("found", model.solution.message)] if model.solution is not None and model.solution.message else []
     rows += [(f"validation {name}", f"{value:.6g}") for name, value in _followed(model.solution)]
     cells = "".join(
         f'<tr><th style="{CELL}" scope="row">{escape(name)}</th><td style="{CELL}">{escape(text)}</td></tr>'

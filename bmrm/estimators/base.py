@@ -227,7 +227,7 @@ class LinearEstimator(BaseEstimator):
 
     def _judge(self, solution: Solution) -> None:
         """Raise where there is no usable model, warn where the gap is wider than wanted."""
-        status = solution.status
+        status, found = solution.status, solution.message
         if status in USELESS:
             raise BmrmError(f"{self._title}: {status.name}: {solution.message or status.advice}")
         if status is Status.INTERRUPTED:
@@ -236,10 +236,12 @@ class LinearEstimator(BaseEstimator):
             warnings.warn(
                 f"{self._title}: {status.name} after {solution.iterations} iterations and {solution.seconds:.3g} s: "
                 f"the objective is {solution.objective:.6g}, its minimum at least {solution.lower_bound:.6g}, a "
-                f"relative gap of {solution.relative_gap:.2g}; {REMEDIES[status]}",
+                f"relative gap of {solution.relative_gap:.2g}; {'; '.join(filter(None, (REMEDIES[status], found)))}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
+        elif found:
+            warnings.warn(f"{self._title}: {found}", UserWarning, stacklevel=4)
 
     def _training_rows(self, X: Any, *y: Any, **checks: Any) -> Any:
         """What scikit-learn's `validate_data` gives: a float32 or float64 array or CSR matrix, and y where it is asked.

@@ -133,6 +133,11 @@ class LossBase:
         check_parameters(self)
 
     @property
+    def at_zero(self) -> str:
+        """What helps where the minimum is at w = 0, beside a smaller lambda."""
+        return ""
+
+    @property
     def title(self) -> str:
         """The name for messages: the registered one, else that of the class."""
         return self.name or type(self).__name__

@@ -23,6 +23,7 @@ class Perceptron(MarginLoss):
 
     formula = "max(0, -y f)"
     source = "Rosenblatt 1958; Gentile & Littlestone 1999"
+    at_zero = "take loss hinge or logistic, which ask for a margin: this one is 0 at w = 0"
     no_free_intercept = ZERO_IS_BEST
 
     @row

@@ -23,6 +23,7 @@ class SquaredPerceptron(MarginLoss):
 
     formula = "1/2 max(0, -y f)^2"
     source = "Keerthi & DeCoste 2005, without the margin"
+    at_zero = "take loss hinge or logistic, which ask for a margin: this one is 0 at w = 0"
     smooth = True
     hessian_bound = 1.0
     no_free_intercept = ZERO_IS_BEST

@@ -82,6 +82,7 @@ class LossFacts:
     by_group : `predict` takes `groups=`: the predictions of a group's rows depend on one another.
     only_ranks : `predict` gives scores, which order rows but are no targets.
     needs_targets : whether rows must have labels or numbers.
+    at_zero : what helps where the minimum is at w = 0, beside a smaller lambda.
     no_free_intercept : why an intercept that the regularizer does not touch has no meaning; empty where it has one.
     instead_of_intercept : what serves as an intercept, so that a free one is there only where it is asked for.
     multiclass : the loss that takes its place where there are more than two classes; empty where there is none.
@@ -105,6 +106,7 @@ class LossFacts:
     by_group: bool = False
     only_ranks: bool = False
     needs_targets: bool = True
+    at_zero: str = ""
     no_free_intercept: str = ""
     instead_of_intercept: str = ""
     multiclass: str = ""

@@ -5,7 +5,6 @@ be turned into errors of R; `terms` are the sizes of what is added or taken away
 seen from its value and slopes (two large terms that cancel).
 """
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -193,7 +192,7 @@ def _sample(problem, f) -> Risk:
 def _whole(loss, y, f) -> tuple[float, float, Any]:
     """The sum of the twin, what it is divided by, and for each row how steep the quotient may be in its score."""
     name, rows = loss.name, len(y)
-    twin = RANKINGS.get(name, TWINS[name])
+    twin = TWINS[name]
     total = twin(loss, y, f)
     if name in ("f_beta", "precision_at_k", "recall_at_k", "break_even"):
         return total, 1.0, np.full(rows, 1.0 / rows)
@@ -226,38 +225,10 @@ def _queries(loss, y):
         if loss.name == "rank_hinge":
             rows[members] = pairs if loss.average == "pairs" else pairs / (pairs.sum() / 2.0)
         else:
-            share = _share(getattr(loss, "joint", "ranks"), len(members), pairs.sum() / 2.0)
-            rows[members] = 1.0 if share is None else share * pairs
+            joint = getattr(loss, "joint", "ranks")
+            share = 1.0  # of winner_takes_all, whose terms are not divided
+            if joint != "ranks" and loss.name != "winner_takes_all":
+                share = twins_ranking.share_of_pairs(joint, len(members), pairs.sum() / 2.0)
+            rows[members] = 1.0 if joint == "ranks" else share * pairs
     mass = pairs_of_all if loss.name == "rank_hinge" and loss.average == "pairs" else float(active)
     return mass, rows / mass
-
-
-def _share(joint, rows, pairs):
-    """What a pair counts; None where ranks have weights."""
-    return {"ranks": None, "pairs": 1.0 / rows, "pair_mean": 1.0 / max(pairs, 1.0), "pair_sum": 1.0}[joint]
-
-
-def _of_pairs(loss, y, f):
-    """Assignment losses whose joint score is one of pairs, over all permutations of every query."""
-    values = []
-    for grades, scores in twins_ranking.queries(y, f):
-        gains, _, lost = twins_ranking.assignment(loss, grades)
-        pairs = [(i, j) for i in range(len(gains)) for j in range(len(gains)) if gains[i] > gains[j]]
-        if not pairs:
-            continue
-        share = _share(loss.joint, len(gains), len(pairs))
-        values.append(
-            max(
-                lost(np.array(ranks))
-                + share * math.fsum(scores[j] - scores[i] for i, j in pairs if ranks[i] > ranks[j])
-                for ranks in itertools.permutations(range(len(gains)))
-            )
-        )
-    return math.fsum(values)
-
-
-def _assigned(loss, y, f):
-    return TWINS[loss.name](loss, y, f) if loss.joint == "ranks" else _of_pairs(loss, y, f)
-
-
-RANKINGS = {"ndcg": _assigned, "expected_rank_utility": _assigned}

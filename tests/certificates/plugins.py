@@ -36,9 +36,11 @@ def _psd(rng):
     return tuple(tuple(row) for row in (root @ root.T).tolist())
 
 
-def _joint(rng, drawn):
-    drawn["joint"] = str(rng.choice(["ranks", "ranks", "pairs", "pair_mean", "pair_sum"]))
-    drawn["decay"] = float(rng.uniform(0.1, 2.0)) if drawn["joint"] == "ranks" and rng.random() < 0.5 else None
+def _joint(rng, entry, drawn):
+    choices = next(field.choices for field in entry.parameters if field.name == "joint")
+    drawn["joint"] = str(rng.choice(["ranks", *choices]))
+    if any(field.name == "decay" for field in entry.parameters):
+        drawn["decay"] = float(rng.uniform(0.1, 2.0)) if drawn["joint"] == "ranks" and rng.random() < 0.5 else None
 
 
 def _rescaling(rng, entry, drawn):
@@ -110,7 +112,7 @@ def draw_loss(rng):
         else:
             assert name in OPTIONS or name in ("joint", "decay"), f"{entry.name}: say how to draw {name}"
     if "joint" in names:
-        _joint(rng, drawn)
+        _joint(rng, entry, drawn)
     if apart and rng.random() > 0.3:  # last, so that the other options of each seed are what they were
         _rescaling(rng, entry, drawn)
     return entry.cls(**drawn)

@@ -80,8 +80,16 @@ def _ordinal_thresholds(loss, y, f):
     return total
 
 
+def share_of_pairs(joint, rows, pairs):
+    """What a pair of a query with so many rows and pairs counts."""
+    return {"pairs": 1.0 / rows, "pair_mean": 1.0 / max(pairs, 1.0), "pair_sum": 1.0}[joint]
+
+
 def _rankings(measure):
-    """The mean over queries; `measure(loss, grades)` gives the levels, the weights by rank, the loss of a ranking."""
+    """The sum over queries; `measure(loss, grades)` gives the levels, the weights by rank, the loss of a ranking.
+
+    Over all permutations of each query.
+    """
 
     def total(loss, y, f):
         values = []
@@ -91,11 +99,16 @@ def _rankings(measure):
                 continue
             order = np.argsort(-levels, kind="stable")
             reference = np.array([weights[levels[order] == level].mean() for level in levels])
+            above = [(i, j) for i in range(len(levels)) for j in range(len(levels)) if levels[i] > levels[j]]
+
+            def joint(ranks, scores=scores, above=above, weights=weights, reference=reference):
+                if loss.joint == "ranks":
+                    return float((weights[list(ranks)] - reference) @ scores)
+                share = share_of_pairs(loss.joint, len(scores), len(above))
+                return share * math.fsum(scores[j] - scores[i] for i, j in above if ranks[i] > ranks[j])
+
             values.append(
-                max(
-                    lost(np.array(ranks)) + float((weights[list(ranks)] - reference) @ scores)
-                    for ranks in itertools.permutations(range(len(grades)))
-                )
+                max(lost(np.array(ranks)) + joint(ranks) for ranks in itertools.permutations(range(len(grades))))
             )
         return math.fsum(values)
 
@@ -128,6 +141,16 @@ def _winner(loss, grades):
     return best, np.eye(1, len(grades))[0], lambda order: 1.0 - best[np.argmin(order)]
 
 
+def _winners(loss, y, f):
+    if loss.joint == "ranks":
+        return _rankings(_winner)(loss, y, f)
+    terms = []
+    for grades, scores in queries(y, f):
+        best = grades == grades.max()
+        terms += [max(0.0, 1.0 + score - scores[best].mean()) for score in scores[~best]]
+    return math.fsum(terms)
+
+
 def levels_of(loss, grades):
     """The numbers by which a query's rows differ for the loss: rows of one level are of equal worth."""
     measures = {"mean_reciprocal_rank": _reciprocal, "winner_takes_all": _winner}
@@ -148,5 +171,5 @@ TWINS = {
     "ndcg": _rankings(assignment),
     "expected_rank_utility": _rankings(assignment),
     "mean_reciprocal_rank": _rankings(_reciprocal),
-    "winner_takes_all": _rankings(_winner),
+    "winner_takes_all": _winners,
 }

@@ -27,7 +27,13 @@ from bmrm.risk.linear import LinearRisk
 from tests.conformance.loss_cases import case_of
 from tests.conformance.loss_properties import PROPERTIES
 
-RANKING = (Ndcg(), Ndcg(joint="pairs"), ExpectedRankUtility(), MeanReciprocalRank(), WinnerTakesAll(), RankHinge())
+PAPER = (
+    Ndcg(joint="ranks"),
+    ExpectedRankUtility(joint="ranks"),
+    MeanReciprocalRank(joint="ranks"),
+    WinnerTakesAll(joint="ranks"),
+)
+RANKING = (*PAPER, Ndcg(), ExpectedRankUtility(), MeanReciprocalRank(), WinnerTakesAll(), RankHinge())
 
 
 def queries(seed, count=6, most=12):
@@ -44,7 +50,16 @@ def value(loss, y, groups, f):
     return total / prepared.mass, slope / prepared.mass
 
 
-@pytest.mark.parametrize("loss", [Ndcg(), Ndcg(4), Ndcg(None), ExpectedRankUtility(), ExpectedRankUtility(2.0, 1.0)])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        Ndcg(joint="ranks"),
+        Ndcg(4, joint="ranks"),
+        Ndcg(None, joint="ranks"),
+        ExpectedRankUtility(joint="ranks"),
+        ExpectedRankUtility(2.0, 1.0, joint="ranks"),
+    ],
+)
 @pytest.mark.parametrize("seed", range(10))
 def test_sorting_is_the_assignment_where_scores_weigh_ranks_as_the_measure_does(loss, seed):
     """Rearrangement: sum of D(pi(i)) (f_i - b_i) is largest where both sequences fall together."""
@@ -71,7 +86,9 @@ def test_decay_equal_to_the_discounts_changes_nothing(seed):
             return self.discounts(ranks)
 
     y, groups, f = queries(seed)
-    for a, b in zip(value(ByAssignment(), y, groups, f), value(Ndcg(), y, groups, f), strict=True):
+    for a, b in zip(
+        value(ByAssignment(joint="ranks"), y, groups, f), value(Ndcg(joint="ranks"), y, groups, f), strict=True
+    ):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
@@ -111,11 +128,24 @@ def test_joint_score_of_pairs_is_the_best_of_all_rankings(loss, states):
             assert prepared.value_and_slope(f)[0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("joint", PAIRS)
+OTHERS = (*PAPER, *(kind(joint=joint) for joint in PAIRS[1:] for kind in (Ndcg, MeanReciprocalRank)))
+
+
+@pytest.mark.parametrize("loss", OTHERS, ids=str)
 @pytest.mark.parametrize("name", PROPERTIES)
-def test_joint_scores_of_pairs_have_the_properties_of_losses(name, joint):
-    if name != "value_follows_the_formula":  # that is the test above
-        PROPERTIES[name](case_of(Ndcg(joint=joint)))
+def test_other_joint_scores_have_the_properties_of_losses(name, loss):
+    PROPERTIES[name](case_of(loss))
+
+
+@pytest.mark.parametrize("kind", [Ndcg, ExpectedRankUtility, MeanReciprocalRank, WinnerTakesAll])
+def test_by_default_noisy_grades_are_learned_from(kind):
+    """The form of the paper has its minimum at w = 0 there, and learns nothing."""
+    rng = np.random.default_rng(4)
+    X, groups = rng.normal(size=(1200, 3)), np.repeat(np.arange(60), 20)
+    y = np.digitize(X[:, 0] + 4.0 * rng.normal(size=1200), [1.2, 4.0])
+    found = fit(X, y, loss=kind(), groups=groups)
+    assert found.weights[0] > 2.0 * np.abs(found.weights[1:]).max()
+    assert not fit(X, y, loss=kind(joint="ranks"), groups=groups).weights.any()
 
 
 @pytest.mark.parametrize("joint", PAIRS)
@@ -133,7 +163,7 @@ def test_one_relevant_row_makes_the_reciprocal_rank_an_assignment(seed):
     keys = np.outer(f - relevant, weights)
     best = 1.0 + keys[linear_sum_assignment(keys, maximize=True)].sum()
     reference = np.where(relevant > 0, 1.0, weights[1:].mean())
-    found, _ = value(MeanReciprocalRank(), relevant, np.zeros(rows, int), f)
+    found, _ = value(MeanReciprocalRank(joint="ranks"), relevant, np.zeros(rows, int), f)
     assert found == pytest.approx(best - reference @ f, rel=1e-12)
 
 
@@ -147,17 +177,19 @@ def test_losses_bound_their_measures(seed):
     differ = np.concatenate([np.full(np.sum(groups == k), np.ptp(y[groups == k]) > 0) for k in np.unique(groups)])
     y, groups, f = y[differ], groups[differ], f[differ]
     for loss, measure in (
-        (Ndcg(), lambda y, f: ndcg(y, f, 10)),
-        (Ndcg(None, decay=0.25), ndcg),
+        (Ndcg(joint="ranks"), lambda y, f: ndcg(y, f, 10)),
+        (Ndcg(None, joint="ranks", decay=0.25), ndcg),
         *((Ndcg(joint=joint), lambda y, f: ndcg(y, f, 10)) for joint in PAIRS),
-        (ExpectedRankUtility(), _eru),
+        *((ExpectedRankUtility(joint=joint), _eru) for joint in ("ranks", *PAIRS)),
         (WinnerTakesAll(), winner_found),
+        (WinnerTakesAll(joint="ranks"), winner_found),
     ):
         assert value(loss, y, groups, f)[0] >= 1.0 - mean_over_queries(measure, y, f, groups=groups) - 1e-12, loss
     binary = (y > 1).astype(float)
     both = np.concatenate([np.full(np.sum(groups == k), np.ptp(binary[groups == k]) > 0) for k in np.unique(groups)])
     measured = mean_over_queries(reciprocal_rank, binary[both], f[both], groups=groups[both])
-    assert value(MeanReciprocalRank(), binary, groups, f)[0] >= 1.0 - measured - 1e-12
+    for joint in ("ranks", *PAIRS):
+        assert value(MeanReciprocalRank(joint=joint), binary, groups, f)[0] >= 1.0 - measured - 1e-12
 
 
 def test_one_group_of_two_grades_is_roc_area():

@@ -115,7 +115,7 @@ def test_what_the_rounding_of_far_planes_may_be_is_taken_off_the_bound():
     rng = np.random.default_rng(0)
     X = np.full((18, 1), 1.7e7 + 0.123)
     data = Dataset.from_arrays(X, rng.integers(0, 3, 18).astype(float), groups=np.repeat([0, 1, 2], 6))
-    risk = LinearRisk(data, LOSSES.make("winner_takes_all"))
+    risk = LinearRisk(data, LOSSES.make("winner_takes_all", {"joint": "ranks"}))
     start = np.array([142.0])
     solution = SOLVERS.make("probe", {"max_iterations": 60}).minimize(risk, L1(lam=0.005), start=start)
     least = risk.value_and_subgradient(np.zeros(1))[0]

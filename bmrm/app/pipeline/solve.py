@@ -18,6 +18,7 @@ from bmrm.app.pipeline.beginning import From, start_of_model
 from bmrm.app.pipeline.fingerprint import Facts
 from bmrm.app.pipeline.follow import Follow, Follower, check_followed
 from bmrm.app.pipeline.load import positive_last
+from bmrm.app.pipeline.nothing_learned import nothing_learned, targets_differ
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import restored, shown_label
@@ -156,6 +157,8 @@ def solve(
             problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
     if group.size > 1:
         group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
+    loss_facts = facts_of(problem.loss)
+    differ = targets_differ(loss_facts, data.targets, summary, group)
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))
     threads = problem.threads or group.cores_per_rank
@@ -196,6 +199,9 @@ def solve(
                     callback = follower.beside(callback, model_of)
                 solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
             model = model_of(solution)
+            zero = nothing_learned(loss_facts, problem.regularizer, model.weights, solution) if differ else ""
+            if zero:
+                model = model_of(replace(solution, message="; ".join(filter(None, (solution.message, zero)))))
             return model if follower is None else follower.finished(model)
 
         model = lead(risk, group, work)

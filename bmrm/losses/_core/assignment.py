@@ -12,8 +12,9 @@ The maximum is a linear assignment of rows to ranks. With c = D it is a product 
 sum_i D(pi(i)) (f_i - b_i), which is largest where both fall together: sorting by f - b is exact. For other c see
 `bmrm.losses._core.interleaving`.
 
-On noisy data R may have its minimum at f = 0: the joint score asks every row for its place in a best ranking, so it
-pays for the spread of scores among rows of equal gain too. The joint score of pairs does not:
+That is `joint: ranks`, the form of the paper. On noisy data R has its minimum at f = 0: the joint score asks every row
+for its place in a best ranking, so it pays for the spread of scores among rows of equal gain too. The joint score of
+pairs, the default, does not:
 
     R(f) = max over pi of  1 - sum_i D(pi(i)) b_i + s sum over the pairs, b_i > b_j, that pi inverts, of f_j - f_i
 
@@ -29,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmrm.losses._core.grouping import RankingLoss
-from bmrm.losses._core.interleaving import PreparedInterleaving
+from bmrm.losses._core.interleaving import PreparedInterleaving, joint_score
 from bmrm.losses._core.prepared import Array
 from bmrm.losses._core.ranking import PreparedRanking
 from bmrm.problem import InputError, Summary, Targets
@@ -42,23 +43,24 @@ class AssignmentLoss(RankingLoss):
 
     weighted = False
 
-    joint: str = parameter(
-        "ranks",
-        doc="the joint score: weights of ranks; or pairs of rows of different grade, better on noisy data but slower: "
-        "their sum over the rows of the query, their mean, their sum",
-        choices=("ranks", "pairs", "pair_mean", "pair_sum"),
-    )
+    joint: str = joint_score()
     decay: float | None = parameter(
         None,
-        doc="ranks weigh rank^-decay in the joint score; null: as in the measure, which is fastest (sorting)",
+        doc="ranks weigh rank^-decay in `joint: ranks`; null: as in the measure, which is fastest (sorting)",
         above=0.0,
         example=0.25,
+        beside={"joint": "ranks"},
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.joint != "ranks" and self.decay is not None:
             raise InputError(f"{self.title}: decay belongs to `joint: ranks`, pairs have no ranks to weigh")
+
+    @property
+    def at_zero(self) -> str:
+        """As of `LossFacts`."""
+        return f"take {'joint: pairs or ' if self.joint == 'ranks' else ''}loss rank_hinge"
 
     def gains(self, targets: Targets) -> Array:
         """(rows,) at least 0, before they are divided by the largest sum that a ranking of the query can have."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from bmrm.losses._core.grouping import Grouping, Rows
 from bmrm.losses._core.prepared import Array
 from bmrm.losses._core.ranking import PreparedRanking, shared_ranks
 from bmrm.problem import Vector
+from bmrm.registry import parameter
 
 SHARES: dict[str, Callable[[Vector, Vector], Vector]] = {
     "pairs": lambda rows, pairs: 1.0 / np.maximum(rows, 1.0),
@@ -33,6 +35,18 @@ SHARES: dict[str, Callable[[Vector, Vector], Vector]] = {
     "pair_sum": lambda rows, pairs: np.ones_like(rows),
 }
 """By the name of the joint score: what a pair counts, (queries,), from the numbers of rows and pairs of each query."""
+
+
+def joint_score() -> Any:
+    """The parameter `joint` of a loss of rankings."""
+    return parameter(
+        "pairs",
+        doc="the joint score: pairs of rows of different grade, their sum over the rows of the query, their mean, "
+        "their sum; or weights of ranks, the form of the paper, faster, but its minimum is at w = 0 on noisy data",
+        choices=("ranks", "pairs", "pair_mean", "pair_sum"),
+        example="ranks",
+    )
+
 
 MOST_STATES = 2_000_000
 """States of a dynamic program that fit memory easily."""

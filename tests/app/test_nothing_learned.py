@@ -1,0 +1,84 @@
+"""Where all weights are 0 though targets differ, every door says so and what to do."""
+
+import json
+
+import numpy as np
+import pytest
+
+import bmrm
+from bmrm.estimators import Classifier, Regressor
+from bmrm.run import main
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+SIGNS, GROUPS = np.where(X[:, 0] > 0.0, 1, -1), np.repeat(np.arange(60), 20)
+QUERIES = np.random.default_rng(4).normal(size=(1200, 3))
+GRADES = np.digitize(QUERIES[:, 0] + 4.0 * np.random.default_rng(5).normal(size=1200), [1.2, 4.0])
+L1 = {"name": "l1", "lam": 50.0}
+NOISE = np.random.default_rng(4).integers(0, 3, 60)
+CASES = {
+    "l1": ({"loss": "logistic", "regularizer": L1}, SIGNS, "take a smaller lambda than 50"),
+    "l1, numbers": ({"loss": "least_squares", "regularizer": L1, "bias": "free"}, X[:, 0], "a smaller lambda than 50"),
+    "elastic_net": ({"loss": "hinge", "regularizer": {**L1, "name": "elastic_net"}}, SIGNS, "a smaller lambda than 50"),
+    "perceptron": ({"loss": "perceptron"}, SIGNS, "take loss hinge or logistic"),
+    "squared_perceptron": ({"loss": "squared_perceptron"}, SIGNS, "take loss hinge or logistic"),
+    "classes": (
+        {"loss": "softmax", "regularizer": {"name": "l1", "lam": 50.0}, "solver": "proximal_gradient"},
+        NOISE,
+        "smaller",
+    ),
+    **{
+        name: (
+            {"loss": {"name": name, "joint": "ranks"}, "groups": GROUPS},
+            GRADES,
+            "take joint: pairs or loss rank_hinge",
+        )
+        for name in ("ndcg", "expected_rank_utility", "mean_reciprocal_rank", "winner_takes_all")
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_model_without_weights_says_so(name):
+    given, y, advice = CASES[name]
+    found = bmrm.fit(X if len(y) == len(X) else QUERIES, y, **given)
+    assert not found.weights.any()
+    assert "all weights are 0 though the targets differ" in found.solution.message
+    assert advice in found.solution.message
+    assert "all weights are 0" in repr(found)
+    assert advice in found._repr_html_()
+
+
+def test_nothing_is_said_where_there_is_nothing_to_learn_or_something_is_learned():
+    same = bmrm.fit(X, np.full(60, 2.0), loss="least_squares", bias="free")
+    assert same.solution.message == ""
+    assert bmrm.fit(X, SIGNS, loss="hinge").solution.message == ""
+    weights = np.concatenate((np.ones(30), np.zeros(30)))
+    y = np.concatenate((np.full(30, 2.0), X[30:, 0]))  # rows that differ have no weight
+    assert bmrm.fit(X, y, loss="least_squares", sample_weight=weights, bias="free").solution.message == ""
+
+
+def test_the_table_and_the_summary_of_a_run_say_it(tmp_path, capsys):
+    rows = np.column_stack((X, SIGNS))
+    np.savetxt(tmp_path / "a.csv", rows, delimiter=",", header="a,b,c,label", comments="")
+    config = f"""data: {{train: {tmp_path}/a.csv, bias: free}}
+loss: logistic
+regularizer: {{name: l1, lambda: 50.0}}
+output: {{directory: {tmp_path}/out}}
+"""
+    (tmp_path / "c.yaml").write_text(config)
+    assert main([str(tmp_path / "c.yaml")]) == 0
+    message = json.loads((tmp_path / "out/summary.json").read_text())["message"]
+    assert "all weights are 0 though the targets differ" in message
+    assert "all weights are 0 though the targets differ" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("kind", "y"), [(Classifier, SIGNS), (Regressor, X[:, 0])])
+def test_estimators_warn(kind, y):
+    with pytest.warns(UserWarning, match="all weights are 0 though the targets differ"):
+        kind(regularizer=L1).fit(X, y)
+
+
+def test_a_limit_that_leaves_the_start_is_no_minimum():
+    found = bmrm.fit(X, SIGNS, loss="hinge", solver="dual_coordinate", time_limit=1e-9)
+    assert found.weights.any() or "all weights are still 0" in found.solution.message
