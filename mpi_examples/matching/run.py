@@ -72,7 +72,8 @@ def main() -> None:
     if solution is None:
         return
     print(f"{solution.status.name}, relative gap {solution.relative_gap:.1e}, {solution.iterations} iterations")
-    print(f"objective {solution.objective:.8f}, weights {np.round(solution.w, 3)}")
+    print(f"objective {solution.objective:.8f}")
+    print(f"weights {np.round(solution.w, 3)}")
     print(f"wrong pairs on new examples: {wrong_pairs(solution.w, 1, 500):.1%}", end=", ")
     print(f"with equal weights {wrong_pairs(np.ones(len(NOISE)), 1, 500):.1%}")
 

@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 from bmrm.app.config.config import load_settings
+from bmrm.cli import parse
+from bmrm.cli.train import _settings
 from tests.docs.given import bring
 from tests.docs.options import unknown_options
 from tests.pages import COMMANDS, ROOT, blocks_of, given, indented
@@ -26,6 +28,9 @@ PAGES += [str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("
 NOT_RUN = {"README.md": 2, "CONTRIBUTING.md": 4, "docs/races.md": 1, "docs/clusters.md": 3}
 NOT_RUN |= {"docs/how-we-know.md": 1, "docs/index.md": 1}
 """Excused blocks by page: a new one is counted here."""
+WIDTH = 78
+"""Characters that a block shows without a scroll bar."""
+SOURCES = frozenset(path.read_text() for path in (ROOT / "bmrm").rglob("*.py"))
 OWN_TESTS = {"docs/papers.md"}
 """Pages whose configs run in a test of their own."""
 
@@ -145,3 +150,19 @@ def test_yaml_of_the_pages_is_config(block, tmp_path, monkeypatch):
             bring(name, tmp_path)
     Path("a.yaml").write_text(yaml.safe_dump(plain))
     assert load_settings("a.yaml").plain()["loss"]["name"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_are_no_wider_than_the_column(page):
+    """Sources of the package, which a page may include, have wider lines, which the site wraps."""
+    blocks = [block for block in blocks_of(page) if block.text not in SOURCES]
+    assert not [f"{block}: {line}" for block in blocks for line in block.text.splitlines() if len(line) > WIDTH]
+
+
+def test_the_first_page_says_the_same_with_a_config_and_without(tmp_path):
+    (config,) = (block for block in blocks_of("docs/index.md") if block.title == "a.yaml")
+    (tmp_path / "a.yaml").write_text(config.text)
+    commands = [command for block in blocks_of("docs/index.md") for command, _ in block.commands]
+    (command,) = (one for one in commands if one.startswith("bmrm train sklearn:"))
+    parsed = parse(shlex.split(command.replace("\\\n", " "))[1:])
+    assert _settings(parsed) == load_settings(str(tmp_path / "a.yaml")).plain()
