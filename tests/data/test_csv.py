@@ -394,6 +394,8 @@ def test_the_run_says_what_is_not_certain(write, tmp_path, monkeypatch, capsys):
     note = "data.train: the first line (0, 1, 2, 3) is taken for names of columns; data.header: false makes it a row"
     assert f"bmrm: {note}\n" in said.err
     assert json.loads(Path("o/summary.json").read_text())["notes"] == [note]
+    assert main(["report", "o", "--out", "r.html"]) == 0
+    assert note in Path("r.html").read_text()
     assert (
         main(["train", "train.csv", "--loss", "least_squares", "--data.header", "false", "--quiet", "--output", "p"])
         == 0
@@ -402,3 +404,36 @@ def test_the_run_says_what_is_not_certain(write, tmp_path, monkeypatch, capsys):
     write("data: {train: train.csv, ignore: [1.5]}\n", "c.yaml")
     assert main(["train", "c.yaml"]) == 2
     assert "data.ignore is [1.5], expected a list of columns: names, or numbers from 0" in capsys.readouterr().err
+
+
+OTHERS = {
+    "sep": lambda rows: "sep=;\r\na;b;c\r\n" + "\r\n".join(row.replace(",", ";") for row in rows),
+    "comments": lambda rows: "# x\n# y, z\na,b,c\n" + "\n".join(rows),
+    "savetxt": lambda rows: "# a,b,c\n" + "\n".join(rows),
+    "trailing": lambda rows: "a,b,c,\n" + "".join(f"{row},\n" for row in rows),
+    "R": lambda rows: '"a","b","c"\n' + "".join(f'"n{k}",{row}\n' for k, row in enumerate(rows)),
+    "labelled": lambda rows: '"","a","b","c","y"\n' + "".join(f'"n{k}",{row},1\n' for k, row in enumerate(rows)),
+    "bare": lambda rows: "\n".join(rows) + "\n",
+    "bars": lambda rows: "a|b|c\n" + "\n".join(row.replace(",", "|") for row in rows),
+    "cr": lambda rows: "a,b,c\r" + "\r".join(rows) + "\r",
+    "turned": lambda rows: "c,b,a\n" + "\n".join(",".join(row.split(",")[::-1]) for row in rows),
+    "blank": lambda rows: "\n\na,b,c\n\n" + "\n\n".join(rows),
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "train.csv").write_text(table(list("abcy")))
+    assert (
+        main(["train", str(folder / "train.csv"), "--loss", "least_squares", "--quiet", "--output", f"{folder}/o"]) == 0
+    )
+    return bmrm.load_model(folder / "o/model.npz")
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize("size", [80, 1 << 20])
+def test_files_of_other_programs_in_pieces_and_whole(write, trained, kind, size):
+    path = write(OTHERS[kind]([",".join(map(str, row)) for row in NUMBERS[:, :3]]), "new.csv")
+    found = [float(line) for line in lines_of(trained, str(path), "auto", "scores", size)]
+    np.testing.assert_allclose(found, trained.decision_function(NUMBERS[:, :3]))

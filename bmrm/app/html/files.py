@@ -74,6 +74,7 @@ class SummaryFile(BaseModel):
     sent: dict[str, int] = Field(default_factory=dict)
     row_sharing: dict[str, bool | str] = Field(default_factory=dict)
     followed: dict[str, list[_Number]] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
 
 
 class ConfigFile(BaseModel):

@@ -161,7 +161,8 @@ def data(run: Run) -> Markup | None:
         if value is not None:
             sizes.append((f"{part} files", ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
     profiles = {} if run.curves is None else run.curves.data
-    return section("Data", pairs(sizes), [_profile(part, profile) for part, profile in profiles.items()])
+    notes = [tag("p", note) for note in s.notes]
+    return section("Data", pairs(sizes), notes, [_profile(part, profile) for part, profile in profiles.items()])
 
 
 def _profile(part: str, profile: Profile) -> list[Content]:

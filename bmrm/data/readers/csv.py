@@ -99,7 +99,8 @@ class Csv:
 
     def _head_of(self, text: bytes, alike: Alike | None) -> Head:
         lines = text[:HEAD].decode("utf-8", "replace").split("\n")
-        whole = [f"{line}\n" for line in (lines if len(text) <= HEAD else lines[:-1] or lines) if line]
+        rest = lines.pop()  # behind the last line end: nothing, or a line that may be cut
+        whole = [f"{line}\n" for line in lines] + ([rest] if rest and len(text) <= HEAD else [])
         return head_of(whole[:LINES], self.delimiter, self.header, alike, len(whole) > LINES or len(text) > HEAD)
 
     def last_border(self, text: bytes) -> int:
