@@ -114,7 +114,7 @@ def fit(
     tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-3, as at every door.
     absolute_tolerance : gap to reach, in units of J; None for 0. Either ends the run.
     max_iterations : iterations at most; None for 10,000.
-    time_limit : seconds at most; None for no limit.
+    time_limit : seconds at most, without compiling kernels; None for no limit.
     seed : of a solver that draws random numbers (`pegasos`, `dual_coordinate`, ...); None for a fixed one. `auto` draws
         always the same.
     solver_options : the other options of the solver, such as `{"memory": 5}` for `lbfgs`.

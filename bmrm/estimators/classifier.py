@@ -47,7 +47,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         for losses that only rank (`roc_area`) and for `perceptron`. Default True.
     tol : relative gap, (objective - lower bound) / objective, to reach. Default 1e-4.
     max_iter : iterations at most. Default 100000.
-    time_limit : seconds at most; None for no limit.
+    time_limit : seconds at most, without compiling kernels; None for no limit.
     solver : name (see `bmrm solvers`), mapping or instance; an instance has its own tolerance and limits.
     warm_start : whether `fit` starts from the model of the last one. Default False.
     class_weight : factor of the weights of each class: a dict by label, "balanced", or None for 1.
