@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bmrm.app.config.relative import spoken
 from bmrm.app.description import config_file, json_file
 from bmrm.app.model import load_model
-from bmrm.app.pipeline.fingerprint import same
+from bmrm.app.pipeline.fingerprint import LAMBDA, same
 from bmrm.app.pipeline.load import seeded
 from bmrm.app.pipeline.run_folder import CONFIG, MODEL, SUMMARY
 from bmrm.problem import BmrmError, InputError
@@ -57,7 +58,10 @@ def load_run(folder: str, folds: int | None) -> Run:
     if summary is None or not config:
         missing = SUMMARY if summary is None else CONFIG
         raise InputError(f"{path / missing}: cannot be read; expected the folder of a run")
-    return Run(folder, config, summary, {} if folds is None else _intervals(path, config, summary, folds))
+    value = (summary.get("problem") or {}).get(LAMBDA)
+    return Run(
+        folder, spoken(config, value), summary, {} if folds is None else _intervals(path, config, summary, folds)
+    )
 
 
 def _intervals(

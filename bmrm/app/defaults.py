@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from bmrm.data.label_types import is_whole
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, facts_of
+from bmrm.registry import Entry
 
 MOST_CLASSES = 100
 """More different whole numbers are as likely counts or measurements as classes, so that the user is asked."""
@@ -59,6 +61,11 @@ def default_lambda(data: Dataset) -> float:
     """1 / m for m rows of positive weight."""
     weights = data.targets.weights
     return 1.0 / max(1, data.rows if weights is None else int(np.count_nonzero(weights)))
+
+
+def needs_lambda(entry: Entry[Any]) -> bool:
+    """Whether the lambda of a regularizer is 1 / m unless it is given."""
+    return any(field.name == "lam" and field.default is MISSING for field in entry.parameters)
 
 
 def default_bias(loss: Any) -> str:

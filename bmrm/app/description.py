@@ -15,7 +15,7 @@ from bmrm.app.model import Model
 from bmrm.app.model_file import named
 from bmrm.app.pipeline.run_folder import CONFIG, SUMMARY
 from bmrm.app.profile import text_of
-from bmrm.app.report import finite
+from bmrm.app.report import finite, rule_of_lambda
 from bmrm.data.layout import Layout
 from bmrm.problem import Status, relative_gap
 
@@ -126,10 +126,12 @@ def described(model: Model, count: int, folder: Path | None = None) -> dict[str,
     return {
         "loss": header["loss"],
         "regularizer": header.get("regularizer"),
+        "lambda_from": _lambda_from(header),
         "labels": label_names(model),
         "features": model.dim,
         "nonzero_weights": int(np.count_nonzero(model.weights)),
         "intercept": model.intercept.tolist(),
+        "bias": header.get("bias"),
         "row_scale": model.row_scale,
         "objective": objective,
         "lower_bound": bound,
@@ -142,6 +144,13 @@ def described(model: Model, count: int, folder: Path | None = None) -> dict[str,
         "transitions": None if transitions is None else _plain(transitions),
         "weights": {score: _plain(weights) for score, weights in top_weights(model, count).items()},
     }
+
+
+def _lambda_from(header: Mapping[str, Any]) -> str | None:
+    """The rule by which lambda follows from the rows, such as "1 / m"; None where it was given as a number."""
+    chosen = header.get("chosen")
+    found = chosen.get("lambda") if isinstance(chosen, Mapping) else None
+    return rule_of_lambda(header.get("problem"), header.get("regularizer")) if found is None else str(found)
 
 
 def _array(array: NDArray[np.float64]) -> Any:

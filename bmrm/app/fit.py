@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from bmrm.app.defaults import default_bias, default_lambda, default_loss
+from bmrm.app.defaults import default_bias, default_lambda, default_loss, needs_lambda
 from bmrm.app.measure import name_of_targets
 from bmrm.app.model import Model
 from bmrm.app.pipeline import fingerprint
@@ -37,7 +37,7 @@ from bmrm.problem import (
     facts_of,
     shown,
 )
-from bmrm.registry import Range, Registry, checked_value, nearest
+from bmrm.registry import Range, Registry, checked_value, given_fields, nearest
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.scaling import SCALINGS
@@ -196,14 +196,20 @@ class _Choice:
             loss, found = default_loss(data)
             words["loss"] = f"{loss} for {found}"
         loss = LOSSES.instance(loss)
-        complete = regularizer is not None and lam is None
-        if isinstance(regularizer, str):
-            complete = complete and "lam" not in {field.name for field in REGULARIZERS.get(regularizer).parameters}
-        if not complete:
-            if lam is None:
-                lam, words["lambda"] = default_lambda(data), "1 / m"
-            regularizer = REGULARIZERS.instance("l2" if regularizer is None else regularizer, {"lambda": lam})
-        return cls(loss, REGULARIZERS.instance(regularizer), words)
+        regularizer = "l2" if regularizer is None else regularizer
+        if lam is None and _lacks_lambda(regularizer):
+            lam, words["lambda"] = default_lambda(data), "1 / m"
+        return cls(loss, REGULARIZERS.instance(regularizer, {} if lam is None else {"lambda": lam}), words)
+
+
+def _lacks_lambda(regularizer: Any) -> bool:
+    """Whether a name or a mapping leaves lambda to the number of rows."""
+    section = {"name": regularizer} if isinstance(regularizer, str) else regularizer
+    if not isinstance(section, Mapping) or not isinstance(section.get("name"), str):
+        return False
+    entry = REGULARIZERS.get(section["name"])
+    options = {option: value for option, value in section.items() if option != "name"}
+    return needs_lambda(entry) and "lam" not in given_fields(repr(entry.name), entry.parameters, options)
 
 
 def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | None:

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from bmrm.app.phases import in_words
+from bmrm.app.config.relative import in_words
+from bmrm.app.phases import in_words as seconds_in_words
+from bmrm.app.profile import text_of
 from bmrm.problem import Iteration, Solution
 
 HISTORY_COLUMNS = (
@@ -153,16 +155,50 @@ def moved(sharing: Mapping[str, Any]) -> str:
     return f"{done}, rank 0 solved alone with all of them" if sharing.get("rank_0_alone") else done
 
 
+def regularizer_in_words(section: Mapping[str, Any] | None, rule: str | None = None) -> str:
+    """`l2, lambda 0.00175747 (1 / m)`.
+
+    Parameters
+    ----------
+    section : its name and options, lambda as a number.
+    rule : by which lambda follows from the rows.
+    """
+    if section is None:
+        return "-"
+    options = {key: text_of(value) for key, value in section.items() if key not in ("name", "engine")}
+    if "lambda" in options:
+        options["lambda"] = number(section["lambda"]) + (f" ({rule})" if rule else "")
+    return ", ".join([str(section["name"]), *(f"{key} {text}" for key, text in options.items())])
+
+
+def rule_of_lambda(problem: Any, section: Mapping[str, Any] | None) -> str | None:
+    """The rule by which lambda follows from the rows, such as "1 / m"; None where it was given as a number."""
+    there = problem.get("regularizer") if isinstance(problem, Mapping) else None
+    if not isinstance(there, Mapping) or "lambda" not in there or "lambda" not in (section or {}):
+        return None
+    return None if isinstance(there["lambda"], (int, float)) else str(in_words(there["lambda"]))
+
+
+def _problem_rows(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Regularizer and intercept; none of runs of older versions."""
+    section = summary.get("regularizer")
+    if section is None:
+        return {}
+    words = regularizer_in_words(section, rule_of_lambda(summary.get("problem"), section))
+    return {"regularizer": words, "intercept": summary["intercept"]}
+
+
 def summary_rows(summary: Mapping[str, Any]) -> dict[str, str]:
     """The names and values of the table at the end of a run."""
     rows: dict[str, str] = {
         "status": f"{summary['status']}: {summary['advice']}",
         **({"found": summary["message"]} if summary["message"] else {}),
+        **_problem_rows(summary),
         "objective": number(summary["objective"], 10),
         "lower bound": number(summary["lower_bound"], 10),
         "relative gap": number(summary["relative_gap"], 3),
         "iterations, passes": f"{summary['iterations']}, {summary['passes']:g}",
-        "seconds": in_words(summary["seconds"]),
+        "seconds": seconds_in_words(summary["seconds"]),
         "data": f"{summary['rows']} rows, {summary['dim']} weights, {summary['nnz']} non-zeros",
         **({"read": "; ".join(summary["notes"])} if summary.get("notes") else {}),
         "ranks": _ranks(summary),

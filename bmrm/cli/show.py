@@ -57,18 +57,20 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _facts(found: Mapping[str, Any]) -> dict[str, str]:
+    from bmrm.app.defaults import INTERCEPTS
     from bmrm.app.description import section_in_words
-    from bmrm.app.report import number
+    from bmrm.app.report import number, regularizer_in_words
 
     labels = found["labels"]
     more = f" and {len(labels) - MOST_LABELS} more" if len(labels) > MOST_LABELS else ""
     status = found["status"]
     pairs = {
         "loss": section_in_words(found["loss"]),
-        "regularizer": section_in_words(found["regularizer"]),
+        "regularizer": regularizer_in_words(found["regularizer"], found["lambda_from"]),
         "labels": ", ".join(labels[:MOST_LABELS]) + more if labels else "-",
         "features": f"{found['features']}, with {found['nonzero_weights']} weights that are not 0",
-        "intercept": " ".join(f"{value:.6g}" for value in found["intercept"][:MOST_LABELS]),
+        "intercept": " ".join(f"{value:.6g}" for value in found["intercept"][:MOST_LABELS])
+        + (f" ({INTERCEPTS[found['bias']]})" if found["bias"] in INTERCEPTS else ""),
         "objective": number(found["objective"], 10),
         "lower bound": number(found["lower_bound"], 10),
         "certificate": _certificate(found["relative_gap"]),

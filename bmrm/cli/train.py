@@ -43,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
         nargs="*",
         metavar="DATA",
         help="training rows: files, globs, `sklearn:NAME`, `synthetic:NAME`; or a config, which ends in .yaml or .yml. "
-        "Without a config, lambda is by default 1 / (rows of the data).",
+        "A lambda that is left out is 1 / m, m the rows of positive weight.",
     )
     parser.add_argument("--config", metavar="FILE", help="a config whose name does not end in .yaml or .yml")
     parser.add_argument(
@@ -133,11 +133,11 @@ def _add(group: Any, option: Option) -> None:
 
 def _of_plug_ins(words: Sequence[str]) -> Iterator[Option]:
     """Options of the plug-ins that the words name, or that are the default; others that stand there."""
-    from bmrm.app.config.options import OPTIONS, plug_in_options, unlisted
+    from bmrm.app.config.options import OPTIONS, SHORT, plug_in_options, unlisted
     from bmrm.problem import InputError
 
     for section, plug_in in OPTIONS.items():
-        name = _value_of(f"--{section[0]}", words) or plug_in.default
+        name = _name_of(section[0], words) or plug_in.default
         try:
             yield from plug_in_options(section, name) if name else ()
         except InputError:  # the config says so, with the nearest name
@@ -145,18 +145,32 @@ def _of_plug_ins(words: Sequence[str]) -> Iterator[Option]:
     for word in words:
         if match := _OF_PLUG_IN.match(word):
             yield unlisted(_place(match[1]))
-    yield unlisted(("regularizer", "lambda"))
+    yield from (unlisted(place) for place in SHORT if (place[0],) in OPTIONS)  # whatever plug-in a config names
 
 
 def _place(name: str) -> Place:
     return ("data", "format", *name.split(".")[2:]) if name.startswith("data.format.") else tuple(name.split("."))
 
 
+def _name_of(section: str, words: Sequence[str]) -> str | None:
+    """The plug-in that the words name: by `--loss NAME`, `--loss '{name: NAME, ...}'` or `--loss.name NAME`."""
+    from bmrm.app.config.marks import yaml_value
+    from bmrm.problem import InputError
+
+    try:
+        value = yaml_value(_value_of(f"--{section}", words) or "", f"--{section}")
+    except InputError:  # said where the value is read
+        return None
+    name = value.get("name") if isinstance(value, dict) else value
+    return _value_of(f"--{section}.name", words) or (name if isinstance(name, str) else None)
+
+
 def _value_of(flag: str, words: Sequence[str]) -> str | None:
-    """What follows an option, or stands behind its `=`."""
+    """What follows an option, or stands behind its `=`, where it is given last."""
+    found = None
     for word, after in zip(words, [*words[1:], None]):
         if word == flag:
-            return after
-        if word.startswith(f"{flag}="):
-            return word[len(flag) + 1 :]
-    return None
+            found = after
+        elif word.startswith(f"{flag}="):
+            found = word[len(flag) + 1 :]
+    return found

@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from bmrm.app.config.fields import checked, expected, option_types
 from bmrm.app.config.marks import Document, Place, assigned
 from bmrm.app.config.relative import checked_rule
-from bmrm.app.defaults import default_bias
+from bmrm.app.defaults import default_bias, needs_lambda
 from bmrm.app.measure import check_metrics
 from bmrm.checks.named import kind_of
 from bmrm.data.readers._core.formats import formats
@@ -220,8 +220,8 @@ def load_settings(path: Path | str | None, overrides: Sequence[str] = (), given:
 
     Parameters
     ----------
-    path : the YAML file; None where the command line says all. Then lambda is by default 1 / (rows of the data), and
-        `output.directory` is `runs/` and the name of the data.
+    path : the YAML file; None where the command line says all. Then `output.directory` is by default `runs/` and the
+        name of the data.
     overrides : `section.field=value`, the value in YAML; they win over the file.
     given : fields that win over both. Another name for a section keeps the options that it has, too.
 
@@ -236,8 +236,6 @@ def load_settings(path: Path | str | None, overrides: Sequence[str] = (), given:
         _put(document, Given(*assigned(assignment)))
     for field in sorted(given, key=lambda field: len(field.place)):
         _put(document, dataclasses.replace(field, value=_with_options(document, field)))
-    if path is None:
-        _default_lambda(document)
     stem = run_name(document.get(("data", "train"))) if path is None else Path(path).stem
     return _settings(document, default_directory=f"runs/{stem}")
 
@@ -297,16 +295,6 @@ def _option_names(plug_in: PlugIn, name: str) -> set[str]:
         return {option_name(field.name) for field in plug_in.registry.get(name).parameters}
     except InputError:
         return set()
-
-
-def _default_lambda(document: Document) -> None:
-    """1 / m, unless lambda is given or the regularizer has none."""
-    section, place = document.get(("regularizer",)), ("regularizer", "lambda")
-    name = section.get("name") if isinstance(section, dict) else section
-    name = PLUG_INS["regularizer"].default if name is None else name
-    given = isinstance(section, dict) and any(canonical(str(word), ("lambda",)) for word in section)
-    if isinstance(name, str) and not given and "lambda" in _option_names(PLUG_INS["regularizer"], name):
-        document.put(place, {"scale": "none", "over": "m"}, "--lambda")
 
 
 def run_name(train: Any) -> str:
@@ -458,6 +446,9 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
     given: dict[str, Any] = {}
     relative: dict[str, Any] = {}
     met: set[str] = set()
+    follows_rows = plug_in.registry is REGULARIZERS and needs_lambda(entry)
+    if follows_rows and not any(canonical(str(word), ("lambda",)) for word in value):
+        value = {"lambda": None} | value
     for word, raw in value.items():
         at: Place = (*place, str(word))
         key = canonical(str(word), {*types, *extra_types})
@@ -470,8 +461,8 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
             continue
         met.add(key)
         try:
-            if key == "lambda" and isinstance(raw, dict):
-                relative[key] = checked_rule(raw)
+            if key == "lambda" and (isinstance(raw, dict) or (raw is None and follows_rows)):
+                relative[key] = None if raw is None else checked_rule(raw)
                 given[key] = 1.0
                 continue
             given[key] = checked((extra_types | types)[key], raw)

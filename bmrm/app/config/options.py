@@ -195,7 +195,7 @@ def _of_entry(section: Place, entry: Entry[Any]) -> Iterator[Option]:
         place = (*section, option_name(field.name))
         doc = _doc("" if limits is None else limits.doc, words, field.default)
         if place == LAMBDA:
-            doc = doc.replace("required", "required in a config, else 1 / rows")
+            doc = doc.replace("required", "default: 1 / m, m the rows of positive weight")
         choices: Iterable[Any] = () if limits is None or limits.choices is None else limits.choices
         yield Option(place, doc, last_yaml, tuple(map(str, choices)))
 

@@ -1,4 +1,4 @@
-"""A lambda relative to the data: `lambda: {scale: mean_norm_squared, over: m, times: 1}`.
+"""A lambda relative to the data: `lambda: {scale: mean_norm_squared, over: m, times: 1}`; by default 1 / m.
 
 The PROBE paper (Smith, Kim & Wilbur 2012) takes lambda = X / m, X the square of the mean Euclidean norm of the rows;
 Komarek's thesis (2004) penalises sums over rows, so that its rrlambda is `{scale: none, over: m, times: rrlambda}`
@@ -14,7 +14,7 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Group
-from bmrm.problem import InputError
+from bmrm.problem import InputError, shown
 from bmrm.registry import Range, nearest
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.products.row_norms import row_norms
@@ -25,6 +25,8 @@ SCALES: Mapping[str, Callable[[float], float]] = {
 }
 """By the mean norm of the rows, as they are scaled, without a constant feature."""
 DEFAULTS: Mapping[str, Any] = {"scale": "mean_norm_squared", "over": "m", "times": 1.0}
+ONE_OVER_M: Mapping[str, Any] = {"scale": "none", "over": "rows", "times": 1.0}
+"""The rule of a lambda that is left out, `lambda: null`: 1 / m, m the rows of positive weight."""
 POSITIVE = Range(above=0.0, below=float("inf"))
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -59,13 +61,39 @@ def _positive(value: Any) -> bool:
 
 
 def lambda_of(rule: Mapping[str, Any], data: Dataset, columns: Columns, group: Group) -> float:
-    """Collective: the lambda of a checked rule for the rows of all ranks; sample weights count as repetition."""
+    """Collective: the lambda of a checked rule for the rows of all ranks; sample weights count as repetition.
+
+    In `ONE_OVER_M` they do not: rows of positive weight count as one.
+    """
     weights = np.ones(data.rows) if data.targets.weights is None else np.asarray(data.targets.weights, np.float64)
-    total, rows = group.sum(np.array([weights @ row_norms(data.X, columns), weights.sum()]))
+    norms = np.zeros(data.rows) if rule["scale"] == "none" else row_norms(data.X, columns)
+    total, rows, present = group.sum(np.array([weights @ norms, weights.sum(), np.count_nonzero(weights)]))
     if not rows > 0.0:
         raise InputError("regularizer.lambda: there are no rows to take it from")
     value = float(rule["times"]) * SCALES[rule["scale"]](float(total / rows))
-    value /= float(rows) if rule["over"] == "m" else float(rule["over"])
+    value /= {"m": float(rows), "rows": float(present)}.get(rule["over"]) or float(rule["over"])
     if not value > 0.0:
         raise InputError("regularizer.lambda: all rows are 0, so that lambda would be 0; give a number")
     return value
+
+
+def in_words(rule: Any, value: Any = None) -> Any:
+    """A lambda for people: `0.00175747 (1 / m)` for a rule, with the number where it is known; numbers as they are."""
+    if rule is not None and not isinstance(rule, Mapping):
+        return rule
+    try:
+        rule = ONE_OVER_M if rule is None else checked_rule(rule)
+    except ValueError:  # of a file that something else has written
+        return shown(dict(rule))
+    times, scale, over = rule["times"], rule["scale"], rule["over"]
+    factors = [*([] if times == 1 else [f"{times:g}"]), *([] if scale == "none" else [scale])]
+    words = f"{' '.join(factors) or 1} / {'m' if isinstance(over, str) else f'{over:g}'}"
+    return f"{value:.6g} ({words})" if isinstance(value, (int, float)) else words
+
+
+def spoken(config: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """A resolved config for people: where lambda follows from the rows, its value and the rule in words."""
+    section = config.get("regularizer")
+    if not isinstance(section, Mapping) or "lambda" not in section:
+        return dict(config)
+    return {**config, "regularizer": {**section, "lambda": in_words(section["lambda"], value)}}

@@ -57,12 +57,14 @@ def _entry_schema(entry: Entry[Any], plug_in: PlugIn) -> dict[str, Any]:
         limits: Range | None = field.metadata.get("range")
         if limits is not None:
             option |= {"description": f"{limits.doc}; {type_in_words(types[field.name], limits)}"}
-        if field.default is dataclasses.MISSING:
+        if field.default is dataclasses.MISSING and option_name(field.name) != "lambda":
             required.append(option_name(field.name))
         else:
             option["default"] = field.default
         if option_name(field.name) == "lambda":
-            option = {"anyOf": [option, SCHEMA], "description": option.pop("description", "")}
+            words = option.pop("description", "")
+            null = {"type": "null", "description": "1 / m, m the rows of positive weight"}
+            option = {"anyOf": [option, SCHEMA, null], "description": words, "default": option.pop("default", None)}
         properties[option_name(field.name)] = option
     return {
         "type": "object",
@@ -104,6 +106,8 @@ def _lines() -> Iterator[str]:
 
 def _option(field: dataclasses.Field[Any], kind: Any) -> str:
     default = "required" if field.default is dataclasses.MISSING else f"default {_yaml(field.default)}"
+    if option_name(field.name) == "lambda" and field.default is dataclasses.MISSING:
+        default = "default 1 / m"
     limits: Range | None = field.metadata.get("range")
     doc = f": {limits.doc} ({type_in_words(kind, limits)})" if limits is not None else ""
     return _cell(f"`{option_name(field.name)}`, {default}{doc}")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bmrm.app.charts import bars
+from bmrm.app.defaults import INTERCEPTS
 from bmrm.app.elements import Content, Markup, pairs, section, table, tag
 from bmrm.app.html.files import Named, Profile
 from bmrm.app.html.run import Run, named
@@ -102,7 +103,7 @@ def problem(run: Run) -> Markup | None:
         rows.append(("loss that was kept", _plug_in(Named(**kept))))
     rows += [
         ("regularizer", _plug_in(run.config.regularizer)),
-        ("intercept", str(data.get("bias", "none"))),
+        ("intercept", INTERCEPTS.get(str(data.get("bias", "none")), "-")),
         ("scaling", str(data.get("scale", "none"))),
         ("solver", s.solver),
         ("asked for", _plug_in(run.config.solver)),

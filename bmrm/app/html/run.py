@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmrm.app.html.files import ConfigFile, CurvesFile, SummaryFile, read_json, read_yaml
+from bmrm.app.config.relative import spoken
+from bmrm.app.html.files import ConfigFile, CurvesFile, Named, SummaryFile, read_json, read_yaml
 from bmrm.app.model import Model, load_model
+from bmrm.app.pipeline.fingerprint import LAMBDA
 from bmrm.app.pipeline.run_folder import CONFIG, CURVES, HISTORY, MODEL, SUMMARY
 from bmrm.app.report import history_of
 from bmrm.problem import InputError, Iteration, Status
@@ -87,6 +89,10 @@ def _read(directory: Path, name: str) -> Run:
     summary = read_json(directory / SUMMARY, SummaryFile)
     model = None if summary.status == UNUSABLE else load_model(directory / MODEL)
     config, known = read_yaml(directory / CONFIG, ConfigFile), (directory / CURVES).is_file()
+    header = {} if model is None else model.header
+    value = summary.problem.get(LAMBDA, (header.get("regularizer") or {}).get("lambda"))
+    regularizer = spoken({"regularizer": config.regularizer.model_dump()}, value)["regularizer"]
+    config = config.model_copy(update={"regularizer": Named(**regularizer)})
     return Run(
         name,
         directory,

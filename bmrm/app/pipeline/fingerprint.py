@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bmrm.app.config.relative import in_words
 from bmrm.data.dataset import Dataset
 from bmrm.data.digest import digests, totals
 from bmrm.mpi.group import Group
@@ -17,6 +18,8 @@ BITS, WORD = 32, 1 << 64
 """Digests are summed over ranks as floats, so they are split into pieces of this many bits."""
 DATA = {"data": "training data", "validation": "validation data"}
 """Facts about rows, and their names in messages."""
+LAMBDA = "lambda"
+"""The fact with the value of a lambda that follows from the rows."""
 
 
 def of_settings(settings: Mapping[str, Any]) -> Facts:
@@ -53,8 +56,9 @@ def difference(there: Any, here: Facts) -> str | None:
     """The difference between two problems in words, None if there is none; missing data count as equal."""
     if not isinstance(there, Mapping):
         return "what it is of is not said there"
-    names = [name for name in here if name not in DATA]
-    settings = [one for name in names for one in _unequal(name, there.get(name), here[name])]
+    names = [name for name in here if name not in (*DATA, LAMBDA)]
+    theirs, ours = _with_values(there, here)
+    settings = [one for name in names for one in _unequal(name, theirs.get(name), ours[name])]
     if settings:
         more = f", and {len(settings) - 3} more" if len(settings) > 3 else ""
         return "; ".join(settings[:3]) + more
@@ -62,6 +66,25 @@ def difference(there: Any, here: Facts) -> str | None:
         return None
     found = (_other_rows(what, there.get(name), here.get(name)) for name, what in DATA.items())
     return next(filter(None, found), None)
+
+
+def _with_values(there: Mapping[str, Any], here: Facts) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both with lambdas that can be compared: the same rule is equal to itself, another is its value, in words.
+
+    A rule whose value is not known here yet, before the rows are read, is taken for equal.
+    """
+    both = [dict(there), dict(here)]
+    found = [facts.get("regularizer") for facts in both]
+    sections = [section for section in found if isinstance(section, Mapping) and "lambda" in section]
+    if len(sections) < 2:
+        return both[0], both[1]
+    rules = [section["lambda"] for section in sections]
+    values = [rule if isinstance(rule, (int, float)) else facts.get(LAMBDA) for rule, facts in zip(rules, both)]
+    unknown = values[1] is None or (values[0] is None and "data" not in here)
+    equal = rules[0] == rules[1] or unknown or values[0] == values[1]
+    for facts, section, rule, value in zip(both, sections, rules, values):
+        facts["regularizer"] = {**section, "lambda": None if equal else in_words(rule, value)}
+    return both[0], both[1]
 
 
 def same(problems: Sequence[Any]) -> bool:

@@ -208,6 +208,15 @@ def solve(
     return _with_threshold(model, data, problem.loss, summary, group, threads)
 
 
+def lambda_of_rows(problem: Problem, data: Dataset, group: Group) -> float:
+    """Collective: the lambda that follows from the training rows as they were read."""
+    assert problem.relative is not None
+    if problem.relative["scale"] == "none":
+        return lambda_of(problem.relative, data, Columns(), group)
+    scaled = SCALINGS[problem.scale].rows(data)
+    return lambda_of(problem.relative, scaled, SCALINGS[problem.scale].columns(scaled, group) or Columns(), group)
+
+
 def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
     """Raise InputError if the loss has two classes and these rows have a label beside the two most frequent ones."""
     if facts_of(loss).task != "binary" or len(summary.labels) <= 2:

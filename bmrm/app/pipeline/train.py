@@ -11,10 +11,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bmrm.app.config.relative import ONE_OVER_M
+from bmrm.app.defaults import INTERCEPTS
 from bmrm.app.measure import check_metrics, scored, scores_of
 from bmrm.app.model import Model
 from bmrm.app.model_file import from_plain
@@ -22,10 +25,11 @@ from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import Beginning, From, beginning, goal_of
 from bmrm.app.pipeline.checkpoint import ROWS
+from bmrm.app.pipeline.fingerprint import LAMBDA
 from bmrm.app.pipeline.follow import DETAILS, Follow, listed
 from bmrm.app.pipeline.load import Loaded, load
 from bmrm.app.pipeline.sharing import Sharing
-from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, solve
+from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, lambda_of_rows, solve
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.workers import usable_cores
@@ -149,6 +153,9 @@ def _train(
             facts["validation"] = fingerprint.of_rows(loaded.parts["validation"], group)
     for note in loaded.notes if group.rank == 0 and not quiet else ():
         print(f"bmrm: {note}", file=sys.stderr)
+    with together(group):  # the same error on every rank, if any
+        if problem.relative is not None:
+            facts[LAMBDA] = lambda_of_rows(problem, loaded.train, group)
     with together(group):
         _look_into_folder(settings["output"], facts, group)
     if sharing.dealt and group.size > 1:  # not in folds of a search, which are of rows in the order of the files
@@ -326,7 +333,11 @@ def _summary(
         dim=solution.w.shape[0],
         nnz=loaded.nnz,
         metrics=metrics,
-    ) | {"problem": facts}
+    ) | {
+        "regularizer": model.header["regularizer"],
+        "intercept": INTERCEPTS[model.header["bias"]],
+        "problem": facts,
+    }
 
 
 def _goal(settings: Mapping[str, Any], summary: Mapping[str, Any]) -> float | None:
@@ -370,8 +381,8 @@ def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
     if "seed" in solver and solver["seed"] is None:
         solver["seed"] = settings["seed"]
     regularizer, relative = dict(settings["regularizer"]), None
-    if isinstance(regularizer.get("lambda"), Mapping):
-        relative, regularizer["lambda"] = regularizer["lambda"], 1.0
+    if isinstance(regularizer.get("lambda", 1.0), (Mapping, NoneType)):
+        relative, regularizer["lambda"] = regularizer["lambda"] or ONE_OVER_M, 1.0
     return Problem(
         loss=from_plain(LOSSES, settings["loss"]),
         regularizer=from_plain(REGULARIZERS, regularizer),
