@@ -197,19 +197,21 @@ class _Choice:
             words["loss"] = f"{loss} for {found}"
         loss = LOSSES.instance(loss)
         regularizer = "l2" if regularizer is None else regularizer
-        if lam is None and _lacks_lambda(regularizer):
-            lam, words["lambda"] = default_lambda(data), "1 / m"
+        section = _without_lambda(regularizer) if lam is None else None
+        if section is not None:
+            regularizer, lam, words["lambda"] = section, default_lambda(data), "1 / m"
         return cls(loss, REGULARIZERS.instance(regularizer, {} if lam is None else {"lambda": lam}), words)
 
 
-def _lacks_lambda(regularizer: Any) -> bool:
-    """Whether a name or a mapping leaves lambda to the number of rows."""
+def _without_lambda(regularizer: Any) -> dict[str, Any] | None:
+    """The section of a name or a mapping that leaves lambda to the number of rows, by absence or None; else None."""
     section = {"name": regularizer} if isinstance(regularizer, str) else regularizer
     if not isinstance(section, Mapping) or not isinstance(section.get("name"), str):
-        return False
+        return None
     entry = REGULARIZERS.get(section["name"])
-    options = {option: value for option, value in section.items() if option != "name"}
-    return needs_lambda(entry) and "lam" not in given_fields(repr(entry.name), entry.parameters, options)
+    options = {option: value for option, value in section.items() if option != "name" and value is not None}
+    given = given_fields(f"regularizer {entry.name!r}", entry.parameters, options)
+    return {"name": entry.name, **options} if needs_lambda(entry) and "lam" not in given else None
 
 
 def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | None:

@@ -131,7 +131,7 @@ class LineSearchBundle(PlaneSolver):
         if not (scored.phi.facts.piecewise_linear and provides(regularizer, Elastic)):
             raise IncompatibleError(
                 "line_search_bundle: search: exact needs a loss that is piecewise linear in one score per row, no free"
-                " intercept, and l1, l2 or elastic_net; use search: bracket"
+                " intercept, and l1, l2 or elastic_net; use search: bracket, or bias: regularized or none"
             )
 
     def _loop(self, run: Monitor, cuts: Cuts, model: PlaneModel) -> None:

@@ -177,7 +177,8 @@ class Run:
             )
         if free and phi.facts.scores_per_row > 1:
             raise IncompatibleError(
-                "semismooth_newton has a free intercept with one score per row only; use dual_coordinate or lbfgs"
+                "semismooth_newton has a free intercept with one score per row only; use bias: regularized or none, or"
+                " solver dual_coordinate or lbfgs"
             )
         self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
         self.parts, self.rows = ability(risk, RowParts), ability(risk, RowScores)

@@ -209,10 +209,10 @@ def test_fields_of_data_too(config, line):
 
 
 def test_every_wrong_field_gets_its_line_in_the_order_of_the_file(config):
-    message = refusal(config, "schema: 3\ndata: {}\nloss: hing\nregularizer: l2\nsede: 1\n")
+    message = refusal(config, "schema: 3\ndata: {}\nloss: hing\nregularizer: {lambda: -1}\nsede: 1\n")
     assert [line.partition(":")[0].rsplit(" ", 1)[1] for line in message.splitlines()] == ["1", "2", "3", "4", "5"]
     assert "data.train is missing" in message
-    assert "regularizer.lambda is missing" in message
+    assert "regularizer.lambda is -1" in message
 
 
 @pytest.mark.parametrize("assignment", ["solver", "=3", "solver..x=1", "loss.name.x=1"])

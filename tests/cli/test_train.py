@@ -255,3 +255,52 @@ def test_a_run_imports_only_what_it_needs(folder, rows, loss):
     assert done.stdout == "0 []\n", done.stderr
     assert json.loads((folder / "out" / "summary.json").read_text())["metrics"]["test"]
     assert (folder / "out" / "convergence.svg").exists()
+
+
+PLACES = ["--solver.tolerance", "--tolerance"]
+
+
+@pytest.mark.parametrize("flag", PLACES)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        ["--solver", "probe"],
+        ["--solver", "{name: probe}"],
+        ["--solver", "{name: probe, tolerance: 0.5}"],
+        ["--solver={name: probe}"],
+        ["--solver.name", "probe"],
+        ["--solver", "bundle", "--solver", "{name: probe}"],
+        ["--set", "solver=probe"],
+        ["--set", "solver={name: probe}"],
+    ],
+)
+def test_options_of_a_solver_however_it_is_given(rows, solver, flag):
+    expected = settings_of("train.svm", "--solver", "probe", "--solver.tolerance", "0.25", "--solver.ccf", "3")[
+        "solver"
+    ]
+    options = [flag, "0.25", "--solver.ccf", "3"]
+    assert settings_of("train.svm", *solver, *options)["solver"] == expected
+    assert settings_of(*options, *solver, "train.svm")["solver"] == expected
+
+
+def test_options_of_losses_and_regularizers_that_are_mappings(rows):
+    words = ["train.svm", "--lambda", "0.5", "--loss", "{name: huber_hinge}", "--loss.h", "0.25"]
+    words += ["--regularizer", "{name: elastic_net, lambda: 3}", "--regularizer.l1_ratio", "0.75"]
+    found = settings_of(*words)
+    assert found["loss"] == {"name": "huber_hinge", "h": 0.25}
+    assert (found["regularizer"]["lambda"], found["regularizer"]["l1_ratio"]) == (0.5, 0.75)
+
+
+@pytest.mark.parametrize(
+    "section", ["probe", "{name: probe}", "{name: pegasos, epochs: 2}", "{name: coordinate_descent}"]
+)
+def test_options_of_the_solver_of_a_config(rows, section):
+    Path("c.yaml").write_text(f"data: {{train: train.svm}}\nsolver: {section}\n")
+    found = settings_of("c.yaml", "--tolerance", "0.25", "--time-limit", "9", "--threads", "2")["solver"]
+    assert (found["tolerance"], found["time_limit"], found["threads"]) == (0.25, 9.0, 2)
+
+
+def test_help_of_a_solver_that_is_a_mapping(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--solver", "{name: probe}", "--help"])
+    assert "--solver.ccf" in capsys.readouterr().out
