@@ -209,9 +209,11 @@ def _without_lambda(regularizer: Any) -> dict[str, Any] | None:
     if not isinstance(section, Mapping) or not isinstance(section.get("name"), str):
         return None
     entry = REGULARIZERS.get(section["name"])
-    options = {option: value for option, value in section.items() if option != "name" and value is not None}
+    options = {option: value for option, value in section.items() if option != "name"}
     given = given_fields(f"regularizer {entry.name!r}", entry.parameters, options)
-    return {"name": entry.name, **options} if needs_lambda(entry) and "lam" not in given else None
+    if not needs_lambda(entry) or given.pop("lam", None) is not None:
+        return None
+    return {"name": section["name"], **given}
 
 
 def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | None:
