@@ -174,6 +174,8 @@ YEARS = [2000, 2001, 2002, 2003]
     [
         (None, {}, True),
         (None, {"X": WHOLE}, True),
+        (None, {"X": WHOLE[:, 1:3] + 2}, True),
+        (None, {"X": NUMBERS[:, :2], "index": True}, True),
         (None, {"index": True}, True),
         (None, {"target": TARGET}, False),
         (None, {"target": np.where(TARGET, "yes", "no")}, True),
@@ -188,7 +190,7 @@ YEARS = [2000, 2001, 2002, 2003]
 def test_a_header_of_numbers_is_none_of_the_rows(write, names, options, said):
     data = scan(write(table(names, **options)))
     X = options.get("X", NUMBERS)
-    expected = X if "target" in options else X[:, :3]
+    expected = X if "target" in options else X[:, :-1]
     np.testing.assert_array_equal(data.X, expected)
     assert data.feature_names == tuple(map(str, range(4) if names is None else names))[: expected.shape[1]]
     assert any("taken for names of columns; data.header: false" in note for note in data.layout.notes) == said
@@ -198,9 +200,10 @@ def test_a_header_of_numbers_is_none_of_the_rows(write, names, options, said):
     ("text", "said"),
     [
         ("5.1,3.5,yes\n4.9,3.0,no\n4.7,3.2,yes\n", False),
-        ("0,1,2\n3,4,5\n0,1,2\n", False),
+        ("0,1,2\n3,4,5\n0,1,2\n", True),
+        ("0,yes\n1,no\n2,yes\n", False),
         ("1,2,3\n4,5,6\n", True),
-        ("0,1\n1,0\n1,1\n0,0\n", True),
+        ("0,1\n1,0\n1,1\n0,1\n", True),
         ("0.1,0.2,0.3\n.5,.25,.125\n1.5,0.25,.5\n", True),
         ("3,1,2\n1,2,3\n", False),
         ("7,8\n", False),

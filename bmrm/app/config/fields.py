@@ -44,7 +44,7 @@ def _table(path: str, entry: Callable[[str], Any]) -> list[list[Any]]:
     """The entries of a text file, a row per line, between commas or blanks."""
     wanted = "lines of names, or a file of them" if entry is str else "numbers, or a file of numbers"
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         return [[entry(token) for token in line.replace(",", " ").split()] for line in lines if line.strip()]
     except OSError as error:
         raise ValueError(f"{wanted} ({error.strerror})") from error

@@ -129,7 +129,7 @@ def decided(first: Sequence[str], rows: Sequence[Sequence[str]], alike: Alike | 
 
 def _looks_like_names(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     """Whether fields, some of which are numbers, are names of the columns of the rows, and whether that is certain."""
-    if not rows or list(texts) in rows:
+    if not rows:
         return False, True
     words = [k for k, text in enumerate(texts) if text and not is_number(text)]
     numbers = [float(text) for text in texts if is_number(text)]
@@ -139,13 +139,15 @@ def _looks_like_names(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> tu
     rising = len(numbers) > 2 and (min(steps) > 0.0 or max(steps) < 0.0)
     if not (words or from_zero or rising or len(numbers) == 2):
         return False, True
+    if list(texts) in rows:
+        return False, not (from_zero and len(numbers) > 1)
     columns = list(zip(*rows, strict=True))
     if any(texts[k] in columns[k] for k in words):  # a label that recurs
         return False, True
     over_numbers = [k for k in words if all(map(is_number, columns[k]))]
     if over_numbers and (from_zero or even or rising or 2 * len(words) > len(texts)):
         return True, True
-    if from_zero and (len(numbers) > 2 or not texts[0] or (len(texts) > 1 and not _whole(columns))):
+    if from_zero and (len(numbers) > 1 or not texts[0] or (len(texts) > 1 and not _whole(columns))):
         return True, False
     if not (even or rising or len(numbers) == 2):
         return False, True
@@ -153,7 +155,7 @@ def _looks_like_names(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> tu
     strange = sum(odd) >= max(2, len(odd) - 1)
     if strange and (even or rising or (len(numbers) == 2 and numbers[0] != numbers[1] and all(odd))):
         return True, False
-    return False, not (from_zero and len(numbers) > 1) and not even
+    return False, not even
 
 
 def _whole(columns: Sequence[Sequence[str]]) -> bool:
