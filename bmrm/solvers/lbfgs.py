@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.quasi_newton import combined, pair_products, store_pair, two_loops
-from bmrm.kernels.products.vectors import dot
+from bmrm.kernels.products.vectors import dot, norm
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import enough, total, wolfe_search
 from bmrm.problem import Callback, ProblemSize, Regularizer, Risk, Scored, Solution, Vector, ability
@@ -84,12 +84,15 @@ class _Run:
         self.inverse = InverseHessian(len(run.start), memory)
         self.certificate = _certificate(run)
         self.objective, self.gradient = self._joined(self.iterate.point)
+        self.first = norm(self.gradient)
 
     def go(self) -> None:
         """Iterate until the gap or a limit is met, or no step is left."""
         while not self.run.record():
             if self.run.refreshed:
                 self._renew()
+            if self.regularizer.smooth and self.run.flat(norm(self.gradient), norm(self.iterate.point.a), self.first):
+                return
             if self._search():
                 continue
             self.inverse.forget()

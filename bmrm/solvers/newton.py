@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from bmrm.kernels.products.vectors import norm
 from bmrm.numerics.line_search import step_length, total
 from bmrm.problem import (
     Callback,
@@ -209,7 +210,8 @@ class Run:
                     sampled = goal.at(found.w, goal.map.matvec(found.w), point.b)
                     point = sampled if sampled.objective < point.objective else point
                     done = self._note(point)
-            while not done:
+            steepest = norm(point.gradient)
+            while not done and not monitor.flat(norm(point.gradient), norm(point.a), steepest):
                 if monitor.refreshed:
                     point = goal.at(monitor.w, goal.map.matvec(monitor.w), point.b)
                 moved = self._moved(point)

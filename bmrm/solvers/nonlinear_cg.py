@@ -274,10 +274,13 @@ class _Run:
         run, rule = self.run, ""
         with run.iterating():
             r, d = self._note(), np.zeros_like(run.start)
-            before, since = r, 0
+            before, since, steepest = r, 0, norm(r)
             while not run.record():
                 if run.refreshed:
                     r, since = self._renewed(), 0
+                if run.flat(norm(r), norm(self.iterate.point.a), steepest):
+                    rule = "the gradient is small"
+                    break
                 rule = self._own_rule()
                 if rule:
                     run.finish_by_rule()

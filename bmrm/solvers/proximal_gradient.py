@@ -173,14 +173,16 @@ class _Run:
             self._improve(w, value)
             if not run.record():
                 self.curvature = self.options.initial_curvature or self._estimate(v, a)
-                momentum = 1.0
+                momentum, longest = 1.0, 0.0
                 while True:
                     after, after_value = self._step(v, value, a)
                     if after is None:
                         run.stall()
                         break
                     self._improve(after, after_value)
-                    if run.record():
+                    length = self.curvature * norm_of(after.w - v.w)
+                    longest = max(length, longest)
+                    if run.record() or run.flat(length, norm_of(a), longest):
                         break
                     uphill = float((v.w - after.w) @ (after.w - w.w)) > 0.0
                     if self.options.restart and uphill:

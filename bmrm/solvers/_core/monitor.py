@@ -15,6 +15,7 @@ from bmrm.kernels.blas_threads import one_thread
 from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import (
     Callback,
+    HasConjugate,
     InputError,
     Iteration,
     Meter,
@@ -29,6 +30,7 @@ from bmrm.problem import (
     Vector,
     ability,
     metered_risk,
+    provides,
     relative_goal,
 )
 from bmrm.registry import check_parameters, parameter
@@ -143,6 +145,8 @@ class Monitor(Best):
     """Whether that has happened before: far points or large features leave little of what is carried along."""
     state: Callable[[], State] | None = None
     """What the solver needs to go on from here, besides the best point; see `Start`."""
+    _was_flat: bool = field(default=False, init=False)
+    """Whether `flat` has ended the run."""
     _idle: int = 0
     _undone: int = 0
     _before: Iteration | None = None
@@ -248,6 +252,19 @@ class Monitor(Best):
             self.status = Status.STALLED
         return not self.refreshed
 
+    def flat(self, gradient: float, *scales: float) -> bool:
+        """Whether a run without bounds is to end here by its own rule, said at once.
+
+        That is where the norm of J's gradient, or of the step to the proximal point times the curvature, is at most
+        `tolerance` times the largest of the scales, such as the norm of R's gradient. Where the regularizer has a
+        conjugate the gap decides.
+        """
+        if provides(self.regularizer, HasConjugate) or not gradient <= self.options.tolerance * max(scales):
+            return False
+        self.finish_by_rule()
+        self._was_flat = True
+        return True
+
     def finish_by_rule(self) -> None:
         """Say that the solver's own stopping rule is met, unless something else has ended the run."""
         self.status = self.status or Status.OWN_RULE
@@ -289,9 +306,19 @@ class Monitor(Best):
             solver=solver,
             planes=planes if found is None else None,
             details=dict(details or {}) | ({} if found is None else {**found.details, "raw_bound": self.lower_bound}),
-            message="" if found is None else found.message,
+            message=self._without_bound() if found is None else found.message,
             seconds_compiling=self.budget.compiling,
         )
+
+    def _without_bound(self) -> str:
+        """Why no gap could be met; "" where one was, or could have been."""
+        if self.status is Status.CONVERGED or provides(self.regularizer, HasConjugate):
+            return ""
+        if self.proof.bound > self.risk.infimum:  # of a master
+            return ""
+        end = "the run has ended where the gradient was small; " if self._was_flat else ""
+        name = type(self.regularizer).__name__
+        return f"{end}there is no lower bound, thus no gap: regularizer {name} has no `conjugate` and `feasible`"
 
     def _checked(self) -> bool:
         """Verify point and bound, and with them the history; whether they changed by more than rounding."""

@@ -12,6 +12,7 @@ from bmrm.kernels.products.vectors import dot_and_sizes
 from bmrm.problem import (
     Fingerprint,
     HasMaster,
+    HasProx,
     IncompatibleError,
     InputError,
     MasterSolution,
@@ -120,8 +121,9 @@ class PlaneModel:
     ) -> None:
         if not provides(regularizer, HasMaster):
             raise IncompatibleError(
-                f"regularizer {type(regularizer).__name__} offers no master, which cutting planes need;"
-                " solver lbfgs does without"
+                f"regularizer {type(regularizer).__name__} offers no master, which cutting planes need; solver "
+                + ("proximal_gradient, for a smooth loss," if provides(regularizer, HasProx) else "lbfgs")
+                + " does without"
             )
         if max_planes is not None and max_planes < 4 * len(infima):
             raise InputError(

@@ -34,7 +34,7 @@ from bmrm.solvers._core.contradiction import Consistency, Proof
 from bmrm.solvers._core.monitor import UNDONE, IterativeSolver
 from bmrm.solvers._core.plane_model import KeptModel
 
-ENDS = Status.CONVERGED, Status.NOT_CONVEX, Status.TIME_LIMIT, Status.ITERATION_LIMIT
+ENDS = Status.CONVERGED, Status.OWN_RULE, Status.NOT_CONVEX, Status.TIME_LIMIT, Status.ITERATION_LIMIT
 """After which no other solver takes over."""
 AT_LEAST = 12
 """Iterations of a turn of a solver that gets faster and faster: the first may cost a whole turn."""

@@ -77,7 +77,7 @@ WORDS = {
     "l2": "the regularizer is l2",
     "l1": "the regularizer is l1",
     "l1 and l2": "the regularizer has both",
-    "smooth regularizer": "the regularizer has a derivative everywhere, and a conjugate",
+    "smooth regularizer": "the regularizer has a derivative everywhere",
     "master": "the regularizer has a master problem over planes",
 }
 NUMBERS = {
@@ -120,8 +120,7 @@ def _of_risk(risk: Risk) -> set[str]:
 
 def _of_regularizer(regularizer: Regularizer) -> set[str]:
     words = {"master"} if provides(regularizer, HasMaster) else set()
-    if provides(regularizer, HasConjugate) and regularizer.smooth:
-        words.add("smooth regularizer")
+    words |= {"smooth regularizer"} if regularizer.smooth else set()
     if provides(regularizer, HasConjugate) and provides(regularizer, Elastic):
         l1, l2 = regularizer.l1 > 0.0, regularizer.l2 > 0.0
         words |= {"l1 and l2"} if l1 and l2 else {"l1"} if l1 else {"l2"}
@@ -160,9 +159,8 @@ class Rule:
         return ", ".join(filter(None, [self.kind, *bounds])) or "anything else"
 
 
-NEWTON, SEMISMOOTH, DUAL = "newton", "semismooth_newton", "dual_coordinate"
-LBFGS, LINES, BUNDLE = "lbfgs", "line_search_bundle", "bundle"
-PROXIMAL, COLUMNS = "proximal_newton", "coordinate_descent"
+NEWTON, SEMISMOOTH, DUAL, LBFGS, BUNDLE = "newton", "semismooth_newton", "dual_coordinate", "lbfgs", "bundle"
+PROXIMAL, COLUMNS, GRADIENT, LINES = "proximal_newton", "coordinate_descent", "proximal_gradient", "line_search_bundle"
 ALONE = "rank 0 with all rows"
 """In place of a solver: those that a rule names for the same problem in one process."""
 LONG = 2_000.0
@@ -226,11 +224,11 @@ RULES = (
     Rule("smooth, smooth regularizer", (LBFGS,)),
     Rule("dual steps, l2", (DUAL,)),
     Rule("scores, master", (LINES,)),
-    Rule("", (BUNDLE,)),
+    Rule("master", (BUNDLE,)),
+    Rule("", (GRADIENT, LBFGS), passes=LONG),
 )
 
 
 def advice(case: Case) -> tuple[Rule, str]:
     """The first rule that holds, and the solver that is left when all of its solvers have stalled."""
-    rule = next(rule for rule in RULES if rule.holds(case))
-    return rule, LINES if "scores" in case.words else BUNDLE
+    return next(rule for rule in RULES if rule.holds(case)), LINES if "scores" in case.words else BUNDLE
