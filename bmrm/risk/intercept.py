@@ -249,7 +249,8 @@ class ProfiledPhi(ScoreFunction):
         """
         last = self._last
         if self.facts.scores_per_row == 1:
-            found = minimum_over_constant(self.phi, f, float(last.near[0]), last.reach, self._rounding)
+            near = float(last.near[0])
+            found = minimum_over_constant(self.phi, f, near, last.reach, self._rounding, self.infimum)
         else:
             check = self.meter.check if check is None else check
             found = minimum_over_constants(self.phi, f, last.near, self._past, self._rounding, self.infimum, check)

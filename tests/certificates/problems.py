@@ -1,6 +1,6 @@
 """A random problem by seed and number: data, loss, regularizer, intercept, scaling, and the solvers to be run on it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ class Run:
 
     solver: str
     options: dict[str, Any]
-    start: bool = False
-    """From a random point, not from 0."""
+    start: str = ""
+    """From a "normal" random point, one "far" away, or one "near" the optimum, not from 0."""
     threads: int = 1
+    door: str = "fit"
+    """How a user would run it: "fit", an "estimator", a "config", or a config on two "ranks"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,15 @@ class Problem:
     runs: list[Run] = field(default_factory=list)
     scattered: bool = False
     """Whether the rows are cut into chunks of a few, and shared out among threads."""
+    unit: float | None = None
+    """What the package's weights are times those of the formulas, all 1 where these have none; None as they are."""
+
+    @property
+    def given_weights(self):
+        """The sample weights as the package gets them."""
+        if self.unit is None:
+            return self.weights
+        return self.unit * (np.ones(len(self.exact)) if self.weights is None else self.weights)
 
     @property
     def title(self):
@@ -102,6 +113,43 @@ def draw(seed, index):
     )
 
 
+DOORS = {"estimator": 0.05, "config": 0.01, "ranks": 0.003}
+"""The share of the runs that may go through each door besides `fit`, which takes 0.1 to 2 s more."""
+
+
+def varied(seed, index):
+    """Problem `index` of `seed` with weights of any unit, starts near and far, and every door; always the same.
+
+    Apart from `draw`, by which problems have been found that stay what they are.
+    """
+    problem, rng = draw(seed, index), np.random.default_rng([seed, index, 2])
+    unit, weights, traits = _unit(rng, problem), problem.weights, []
+    if unit is not None:
+        traits = [f"weights times {unit:.0e}"]
+        if weights is not None and problem.loss.name not in REPEATED and problem.groups is None and rng.random() < 0.2:
+            weights, unit = np.where(weights > 0.0, 10.0 ** rng.uniform(-40, 40, size=len(weights)), 0.0), 1.0
+            traits = ["weights of all sizes"]
+    runs = [_varied_run(rng, run) for run in problem.runs]
+    return replace(problem, unit=unit, weights=weights, traits=[*problem.traits, *traits], runs=runs)
+
+
+def _unit(rng, problem):
+    """None, one of populations or probabilities, or anything that float64 holds."""
+    if not problem.loss.weighted or rng.random() < 0.5:
+        return None
+    return float(10.0 ** (rng.uniform(-20, 12) if rng.random() < 0.5 else rng.uniform(-290, 290)))
+
+
+def _varied_run(rng, run):
+    start, door = run.start, "fit"
+    if rng.random() < 0.25:
+        start = str(rng.choice(["near", "far"]))
+    elif not start:
+        names, shares = list(DOORS), list(DOORS.values())
+        door = str(rng.choice(["fit", *names], p=[1.0 - sum(shares), *shares]))
+    return replace(run, start=start, door=door)
+
+
 def _runs(rng, loss, regularizer):
     names = [None] * int(rng.integers(1, 4)) + ["auto"] * int(rng.random() < 0.4)
     drawn = [plugins.draw_solver(rng, loss, regularizer, name) for name in names]
@@ -109,7 +157,7 @@ def _runs(rng, loss, regularizer):
         for _, options in drawn:
             options["max_iterations"] = min(options["max_iterations"], 30)
     return [
-        Run(name, options, start=bool(rng.random() < 0.1), threads=2 if rng.random() < 0.1 else 1)
+        Run(name, options, start="normal" if rng.random() < 0.1 else "", threads=2 if rng.random() < 0.1 else 1)
         for name, options in drawn
     ]
 

@@ -34,6 +34,7 @@ def plain_form(problem, twin):
         exact=X,
         runs=[CAREFUL],
         scattered=False,
+        unit=None,
     )
 
 

@@ -64,7 +64,7 @@ class Twin:
     def data(self):
         """The rows as the package has them."""
         problem = self.problem
-        return Dataset.from_arrays(problem.X, None, problem.weights)
+        return Dataset.from_arrays(problem.X, None, problem.given_weights)
 
     def scores(self, weights, intercept):
         """X v + b in extended precision, and the sizes that it is made of, those of the shift among them."""

@@ -105,7 +105,7 @@ def _work(seed, indices, pipe, clock, stack, place):
 
         try:
             clock.begin()
-            problem = problems.draw(seed, index)
+            problem = problems.varied(seed, index)
             title = problem.title
             outcomes = [(o.solver, o.status, o.faults, o.excesses) for o in check(problem, announce)]
         except Exception:  # of the harness itself

@@ -12,7 +12,7 @@ from bmrm.losses import LOSSES
 from bmrm.problem import Scored, Status, ability
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
-from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.intercept import FreeIntercept, ProfiledPhi
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.score_function import LossPhi
 
@@ -178,3 +178,32 @@ def test_planes_mixed_until_the_constants_cancel(name, seed):
     assert found.status is Status.CONVERGED
     assert found.lower_bound <= exact.objective * (1.0 + 1e-12)
     assert exact.lower_bound <= found.objective * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", ["least_absolute_deviation", "quantile", "huber", "epsilon_insensitive"])
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_minima_that_are_0_are_no_contradiction(loss, rows):
+    """Scores of 1e-25 about targets of 0: a bracket of width 1 around them rounds more than all that is left."""
+    random = np.random.default_rng(rows)
+    parameters = {"tau": 0.94} if loss == "quantile" else {}
+    for size in (1e-174, 1e-25, 1e-9, 1.0):
+        f = size * random.normal(size=rows)
+        risk = LinearRisk(Dataset.from_arrays(np.eye(rows), np.zeros(rows)), LOSSES.make(loss, parameters))
+        phi = ProfiledPhi(risk.phi, 0.0)
+        value, slope = phi.value_and_slope(f)
+        least = min(risk.phi.value_and_slope(f - b)[0] for b in np.append(f, 0.0))
+        assert 0.0 <= value <= least * (1.0 + 1e-14)
+        if loss in ("least_absolute_deviation", "quantile"):  # the minimum is at one of the scores
+            assert value == pytest.approx(least, rel=1e-12, abs=0.0)
+        assert abs(slope.sum()) <= 1e-12
+    for seed in range(8):
+        random = np.random.default_rng([rows, seed])
+        X, start = random.normal(size=(rows, 2)), random.normal(size=2)
+        for solver in ("auto", "probe", "line_search_bundle", "semismooth_newton"):
+            problem = {"loss": {"name": loss, **parameters}, "regularizer": bmrm.L2(1e-2), "bias": "free"}
+            try:
+                found = bmrm.fit(X, np.zeros(rows), **problem, solver=solver, start=start, tolerance=1e-6).solution
+            except bmrm.IncompatibleError:
+                continue  # probe and epsilon_insensitive
+            assert found.status.name != "NOT_CONVEX"
+            assert found.objective >= 0.0

@@ -7,6 +7,7 @@ are on other ranks, so that several points cost little more than one.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,15 +18,19 @@ from bmrm.risk.constants.mixture import UNBOUNDED, Mixture, Point, mixture_of, o
 
 PUSHES = 300
 """Each is 16 times longer than the one before."""
+LEAST = 1e-100
+"""The first push, at least."""
 FARTHEST = 1e300
 """No bracket is looked for beyond."""
+BESIDE = 0.1
+"""Share of a bracket up to which the rounding of its other end counts beside what is left to the infimum."""
 
 
 class _Batches(Rule):
     """All that may be good inside the bracket, as long as that shrinks."""
 
-    def __init__(self) -> None:
-        self._width = math.inf
+    def __init__(self, infimum: float) -> None:
+        self._width, self._infimum = math.inf, infimum
 
     def settled(self, trial: Trial) -> bool:
         """A nan says that rows of both signs overflow: one of them does wherever b is."""
@@ -35,41 +40,54 @@ class _Batches(Rule):
         if low is None or high is None:
             return []
         before, self._width = self._width, high.t - low.t
-        return _inside(low, high) if self._width < before else []
+        return _inside(low, high, self._infimum) if self._width < before else []
 
 
-def _inside(low: Trial, high: Trial) -> list[float]:
+def _inside(low: Trial, high: Trial, infimum: float) -> list[float]:
     """The meeting of the tangents is exact for one kink, the secant for a parabola; others shrink the bracket.
 
-    None where the ends are as good as their mixture, up to rounding.
+    None where the ends are as good as their mixture, up to rounding. Where an end is so near to the infimum that the
+    other one rounds more than is left, those are where its tangent reaches the infimum, beyond which no minimum lies.
     """
     width = high.t - low.t
     wanted = [low.t + 0.5 * width]
     if not low.t < 0.5 * (low.t + high.t) < high.t:
         return []
     if low.finite and high.finite:
+        nearer = [
+            t for end in (low, high) if (t := _at_infimum(end, width, infimum)) is not None and low.t < t < high.t
+        ]
         meet = low.t + min(max(meeting(low, high), 0.0), width)
         ahead, back = -low.derivative * (meet - low.t), high.derivative * (high.t - meet)
         loss = max(0.0, ahead if low.value < high.value else back)
-        if loss <= ROUNDING * min(abs(low.value), abs(high.value)):
+        if loss <= ROUNDING * min(abs(low.value), abs(high.value)) and not nearer:
             return []
         secant, nearby = low.t - low.derivative * width / (high.derivative - low.derivative), 0.01 * width
-        wanted += [meet, secant - nearby, secant, secant + nearby]
+        wanted += [meet, secant - nearby, secant, secant + nearby, *nearer]
     return sorted({t for t in wanted if low.t < t < high.t})
 
 
-def search(curve: Along, start: float, reach: float) -> tuple[Trial, Trial] | None:
+def _at_infimum(end: Trial, width: float, infimum: float) -> float | None:
+    """Where the tangent reaches the infimum; None unless that is beside `end`, for a bracket so wide."""
+    if not end.derivative:
+        return None
+    away = (end.value - infimum) / abs(end.derivative)
+    return end.t - math.copysign(away, end.derivative) if away <= BESIDE * width else None
+
+
+def search(curve: Along, start: float, reach: float, infimum: float = -math.inf) -> tuple[Trial, Trial] | None:
     """Around the minimum of a convex curve, tight up to rounding; None where the curve is +inf everywhere.
 
     Parameters
     ----------
     curve : b -> (values, derivatives), for a vector of b.
     start, reach : where the minimum is expected, and how far from there.
+    infimum : the curve is never below.
     """
     at = trials_of(curve)
     with np.errstate(over="ignore", invalid="ignore"):  # rows that overflow make a sum inf or nan, and are told so
         first, *others = _around(at, start, reach)
-        rule = _Batches()
+        rule = _Batches(infimum)
         low, high = (first, first) if rule.settled(first) else narrowed(at, others, rule, first)
     return None if low is None or high is None or math.isnan(low.derivative) else (low, high)
 
@@ -93,9 +111,11 @@ def _around(at: At, start: float, reach: float) -> list[Trial]:
     return trials
 
 
-def minimum_over_constant(phi: ScoreFunction, f: Scores, start: float, reach: float, rounding: float) -> Mixture:
-    """The mixture for one score per row; `start` and `reach` as in `search`, `rounding` as of `vanishes`."""
-    bracket = search(phi.along(f, phi.constant(np.ones(1))), start, reach)
+def minimum_over_constant(
+    phi: ScoreFunction, f: Scores, start: float, reach: float, rounding: float, infimum: float = -math.inf
+) -> Mixture:
+    """The mixture for one score per row; parameters are those of `search`, `rounding` as of `vanishes`."""
+    bracket = search(phi.along(f, phi.constant(np.ones(1))), start, reach, infimum)
     if bracket is None:
         return overflow(np.array([start]))
     ends = [point_at(phi, f, np.array([trial.t])) for trial in dict.fromkeys(bracket)]
@@ -103,12 +123,17 @@ def minimum_over_constant(phi: ScoreFunction, f: Scores, start: float, reach: fl
     if alone:
         return mixture_of(alone[:1], np.ones(1))
     low, high = bracket
-    push = max(ROUNDING * max(1.0, abs(low.t)), 1e-3 * (high.t - low.t))
+    left = [_at_infimum(trial, 1.0, infimum) for trial in bracket]  # beside it constants differ by less than 1
+    unit = min((abs(at - trial.t) for at, trial in zip(left, bracket, strict=True) if at is not None), default=1.0)
+    push = max(ROUNDING * max(unit, abs(low.t)), 1e-3 * (high.t - low.t), LEAST)
     ends = _apart(phi, f, ends, push)
     if not all(end.finite for end in ends):
         return overflow(np.array([start]))
     trials = [Trial(float(end.b[0]), end.value, float(end.sums[0])) for end in ends]
-    return mixture_of(ends, np.array(shares(trials[0], trials[-1])[: len(ends)]))
+    found = mixture_of(ends, np.array(shares(trials[0], trials[-1])[: len(ends)]))
+    if found.value < infimum <= found.least:  # the plane of slope 0 is higher
+        return replace(found, points=(), shares=(), value=infimum, slopes=())
+    return found
 
 
 def _apart(phi: ScoreFunction, f: Scores, ends: list[Point], push: float) -> list[Point]:
