@@ -10,6 +10,8 @@ from bmrm.kernels.products.vectors import dot, norm
 from bmrm.problem import Magnitudes, Risk, Rounding, Vector, ability
 
 ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
+SMALLEST = 2.0**-1074
+"""Error of an operation whose result is no normal number."""
 ERRORS = 4.0
 """Units of roundoff that a term brings before it is added: products, differences, elementary functions."""
 UNDOUBTED = 64.0
@@ -67,7 +69,7 @@ class Budget:
         if reach > 0.0 and magnitudes.growth > 0.0:
             away = reach + norm(w)
             added += norm(sizes) * magnitudes.growth * away * away
-        return ERRORS * ROUNDOFF * max(magnitudes.length, float(w.size)) * added
+        return ERRORS * max(magnitudes.length, float(w.size)) * (ROUNDOFF * added + SMALLEST)
 
     def _magnitudes(self, w: Vector) -> Magnitudes | None:
         if self._known is None or not np.array_equal(self._known[0], w):
