@@ -51,11 +51,11 @@ class Layout:
 
     def described(self) -> dict[str, Any] | None:
         """Format and place of the labels as JSON, as ranks exchange them and a model file keeps them."""
-        if self.format is None:
+        if self.format is None and not self.ignored:
             return None
         labels = None if self.labels is None else list(self.labels)
         return {
-            "format": dict(self.format),
+            "format": None if self.format is None else dict(self.format),
             "labels": labels,
             "places": None if self.places is None else list(self.places),
             "ignored": list(self.ignored),
@@ -68,12 +68,13 @@ class Layout:
             return cls(**known)
         format, labels, places, ignored = (plain.get(key) if isinstance(plain, dict) else None for key in DESCRIBED)
         fits = isinstance(format, dict) and isinstance(format.get("name"), str)
+        fits = fits or (format is None and isinstance(ignored, list) and bool(ignored))
         for values, kind in ((labels, str), (places, int), (ignored, str)):
             fits = fits and (values is None or (isinstance(values, list) and all(type(v) is kind for v in values)))
-        if not fits or format is None:
+        if not fits:
             raise InputError("the description of its input format is damaged")
         return cls(
-            None if ":" in format["name"] else format,
+            None if format is None or ":" in format["name"] else format,
             labels=None if labels is None else tuple(labels),
             places=None if places is None else tuple(places),
             ignored=tuple(ignored or ()),

@@ -87,7 +87,7 @@ def scan(
     if prefix in _MAKERS:
         if len(names) > 1:
             raise InputError(f"{names[0]}: cannot be one of a list")
-        made = _without(Raw(_maker(prefix)(rest), origin), format)
+        made = _without(Raw(_maker(prefix)(rest), origin), format, alike)
         data = made.data
         return _in_order(made.kept(*row_share(data.rows, part, parts, data.targets.groups)), alike)
     if any(_RANK.search(name) for name in names):
@@ -223,12 +223,12 @@ def _with(chosen: Format, columns: Mapping[str, Any], origin: str) -> Format:
     return replace(chosen, **columns) if columns else chosen  # type: ignore[type-var]
 
 
-def _without(raw: Raw, format: Any) -> Raw:
+def _without(raw: Raw, format: Any, alike: Alike | None) -> Raw:
     """The rows of a bundled or generated set without columns that are to be left out by name."""
     columns = parted(format)[1]
     if "header" in columns:
         raise InputError(f"{raw.origin}: data.header is for csv files")
-    return raw.without(columns.get("ignore") or ())
+    return raw.without(columns.get("ignore") or (), alike)
 
 
 def _files(name: str) -> list[Path]:

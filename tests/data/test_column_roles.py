@@ -355,6 +355,19 @@ def test_ignored_columns_of_other_formats(tmp_path, monkeypatch):
     assert main(["evaluate", "o", "t.npz"]) == 0
 
 
+def test_ignored_columns_of_bundled_sets(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["sklearn:diabetes", "--ignore", "bmi", "--ignore", "age", "--loss", "least_squares", "--quiet"]
+    assert main(["train", *words, "--test", "sklearn:diabetes", "--output", "o"]) == 0
+    assert bmrm.load_model("o/model.npz").dim == 8
+    capsys.readouterr()
+    assert main(["evaluate", "o", "sklearn:diabetes"]) == 0
+    assert main(["predict", "o", "sklearn:diabetes", "--out", "s.txt"]) == 0
+    assert main(["info", "sklearn:diabetes", "--ignore", "bmii"]) == 2
+    assert "sklearn:diabetes: 0 columns are named 'bmii', expected one (did you mean 'bmi'?)" in capsys.readouterr().err
+    assert main(["info", "sklearn:diabetes", "--data.header", "true"]) == 2
+
+
 def test_matrices_of_scipy(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matrix = sp.random(9, 5, 0.5, random_state=0, format="csr")
