@@ -10,7 +10,7 @@ from bmrm.problem import InputError
 
 VECTORS = 4
 """A solver holds the weights, a subgradient, the best weights and something to step with, at the very least; ours say
-how many vectors they hold at their peak (`vectors` where they are registered)."""
+how many they hold at their peak (`vectors` where they are registered), bundles with 30 planes."""
 WIDE = 1 << 22
 """Features up to which nothing is asked, 32 MB for a vector: hashing to 2**20 columns is usual for few rows, too."""
 SPARSEST = 100
@@ -48,7 +48,7 @@ def refuse_too_wide(features: int, scores: int, vectors: int = VECTORS, solver: 
         return
     by_scores = f" of {scores} scores each" if scores > 1 else ""
     raise InputError(
-        f"{features} features{by_scores} take {_shown(vector)} for a vector of weights, and {solver} holds up to "
+        f"{features} features{by_scores} take {_shown(vector)} for a vector of weights, and {solver} needs "
         f"{vectors} of these, {_shown(vectors * vector)}; {_shown(free)} are free; {WAY_OUT}"
     )
 

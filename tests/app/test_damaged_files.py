@@ -304,7 +304,7 @@ def test_every_solver_says_what_it_holds(monkeypatch):
     monkeypatch.setattr(room, "available_bytes", lambda: free)
     X = sp.random_array((30, 2_000_000), density=0.001, rng=np.random.default_rng(0), format="csr")
     y = np.arange(30) % 2
-    with pytest.raises(InputError, match=r"newton holds up to 14 of these, 0\.2 GiB; 0\.1 GiB are free"):
+    with pytest.raises(InputError, match=r"newton needs 14 of these, 0\.2 GiB; 0\.1 GiB are free"):
         bmrm.fit(X, y, loss="logistic", solver="newton")
     assert bmrm.fit(X, y, loss="logistic", solver="dual_coordinate").solution.status.name == "CONVERGED"
 
