@@ -14,6 +14,7 @@ if __name__ == "__main__":
 
 import argparse
 import atexit
+import errno
 import gc
 import json
 import os
@@ -31,6 +32,7 @@ from bmrm.mpi.group import Alone, Group, OtherRankError
 from bmrm.mpi.launch import open_group
 from bmrm.problem import IncompatibleError, InputError, OutputError
 from bmrm.solvers._core.interrupt import terminated
+from bmrm.words import shortened
 
 if TYPE_CHECKING:
     from bmrm.app.pipeline.train import Outcome
@@ -214,6 +216,9 @@ def _said(error: BaseException) -> int:
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__ or cause.__context__
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        print(f"bmrm: {shortened(str(error.filename))}: {error.strerror}", file=sys.stderr)
+        return BAD_INPUT
     if cause is None:
         traceback.print_exception(error)
         return FAILED

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bmrm.app import model_view as view
 from bmrm.app.measure import check_labelled, check_metrics, predictions, scored, scores_of
-from bmrm.app.model_file import ModelFile, checked_section, named, read_model_file
+from bmrm.app.model_file import ModelFile, check_fits, checked_section, named, read_model_file
 from bmrm.data.archives import write_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
 from bmrm.data.files import whole_file
@@ -112,6 +112,7 @@ class Model:
             )
         checked_section(LOSSES, self.header["loss"])
         made = LOSSES.make(name, options)
+        check_fits(made, self)
         object.__setattr__(self, "_loss", made)  # a model remembers what its header says
         return made
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -20,7 +21,7 @@ from bmrm.data.readers._core.formats import formats
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Regularizer, Solution, shown
+from bmrm.problem import HasProbabilities, InputError, Regularizer, Solution, facts_of, provides, shown
 from bmrm.registry import Registry, field_name
 from bmrm.regularizers import REGULARIZERS
 
@@ -89,24 +90,97 @@ def read_model_file(path: Path | str) -> ModelFile:
     weights, intercept, labels = members["weights"], members["intercept"], members["labels"]
     header = _header(path, members["header"])
     arrays = {name.removeprefix(OWN): array for name, array in members.items() if name.startswith(OWN)}
-    scores = 1 if weights.ndim == 1 else weights.shape[-1]
-    checks = (
-        (weights.dtype == np.float64 and weights.ndim in (1, 2), "weights are not a float64 vector or matrix"),
-        (intercept.dtype == np.float64 and intercept.shape == (scores,), f"intercept is not {scores} float64 numbers"),
-        (labels.dtype.kind in "fUiubmM" and labels.ndim == 1, "labels are neither numbers nor text"),
-        (_all_there(labels), "labels that are missing"),
-        (_known_sets(header.get("sets")), "unknown form of sets of labels"),
-        (weights.shape[:1] == (header["dimension"],), f"dimension {header['dimension']} is not that of the weights"),
-        (bool(np.isfinite(weights).all() and np.isfinite(intercept).all()), "weights that are not finite"),
-        (header.get("row_scale", "none") in ROW_SCALES, f"unknown row_scale {shown(header.get('row_scale'))}"),
-        (header.get("arrays", []) == list(arrays), "its header does not name its arrays"),
-        (all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values()), "arrays that are not finite"),
-    )
-    for right, complaint in checks:
-        if not right:
-            raise InputError(f"{path}: not a model file: {complaint}")
+    for complaint in (*_wrong_header(header), *_wrong_arrays(weights, intercept, labels, header, arrays)):
+        raise InputError(f"{path}: not a model file: {complaint}")
     row_scale = header.get("row_scale", "none")
     return ModelFile(weights, intercept, labels, header, row_scale, arrays, _layout(path, header, members))
+
+
+def _wrong_header(header: Mapping[str, Any]) -> Iterator[str]:
+    """What cannot be in a header of ours."""
+    regularizer = header.get("regularizer")
+    if regularizer is not None and not (isinstance(regularizer, dict) and isinstance(regularizer.get("name"), str)):
+        yield f"its regularizer is {shown(regularizer)}, expected one with a name"
+    for name in ("objective", "lower_bound"):
+        if type(header.get(name)) not in (int, float, type(None)) or abs(header.get(name) or 0) > sys.float_info.max:
+            yield f"{name} is {shown(header[name])}, expected a number"
+    for name in ("status", "bias", "version"):
+        if not isinstance(header.get(name, ""), str):
+            yield f"{name} is {shown(header[name])}, expected text"
+    chosen = header.get("chosen", {})
+    if not isinstance(chosen, dict) or not all(isinstance(value, str) for value in chosen.values()):
+        yield f"chosen is {shown(chosen)}, expected text by name"
+    if not _known_sets(header.get("sets")):
+        yield "unknown form of sets of labels"
+    if header.get("row_scale", "none") not in ROW_SCALES:
+        yield f"unknown row_scale {shown(header.get('row_scale'))}"
+    if not isinstance(header.get("arrays", []), list):
+        yield "its header does not name its arrays"
+
+
+def _wrong_arrays(
+    weights: NDArray[Any],
+    intercept: NDArray[Any],
+    labels: NDArray[Any],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> Iterator[str]:
+    """What does not fit; each of these rests on those before it."""
+    if weights.dtype != np.float64 or weights.ndim not in (1, 2):
+        yield "weights are not a float64 vector or matrix"
+        return
+    scores = 1 if weights.ndim == 1 else weights.shape[1]
+    if intercept.dtype != np.float64 or intercept.shape != (scores,):
+        yield f"intercept is not {scores} float64 numbers"
+        return
+    if labels.dtype.kind not in "fUiubmM" or labels.ndim != 1:
+        yield "labels are neither numbers nor text"
+        return
+    if not _all_there(labels):
+        yield "labels that are missing"
+    if len(set(labels.tolist())) < labels.size:
+        yield "a label twice"
+    if weights.shape[0] != header["dimension"]:
+        yield f"dimension {shown(header['dimension'])} is not that of the weights"
+    if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
+        yield "weights that are not finite"
+    if header.get("arrays", []) != list(arrays):
+        yield "its header does not name its arrays"
+    if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values()):
+        yield "arrays that are not finite"
+    if "transitions" in arrays and arrays["transitions"].shape != (labels.size, labels.size):
+        yield f"transitions are not one for each pair of {labels.size} labels"
+
+
+def check_fits(loss: Any, model: Any) -> None:
+    """Raise InputError where the loss cannot predict from such scores, labels and arrays: a file that was put together.
+
+    It is tried on two rows.
+    """
+    facts, labels = facts_of(loss), model.labels
+    columns = 1 if model.weights.ndim == 1 else model.weights.shape[1]
+    if facts.task in ("multiclass", "multilabel", "ontology") and labels.size != columns:
+        raise InputError(f"the model has {labels.size} labels and {columns} scores, {facts.title} as many of both")
+    if facts.task == "binary" and (labels.size != 2 or model.weights.ndim != 1):
+        raise InputError(
+            f"the model has {labels.size} labels and weights of shape {model.weights.shape}, {facts.title} 2"
+        )
+    if facts.task in ("regression", "multivariate", "ranking") and labels.size:
+        raise InputError(f"the model has {labels.size} labels, {facts.title} has none")
+    scores = np.array([-1.0, 1.0]) if model.weights.ndim == 1 else np.arange(2.0 * columns).reshape(2, columns)
+    more = {"groups": np.zeros(2, np.int64)} if facts.by_group else {}
+    try:
+        loss.predict(scores, labels, **model.arrays, **more)
+        if provides(loss, HasProbabilities):
+            loss.probabilities(scores, **model.arrays, **more)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"the model's weights of shape {model.weights.shape}, {labels.size} labels and arrays "
+            f"({', '.join(f'{name} {array.shape}' for name, array in model.arrays.items()) or 'none'}) do not fit "
+            f"{facts.title}: {error}"
+        ) from error
 
 
 def make_header(
@@ -149,6 +223,8 @@ def checked_section(registry: Registry[Any], section: Mapping[str, Any]) -> None
     """Raise InputError unless the section makes a plug-in and its values have the types of the options."""
     from bmrm.app.config.fields import checked, option_types
 
+    if not isinstance(section.get("name"), str):
+        raise InputError(f"{registry.kind} is {shown(section.get('name'))}, expected a name")
     name, options = named(section)
     types = option_types(registry.get(name).cls)
     try:

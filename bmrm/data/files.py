@@ -12,6 +12,7 @@ import secrets
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
 
@@ -273,6 +274,12 @@ def explained(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: {what}") from error
 
 
+def refuse_nul(path: Path | str | PathLike[str], what: str = "") -> None:
+    """Raise InputError for a name that no file can have."""
+    if "\0" in str(path):
+        raise InputError(f"{what}{shown(str(path))}: a NUL is not possible in the name of a file")
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary file that is written atomically: it appears complete, or not at all.
@@ -287,6 +294,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     OutputError
         When the disk is full, a size limit is reached or the disk fails.
     """
+    refuse_nul(path)
     target = Path(path)
     temporary: Path | None = None
     try:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.words import shortened
+
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
@@ -25,7 +27,10 @@ because under MPI the object stands for arrays that live on other ranks.
 
 
 class BmrmError(Exception):
-    """Every error that this package raises on purpose."""
+    """Every error that this package raises on purpose; words that are too long for a message are cut in the middle."""
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(shortened(part) if isinstance(part, str) else part for part in parts))
 
 
 class InputError(BmrmError, ValueError):

@@ -23,6 +23,7 @@ from bmrm.data.writers import write_npz, write_svmlight
 from bmrm.problem import InputError, Start
 from bmrm.risk import room
 from bmrm.solvers import SOLVERS
+from tests.mutations import damaged, unsealed
 
 CONLL = "He PRP B-NP\nruns VBZ B-VP\n\nShe PRP B-NP\nsits VBZ B-VP\n. . O\n\n"
 
@@ -72,37 +73,6 @@ NAMES = [
 ]
 
 
-def damaged(content, random):
-    """The bytes with a few changed, taken out, doubled or cut off."""
-    data = bytearray(content)
-    for _ in range(random.integers(1, 4)):
-        at = int(random.integers(len(data))) if data else 0
-        kind = random.integers(6)
-        if kind == 0 and data:
-            data[at] ^= 1 << int(random.integers(8))
-        elif kind == 1 and data:
-            data[at] = int(random.integers(256))
-        elif kind == 2:
-            del data[at:]
-        elif kind == 3:
-            del data[at : at + int(random.integers(1, 9))]
-        elif kind == 4:
-            data[at:at] = data[at : at + int(random.integers(1, 40))]
-        else:
-            data[at : at + 4] = random.choice([b"\xff\xff\xff\x7f", b"\0\0\0\0", b"1e99", b"9999", b"\n\n,:"])
-    return bytes(data)
-
-
-def unsealed(path, random):
-    """An archive whose members are damaged though their checksums are right."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(stream, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            new.writestr(name, damaged(content, random) if random.random() < 0.5 else content)
-    return stream.getvalue()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_bytes_are_read_or_refused(originals, tmp_path, name):
     content = (originals / name).read_bytes()
@@ -110,7 +80,7 @@ def test_damaged_bytes_are_read_or_refused(originals, tmp_path, name):
     path = tmp_path / name
     X = read(originals / "a.csv").X
     for trial in range(200):
-        bad = unsealed(originals / name, random) if name.endswith("npz") and trial % 2 else damaged(content, random)
+        bad = unsealed(content, random) if name.endswith("npz") and trial % 2 else damaged(content, random)
         path.write_bytes(bad)
         with suppress(InputError), warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -217,6 +187,21 @@ BAD_HEADERS = {
     "labels": (HEADER | {"input": {"format": {"name": "csv"}, "labels": 3}}, "input format is damaged"),
     "sets": (HEADER | {"sets": {"form": "sets", "dtype": "O"}}, "unknown form of sets"),
     "one_based": (HEADER | {"one_based": "yes"}, "one_based is 'yes'"),
+    "regularizer": (
+        HEADER | {"regularizer": {"lambda": 1.0}},
+        "its regularizer is {'lambda': 1.0}, expected one with a",
+    ),
+    "regularizer kind": (HEADER | {"regularizer": "l2"}, "its regularizer is 'l2'"),
+    "regularizer name": (HEADER | {"regularizer": {"name": 5}}, "expected one with a name"),
+    "objective": (HEADER | {"objective": "x"}, "objective is 'x', expected a number"),
+    "objective size": (HEADER | {"objective": 10**400}, "expected a number"),
+    "lower bound": (HEADER | {"lower_bound": [1.0]}, "lower_bound is"),
+    "status": (HEADER | {"status": 5}, "status is 5, expected text"),
+    "bias": (HEADER | {"bias": {}}, "bias is {}"),
+    "chosen": (HEADER | {"chosen": [1]}, "chosen is"),
+    "arrays": (HEADER | {"arrays": 5}, "does not name its arrays"),
+    "input name": (HEADER | {"input": {"format": {"name": 5.0}}}, "data format is 5.0"),
+    "a long dimension": (HEADER | {"dimension": int("9" * 4000)}, "is not that of the weights"),
 }
 
 
@@ -230,6 +215,69 @@ def test_headers_that_are_wrong(tmp_path, what):
         bmrm.load_model(tmp_path / "m.npz")
     assert "m.npz" in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+BAD_ARRAYS = {
+    "weights of text": ({"weights": np.array(["a", "b"])}, "weights are not a float64 vector"),
+    "one weight": ({"weights": np.array(1.0)}, "weights are not a float64 vector"),
+    "weights of three axes": ({"weights": np.zeros((2, 1, 1))}, "weights are not a float64 vector"),
+    "weights of 32 bits": ({"weights": np.zeros(2, np.float32)}, "weights are not a float64 vector"),
+    "an intercept of text": ({"intercept": np.array(["a"])}, "intercept is not 1 float64 numbers"),
+    "two intercepts": ({"intercept": np.zeros(2)}, "intercept is not 1 float64 numbers"),
+    "a table of labels": ({"labels": np.eye(2)}, "labels are neither numbers nor text"),
+    "a label twice": ({"labels": np.array(["a", "a"])}, "a label twice"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_ARRAYS)
+def test_arrays_that_are_wrong(tmp_path, capsys, what):
+    arrays, said = BAD_ARRAYS[what]
+    np.savez(tmp_path / "m.npz", header=np.array(json.dumps(HEADER)), **{**ARRAYS, **arrays})
+    with pytest.raises(InputError, match=said):
+        bmrm.load_model(tmp_path / "m.npz")
+    assert main(["show", str(tmp_path / "m.npz")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+UNFIT = {
+    "hinge": [{"labels": np.arange(3.0)}, {"labels": np.zeros(0)}, {"weights": np.zeros((2, 1))}],
+    "least_squares": [{}, {"labels": np.arange(1.0), "weights": np.zeros((2, 1))}],
+    "softmax": [{}, {"weights": np.zeros((2, 3)), "intercept": np.zeros(3)}],
+    "ordinal_thresholds": [{}, {"loss_thresholds": np.zeros((2, 2))}],
+    "chain_crf": [
+        {"weights": np.zeros((2, 2)), "intercept": np.zeros(2)},
+        {"weights": np.zeros((2, 2)), "intercept": np.zeros(2), "loss_transitions": np.zeros((3, 3))},
+    ],
+}
+
+
+@pytest.mark.parametrize(("loss", "k"), [(loss, k) for loss, cases in UNFIT.items() for k in range(len(cases))])
+def test_labels_and_arrays_that_do_not_fit_the_loss(tmp_path, loss, k):
+    members = {**ARRAYS, **UNFIT[loss][k]}
+    names = [name.removeprefix("loss_") for name in members if name.startswith("loss_")]
+    header = HEADER | {"loss": {"name": loss}, "arrays": names}
+    np.savez(tmp_path / "m.npz", header=np.array(json.dumps(header)), **members)
+    with pytest.raises(InputError):
+        bmrm.load_model(tmp_path / "m.npz").predict(np.eye(2), groups=np.zeros(2, int))
+
+
+def test_an_arrow_file_whose_offsets_lead_outside(tmp_path):
+    """pyarrow itself follows them: SystemError, or the end of the process."""
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import feather
+
+    labels = [f"label-{k}" for k in range(2)] * 10
+    feather.write_feather(
+        arrow.table({"a": np.arange(20.0), "label": labels}), str(path := tmp_path / "a.arrow"), "uncompressed"
+    )
+    content = path.read_bytes()
+    offsets = (7 * np.arange(21)).astype("<i4").tobytes()
+    at = content.index(offsets)
+    for bad in (-5, 2**31 - 1, 2**20):
+        broken = np.array(bad, "<i4").tobytes()
+        path.write_bytes(content[: at + 8] + broken + content[at + 12 :])
+        with pytest.raises(InputError, match="the file is damaged"):
+            read(path)
 
 
 def test_options_of_a_loss_of_other_types(tmp_path):

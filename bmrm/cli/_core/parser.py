@@ -7,6 +7,8 @@ import difflib
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from bmrm.words import shortened
+
 WRONG = 2
 """The exit status for a command line that is wrong."""
 
@@ -35,7 +37,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with one line."""
-        self.exit(WRONG, f"{self.prog}: {message} (`{self.prog} --help` says more)\n")
+        self.exit(WRONG, f"{self.prog}: {shortened(message)} (`{self.prog} --help` says more)\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As of `ArgumentParser`; an unknown option is answered by the nearest that there is."""
