@@ -189,6 +189,8 @@ def test_tokens_with_blanks_between_tabs(tmp_path):
     assert table.starts.tolist() == [0, 2, 3]
     assert table.separator == "\t"
     assert columns_of(tmp_path, "New\tNNP\tB\nis VBZ\tO\n").separator is None
+    assert columns_of(tmp_path, "New York\tNNP\tB\nLos Angeles\tNNP\tB\n").columns[0] == ("New York", "Los Angeles")
+    assert len(columns_of(tmp_path, "He PRP B\tB\nran VBD O\tB\n").columns) == 4
     raw = Conll().scan(tmp_path / "a.conll")
     assert raw.names.format["separator"] is None
     columns_of(tmp_path, text)

@@ -55,7 +55,7 @@ class Conll:
     )
     separator: str | None = parameter(
         None,
-        doc="between columns; null: blanks and tabs, or tabs alone where only these give as many columns in each line",
+        doc="between columns; null: blanks and tabs, or tabs alone where all lines have as many and blanks in tokens",
         example="\t",
     )
     columns: int | None = parameter(
@@ -217,11 +217,9 @@ def _fields(lines: Sequence[str], separator: str | None) -> tuple[list[list[str]
     if separator is not None:
         return [line.split(separator) for line in lines], separator
     rows = [line.split() if line.isascii() else _split(line) for line in lines]
-    if len(set(map(len, rows))) == 1:
-        return rows, None
-    tabs = {line.count("\t") for line in lines}
-    if len(tabs) == 1 and 0 not in tabs:
-        return [line.split("\t") for line in lines], "\t"
+    counts, tabs = set(map(len, rows)), {line.count("\t") for line in lines}
+    if len(tabs) == 1 and 0 not in tabs and counts != {max(tabs) + 1} and (len(counts) > 1 or max(tabs) > 1):
+        return [line.split("\t") for line in lines], "\t"  # one tab may stand before what a program has added
     return rows, None
 
 
