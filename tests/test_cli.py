@@ -144,7 +144,7 @@ def test_schema_is_json(capsys):
 
 def test_train_is_run(job, tmp_path):
     (tmp_path / "c.yaml").write_text(
-        "schema: 1\ndata: {train: data.svm}\nregularizer: {name: l2, lambda: 0.1}\noutput: {directory: out}\n"
+        "schema: 2\ndata: {train: data.svm, bias: none}\nregularizer: {lambda: 0.1}\noutput: {directory: out}\n"
     )
     assert main(["train", "c.yaml", "--quiet", "--set", "solver.max_iterations=1"]) == 3
     assert (tmp_path / "out" / "model.npz").exists()

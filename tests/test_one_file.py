@@ -66,7 +66,7 @@ def test_it_is_in_the_documentation_of_the_config(folder):
 def test_a_config_can_name_it_and_its_options_are_checked(folder, tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text(
-        f"schema: 1\ndata: {{train: 'sklearn:diabetes', scale: standardize}}\n"
+        f"schema: 2\ndata: {{train: 'sklearn:diabetes', scale: standardize, bias: none}}\n"
         f"loss: {{name: absolute_cube, scale: 0.001}}\nregularizer: {{name: l2, lambda: 1.0}}\n"
         f"output: {{directory: {tmp_path / 'out'}}}\n"
     )

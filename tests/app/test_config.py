@@ -94,6 +94,18 @@ def test_the_intercept_that_is_not_given(config, head, entry):
         assert config(head + text, f"data.bias={bias}").data.bias == bias
 
 
+@pytest.mark.parametrize("name", ["ndcg", "expected_rank_utility", "mean_reciprocal_rank", "winner_takes_all"])
+def test_rankings_of_older_files(config, name):
+    text = f"data: {{train: a.svm}}\nregularizer: {{name: l2, lambda: 0.5}}\nloss: {name}\n"
+    assert config(text).loss["joint"] == "pairs"
+    old = config("schema: 1\n" + text)
+    assert old.loss["joint"] == "ranks"
+    assert config(resolved_yaml(old.plain())) == old
+    assert config("schema: 1\n" + text.replace(f"loss: {name}", f"loss: {{name: {name}, joint: pairs}}")) == config(
+        text, "data.bias=none"
+    )
+
+
 def section(entry):
     """A loss with an example of each option that it needs."""
     needed = {f.name: f.metadata["example"] for f in entry.parameters if f.default is dataclasses.MISSING}

@@ -16,8 +16,8 @@ from bmrm.kernels.compiling import Compiling, name_of
 ROOT = Path(__file__).resolve().parents[2]
 
 CONFIG = """
-schema: 1
-data: {train: data.svm}
+schema: 2
+data: {train: data.svm, bias: none}
 loss: hinge
 regularizer: {name: l2, lambda: 1.0e-3}
 output: {directory: out}

@@ -13,8 +13,8 @@ from bmrm.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 
 CONFIG = """
-schema: 1
-data: {train: "synthetic:sparse_binary?rows=300&features=40"}
+schema: 2
+data: {train: "synthetic:sparse_binary?rows=300&features=40", bias: none}
 loss: quantile
 regularizer: {name: l2, lambda: 1.0e-3}
 output: {directory: out}

@@ -31,8 +31,8 @@ class Squares(bmrm.RegressionLoss):
 """
 
 CONFIG = """
-schema: 1
-data: {train: train.svm}
+schema: 2
+data: {train: train.svm, bias: none}
 loss: hinge
 regularizer: {name: l2, lambda: 0.1}
 solver: {max_iterations: 2}

@@ -288,7 +288,7 @@ def test_a_tree_and_a_cost_matrix_from_files(tmp_path):
     (tmp_path / "cost.txt").write_text("0, 1\n2, 0\n")
     (tmp_path / "three.txt").write_text("01 root more\n")
     config = tmp_path / "job.yaml"
-    start = "schema: 1\ndata: {train: a.svm}\nregularizer: {name: l2, lambda: 0.5}\n"
+    start = "schema: 2\ndata: {train: a.svm, bias: none}\nregularizer: {name: l2, lambda: 0.5}\n"
     config.write_text(start + f"loss: {{name: ontology_hinge, edges: {tmp_path / 'tree.txt'}}}\n")
     plain = json.loads(json.dumps(load_settings(config).plain()))
     assert plain["loss"]["edges"] == [["01", "root"], ["02", "root"], ["01/01", "01"]]

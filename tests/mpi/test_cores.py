@@ -37,8 +37,8 @@ def test_ranks_outnumber_cores_where_a_share_is_below_one():
 
 
 CONFIG = """
-schema: 1
-data: {train: "synthetic:sparse_binary?rows=200&features=5"}
+schema: 2
+data: {train: "synthetic:sparse_binary?rows=200&features=5", bias: none}
 loss: hinge
 regularizer: {name: l2, lambda: 0.01}
 output: {directory: out}

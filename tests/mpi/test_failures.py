@@ -16,8 +16,8 @@ from tests.mpi.launch import ROOT, launch, mpirun, work
 pytestmark = pytest.mark.mpi
 
 CONFIG = """
-schema: 1
-data: {train: "part-{rank}.svm"}
+schema: 2
+data: {train: "part-{rank}.svm", bias: none}
 loss: hinge
 regularizer: {name: l2, lambda: 1.0e-9}
 solver: {name: bundle, tolerance: 1.0e-12, max_iterations: 1000000}

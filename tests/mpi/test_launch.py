@@ -11,7 +11,7 @@ from bmrm.mpi.launch import BUILD, LAUNCHERS, needed_mpirun, open_group
 from bmrm.problem import InputError
 from tests.mpi.launch import launch
 
-CONFIG = "schema: 1\ndata: {train: 'sklearn:breast_cancer'}\nloss: hinge\nregularizer: {name: l2, lambda: 0.01}\n"
+CONFIG = "schema: 2\ndata: {train: 'sklearn:breast_cancer', bias: none}\nregularizer: {name: l2, lambda: 0.01}\n"
 RUN = ("-m", "bmrm.run", "config.yaml", "--quiet", "--set", "output.directory=out")
 
 

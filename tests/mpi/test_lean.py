@@ -14,8 +14,8 @@ from tests.mpi.launch import ROOT, launch, mpirun
 pytestmark = pytest.mark.mpi
 
 CONFIG = """
-schema: 1
-data: {train: train.svm, test: train.svm}
+schema: 2
+data: {train: train.svm, test: train.svm, bias: none}
 loss: LOSS
 regularizer: {name: l2, lambda: 0.01}
 output: {directory: out}

@@ -155,7 +155,9 @@ class Settings(BaseModel):
 
     model_config = _STRICT
     version: Annotated[Literal[1, 2], BeforeValidator(_no_bool)] = Field(
-        2, alias="schema", description="version of this schema; 1 = `data.bias` is by default `none`"
+        2,
+        alias="schema",
+        description="version of this schema; 1 is read with its defaults, such as `data.bias: none`",
     )
     data: DataSection
     loss: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm losses`")
@@ -201,6 +203,13 @@ AUTO = "auto"
 
 OLD_DEFAULTS: Mapping[int, Mapping[Place, Any]] = {1: {("data", "bias"): "none"}}
 """By the version of the schema that a file names: fields whose default was another one."""
+OLD_LOSSES: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
+    1: {
+        loss: {"joint": "ranks"}
+        for loss in ("ndcg", "expected_rank_utility", "mean_reciprocal_rank", "winner_takes_all")
+    }
+}
+"""Likewise the options of losses, by name."""
 
 Problems = list[tuple[Place, str]]
 """What is wrong, and at which field."""
@@ -371,10 +380,17 @@ def _settings(document: Document, default_directory: str) -> Settings:
 
 def _old_defaults(document: Document) -> None:
     """Give the fields of a file of an older schema the defaults that they had there."""
-    version = document.get(("schema",))
-    for place, default in OLD_DEFAULTS.get(version if isinstance(version, int) else 0, {}).items():
+    found = document.get(("schema",))
+    version = found if isinstance(found, int) else 0
+    for place, default in OLD_DEFAULTS.get(version, {}).items():
         if isinstance(document.get(place[:-1]), dict) and document.get(place) is None:
             document.put(place, default, ".".join(place))
+    section = document.get(("loss",))
+    name = section.get("name") if isinstance(section, dict) else section
+    options = OLD_LOSSES.get(version, {}).get(name, {}) if isinstance(name, str) else {}
+    for option, default in options.items():
+        if not isinstance(section, dict) or option not in section:
+            document.put(("loss", option), default, f"loss.{option}")
 
 
 def _resolved(settings: Settings, directory: str) -> Settings:

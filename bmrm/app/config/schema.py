@@ -57,14 +57,13 @@ def _entry_schema(entry: Entry[Any], plug_in: PlugIn) -> dict[str, Any]:
         limits: Range | None = field.metadata.get("range")
         if limits is not None:
             option |= {"description": f"{limits.doc}; {type_in_words(types[field.name], limits)}"}
-        if field.default is dataclasses.MISSING and option_name(field.name) != "lambda":
-            required.append(option_name(field.name))
-        else:
-            option["default"] = field.default
-        if option_name(field.name) == "lambda":
-            words = option.pop("description", "")
+        if _is_lambda(field, plug_in):
             null = {"type": "null", "description": "1 / m, m the rows of positive weight"}
-            option = {"anyOf": [option, SCHEMA, null], "description": words, "default": option.pop("default", None)}
+            option = {"anyOf": [option, SCHEMA, null], "description": option.pop("description", ""), "default": None}
+        elif field.default is dataclasses.MISSING:
+            required.append(option_name(field.name))
+        if field.default is not dataclasses.MISSING:
+            option["default"] = field.default
         properties[option_name(field.name)] = option
     return {
         "type": "object",
@@ -73,6 +72,11 @@ def _entry_schema(entry: Entry[Any], plug_in: PlugIn) -> dict[str, Any]:
         "required": required,
         "additionalProperties": False,
     }
+
+
+def _is_lambda(field: dataclasses.Field[Any], plug_in: PlugIn) -> bool:
+    """Whether it is the lambda of a regularizer, which may be left out."""
+    return plug_in is PLUG_INS["regularizer"] and option_name(field.name) == "lambda"
 
 
 def markdown() -> str:
