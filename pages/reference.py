@@ -84,6 +84,8 @@ def _body(one: Any, name: str) -> Iterator[str]:
         if callable(method):
             yield f"```python\n{signature(method, method_name)}\n```"
         yield from _sections(method)
+    if others := _from_scikit_learn(one):
+        yield f"From scikit-learn: {', '.join(map(code, others))}."
 
 
 def _is_protocol(one: type) -> bool:
@@ -91,12 +93,27 @@ def _is_protocol(one: type) -> bool:
 
 
 def _methods(cls: type) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties with a docstring, in the order of the source."""
-    for name, member in vars(cls).items():
-        found = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
-        own = inspect.isfunction(found) or isinstance(found, property)
-        if own and not name.startswith("_") and found.__doc__:
-            yield name, found
+    """Public methods and properties with a docstring, in the order of the source, then those of our base classes."""
+    seen = set()
+    for base in cls.__mro__:
+        if base is not cls and not base.__module__.startswith("bmrm.estimators"):
+            continue
+        for name, member in vars(base).items():
+            found = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
+            found = getattr(found, "fn", found)  # of scikit-learn's `available_if`
+            own = inspect.isfunction(found) or isinstance(found, property)
+            if own and not name.startswith("_") and found.__doc__ and name not in seen:
+                seen.add(name)
+                yield name, found
+
+
+def _from_scikit_learn(cls: type) -> list[str]:
+    """The names of public methods that scikit-learn gives."""
+    homes = [base for base in cls.__mro__ if base.__module__.startswith("sklearn.")]
+    names = {name for base in homes for name in vars(base) if not name.startswith("_")}
+    requests = {name for name in dir(cls) if re.fullmatch(r"set_\w+_request", name)}
+    theirs = {name for name in names if callable(getattr(cls, name, None))} | requests
+    return sorted(theirs - dict(_methods(cls)).keys())
 
 
 def signature(one: Any, name: str) -> str:
@@ -190,6 +207,7 @@ def _annotations(one: Any) -> dict[str, str]:
     """Types of parameters or fields by name, where they say something."""
     if inspect.isclass(one):
         found = {k: v for cls in reversed(one.__mro__) for k, v in getattr(cls, "__annotations__", {}).items()}
+        found = {**found, **getattr(one.__init__, "__annotations__", {})}  # type: ignore[misc]
     else:
         found = dict(getattr(one, "__annotations__", {}))
     shown = {name: _type(kind) for name, kind in found.items()}

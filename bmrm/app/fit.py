@@ -108,7 +108,7 @@ def fit(
     loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance. None takes one by the kind of y:
         `hinge` for two classes, `multiclass_hinge` for more, `least_squares` for numbers (floats, unless they are two
         whole ones), `multilabel_hinge` for sets of labels. The model says which.
-    regularizer : likewise, for example `bmrm.L2(1e-4)`. None is `l2`.
+    regularizer : a name, a mapping or an instance, for example `bmrm.L2(1e-4)`. None is `l2`.
     lam : lambda > 0 of a regularizer that is named or left out; None for 1 / m, m the rows of positive weight.
     solver : a name (see `bmrm solvers`), a mapping or an instance, which has all that follows up to `solver_options`.
     tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-3, as at every door.
@@ -287,7 +287,12 @@ def minimize(
         array of shape (dim,))`.
     regularizer : an instance, for example `bmrm.L2(1e-4)`.
     solver : a name (see `bmrm solvers`), `{"name": ..., option: value}`, or an instance.
-    tolerance, absolute_tolerance, max_iterations, time_limit, seed, solver_options : as of `fit`.
+    tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-3, as at every door.
+    absolute_tolerance : gap to reach, in units of J; None for 0. Either ends the run.
+    max_iterations : iterations at most; None for 10,000.
+    time_limit : seconds at most; None for no limit.
+    seed : of a solver that draws random numbers (`pegasos`, `dual_coordinate`, ...); None for a fixed one.
+    solver_options : the other options of the solver, such as `{"memory": 5}` for `lbfgs`.
     start : (dim,); a `Start` from an earlier run on the same problem; None for zero. Not changed.
     callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
 

@@ -185,7 +185,7 @@ class Model:
 
         Parameters
         ----------
-        X : as of `decision_function`; a Dataset brings its groups.
+        X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features); a Dataset brings its groups.
         groups : (rows,) integers: for sequences, the sentence of each token.
         """
         if groups is None and isinstance(X, Dataset):
@@ -209,7 +209,8 @@ class Model:
 
         Parameters
         ----------
-        X, groups : as of `predict`.
+        X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features); a Dataset brings its groups.
+        groups : (rows,) integers: for sequences, the sentence of each token.
 
         Raises
         ------
@@ -241,7 +242,7 @@ class Model:
 
         Parameters
         ----------
-        X, y : rows and their labels or numbers, as of `bmrm.fit`; or a Dataset, which brings all.
+        X, y : rows, (rows, features), and their labels or numbers, (rows,); or a Dataset, which brings all.
         metrics : names of measures that fit the loss, as `bmrm measures` lists them, such as `["auc", "ndcg@5"]`; None
             for those that the loss names.
         sample_weight : (rows,), >= 0; None for 1 each.
@@ -264,7 +265,9 @@ class Model:
 
         Parameters
         ----------
-        X, y, sample_weight, groups : as of `evaluate`.
+        X, y : rows, (rows, features), and their labels, (rows,); or a Dataset, which brings all.
+        sample_weight : (rows,), >= 0; None for 1 each.
+        groups : (rows,) integers: the sentence of each row.
 
         Returns
         -------
@@ -316,7 +319,10 @@ class Model:
 
         Parameters
         ----------
-        X, y, metrics, sample_weight, groups : as of `evaluate`.
+        X, y : rows, (rows, features), and their labels or numbers, (rows,); or a Dataset, which brings all.
+        metrics : names of measures that fit the loss; None for those that the loss names.
+        sample_weight : (rows,), >= 0; None for 1 each.
+        groups : (rows,) integers: the query or sentence of each row.
         folds : how many parts of equal size, at random; rows of one group stay together.
         confidence : of the interval, in (0, 1).
         seed : of the parts.
@@ -351,8 +357,9 @@ class Model:
 
         Parameters
         ----------
-        source : as of `bmrm.data.reading.read`, with the labels of the rows or without.
-        format : likewise; "auto" is the format of the training files, unless the file name implies another.
+        source : a file, several by a glob or a list, `sklearn:NAME` or `synthetic:NAME`, with labels or without.
+        format : a name, or `{name: ..., option: value}`; "auto" is the format of the training files, unless the file
+            name implies another.
         labelled : whether there must be labels.
 
         Raises

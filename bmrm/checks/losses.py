@@ -42,7 +42,7 @@ def check_loss(
     ----------
     loss : an instance, a class (made with defaults and examples), or a name as configs have it (`module:Class`).
     y : (rows,) targets inside the domain; None to make some up for the loss's task.
-    groups : (rows,) integers, for losses over groups; None likewise.
+    groups : (rows,) integers, for losses over groups; None for none.
     options : of the loss, where it is given by name or class.
     seed : of the scores that are tried.
 

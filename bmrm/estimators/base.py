@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+import re
+import textwrap
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -76,31 +78,91 @@ USELESS = Status.NON_FINITE, Status.NOT_CONVEX
 """Ends without a model."""
 
 
+PARAMETERS = {
+    "alpha": "lambda > 0 of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1), as in `SGDClassifier`; 1 / (C m) for "
+    "the C of `LinearSVC` and m rows. Default 1e-4.",
+    "l1_ratio": "from 0 (`l2`) to 1 (`l1`). Default 0.",
+    "regularizer": "instance, mapping or name instead of these two; a name alone has lambda 1 / m. Default None.",
+    "fit_intercept": "whether there is an intercept, which the regularizer does not touch, where the loss has one; it "
+    "is 0 for losses that only rank (`roc_area`) and for `perceptron`. Default True.",
+    "tol": "relative gap, (objective - lower bound) / objective, to reach. Default 1e-4.",
+    "max_iter": "iterations at most. Default 100000.",
+    "time_limit": "seconds at most, without compiling kernels; None for no limit. Default None.",
+    "solver": "name (see `bmrm solvers`), mapping or instance; an instance has its own tolerance and limits. Default "
+    "`auto`.",
+    "warm_start": "whether `fit` starts from the model of the last one. Default False.",
+    "threads": "threads of `fit`, at most; None for the usable cores. Default None.",
+    "random_state": "for a solver that is named and draws random numbers (`pegasos`, `dual_coordinate`, ...); None is "
+    "a fixed seed, as is that of `auto`. Default None.",
+    "verbose": "1 prints a line a second, 2 one each iteration. Default 0.",
+}
+"""What parameters mean that estimators share."""
+ATTRIBUTES = {
+    "model_": "the `bmrm.Model`, which can be saved, shown and plotted.",
+    "solution_": "the `bmrm.Solution`: status, objective, lower bound, history.",
+    "n_iter_": "iterations of the solver.",
+    "dual_gap_": "objective minus lower bound, inf where there is no bound.",
+    "lower_bound_": "of the minimum of the objective.",
+    "n_features_in_": "number of features.",
+    "feature_names_in_": "(features,) their names; there only where `X` was a data frame with names.",
+}
+ROWS = {
+    "X": "(rows, features) array, sparse matrix or data frame of finite numbers; float32 stays float32.",
+    "sample_weight": "(rows,) array of numbers >= 0; None for 1 each.",
+}
+"""What arguments of methods mean."""
+
+
+def documented(text: str, function: Any, known: Mapping[str, str], attributes: Mapping[str, str] | None = None) -> str:
+    """A docstring with all parameters of `function` and all `attributes`; `known` has those that it leaves out."""
+    head, *sections = re.split(r"\n\n(?=\w+\n---+\n)", inspect.cleandoc(text))
+    named = dict(section.split("\n", 1) for section in sections)
+    for title, names in (("Parameters", inspect.signature(function).parameters), ("Attributes", attributes or {})):
+        own = re.split(r"\n(?=\S)", named.get(title, "").partition("\n")[2])
+        said = {entry.partition(" : ")[0]: entry for entry in own if entry}
+        lines = [said.pop(name, None) or _entry(name, {**known, **(attributes or {})}) for name in names]
+        if title == "Attributes" or not any(lines):
+            lines = [*said.values(), *lines]
+        if any(lines):
+            named[title] = "\n".join(["-" * len(title), *filter(None, lines)])
+    order = sorted(named, key=lambda title: (title != "Parameters", title != "Attributes"))
+    return "\n\n".join([head, *(f"{title}\n{named[title]}" for title in order)])
+
+
+def _entry(name: str, known: Mapping[str, str]) -> str | None:
+    return textwrap.fill(f"{name} : {known[name]}", 112, subsequent_indent="    ") if name in known else None
+
+
 class LinearEstimator(BaseEstimator):
     """Parameters to `bmrm.fit`, a model to attributes.
 
-    Attributes
-    ----------
-    model_ : the `bmrm.Model`, which can be saved, shown and plotted.
-    solution_ : the `bmrm.Solution`: status, objective, lower bound, history.
-    n_iter_ : iterations of the solver.
-    dual_gap_ : objective minus lower bound, inf where there is no bound.
-    lower_bound_ : of the minimum of the objective.
-    n_features_in_ : features.
-    feature_names_in_ : (n_features_in_,) their names, where `X` was a data frame.
+    The docstrings of subclasses leave out what is in PARAMETERS, ATTRIBUTES and `rows`: it is added.
     """
 
+    rows: ClassVar[Mapping[str, str]] = ROWS
+    """What arguments of its methods mean."""
     tasks: ClassVar[tuple[str, ...]]
     """Tasks of the losses that fit."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if cls.__doc__ and "__init__" in vars(cls):
+            cls.__doc__ = documented(cls.__doc__, cls.__init__, PARAMETERS, ATTRIBUTES)
+        for name, member in vars(cls).items():
+            method = getattr(member, "fn", member)  # of `available_if`
+            if inspect.isfunction(method) and not name.startswith("_") and method.__doc__:
+                method.__doc__ = documented(method.__doc__, method, cls.rows)
         for name, title in (("__init__", cls.__name__), ("fit", f"{cls.__name__}.fit")):
             if name in vars(cls):
                 setattr(cls, name, other_words("estimator", title)(vars(cls)[name]))
 
     def set_params(self, **params: Any) -> LinearEstimator:
-        """As of scikit-learn; parameters may have the names that they have in `bmrm.fit` and configs, too."""
+        """Change parameters, which may have the names that they have in `bmrm.fit` and configs, too.
+
+        Parameters
+        ----------
+        **params : new values by name; `step__name` in a pipeline.
+        """
         own = {word: value for word, value in params.items() if "__" not in word}
         found = translated(f"{self._title} has no parameter", own, self._get_param_names(), "estimator")
         super().set_params(**found, **{word: value for word, value in params.items() if word not in own})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from bmrm.data.dataset import check_weights
 from bmrm.estimators.base import LinearEstimator, present
 from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError, HasClassScores, HasProbabilities, InputError, facts_of, provides
+
+if TYPE_CHECKING:
+    from bmrm.problem import Loss, Regularizer, Solver
 
 
 def has_probabilities(self: Any) -> bool:
@@ -39,49 +43,34 @@ class Classifier(ClassifierMixin, LinearEstimator):
     loss : name (see `bmrm losses`), `{"name": ..., option: value}` or instance, for two classes or more. With more than
         two, `hinge` becomes `multiclass_hinge` and `logistic` becomes `softmax`; for classes that are nodes of a tree,
         `{"name": "ontology_hinge", "edges": [("cat", "animal"), ...]}`. Default `hinge`.
-    alpha : lambda > 0 of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1), as in `SGDClassifier`; 1 / (C m) for the
-        C of `LinearSVC` and m rows. Default 1e-4.
-    l1_ratio : from 0 (`l2`) to 1 (`l1`). Default 0.
-    regularizer : instance, mapping or name instead of these two; a name alone has lambda 1 / m.
-    fit_intercept : whether there is an intercept, which the regularizer does not touch, where the loss has one; it is 0
-        for losses that only rank (`roc_area`) and for `perceptron`. Default True.
-    tol : relative gap, (objective - lower bound) / objective, to reach. Default 1e-4.
-    max_iter : iterations at most. Default 100000.
-    time_limit : seconds at most, without compiling kernels; None for no limit.
-    solver : name (see `bmrm solvers`), mapping or instance; an instance has its own tolerance and limits.
-    warm_start : whether `fit` starts from the model of the last one. Default False.
-    class_weight : factor of the weights of each class: a dict by label, "balanced", or None for 1.
-    threads : of `fit`, at most; None for the usable cores.
-    random_state : for a solver that is named and draws random numbers (`pegasos`, `dual_coordinate`, ...); None is a
-        fixed seed, as is that of `auto`.
-    verbose : 1 prints a line a second, 2 one each iteration. Default 0.
+    class_weight : factor of the weights of each class: a dict by label, "balanced" (all classes then weigh the same,
+        with the weights of their rows), or None for 1. Default None.
 
     Attributes
     ----------
     coef_ : (1, features) for two classes, else (classes, features).
     intercept_ : (1,) or (classes,).
     classes_ : (classes,) the labels, sorted, of a tree its candidates. Of two the last is positive.
-    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("binary", "multiclass", "ontology")
 
     def __init__(
         self,
-        loss: Any = "hinge",
+        loss: str | Mapping[str, Any] | Loss = "hinge",
         *,
         alpha: float = 1e-4,
         l1_ratio: float = 0.0,
-        regularizer: Any = None,
+        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-4,
         max_iter: int = 100_000,
         time_limit: float | None = None,
-        solver: Any = "auto",
+        solver: str | Mapping[str, Any] | Solver = "auto",
         warm_start: bool = False,
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         threads: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -104,9 +93,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : (rows, features) array, sparse matrix or data frame; float32 stays float32.
         y : (rows,) labels.
-        sample_weight : (rows,), >= 0; None for 1 each.
 
         Raises
         ------
@@ -148,14 +135,14 @@ class Classifier(ClassifierMixin, LinearEstimator):
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, (rows, classes), where the loss is a likelihood."""
+        """Probabilities of the classes, (rows, classes), where the loss gives them."""
         scores = self._scores(X)
         probabilities: NDArray[np.float64] = self.model_.probabilities_of_scores(scores)
         return probabilities
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`."""
+        """Logarithms of the probabilities of the classes, (rows, classes)."""
         with np.errstate(divide="ignore"):
             logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
         return logarithms

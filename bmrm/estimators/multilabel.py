@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from bmrm.data.labels import LabelSets, in_form
 from bmrm.estimators.base import LinearEstimator
 from bmrm.problem import InputError
 
+if TYPE_CHECKING:
+    from bmrm.problem import Loss, Regularizer, Solver
+
 
 class MultilabelClassifier(ClassifierMixin, LinearEstimator):
     """Linear multi-label classification: a row's labels are to outscore the others; a threshold says how many it has.
@@ -24,34 +28,31 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
     Parameters
     ----------
     loss : name, `{"name": ..., option: value}` or instance, for sets of labels. Default `multilabel_hinge`.
-    alpha, l1_ratio, regularizer, fit_intercept, tol, max_iter, time_limit, solver, warm_start, threads, random_state,
-        verbose : as of `Classifier`.
 
     Attributes
     ----------
     coef_, intercept_ : (labels, features), (labels,), with the threshold in them: a row has the labels whose
-        `X coef_' + intercept_` is above 0. Where `y` has one label a row, as of `Classifier`.
+        `X coef_' + intercept_` is above 0. Where `y` has one label a row, (1, features) and (1,) for two labels.
     classes_ : (labels,) the columns of `y`, or the labels where it has one a row.
-    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("multilabel",)
 
     def __init__(
         self,
-        loss: Any = "multilabel_hinge",
+        loss: str | Mapping[str, Any] | Loss = "multilabel_hinge",
         *,
         alpha: float = 1e-4,
         l1_ratio: float = 0.0,
-        regularizer: Any = None,
+        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-4,
         max_iter: int = 100_000,
         time_limit: float | None = None,
-        solver: Any = "auto",
+        solver: str | Mapping[str, Any] | Solver = "auto",
         warm_start: bool = False,
         threads: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -73,10 +74,8 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : (rows, features) array, sparse matrix or data frame; float32 stays float32.
         y : (rows, labels) of 0 and 1, dense or sparse (`MultiLabelBinarizer` makes it of sets); or (rows,) with one
             label each, of which the best one is then predicted.
-        sample_weight : (rows,), >= 0; None for 1 each.
 
         Raises
         ------
@@ -108,7 +107,8 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores minus the threshold of the row, (rows, labels), above 0 for its labels.
 
-        Where `y` had one label a row, as of `Classifier`.
+        Where `y` had one label a row, (rows,), above 0 for the second of two labels, or (rows, labels), largest for the
+        predicted one.
         """
         return self._against_threshold(self._scores(X)) - self._constant
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,42 +11,44 @@ from sklearn.base import OutlierMixin
 
 from bmrm.estimators.base import LinearEstimator
 
+if TYPE_CHECKING:
+    from bmrm.problem import Loss, Regularizer, Solver
+
 
 class NoveltyDetector(OutlierMixin, LinearEstimator):
     """One-class support vector machine, linear: normal rows score at least rho, novel ones less.
 
-    The origin must be separable from the rows (features >= 0, rows of norm 1), as of every linear one: else all weights
-    are 0 and all rows are novel.
+    The origin must be separable from the rows (features >= 0, rows of norm 1), which every linear one needs: else all
+    weights are 0 and all rows are novel. There is no intercept: it could reach rho alone.
 
     Parameters
     ----------
     loss : name, `{"name": ..., option: value}` or instance. Default `novelty`, whose option `rho` (1) sets the scale.
-    alpha, l1_ratio, regularizer, tol, max_iter, time_limit, solver, warm_start, threads, random_state, verbose : as of
-        `Classifier`. A larger alpha calls more rows novel. There is no intercept: it could reach rho alone.
+    alpha : lambda > 0 of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1); a larger one calls more rows
+        novel. Default 1e-4.
 
     Attributes
     ----------
     coef_ : (1, features).
     offset_ : rho; `decision_function` is `score_samples` minus this.
-    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("novelty",)
 
     def __init__(
         self,
-        loss: Any = "novelty",
+        loss: str | Mapping[str, Any] | Loss = "novelty",
         *,
         alpha: float = 1e-4,
         l1_ratio: float = 0.0,
-        regularizer: Any = None,
+        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
         tol: float = 1e-4,
         max_iter: int = 100_000,
         time_limit: float | None = None,
-        solver: Any = "auto",
+        solver: str | Mapping[str, Any] | Solver = "auto",
         warm_start: bool = False,
         threads: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -68,7 +71,6 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         ----------
         X : (rows, features) array, sparse matrix or data frame of normal rows; float32 stays float32.
         y : not looked at; there for pipelines.
-        sample_weight : (rows,), >= 0; None for 1 each.
 
         Raises
         ------

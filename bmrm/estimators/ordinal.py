@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from bmrm.data.frames import categories_of
 from bmrm.estimators.base import LinearEstimator, places_in
 from bmrm.problem import InputError, LossFacts, shown
 
+if TYPE_CHECKING:
+    from bmrm.problem import Loss, Regularizer, Solver
+
 FEW = 20
 """So many different fractions are grades in any case; more must each have two rows, in the mean."""
 
@@ -21,40 +25,39 @@ FEW = 20
 class OrdinalClassifier(ClassifierMixin, LinearEstimator):
     """Ordinal regression: one direction, and cut points between neighbouring grades.
 
+    The cut points are not regularized, so there is no intercept.
+
     Parameters
     ----------
     loss : name, `{"name": ..., option: value}` or instance, for grades. Default `ordinal_thresholds`; its option `cuts`
         says whether a row pays for all cut points on whose wrong side it lies, or for its two neighbours only.
     classes : the grades from the lowest to the highest, needed where they are text in no order of its own; None takes
         the order of numbers, of ordered categories of pandas or of an Enum of polars.
-    alpha, l1_ratio, regularizer, tol, max_iter, time_limit, solver, warm_start, threads, random_state, verbose : as of
-        `Classifier`. The cut points are not regularized, so there is no intercept.
 
     Attributes
     ----------
     coef_ : (1, features).
     cut_points_ : (classes - 1,) ascending.
     classes_ : (classes,) the grades of the rows, from the lowest to the highest.
-    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("ordinal",)
 
     def __init__(
         self,
-        loss: Any = "ordinal_thresholds",
+        loss: str | Mapping[str, Any] | Loss = "ordinal_thresholds",
         *,
-        classes: Any = None,
+        classes: Sequence[Any] | None = None,
         alpha: float = 1e-4,
         l1_ratio: float = 0.0,
-        regularizer: Any = None,
+        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
         tol: float = 1e-4,
         max_iter: int = 100_000,
         time_limit: float | None = None,
-        solver: Any = "auto",
+        solver: str | Mapping[str, Any] | Solver = "auto",
         warm_start: bool = False,
         threads: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -76,9 +79,7 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : (rows, features) array, sparse matrix or data frame; float32 stays float32.
         y : (rows,) grades: numbers, ordered categories, or anything of which `classes` says the order.
-        sample_weight : (rows,), >= 0; None for 1 each.
 
         Raises
         ------
@@ -119,7 +120,12 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
         return grades
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the rows with the right grade, by weight; `X`, `y` and `sample_weight` as of `fit`."""
+        """Share of the rows with the right grade, by weight.
+
+        Parameters
+        ----------
+        y : (rows,) the grades that are right.
+        """
         right = self.predict(X) == np.ravel(plain_labels(y))
         weights = None if sample_weight is None else check_weights(sample_weight, len(right))
         return float(np.average(right, weights=weights))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,41 +14,42 @@ from bmrm.data.frames import categories_of
 from bmrm.estimators.base import LinearEstimator, places_in
 from bmrm.problem import InputError, LossFacts, facts_of
 
+if TYPE_CHECKING:
+    from bmrm.problem import Loss, Regularizer, Solver
+
 
 class Ranker(LinearEstimator):
     """Linear ranking: rows of a higher grade are to score higher than others of their query.
 
-    `groups` says the query of each row; it is needed for `fit` and `score`, not for `predict`.
+    `groups` says the query of each row; it is needed for `fit` and `score`, not for `predict`. There is no intercept:
+    it would shift all scores of a query alike.
 
     Parameters
     ----------
     loss : name (see `bmrm losses`), `{"name": ..., option: value}` or instance, for rankings; `ordinal` ranks all rows
         together and takes no groups. Default `rank_hinge`, the ranking support vector machine.
-    alpha, l1_ratio, regularizer, tol, max_iter, time_limit, solver, warm_start, threads, random_state, verbose : as of
-        `Classifier`. There is no intercept: it would shift all scores of a query alike.
 
     Attributes
     ----------
     coef_ : (features,).
-    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("ranking", "ordinal")
 
     def __init__(
         self,
-        loss: Any = "rank_hinge",
+        loss: str | Mapping[str, Any] | Loss = "rank_hinge",
         *,
         alpha: float = 1e-4,
         l1_ratio: float = 0.0,
-        regularizer: Any = None,
+        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
         tol: float = 1e-4,
         max_iter: int = 100_000,
         time_limit: float | None = None,
-        solver: Any = "auto",
+        solver: str | Mapping[str, Any] | Solver = "auto",
         warm_start: bool = False,
         threads: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -68,8 +70,7 @@ class Ranker(LinearEstimator):
 
         Parameters
         ----------
-        X : (rows, features) array, sparse matrix or data frame; float32 stays float32.
-        y : (rows,) grades: numbers, the higher the better.
+        y : (rows,) grades: numbers, the higher the better, or ordered categories.
         groups : (rows,) the query of each row, integers or text, in any order.
         sample_weight : (rows,), >= 0, where the loss gives weights a meaning; None for 1 each.
 
@@ -98,6 +99,11 @@ class Ranker(LinearEstimator):
         """Mean NDCG over the queries with a grade above 0; all rows are one query without `groups`.
 
         Weights are whole numbers, of copies.
+
+        Parameters
+        ----------
+        y : (rows,) grades: numbers, the higher the better, or ordered categories.
+        groups : (rows,) the query of each row, integers or text, in any order; None for one query.
 
         Raises
         ------

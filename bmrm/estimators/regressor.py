@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from sklearn.utils import Tags
 from bmrm.estimators.base import LinearEstimator
 from bmrm.problem import facts_of
 
+if TYPE_CHECKING:
+    from bmrm.problem import Loss, Regularizer, Solver
+
 
 class Regressor(RegressorMixin, LinearEstimator):
     """Linear regression by any convex loss: least squares, quantiles, Huber's, Poisson and others.
@@ -20,33 +24,32 @@ class Regressor(RegressorMixin, LinearEstimator):
     ----------
     loss : name (see `bmrm losses`), `{"name": ..., option: value}` or instance, for numbers; for several targets a row
         `multivariate_least_squares`. Default `least_squares`, 1/2 (f - y)^2.
-    alpha, l1_ratio, regularizer, fit_intercept, tol, max_iter, time_limit, solver, warm_start, threads, random_state,
-        verbose : as of `Classifier`. alpha is 1/m of that of `Ridge`, and that of `Lasso`, for m rows.
+    alpha : lambda > 0 of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1), as in `ElasticNet`; 1/m of that
+        of `Ridge`, and that of `Lasso`, for m rows. Default 1e-4.
 
     Attributes
     ----------
     coef_ : (features,), or (targets, features).
     intercept_ : a number, or (targets,).
-    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_, feature_names_in_ : as of every estimator here.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("regression", "multivariate")
 
     def __init__(
         self,
-        loss: Any = "least_squares",
+        loss: str | Mapping[str, Any] | Loss = "least_squares",
         *,
         alpha: float = 1e-4,
         l1_ratio: float = 0.0,
-        regularizer: Any = None,
+        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-4,
         max_iter: int = 100_000,
         time_limit: float | None = None,
-        solver: Any = "auto",
+        solver: str | Mapping[str, Any] | Solver = "auto",
         warm_start: bool = False,
         threads: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -68,9 +71,7 @@ class Regressor(RegressorMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : (rows, features) array, sparse matrix or data frame; float32 stays float32.
         y : (rows,) numbers, or (rows, targets) for a loss of several.
-        sample_weight : (rows,), >= 0; None for 1 each.
 
         Raises
         ------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from bmrm.estimators.classifier import has_probabilities
 from bmrm.estimators.sequences import Lengths, form_of, lengths_of, no_tokens
 from bmrm.problem import InputError, Targets
 
+if TYPE_CHECKING:
+    from bmrm.problem import Loss, Regularizer, Solver
+
 
 class SequenceTagger(LinearEstimator):
     """Linear-chain models of sequences: conditional random fields and maximum-margin Markov networks.
@@ -30,8 +34,8 @@ class SequenceTagger(LinearEstimator):
     loss : name, `{"name": ..., option: value}` or instance, for sequences. Default `chain_crf`.
     templates : for tokens that are text: `tagging` (words), `chunking` (words and tags), a file of templates or a text
         of them, see the page *Sequences*. None is `tagging`; it must be None for other tokens.
-    alpha, l1_ratio, regularizer, tol, max_iter, time_limit, solver, warm_start, threads, random_state, verbose : as of
-        `Classifier`. R is a mean over sequences: with N of them alpha is 2 / N times the `c2` of CRFsuite.
+    alpha : lambda > 0 of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1). R is a mean over sequences: with
+        N of them alpha is 2 / N times the `c2` of CRFsuite. Default 1e-4.
     fit_intercept : whether each label has a constant that the regularizer does not touch. Default False, as in
         CRFsuite.
 
@@ -39,29 +43,32 @@ class SequenceTagger(LinearEstimator):
     ----------
     classes_ : (labels,) sorted.
     coef_ : (labels, features); with `transitions: observed` a row for each pair of labels follows.
-    intercept_ : (labels,), likewise.
+    intercept_ : (labels,); with `transitions: observed` one for each pair of labels follows.
     transitions_ : (labels, labels) scores, from the label of a row to that of a column.
-    model_, solution_, n_iter_, dual_gap_, lower_bound_, n_features_in_ : as of every estimator here.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("sequence",)
+    rows: ClassVar[Mapping[str, str]] = {
+        "X": "list of sequences, each a list of tokens or an array (tokens, features), dense or sparse.",
+        "sample_weight": "(sequences,) array of numbers >= 0; None for 1 each.",
+    }
 
     def __init__(
         self,
-        loss: Any = "chain_crf",
+        loss: str | Mapping[str, Any] | Loss = "chain_crf",
         *,
         templates: str | None = None,
         alpha: float = 1e-4,
         l1_ratio: float = 0.0,
-        regularizer: Any = None,
+        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
         fit_intercept: bool = False,
         tol: float = 1e-4,
         max_iter: int = 100_000,
         time_limit: float | None = None,
-        solver: Any = "auto",
+        solver: str | Mapping[str, Any] | Solver = "auto",
         warm_start: bool = False,
         threads: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -84,9 +91,7 @@ class SequenceTagger(LinearEstimator):
 
         Parameters
         ----------
-        X : list of sequences, each a list of tokens or an array (tokens, features).
         y : list of sequences of labels, a label for each token.
-        sample_weight : (sequences,), >= 0; None for 1 each.
 
         Raises
         ------
@@ -131,7 +136,12 @@ class SequenceTagger(LinearEstimator):
         return [[dict(zip(names, row)) for row in part.tolist()] for part in self.predict_proba(X)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the tokens with the right label; weights are those of sequences."""
+        """Share of the tokens with the right label, by weight.
+
+        Parameters
+        ----------
+        y : list of sequences of labels that are right, a label for each token.
+        """
         rows, lengths = self._tokens(X)
         right = self.model_.predict(rows) == np.asarray(_labels_of(y, lengths))
         if sample_weight is None:

@@ -87,7 +87,7 @@ def interval_over_folds(
     Parameters
     ----------
     parts : the rows of each fold, each with the score from the model that has not seen its fold.
-    measure : the area under the ROC curve, or another: a name as of `evaluate`, or a function.
+    measure : the area under the ROC curve, or another: a name that `evaluate` knows, or a function.
     confidence : of the interval.
 
     Raises

@@ -75,7 +75,7 @@ class FMeasure:
     def fit(
         self, parts: Mapping[str, Dataset], problem: Problem, group: Group, watch: Watch
     ) -> tuple[Model | None, dict[str, Any]]:
-        """As of `Search`."""
+        """The model of the best costs, None but on rank 0, and the table of the search."""
         if not isinstance(problem.loss, (Hinge, CostSensitiveHinge)):
             name = facts_of(problem.loss).title
             raise InputError(f"search: f_measure trains cost_sensitive_hinge, not {name}; leave loss out")
@@ -217,11 +217,13 @@ def fit(
 
     Parameters
     ----------
-    X, y : as of `bmrm.fit`.
+    X, y : (rows, features) array, sparse matrix or data frame, and (rows,) labels.
     regularizer, solver : instances; `line_search_bundle` to 1e-3 where no solver is given.
     search : its options.
     validation : `(X, y)` that decide; None for rows left out in turn.
-    bias, scale, positive_label : as of `bmrm.fit`.
+    bias : "regularized" (a constant feature 1), "free" or "none".
+    scale : "none", "standardize", "max_abs" or "unit_norm".
+    positive_label : of two labels the positive one; None for the last in sort order.
     """
     from bmrm.risk.scaling import SCALINGS
 

@@ -79,23 +79,23 @@ class Conll:
 
     @property
     def keeps_groups(self) -> bool:
-        """As of `Divisible`: sentences stay together."""
+        """Whether sentences stay together: always."""
         return True
 
     def heading(self, text: bytes) -> int:
-        """As of `Divisible`: nothing."""
+        """What each piece begins with: nothing."""
         return 0
 
     def last_border(self, text: bytes) -> int:
-        """As of `Divisible`: behind the last blank line."""
+        """Behind the last blank line."""
         return sentence_border(text)
 
     def settled(self, text: bytes, alike: Alike) -> Conll:
-        """As of `Divisible`: sentences say all."""
+        """The format itself: sentences say all."""
         return self
 
     def has_rows(self, text: bytes) -> bool:
-        """As of `Divisible`: whether a line is not blank."""
+        """Whether a line is not blank."""
         return bool(text.strip())
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
