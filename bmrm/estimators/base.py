@@ -21,7 +21,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bmrm.app.defaults import default_bias
 from bmrm.data.dataset import Dataset, check_weights, named_matrix, plain_array, plain_labels
 from bmrm.data.frames import is_frame, refuse_hidden, values_of, without_fill
 from bmrm.data.label_types import stored
@@ -212,7 +211,7 @@ class LinearEstimator(BaseEstimator):
         from bmrm.app.fit import fit  # loads numba
 
         regularizer, lam = self._omega()
-        bias = default_bias(loss) if free else "none"
+        bias = "free" if free and not facts_of(loss).no_free_intercept else "none"
         try:
             model = fit(
                 data,
