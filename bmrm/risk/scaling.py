@@ -22,6 +22,8 @@ SMALLEST = 1e-290
 """Sizes whose inverse is too near the largest number to be a scale."""
 COMMON = 200
 """Powers of two, up and down, between which squares of features and sums of them neither overflow nor vanish."""
+FAR = 1e3
+"""How many times as far from 0 as from its middle a feature lies whose digits go into its middle."""
 CONSTANT = 1e-12
 """Standard deviation relative to the largest value below which a feature counts as constant."""
 
@@ -105,6 +107,43 @@ def within_range(data: Dataset, columns: Columns) -> tuple[Dataset, Columns]:
         changed = X * factors
     shift = None if columns.shift is None else columns.shift * factors
     return replace(data, X=changed), Columns(columns.scale / factors, shift)
+
+
+def far_columns(data: Dataset, group: Adder) -> Vector | None:
+    """Collective: the middle of each feature that lies far from 0, 0 for the others; None where none does.
+
+    Products of such features with weights are differences of numbers that are much larger. Where a constant is added to
+    all scores, features may be moved: the weights stay what they are.
+    """
+    X, features = data.X, data.features
+    everywhere = (
+        np.bincount(_columns(X), minlength=features) >= X.rows if isinstance(X, Csr) else np.ones(features, bool)
+    )
+    if not group.max(np.array([float(everywhere.any())]))[0]:
+        return None
+    ends = np.full((2, features), -np.inf)
+    if data.rows:
+        ends[:] = 1.0  # what is not stored is 0
+        if isinstance(X, Csr):
+            chosen = everywhere[_columns(X)]
+            table = _values(X)[chosen].astype(np.float64)[np.argsort(_columns(X)[chosen], kind="stable")]
+            table = table.reshape(-1, data.rows).T
+        else:
+            table = X
+        ends[:, everywhere] = table.max(axis=0, initial=-np.inf), -table.min(axis=0, initial=np.inf)
+    highest, lowest = group.max(ends.ravel()).reshape(2, -1) * [[1.0], [-1.0]]
+    middle, half = 0.5 * highest + 0.5 * lowest, 0.5 * highest - 0.5 * lowest
+    far = np.isfinite(middle) & (np.abs(middle) > FAR * half) & ((half > 0.0) | (np.abs(middle) > FAR))
+    return np.where(far, middle, 0.0) if far.any() else None
+
+
+def moved(data: Dataset, shift: Vector) -> Dataset:
+    """A copy whose features are less by `shift`, which is 0 but for those that every row has."""
+    X = data.X
+    if isinstance(X, Csr):
+        assert X.values is not None
+        return replace(data, X=replace(X, values=(X.values - shift[X.indices]).astype(X.values.dtype)))
+    return replace(data, X=(X - shift).astype(X.dtype))
 
 
 def refuse_overflow(data: Dataset, columns: Columns) -> None:
@@ -211,6 +250,10 @@ def _largest(X: Matrix) -> Vector:
 
 def _values(X: Csr) -> NDArray[Any]:
     return np.ones(X.nnz) if X.values is None else X.values[X.indptr[0] : X.indptr[-1]]
+
+
+def _columns(X: Csr) -> NDArray[np.int32]:
+    return X.indices[X.indptr[0] : X.indptr[-1]]
 
 
 def _rows_of_entries(X: Csr) -> NDArray[np.int64]:

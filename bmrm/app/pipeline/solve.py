@@ -41,6 +41,7 @@ from bmrm.problem import (
     Solution,
     Solver,
     Start,
+    Status,
     Summary,
     Vector,
     ability,
@@ -52,7 +53,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.room import VECTORS, WIDE, refuse_mostly_empty, refuse_too_wide
-from bmrm.risk.scaling import SCALINGS, refuse_overflow, within_range
+from bmrm.risk.scaling import SCALINGS, far_columns, moved, refuse_overflow, within_range
 from bmrm.solvers import SOLVERS
 
 Table = NDArray[np.float64]
@@ -152,6 +153,9 @@ def solve(
         columns = SCALINGS[problem.scale].columns(data, group) or Columns()
         refuse_overflow(data, columns)
         ranged, inner = within_range(data, columns)
+        far = far_columns(ranged, group) if problem.scale == "none" else None
+        if far is not None and problem.bias == "free":
+            ranged, columns = moved(ranged, far), Columns(None, far)
         if problem.relative is not None:
             lam = lambda_of(problem.relative, ranged, inner, group)
             problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
@@ -199,9 +203,11 @@ def solve(
                     callback = follower.beside(callback, model_of)
                 solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
             model = model_of(solution)
-            zero = nothing_learned(loss_facts, problem.regularizer, model.weights, solution) if differ else ""
-            if zero:
-                model = model_of(replace(solution, message="; ".join(filter(None, (solution.message, zero)))))
+            said = [nothing_learned(loss_facts, problem.regularizer, model.weights, solution)] if differ else []
+            if far is not None and problem.bias != "free" and solution.status is not Status.CONVERGED:
+                said.append(_far_feature(data, far))
+            if any(said):
+                model = model_of(replace(solution, message="; ".join(filter(None, (solution.message, *said)))))
             return model if follower is None else follower.finished(model)
 
         model = lead(risk, group, work)
@@ -215,6 +221,15 @@ def lambda_of_rows(problem: Problem, data: Dataset, group: Group) -> float:
         return lambda_of(problem.relative, data, Columns(), group)
     scaled = SCALINGS[problem.scale].rows(data)
     return lambda_of(problem.relative, scaled, SCALINGS[problem.scale].columns(scaled, group) or Columns(), group)
+
+
+def _far_feature(data: Dataset, far: Vector) -> str:
+    which = int(np.argmax(np.abs(far)))
+    name = which if data.feature_names is None else repr(data.feature_names[which])
+    return (
+        f"feature {name} lies around {far[which]:.4g} and varies by less than a thousandth of that, which takes digits "
+        "from all scores: take scale: standardize, or bias: free"
+    )
 
 
 def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:

@@ -1,0 +1,82 @@
+"""Features far from 0 beside a free intercept give the model of the same features centred by hand."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import bmrm
+
+RNG = np.random.default_rng(0)
+NEAR = RNG.normal(size=(200, 3))
+SIGNS = np.where(NEAR[:, 0] + RNG.normal(size=200) > 0.0, 1, -1)
+TARGETS = {
+    "squared_hinge": SIGNS,
+    "hinge": SIGNS,
+    "logistic": SIGNS,
+    "least_squares": NEAR[:, 0],
+    "quantile": NEAR[:, 0],
+    "softmax": np.digitize(NEAR[:, 0], [-0.5, 0.5]),
+}
+PLACES = {"huge": (1.7e18, 1e14), "near": (1e8, 1.0), "far": (-(2.0**43), 1.0)}
+
+
+def shifted(place):
+    middle, spread = PLACES[place]
+    X = NEAR.copy()
+    X[:, 2] = middle + spread * X[:, 2]
+    by_hand = X.copy()
+    by_hand[:, 2] -= middle
+    return X, by_hand
+
+
+CASES = [(loss, place) for loss in TARGETS for place in PLACES if (loss, place) != ("softmax", "huge")]
+
+
+@pytest.mark.parametrize(("loss", "place"), CASES)
+def test_the_model_is_that_of_centred_features(loss, place):
+    X, by_hand = shifted(place)
+    given = {"loss": loss, "lam": 1e-3, "bias": "free", "tolerance": 1e-4 if place == "huge" else 1e-7}
+    found = bmrm.fit(X, TARGETS[loss], **given)
+    expected = bmrm.fit(by_hand, TARGETS[loss], **given)
+    assert found.solution.status is bmrm.Status.CONVERGED
+    assert found.solution.relative_gap <= given["tolerance"]
+    assert found.solution.objective == pytest.approx(expected.solution.objective, rel=10.0 * given["tolerance"])
+    if place == "huge":  # a weight of 1e-14 counts for nothing in the objective of the others
+        return
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=2e-2, atol=2e-3 * np.abs(expected.weights).max())
+
+
+@pytest.mark.parametrize(
+    "store", [np.asarray, csr_array, lambda X: X.astype(np.float32)], ids=["dense", "csr", "float32"]
+)
+@pytest.mark.parametrize("solver", ["auto", "lbfgs", "bundle", "dual_coordinate", "newton"])
+def test_every_solver_and_way_to_store(solver, store):
+    X = NEAR.copy()
+    X[:, 2] = 2.0**20 + np.round(X[:, 2] * 64.0) / 8.0
+    given = {"loss": "logistic", "lam": 1e-2, "bias": "free", "tolerance": 1e-5, "solver": solver}
+    found = bmrm.fit(store(X), SIGNS, **given)
+    X[:, 2] -= 2.0**20
+    expected = bmrm.fit(X, SIGNS, **given)
+    assert found.solution.status is bmrm.Status.CONVERGED
+    assert found.solution.objective == pytest.approx(expected.solution.objective, rel=2e-5)
+    scores = found.decision_function(store(X + np.array([0.0, 0.0, 2.0**20])))
+    np.testing.assert_allclose(scores, expected.decision_function(X), atol=3e-2)
+
+
+def test_a_column_that_is_not_stored_everywhere_stays_and_so_do_constants_near_0():
+    X = np.zeros((100, 3))
+    X[:, 0], X[::2, 1], X[:, 2] = 1.0, 1e9, RNG.normal(size=100)
+    y = np.where(X[:, 2] > 0.0, 1, -1)
+    found = bmrm.fit(csr_array(X), y, loss="logistic", lam=1e-2, bias="free", scale="none")
+    assert found.solution.status is bmrm.Status.CONVERGED
+    assert found.intercept[0] != 0.0
+
+
+def test_without_a_free_intercept_a_run_that_stalls_names_the_feature():
+    X, _ = shifted("huge")
+    found = bmrm.fit(X, SIGNS, loss="squared_hinge", lam=1e-3, bias="none")
+    if found.solution.status is not bmrm.Status.CONVERGED:
+        assert "feature 2 lies around 1.7e+18" in found.solution.message
+        assert "take scale: standardize" in found.solution.message
+    better = bmrm.fit(X, SIGNS, loss="squared_hinge", lam=1e-3, bias="none", scale="standardize")
+    assert better.solution.status is bmrm.Status.CONVERGED
