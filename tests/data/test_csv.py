@@ -272,6 +272,14 @@ def test_a_number_that_is_a_name_elsewhere_is_refused(write):
     np.testing.assert_array_equal(scan(write(table(None)), label=3).targets.y, NUMBERS[:, 3])
 
 
+def test_a_year_names_its_column(write):
+    data = scan(write(table(YEARS)), label=2001, ignore=(2003,))
+    np.testing.assert_array_equal(data.targets.y, NUMBERS[:, 1])
+    assert data.feature_names == ("2000", "2002")
+    with pytest.raises(InputError, match="column 2004, expected 0 to 3"):
+        scan(write(table(YEARS)), label=2004)
+
+
 def test_missing_values_are_those_of_pandas(write):
     pandas = pytest.importorskip("pandas")
     assert set(pandas._libs.parsers.STR_NA_VALUES) == MISSING

@@ -155,6 +155,8 @@ class Table:
                     f"{', '.join(map(str, places))}; state the number of one (label: {places[0]})"
                 )
             return places[0]
+        if key >= self.width and self.headed and self.names.count(str(key)) == 1:
+            return self.names.index(str(key))  # a year
         count = self.width if key >= 0 else len(self.kept)
         if not -count <= key < count:
             raise InputError(f"{self.path}: column {key}, expected {columns_there(count)}")
