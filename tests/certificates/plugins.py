@@ -37,7 +37,7 @@ def _psd(rng):
 
 
 def _joint(rng, entry, drawn):
-    choices = next(field.choices for field in entry.parameters if field.name == "joint")
+    choices = next(field.metadata["range"].choices for field in entry.parameters if field.name == "joint")
     drawn["joint"] = str(rng.choice(["ranks", *choices]))
     if any(field.name == "decay" for field in entry.parameters):
         drawn["decay"] = float(rng.uniform(0.1, 2.0)) if drawn["joint"] == "ranks" and rng.random() < 0.5 else None

@@ -157,9 +157,16 @@ FOUND = {
 """Problems on which something was false."""
 
 
+FORMS = {(31, 5554): {"joint": "ranks"}}
+"""Options that some of them had, which are drawn otherwise now."""
+
+
 @pytest.mark.parametrize(("seed", "index"), FOUND)
 def test_what_was_false_is_true(seed, index):
-    assert [fault for outcome in judge.check(problems.draw(seed, index)) for fault in outcome.faults] == []
+    problem = problems.draw(seed, index)
+    if (seed, index) in FORMS:
+        problem = dataclasses.replace(problem, loss=dataclasses.replace(problem.loss, **FORMS[seed, index]))
+    assert [fault for outcome in judge.check(problem) for fault in outcome.faults] == []
 
 
 @pytest.mark.parametrize(
