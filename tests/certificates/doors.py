@@ -45,6 +45,7 @@ def _by_estimator(problem, run):
     estimator = TASKS[problem.loss.task](**parts, fit_intercept=free)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", ".*all weights are 0")
         return estimator.fit(problem.X, problem.y, sample_weight=problem.given_weights).model_
 
 
