@@ -92,7 +92,7 @@ def hinge_run(**arguments):
     random = np.random.default_rng(9)
     X = features(60)
     y = np.sign(X @ [1.0, -1.0, 1.0, -1.0, 0.5, 0.0] + random.normal(size=60))
-    return lambda: bmrm.fit(X, y, **arguments).solution
+    return lambda: bmrm.fit(X, y, **{"bias": "none", **arguments}).solution
 
 
 @pytest.mark.parametrize(("entry", "field"), options_of(REGULARIZERS))
