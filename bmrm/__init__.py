@@ -3,6 +3,8 @@
     model = bmrm.fit(X, y, loss="hinge", regularizer=bmrm.L2(1e-4), tolerance=1e-6)
     model.solution.relative_gap, model.predict(X)
 
+What a loss, a regularizer, a solver or a risk of one's own is written with is in `bmrm.extend`.
+
 Names are imported when they are first used; `import bmrm` itself imports nothing but this file.
 """
 
@@ -21,14 +23,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bmrm import extend as extend
     from bmrm.app.fit import fit as fit
     from bmrm.app.fit import minimize as minimize
     from bmrm.app.model import Model as Model
     from bmrm.app.model import load_model as load_model
-    from bmrm.checks.losses import check_loss as check_loss
-    from bmrm.checks.regularizers import check_regularizer as check_regularizer
-    from bmrm.checks.risks import check_risk as check_risk
     from bmrm.data.dataset import Dataset as Dataset
+    from bmrm.data.readers.conll import Conll as Conll
+    from bmrm.data.readers.conll import read_conll as read_conll
     from bmrm.estimators import Classifier as Classifier
     from bmrm.estimators import MultilabelClassifier as MultilabelClassifier
     from bmrm.estimators import NoveltyDetector as NoveltyDetector
@@ -36,31 +38,26 @@ if TYPE_CHECKING:
     from bmrm.estimators import Ranker as Ranker
     from bmrm.estimators import Regressor as Regressor
     from bmrm.estimators import SequenceTagger as SequenceTagger
-    from bmrm.losses import register as register_loss
-    from bmrm.losses.base import MarginLoss as MarginLoss
-    from bmrm.losses.base import MulticlassLoss as MulticlassLoss
-    from bmrm.losses.base import RegressionLoss as RegressionLoss
-    from bmrm.losses.base import row as row
     from bmrm.problem import BmrmError as BmrmError
     from bmrm.problem import IncompatibleError as IncompatibleError
     from bmrm.problem import InputError as InputError
     from bmrm.problem import Iteration as Iteration
     from bmrm.problem import Solution as Solution
+    from bmrm.problem import Start as Start
     from bmrm.problem import Status as Status
-    from bmrm.registry import parameter as parameter
-    from bmrm.regularizers import register as register_regularizer
     from bmrm.regularizers.elastic_net import ElasticNet as ElasticNet
     from bmrm.regularizers.l1 import L1 as L1
     from bmrm.regularizers.l2 import L2 as L2
-    from bmrm.risk.linear import LinearRisk as LinearRisk
-    from bmrm.risk.structured import StructuredRisk as StructuredRisk
-    from bmrm.solvers import register as register_solver
+    from bmrm.search.f_measure import FMeasure as FMeasure
+    from bmrm.search.f_measure import fit as fit_f_measure
+
+    __version__: str
 
 _HOME = {
-    "check_loss": "bmrm.checks.losses",
-    "check_regularizer": "bmrm.checks.regularizers",
-    "check_risk": "bmrm.checks.risks",
-    "Dataset": "bmrm.data.dataset",
+    "fit": "bmrm.app.fit",
+    "minimize": "bmrm.app.fit",
+    "Model": "bmrm.app.model",
+    "load_model": "bmrm.app.model",
     "Classifier": "bmrm.estimators",
     "Regressor": "bmrm.estimators",
     "Ranker": "bmrm.estimators",
@@ -68,32 +65,39 @@ _HOME = {
     "OrdinalClassifier": "bmrm.estimators",
     "NoveltyDetector": "bmrm.estimators",
     "SequenceTagger": "bmrm.estimators",
-    "fit": "bmrm.app.fit",
-    "minimize": "bmrm.app.fit",
-    "MarginLoss": "bmrm.losses.base",
-    "MulticlassLoss": "bmrm.losses.base",
-    "RegressionLoss": "bmrm.losses.base",
-    "row": "bmrm.losses.base",
-    "Model": "bmrm.app.model",
-    "load_model": "bmrm.app.model",
-    "BmrmError": "bmrm.problem",
-    "IncompatibleError": "bmrm.problem",
-    "InputError": "bmrm.problem",
-    "Iteration": "bmrm.problem",
-    "Solution": "bmrm.problem",
-    "Status": "bmrm.problem",
-    "parameter": "bmrm.registry",
-    "ElasticNet": "bmrm.regularizers.elastic_net",
+    "FMeasure": "bmrm.search.f_measure",
+    "fit_f_measure": "bmrm.search.f_measure:fit",
+    "Dataset": "bmrm.data.dataset",
+    "Conll": "bmrm.data.readers.conll",
+    "read_conll": "bmrm.data.readers.conll",
     "L1": "bmrm.regularizers.l1",
     "L2": "bmrm.regularizers.l2",
-    "LinearRisk": "bmrm.risk.linear",
-    "StructuredRisk": "bmrm.risk.structured",
+    "ElasticNet": "bmrm.regularizers.elastic_net",
+    "Solution": "bmrm.problem",
+    "Status": "bmrm.problem",
+    "Iteration": "bmrm.problem",
+    "Start": "bmrm.problem",
+    "BmrmError": "bmrm.problem",
+    "InputError": "bmrm.problem",
+    "IncompatibleError": "bmrm.problem",
 }
-_RENAMED = {
-    "register_loss": ("bmrm.losses", "register"),
-    "register_regularizer": ("bmrm.regularizers", "register"),
-    "register_solver": ("bmrm.solvers", "register"),
-}
+"""Names, and the modules that they are in; of another name there behind a colon."""
+_MOVED = (
+    "LinearRisk",
+    "MarginLoss",
+    "MulticlassLoss",
+    "RegressionLoss",
+    "StructuredRisk",
+    "check_loss",
+    "check_regularizer",
+    "check_risk",
+    "parameter",
+    "register_loss",
+    "register_regularizer",
+    "register_solver",
+    "row",
+)
+"""Names of `bmrm.extend` that stood here until 0.2: they can still be imported from here."""
 
 __all__ = [  # noqa: RUF022 (the order of use)
     "fit",
@@ -107,26 +111,18 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "OrdinalClassifier",
     "NoveltyDetector",
     "SequenceTagger",
+    "FMeasure",
+    "fit_f_measure",
     "Dataset",
-    "LinearRisk",
-    "StructuredRisk",
+    "Conll",
+    "read_conll",
     "L1",
     "L2",
     "ElasticNet",
     "Solution",
     "Status",
     "Iteration",
-    "MarginLoss",
-    "RegressionLoss",
-    "MulticlassLoss",
-    "parameter",
-    "row",
-    "register_loss",
-    "register_regularizer",
-    "register_solver",
-    "check_loss",
-    "check_regularizer",
-    "check_risk",
+    "Start",
     "BmrmError",
     "InputError",
     "IncompatibleError",
@@ -139,13 +135,16 @@ def __getattr__(name: str) -> Any:
         from bmrm.app.model_file import package_version
 
         return package_version()
-    module, attribute = _RENAMED.get(name) or (_HOME.get(name), name)
-    if module is None:
+    if name == "extend":
+        return importlib.import_module("bmrm.extend")
+    home = "bmrm.extend" if name in _MOVED else _HOME.get(name)
+    if home is None:
         raise AttributeError(f"module 'bmrm' has no attribute {name!r}")
-    value = getattr(importlib.import_module(module), attribute)
+    module, _, other = home.partition(":")
+    value = getattr(importlib.import_module(module), other or name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "extend"])

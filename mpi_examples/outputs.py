@@ -35,7 +35,7 @@ Row = tuple[str, ...]
 def main() -> int:
     """Run the examples named, or all; returns the worst exit status."""
     known = sorted({path.parent.name for path in (*HERE.glob("*/*.yaml"), *HERE.glob("*/run.py"))})
-    parser = argparse.ArgumentParser(prog="python -m mpi_examples.outputs", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m mpi_examples.outputs", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", nargs="*", choices=[*known, []], help="examples; all without a name")
     for name in parser.parse_args().names or known:
         put(HERE / name / "README.md", name, section(name))
@@ -104,7 +104,8 @@ def markdown(columns: Sequence[str], rows: Sequence[Row]) -> str:
 
 def rows_in(text: str) -> list[dict[str, str]]:
     """The lines of all tables between the marks, by column."""
-    found, columns = [], []
+    found: list[dict[str, str]] = []
+    columns: list[str] = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if not line.startswith("|"):

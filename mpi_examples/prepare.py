@@ -26,7 +26,7 @@ SHARED = HERE.parents[1] / "shared" / "data"
 def main() -> None:
     """Prepare the examples named, or all that need it."""
     known = sorted(path.parent.name for path in HERE.glob("*/data.py"))
-    parser = argparse.ArgumentParser(prog="python -m mpi_examples.prepare", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m mpi_examples.prepare", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", nargs="*", choices=[*known, []], help="examples; all that need data without a name")
     parser.add_argument("--without-shared", action="store_true", help="as where there is no ../shared/data")
     options = parser.parse_args()

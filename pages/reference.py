@@ -16,14 +16,16 @@ from typing import Any
 import griffe
 
 import bmrm
+from bmrm import extend
 from bmrm.app.config.words import default_in_words
 from bmrm.registry import Entry, Range, option_name
 from pages.text import code, plain, prose
 
 WIDTH = 88
 """Characters of a signature in one line."""
-PUBLIC = {id(getattr(bmrm, name)): name for name in bmrm.__all__ if name != "__version__"}
-"""Names in `bmrm` itself, which are shown instead of where the object is defined."""
+PUBLIC = {id(getattr(extend, name)): f"bmrm.extend.{name}" for name in extend.__all__}
+PUBLIC |= {id(getattr(bmrm, name)): f"bmrm.{name}" for name in bmrm.__all__ if name != "__version__"}
+"""Names in `bmrm` and `bmrm.extend`, which are shown instead of where the object is defined."""
 
 
 def described(path: str) -> str:
@@ -63,7 +65,7 @@ def _option(field: dataclasses.Field[Any], said: str | None) -> str:
 
 
 def _name(one: Any, path: str) -> str:
-    return f"bmrm.{PUBLIC[id(one)]}" if id(one) in PUBLIC else path
+    return PUBLIC.get(id(one), path)
 
 
 def _entry(one: Any, path: str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import bmrm
+from bmrm import extend
+from bmrm.app.config.options import flag_of
 from bmrm.app.config.schema import markdown
 from bmrm.app.config.words import default_in_words
 from bmrm.data.readers._core.formats import formats
@@ -18,6 +20,7 @@ from bmrm.registry import Entry, Registry, option_name
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.auto.rules import ALONE, NUMBERS, RULES, WORDS
+from bmrm.vocabulary import ANSWERS, ELSEWHERE, SETTINGS
 from pages.plain_formulas import typeset_plain
 from pages.reference import described_plug_in
 from pages.text import code, plain, prose, table
@@ -108,8 +111,50 @@ def public_names() -> str:
     return table(["name", "what it is"], rows)
 
 
+def extend_names() -> str:
+    """What can be imported from `bmrm.extend`."""
+    rows = [[code(f"extend.{name}"), prose(_first_line(getattr(extend, name)))] for name in extend.__all__]
+    return table(["name", "what it is"], rows)
+
+
+def settings() -> str:
+    """What a setting is called at each door, and its default."""
+    rows = []
+    for setting in SETTINGS:
+        doors = (setting.fit, setting.estimator, setting.config, flag_of(setting))
+        others = [name for name in setting.others if name not in doors]
+        rows.append([*(code(name) if name else "" for name in doors), ", ".join(map(code, others))])
+    return table(["`bmrm.fit`", "estimators", "config", "`bmrm train`", "accepted everywhere, too"], rows)
+
+
+def words() -> str:
+    """Words of other programs, with the setting that serves them at each door."""
+    by_fit = {setting.fit: setting for setting in SETTINGS}
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for word, meaning in ANSWERS.items():
+        grouped.setdefault(meaning, []).append(word)
+    rows = []
+    for (name, text), theirs in grouped.items():
+        doors = [by_fit[name].fit, by_fit[name].estimator, flag_of(by_fit[name])] if name else []
+        here = ", ".join(map(code, dict.fromkeys(filter(None, doors))))
+        rows.append([", ".join(map(code, theirs)), here, prose(text)])
+    return table(["there", "here: `fit`, estimators, `bmrm train`", "what to write"], rows)
+
+
+def names_elsewhere(kind: str) -> Callable[[], str]:
+    """Names that losses, regularizers or solvers have in other programs."""
+    grouped: dict[str, list[str]] = {}
+    for name, text in ELSEWHERE[kind].items():
+        grouped.setdefault(text, []).append(name)
+    rows = [[", ".join(map(code, names)), prose(text)] for text, names in grouped.items()]
+    return lambda: table(["there", "here"], rows)
+
+
 def _first_line(one: object) -> str:
-    return "the version" if isinstance(one, str) else (inspect.getdoc(one) or "").split("\n")[0]
+    if isinstance(one, str):
+        return "the version"
+    documented = one is not Any and (inspect.isclass(one) or inspect.isroutine(one))
+    return (inspect.getdoc(one) or "").split("\n")[0] if documented else "a type, for annotations"
 
 
 def references(registry: Registry[Any]) -> Callable[[], str]:
@@ -134,6 +179,12 @@ TABLES: dict[str, Callable[[], str]] = {
     "formats": data_formats,
     "commands": commands,
     "public-names": public_names,
+    "extend-names": extend_names,
+    "settings": settings,
+    "words": words,
+    "loss-names": names_elsewhere("loss"),
+    "regularizer-names": names_elsewhere("regularizer"),
+    "solver-names": names_elsewhere("solver"),
     "solver-reference": references(SOLVERS),
     "regularizer-reference": references(REGULARIZERS),
     "loss-reference": references(LOSSES),

@@ -14,7 +14,7 @@ def test_there_are_blocks_for_fit_a_loss_and_a_risk():
 
 def test_the_loss_has_at_most_fifteen_lines():
     block = next(text for text in PYTHON if "register_loss" in text)
-    loss = block[block.index("@bmrm.register_loss") :]
+    loss = block[block.index("@extend.register_loss") :]
     assert len([line for line in loss.splitlines() if line.strip()]) <= 15
 
 

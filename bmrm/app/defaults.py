@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def needs_lambda(entry: Entry[Any]) -> bool:
     return any(field.name == "lam" and field.default is MISSING for field in entry.parameters)
 
 
-def default_bias(loss: Any) -> str:
+def default_bias(loss: Any) -> Literal["free", "none"]:
     """`free` where the loss has a free intercept and nothing that serves as one, else `none`."""
     facts = facts_of(loss)
     return "none" if facts.no_free_intercept or facts.instead_of_intercept else "free"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, Literal
 
 from bmrm.app.defaults import default_bias, default_lambda, default_loss, needs_lambda
 from bmrm.app.measure import name_of_targets
@@ -86,8 +86,8 @@ def fit(
     solver_options: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
     groups: Any = None,
-    bias: str | None = None,
-    scale: str = "none",
+    bias: Literal["free", "regularized", "none"] | None = None,
+    scale: Literal["none", "standardize", "max_abs", "unit_norm"] = "none",
     positive_label: Any = None,
     threads: int | None = None,
     callback: Callback | None = None,
@@ -111,7 +111,7 @@ def fit(
     regularizer : a name, a mapping or an instance, for example `bmrm.L2(1e-4)`. None is `l2`.
     lam : lambda > 0 of a regularizer that is named or left out; None for 1 / m, m the rows of positive weight.
     solver : a name (see `bmrm solvers`), a mapping or an instance, which has all that follows up to `solver_options`.
-    tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-3, as at every door.
+    tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-3.
     absolute_tolerance : gap to reach, in units of J; None for 0. Either ends the run.
     max_iterations : iterations at most; None for 10,000.
     time_limit : seconds at most, without compiling kernels; None for no limit.

@@ -56,7 +56,6 @@ class Model:
         regression.
     header : other contents of the file: loss and regularizer with parameters, objective, lower bound, status, ...
     row_scale : "none", or "unit_norm": rows are divided by their Euclidean norm first (rows of zeros stay).
-    solution : of the run; None for a model read from a file.
     arrays : other parameters that were learned (cut points, transitions), float64; `header["arrays"]` names them.
     layout : the names of the features and how the training files were read; None if unknown.
     """
@@ -66,10 +65,26 @@ class Model:
     labels: NDArray[Any]
     header: Mapping[str, Any]
     row_scale: str = "none"
-    solution: Solution | None = None
+    _solution: Solution | None = None
     _loss: Any = None
     arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     layout: Layout | None = None
+
+    @property
+    def solution(self) -> Solution:
+        """What the solver returned: status, objective, lower bound, history.
+
+        Raises
+        ------
+        InputError
+            For a model that was read from a file; its `header` has status, objective and lower bound.
+        """
+        if self._solution is None:
+            raise InputError(
+                "this model was read from a file, which keeps no solution, expected one that was just trained; its "
+                "header has status, objective and lower_bound"
+            )
+        return self._solution
 
     @property
     def dim(self) -> int:
@@ -149,11 +164,10 @@ class Model:
         InputError
             For a model that was read from a file, which has no history.
         """
+        history = self.solution.history
         from bmrm.app.plots import convergence
 
-        if self.solution is None:
-            raise InputError("this model was read from a file and has no history, expected one that was just trained")
-        return convergence(self.solution.history, title=view.title(self))
+        return convergence(history, title=view.title(self))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of rows: (rows,), or (rows, scores) for several scores per row.

@@ -32,7 +32,7 @@ class Viewed(Protocol):
     @property
     def header(self) -> Mapping[str, Any]: ...
     @property
-    def solution(self) -> Solution | None: ...
+    def _solution(self) -> Solution | None: ...
     @property
     def column_names(self) -> Sequence[str]: ...
 
@@ -89,13 +89,13 @@ def html(model: Viewed) -> str:
     rows += [("labels", _labels(model))] if model.labels.size else []
     rows += [("chosen", _chosen(model))] if model.header.get("chosen") else []
     rows += [("result", _end(model)), ("certificate", _certificate(model))]
-    rows += [("found", model.solution.message)] if model.solution is not None and model.solution.message else []
-    rows += [(f"validation {name}", f"{value:.6g}") for name, value in _followed(model.solution)]
+    rows += [("found", model._solution.message)] if model._solution is not None and model._solution.message else []
+    rows += [(f"validation {name}", f"{value:.6g}") for name, value in _followed(model._solution)]
     cells = "".join(
         f'<tr><th style="{CELL}" scope="row">{escape(name)}</th><td style="{CELL}">{escape(text)}</td></tr>'
         for name, text in rows
     )
-    picture = "" if model.solution is None else _picture(model.solution.history)
+    picture = "" if model._solution is None else _picture(model._solution.history)
     return f'<div style="{STYLE}"><table>{cells}</table>{picture}</div>'
 
 
@@ -135,7 +135,7 @@ def _chosen(model: Viewed) -> str:
 
 
 def _end(model: Viewed) -> str:
-    status, solution = str(model.header.get("status", "")), model.solution
+    status, solution = str(model.header.get("status", "")), model._solution
     if solution is None:
         return status
     gap = f", relative gap {solution.relative_gap:.2g}" if math.isfinite(solution.relative_gap) else ", no lower bound"

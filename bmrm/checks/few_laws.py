@@ -60,7 +60,7 @@ def _sentence(kind: str, one: Any, found: Violation) -> str:
         return f"{kind} {found.message}"
     return (
         f"{kind} {name_of(one)} breaks a law that solvers and their bounds rest on: {found}"
-        f" (bmrm.check_{kind} tries all of them)"
+        f" (bmrm.extend.check_{kind} tries all of them)"
     )
 
 

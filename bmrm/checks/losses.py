@@ -59,8 +59,8 @@ def check_loss(
 
     Examples
     --------
-    >>> print(bmrm.check_loss(bmrm.PseudoHuber()))      # doctest: +SKIP
-    >>> bmrm.check_loss("my_losses:PseudoHuber").raise_if_failed()      # doctest: +SKIP
+    >>> print(extend.check_loss(PseudoHuber()))      # doctest: +SKIP
+    >>> extend.check_loss("my_losses:PseudoHuber").raise_if_failed()      # doctest: +SKIP
     """
     loss = instance_of(LOSSES, loss, options)
     title = title_of(loss)

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,7 +211,7 @@ class LinearEstimator(BaseEstimator):
         from bmrm.app.fit import fit  # loads numba
 
         regularizer, lam = self._omega()
-        bias = "free" if free and not facts_of(loss).no_free_intercept else "none"
+        bias: Literal["free", "none"] = "free" if free and not facts_of(loss).no_free_intercept else "none"
         try:
             model = fit(
                 data,
@@ -227,7 +227,6 @@ class LinearEstimator(BaseEstimator):
         except IncompatibleError as error:
             hint = "; or try fit_intercept=False" if bias == "free" else ""
             raise IncompatibleError(f"{self._title}: {error}{hint}") from error
-        assert model.solution is not None
         self._judge(model.solution)
         self.model_, self.solution_ = model, model.solution
         self.n_iter_ = max(1, model.solution.iterations)  # scikit-learn asks for 1 where the start was the answer

@@ -65,6 +65,16 @@ class Ranker(LinearEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    if TYPE_CHECKING:  # made by scikit-learn, whose types say None
+
+        def set_fit_request(
+            self, *, groups: bool | str | None = None, sample_weight: bool | str | None = None
+        ) -> Ranker: ...
+
+        def set_score_request(
+            self, *, groups: bool | str | None = None, sample_weight: bool | str | None = None
+        ) -> Ranker: ...
+
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Ranker:
         """Train.
 

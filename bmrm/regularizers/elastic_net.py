@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class ElasticNet(ScaledBy):
 
     l1_ratio: float = parameter(0.5, doc="share of the l1 norm, 0 < l1_ratio < 1", above=0.0, below=1.0, example=0.9)
     engine: str = engine_parameter(ENGINES)
-    smooth: ClassVar[bool] = False
+    smooth = False
 
     @property
     def l1(self) -> float:

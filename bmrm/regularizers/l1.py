@@ -41,7 +41,7 @@ class L1(ScaledBy):
     """
 
     engine: str = engine_parameter(ENGINES)
-    smooth: ClassVar[bool] = False
+    smooth = False
     l2: ClassVar[float] = 0.0
 
     @property

@@ -40,7 +40,7 @@ class L2(ScaledBy):
     """
 
     engine: str = engine_parameter(ENGINES)
-    smooth: ClassVar[bool] = True
+    smooth = True
     l1: ClassVar[float] = 0.0
 
     @property

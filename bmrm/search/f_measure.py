@@ -150,7 +150,7 @@ class _Run:
 
     def _judge(self, loss: CostSensitiveHinge, judged: Judged, model: Model | None) -> dict[str, Any] | None:
         """A line of the table; None but on rank 0."""
-        if model is None or model.solution is None:
+        if model is None:
             return None
         beta, solution = self.options.beta, model.solution
         threshold, value = 0.0, f_beta_at(*judged, beta, 0.0)
@@ -186,7 +186,6 @@ class _Run:
 
 
 def _weights(model: Model) -> Vector:
-    assert model.solution is not None
     return model.solution.w
 
 
@@ -218,7 +217,7 @@ def fit(
     Parameters
     ----------
     X, y : (rows, features) array, sparse matrix or data frame, and (rows,) labels.
-    regularizer, solver : instances; `line_search_bundle` to 1e-3 where no solver is given.
+    regularizer, solver : instances; `line_search_bundle` where no solver is given.
     search : its options.
     validation : `(X, y)` that decide; None for rows left out in turn.
     bias : "regularized" (a constant feature 1), "free" or "none".

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from sklearn.metrics import f1_score
 
 import bmrm
 from bmrm.app.model import Model
@@ -50,7 +49,7 @@ CONTENDERS = (
 
 def f1(model: Model, rows: Dataset) -> float:
     """F1 of the rows called positive."""
-    return float(f1_score(rows.targets.y, model.predict(rows), pos_label=model.labels[1], zero_division=0.0))
+    return model.evaluate(rows, metrics=["f1"])["f1"] or 0.0
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -18,7 +18,7 @@ def write(folder: Path, shared: Path | None) -> str:
         said = "USPS digits"
     else:
         digits = read("sklearn:digits")
-        grey = Dataset.from_arrays(digits.X / 16.0, digits.targets.y)
+        grey = Dataset.from_arrays(np.asarray(digits.X) / 16.0, digits.targets.y)
         train, test = grey.part(0, 1200), grey.part(1200, grey.rows)
         said = "no ../shared/data: the digits of scikit-learn instead of USPS"
     write_npz(folder / "train.npz", train.select(np.flatnonzero(train.targets.y == 0.0)))

@@ -51,7 +51,8 @@ def test_what_is_saved_is_what_is_loaded(classes, model, tmp_path):
     assert (again.predict(X) == model.predict(X)).all()
     assert again.header["status"] == "CONVERGED"
     assert again.header["objective"] == model.solution.objective
-    assert again.solution is None
+    with pytest.raises(InputError, match=r"read from a file, which keeps no solution, .* header has status, objective"):
+        _ = again.solution
 
 
 def test_the_file_has_plain_arrays_as_the_design_says(model, tmp_path):

@@ -43,7 +43,7 @@ def claimed(monkeypatch, problem=None, **changes):
         model = fit(*arguments, **options)
         if options["solver"] == "newton":
             altered = {name: change(model.solution) for name, change in changes.items()}
-            model = dataclasses.replace(model, solution=dataclasses.replace(model.solution, **altered))
+            model = dataclasses.replace(model, _solution=dataclasses.replace(model.solution, **altered))
         return model
 
     monkeypatch.setattr(bmrm, "fit", lying)

@@ -201,7 +201,7 @@ SEARCH = PlugIn(SEARCHES, "")
 FORMATS = PlugIn(formats, "auto")
 AUTO = "auto"
 
-OLD_DEFAULTS: Mapping[int, Mapping[Place, Any]] = {1: {("data", "bias"): "none"}}
+OLD_DEFAULTS: Mapping[int, Mapping[tuple[str, str], Any]] = {1: {("data", "bias"): "none"}}
 """By the version of the schema that a file names: fields whose default was another one."""
 OLD_LOSSES: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
     1: {
@@ -269,10 +269,16 @@ def _put(document: Document, given: Given) -> None:
         if other not in known and canonical(str(other), known) == name:
             del inside[other]
     try:
-        value = converted(word, name, given.value)
+        value = _converted(document, word, name, given.value)
     except InputError as error:
         raise InputError(f"{given.said}: {error}") from error
     document.put((*section, name), value, given.said)
+
+
+def _converted(document: Document, word: str, name: str, value: Any) -> Any:
+    """The value under the field's name; where null once meant no intercept, a wanted one is `free`."""
+    found = converted(word, name, value)
+    return "free" if found is None and word == "fit_intercept" and document.get(("schema",)) == 1 else found
 
 
 def _fields_of(document: Document, section: Place) -> set[str]:
@@ -355,9 +361,9 @@ def _settings(document: Document, default_directory: str) -> Settings:
         value = {}
     if not isinstance(value, dict):
         raise InputError(f"{document.name}: expected sections such as data: and loss:, found {shown(value)}")
-    _old_defaults(document)
     problems: Problems = []
     _renamed(document, problems)
+    _old_defaults(document)
     value = dict(value)
     for section in PLUG_INS:
         value[section] = _plug_in((section,), PLUG_INS[section], value.get(section, {}), problems)
@@ -382,14 +388,18 @@ def _old_defaults(document: Document) -> None:
     """Give the fields of a file of an older schema the defaults that they had there."""
     found = document.get(("schema",))
     version = found if isinstance(found, int) else 0
-    for place, default in OLD_DEFAULTS.get(version, {}).items():
-        if isinstance(document.get(place[:-1]), dict) and document.get(place) is None:
-            document.put(place, default, ".".join(place))
-    section = document.get(("loss",))
-    name = section.get("name") if isinstance(section, dict) else section
-    options = OLD_LOSSES.get(version, {}).get(name, {}) if isinstance(name, str) else {}
+    for (section, name), default in OLD_DEFAULTS.get(version, {}).items():
+        known, inside = _fields_of(document, (section,)), document.get((section,))
+        words = inside.items() if isinstance(inside, dict) else ()
+        given = {canonical(str(word), known) for word, value in words if value is not None}
+        readable = isinstance(inside, (dict, str)) or (inside is None and section in PLUG_INS)
+        if readable and name in known and name not in given:
+            document.put((section, name), default, f"{section}.{name}")
+    loss = document.get(("loss",))
+    kind = loss.get("name") if isinstance(loss, dict) else loss
+    options = OLD_LOSSES.get(version, {}).get(kind, {}) if isinstance(kind, str) else {}
     for option, default in options.items():
-        if not isinstance(section, dict) or option not in section:
+        if not isinstance(loss, dict) or option not in loss:
             document.put(("loss", option), default, f"loss.{option}")
 
 
@@ -414,7 +424,7 @@ def _renamed(document: Document, problems: Problems) -> None:
             try:
                 if name in fields:
                     raise InputError(f"{word} and {name} are the same setting, expected one of them")
-                document.rename((*section, word), name, converted(word, name, fields[word]))
+                document.rename((*section, word), name, _converted(document, word, name, fields[word]))
             except InputError as error:
                 problems.append(((*section, word), ".".join((*section, str(error)))))
                 del fields[word]

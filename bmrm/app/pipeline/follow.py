@@ -97,19 +97,17 @@ class Follower:
     def finished(self, model: Model) -> Model:
         """The model with the table in the details of its solution; its own measures are the last line."""
         solution = model.solution
-        assert solution is not None
         if math.isfinite(solution.objective):
             self._take(model)
         table: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in self._table.items()}
         table["iteration"] = table["iteration"].astype(np.int64)
-        return replace(model, solution=replace(solution, details={**solution.details, DETAILS: table}))
+        return replace(model, _solution=replace(solution, details={**solution.details, DETAILS: table}))
 
     def _take(self, model: Model) -> None:
         """A line of the table: a line of the same iteration is replaced, an undefined measure is nan."""
         from bmrm.metrics import evaluate
 
         assert self._targets is not None
-        assert model.solution is not None
         scores, arrays = self._scores(model.weights, model.intercept), model.arrays
         rows = scored(scores, self._targets, self._loss, model.label_codes, arrays=arrays, part="data.validation")
         assert rows is not None

@@ -195,7 +195,7 @@ def _train(
             summary["row_sharing"] = sharing.plain(dealt, ALONE in summary["solver"])
         if search:
             summary["search"] = search
-        if model.solution is not None and DETAILS in model.solution.details:
+        if DETAILS in model.solution.details:
             summary["followed"] = listed(model.solution.details[DETAILS])
         if loaded.notes:
             summary["notes"] = list(loaded.notes)
@@ -323,7 +323,6 @@ def _summary(
     from bmrm.app.report import summarize
 
     solution = model.solution
-    assert solution is not None
     return summarize(
         solution,
         seconds=phases.seconds(),
@@ -351,7 +350,6 @@ def _write(
     """Write the files of the run, if there is a point."""
     from bmrm.app.pipeline.write import draw_run, write_run, write_seconds
 
-    assert model.solution is not None
     status, directory = model.solution.status, Path(settings["output"]["directory"])
     title = _title(settings, facts_of(model.loss).name)
     if status is Status.NON_FINITE:

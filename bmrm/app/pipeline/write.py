@@ -162,7 +162,6 @@ def write_run(
     from bmrm.app.config.config import resolved_yaml
     from bmrm.app.report import history_csv
 
-    assert model.solution is not None
     usable = model.solution.status is not Status.NOT_CONVEX
     needed = {
         MODEL: model.write if usable else _text(""),
