@@ -1,5 +1,7 @@
 """Free intercepts: valid cuts, the true minimum, and the same models as cvxopt and scikit-learn."""
 
+import dataclasses
+
 import cvxopt
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, QuantileRegressor
 
 from bmrm.data.dataset import Dataset
+from bmrm.losses.base import RegressionLoss
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.least_squares import LeastSquares
 from bmrm.losses.logistic import Logistic
@@ -276,3 +279,19 @@ def test_many_classes_with_ties():
     for scale in (0.01, 1.0):
         v = w + scale * rng.normal(size=risk.dim)
         assert risk.value_and_subgradient(v)[0] >= value + subgradient @ (v - w) - 1e-12
+
+
+def test_a_users_formula_that_overflows_far_off_is_not_refused():
+    @dataclasses.dataclass(frozen=True)
+    class PseudoHuber(RegressionLoss):
+        smooth = True
+
+        def value(self, f, y):
+            return np.sqrt(1.0 + (f - y) ** 2) - 1.0
+
+        def slope(self, f, y):
+            return (f - y) / np.sqrt(1.0 + (f - y) ** 2)  # 0 where the square overflows
+
+    with np.errstate(over="ignore"):
+        risk = FreeIntercept(LinearRisk(data(Quantile(0.5)), PseudoHuber()))
+    assert risk.intercept(np.zeros(risk.dim))[0] == pytest.approx(5.0, abs=1.0)

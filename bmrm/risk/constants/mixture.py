@@ -136,8 +136,10 @@ def refuse_degenerate(phi: ScoreFunction) -> None:
     zero = phi.constant(np.zeros(phi.facts.scores_per_row))
     for direction in np.eye(phi.facts.scores_per_row):
         with np.errstate(over="ignore", invalid="ignore"):  # of values there
-            _, derivatives = phi.along(zero, phi.constant(direction))(np.array([-FAR, 0.0, FAR]))
-        if phi.facts.scores_per_row == 1 and np.any(derivatives) and not (derivatives[0] and derivatives[-1]):
+            _, derivatives = phi.along(zero, phi.constant(direction))(np.array([-FAR, -NEARER, 0.0, NEARER, FAR]))
+        # so far off formulas of a user's may overflow, and their slopes be 0
+        both = np.any(derivatives[:2]) and np.any(derivatives[-2:])
+        if phi.facts.scores_per_row == 1 and np.any(derivatives) and not both:
             raise IncompatibleError(
                 "an intercept alone brings the loss to its lowest value, whatever the weights, so a free one has no "
                 "meaning; use data.bias: regularized or none"
@@ -155,3 +157,5 @@ TERM = 16.0
 """Units of rounding in one row's slope."""
 FAR = 1e305
 """A constant beyond every kink."""
+NEARER = 1e12
+"""A constant beyond most kinks, whose square is far from overflow."""
