@@ -300,6 +300,26 @@ def test_configs_and_options_answer_words_of_other_programs(word, tmp_path, caps
     assert "did you mean" not in said
 
 
+def test_the_tolerance_has_one_default(tmp_path):
+    defaults = {field.default for entry in SOLVERS.all() for field in entry.parameters if field.name == "tolerance"}
+    defaults |= {inspect.signature(getattr(bmrm, name)).parameters["tol"].default for name in ESTIMATORS}
+    assert defaults == {1e-4}
+    for solver in ("lbfgs", {"name": "bundle"}, {"max_iter": 3}):
+        assert config_of(None, "solver", solver, tmp_path)["solver"]["tolerance"] == 1e-4
+        old = (tmp_path / "a.yaml").read_text()
+        (tmp_path / "a.yaml").write_text(f"schema: 1\n{old}")
+        assert load_settings(tmp_path / "a.yaml").plain()["solver"]["tolerance"] == 1e-3
+        assert load_settings(tmp_path / "a.yaml", ["solver.tol=0.5"]).plain()["solver"]["tolerance"] == 0.5
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(PLAIN | {"schema": 1}))
+    assert load_settings(tmp_path / "a.yaml").plain()["solver"]["tolerance"] == 1e-3
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(PLAIN | {"schema": 1, "solver": {"tol": 0.5}}))
+    assert load_settings(tmp_path / "a.yaml").plain()["solver"]["tolerance"] == 0.5
+    for wanted in (True, False):
+        data = {"train": "sklearn:iris", "fit_intercept": wanted}
+        (tmp_path / "a.yaml").write_text(yaml.safe_dump(PLAIN | {"schema": 1, "data": data}))
+        assert load_settings(tmp_path / "a.yaml").plain()["data"]["bias"] == ("free" if wanted else "none")
+
+
 def test_a_field_at_another_place_is_shown_to_its_own(tmp_path):
     assert "unknown field 'alpha'; use regularizer.lambda" in refused(config_of, None, "alpha", 1.0, tmp_path)
     assert "unknown field 'data.tol'; use solver.tolerance" in refused(config_of, "data", "tol", 1.0, tmp_path)

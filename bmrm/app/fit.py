@@ -111,7 +111,7 @@ def fit(
     regularizer : a name, a mapping or an instance, for example `bmrm.L2(1e-4)`. None is `l2`.
     lam : lambda > 0 of a regularizer that is named or left out; None for 1 / m, m the rows of positive weight.
     solver : a name (see `bmrm solvers`), a mapping or an instance, which has all that follows up to `solver_options`.
-    tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-3.
+    tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-4, as at every door.
     absolute_tolerance : gap to reach, in units of J; None for 0. Either ends the run.
     max_iterations : iterations at most; None for 10,000.
     time_limit : seconds at most, without compiling kernels; None for no limit.

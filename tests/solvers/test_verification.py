@@ -90,7 +90,7 @@ def test_a_bound_that_was_carried_along_is_formed_anew(risk):
         here = J(risk, run.start)
         run.confirm = lambda: run.raise_bound(0.25 * here)
         run.improve(run.start, here, fresh=True)
-        run.raise_bound(0.9999 * here, fresh=False)
+        run.raise_bound(0.99999 * here, fresh=False)
         assert not run.record()
         assert run.lower_bound == 0.25 * here
         run.stall()

@@ -201,7 +201,9 @@ SEARCH = PlugIn(SEARCHES, "")
 FORMATS = PlugIn(formats, "auto")
 AUTO = "auto"
 
-OLD_DEFAULTS: Mapping[int, Mapping[tuple[str, str], Any]] = {1: {("data", "bias"): "none"}}
+OLD_DEFAULTS: Mapping[int, Mapping[tuple[str, str], Any]] = {
+    1: {("data", "bias"): "none", ("solver", "tolerance"): 1e-3}
+}
 """By the version of the schema that a file names: fields whose default was another one."""
 OLD_LOSSES: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
     1: {

@@ -69,7 +69,7 @@ class IterativeSolver:
         are finished.
     """
 
-    tolerance: float = parameter(1e-3, least=0.0, doc="relative gap to reach", example=1e-1)
+    tolerance: float = parameter(1e-4, least=0.0, doc="relative gap to reach", example=1e-1)
     absolute_tolerance: float = parameter(0.0, least=0.0, doc="gap to reach, in units of J", example=1.0)
     max_iterations: int = parameter(10000, least=1, doc="iterations at most", example=2)
     time_limit: float | None = parameter(None, above=0.0, doc="seconds at most, without compiling", example=1e-9)
