@@ -306,11 +306,14 @@ class Registry(Generic[P]):
             raise InputError(f"{self.kind} is the class {given.__name__}, expected an instance: {given.__name__}()")
         return cast("P", given)
 
+    def entry_of(self, instance: Any) -> Entry[P] | None:
+        """The entry of an instance's class; None where it is not registered."""
+        return next((entry for entry in self._entries.values() if entry.cls is type(instance)), None)
+
     def describe(self, instance: P) -> dict[str, Any]:
         """`{name: ..., option: value}` from which `make` builds an equal instance."""
-        fields, cls = dataclasses.fields(cast("Any", instance)), type(instance)
-        known = (entry.name for entry in self._entries.values() if entry.cls is cls)
-        name = next(known, f"{cls.__module__}:{cls.__qualname__}")
+        fields, cls, entry = dataclasses.fields(cast("Any", instance)), type(instance), self.entry_of(instance)
+        name = f"{cls.__module__}:{cls.__qualname__}" if entry is None else entry.name
         return {"name": name} | {option_name(f.name): getattr(instance, f.name) for f in fields if f.init}
 
     def _outside(self, name: str) -> Entry[P]:

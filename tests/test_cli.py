@@ -114,7 +114,7 @@ def test_one_plug_in_as_json(capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["name"], found["source"]) == ("bundle", "Teo, Le, Smola & Vishwanathan 2007")
     tolerance, planes = (next(o for o in found["options"] if o["name"] == name) for name in ("tolerance", "max_planes"))
-    assert (tolerance["types"], tolerance["default"], tolerance["required"]) == (["number"], 1e-3, False)
+    assert (tolerance["types"], tolerance["default"], tolerance["required"]) == (["number"], 1e-4, False)
     assert tolerance["range"] == {"least": 0.0}
     assert planes["types"] == ["integer", "null"]
     assert planes["default"] is None

@@ -60,7 +60,7 @@ def test_it_is_in_the_documentation_of_the_config(folder):
     done = python("from bmrm.app.config.schema import markdown; print(markdown())", folder)
     assert done.returncode == 0, done.stderr
     assert "`absolute_cube`" in done.stdout
-    assert "`scale`, default `1.0`" in done.stdout
+    assert "`scale`, default `1`" in done.stdout
 
 
 def test_a_config_can_name_it_and_its_options_are_checked(folder, tmp_path):

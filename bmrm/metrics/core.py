@@ -99,8 +99,8 @@ class Scored:
         return self.rows(order)
 
 
-_SUMS = 1e-280, 1e280
-"""Between them weights, their sums and means have all digits."""
+_SUMS = 1e-100, 1e100
+"""Between them weights, their sums, and products of two sums have all digits."""
 Function = Callable[..., "float | None"]
 """(scored), or (scored, number) where the measure takes one -> the value; None where it is not defined."""
 

@@ -71,7 +71,8 @@ def shared_risk(
     loss : one that decomposes over rows is evaluated where the rows are; else rank 0 gathers scores, not data.
     group : the ranks.
     summary : of all rows (`merged_summary`), possibly with the labels in another order.
-    bias, columns : as of `LinearRisk`.
+    bias : whether a constant feature 1 follows the features.
+    columns : scale and shift of the features, applied to weights and gradients instead of the data.
     threads : per rank; None for the cores that the rank does not share.
     share_rows : whether rows may go to rank 0: samples of them to start from, and all of them where that is faster.
     """

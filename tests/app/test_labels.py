@@ -371,5 +371,5 @@ def test_data_without_labels_name_the_part(rows, tmp_path, capsys):
     assert main(["train", str(tmp_path / "job.yaml"), "--quiet"]) == 2
     assert "data.train: no labels (y), expected a label per row for hinge" in capsys.readouterr().err
     (tmp_path / "only.csv").write_text("y\n1\n2\n")
-    with pytest.raises(InputError, match=r"only\.csv: no columns beside the labels"):
+    with pytest.raises(InputError, match=r"only\.csv: one column, 'y', expected features beside the label"):
         read(tmp_path / "only.csv", format={"name": "csv", "header": True})

@@ -59,7 +59,7 @@ def test_a_model_from_a_file_shows_what_it_knows(model, tmp_path):
     assert "certificate" in read._repr_html_()
     assert "svg" not in read._repr_html_()
     assert read.top_weights(3) == model.top_weights(3)
-    with pytest.raises(InputError, match="no history"):
+    with pytest.raises(InputError, match="keeps no solution"):
         read.plot()
 
 

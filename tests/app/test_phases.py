@@ -61,7 +61,7 @@ def test_the_seconds_of_a_run_add_up_to_the_time_that_a_user_waits(folder):
         assert seconds[name] > 0.0
     assert "seconds" in done.stdout
     assert "start" in done.stdout
-    assert "draw" in done.stdout
+    assert "measure" in done.stdout
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ SHOWN = [
     words
     for page in PAGES
     for block in blocks(page, "console")
-    for words in commands(line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ "))
+    for words in commands(line[2:] for line in block.replace("\\\n", " ").splitlines() if line.startswith("$ "))
 ]
 
 

@@ -47,7 +47,7 @@ def test_probabilities_are_those_of_the_formulas(models, rows):
     f = X[:60] @ models["two"].weights + models["two"].intercept
     np.testing.assert_allclose(found, np.stack((1 / (1 + np.exp(f)), 1 / (1 + np.exp(-f))), axis=1), rtol=1e-12)
     found = np.array([line.split() for line in predicted(models["three"], "train.svm", "probabilities")], float)
-    e = np.exp(X[:60] @ models["three"].weights)
+    e = np.exp(X[:60] @ models["three"].weights + models["three"].intercept)
     np.testing.assert_allclose(found, e / e.sum(axis=1, keepdims=True), rtol=1e-12)
     assert models["two"].predict_proba(np.array([[1e4] * 5])).sum() == 1.0
 

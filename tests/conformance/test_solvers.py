@@ -177,7 +177,7 @@ def test_infinite_values_are_retreated_from(name):
     X, y = problems.data("least_squares")
     solver = SOLVERS.make(name, {"tolerance": 1e-4, "max_iterations": 300})
     if fact(name, "abilities"):
-        with pytest.raises(IncompatibleError, match=fact(name, "abilities")[0]):
+        with pytest.raises(IncompatibleError, match=rf"^{name} (needs|draws) .*; use "):
             solver.minimize(Wall(X, y, "least_squares"), regularizer_for(name))
         return
     solution = solver.minimize(Wall(X, y, "least_squares"), L2(LAM))
@@ -194,7 +194,7 @@ def test_a_risk_that_is_nowhere_finite_is_non_finite(name):
     X, y = problems.data("least_squares")
     solver = SOLVERS.make(name, {"max_iterations": 300})
     if needs_more(name):
-        with pytest.raises(IncompatibleError, match=fact(name, "abilities")[0]):
+        with pytest.raises(IncompatibleError, match=rf"^{name} (needs|draws) .*; use "):
             solver.minimize(Overflow(X, y, "least_squares"), regularizer_for(name))
         return
     assert solver.minimize(Overflow(X, y, "least_squares"), regularizer_for(name)).status is Status.NON_FINITE

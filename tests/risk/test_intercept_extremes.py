@@ -131,7 +131,7 @@ def test_slopes_too_steep_for_their_squares_say_nothing(regularizer):
         warnings.simplefilter("error")
         assert regularizer.conjugate(np.array([1e200, -1e200])) == np.inf
         found = bmrm.fit(
-            np.array([[1e160], [-1e160], [2e160]]),
+            np.array([[1e153], [-1e153], [2e153]]),
             np.array([0.0, 1.0, 1.0]),
             loss="least_squares",
             regularizer=regularizer,

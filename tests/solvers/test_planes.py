@@ -84,7 +84,7 @@ def test_several_cuts_a_pass_reach_the_same_optimum_in_fewer_passes(cuts, regula
 
 
 def test_several_cuts_need_blocks():
-    with pytest.raises(IncompatibleError, match="Blocks"):
+    with pytest.raises(IncompatibleError, match="rows can be parted"):
         Bundle(cuts_per_pass=2).minimize(problems.PlainRisk(*problems.data("hinge"), "hinge"), L2(1.0))
     with pytest.raises(InputError, match="max_planes"):
         Bundle(cuts_per_pass=2, max_planes=5).minimize(linear(), L2(1.0))

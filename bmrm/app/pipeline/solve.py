@@ -100,10 +100,10 @@ def _asked_for(data: Dataset) -> bool:
 
 def _held(solver: Solver | None) -> tuple[int, str]:
     """The vectors of weights that the solver of this rank holds at its peak, and its name; few where there is none."""
-    name = "a solver" if solver is None else str(SOLVERS.describe(solver)["name"])
-    if solver is None or ":" in name:
-        return VECTORS, name
-    return int(SOLVERS.get(name).facts.get("vectors", VECTORS)), name
+    entry = SOLVERS.entry_of(solver)
+    if entry is None:
+        return VECTORS, "a solver" if solver is None else type(solver).__name__
+    return int(entry.facts.get("vectors", VECTORS)), entry.name
 
 
 def solve(
