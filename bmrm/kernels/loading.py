@@ -20,7 +20,7 @@ from threading import Lock
 from typing import Any
 
 from numba.core import config
-from numba.core.caching import FunctionCache, IndexDataCacheFile, _Cache
+from numba.core.caching import FunctionCache, IndexDataCacheFile, _Cache, _cache_log
 from numba.core.runtime import rtsys
 
 from bmrm.kernels.cache_folder import say
@@ -53,6 +53,7 @@ class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
             with self._open_for_write(self._data_path(found[key])) as file:
                 file.write(content)
             self._save_index(found)
+            _cache_log("[cache] data saved to %r", self._data_path(found[key]))
             if before is not None and before not in found.values():
                 with suppress(OSError):
                     os.unlink(self._data_path(before))

@@ -79,7 +79,7 @@ def _by_config(problem, run):
         lower_bound=-math.inf if bound is None else bound,
         relative_gap=math.inf if gap is None else gap,
     )
-    return replace(model, solution=solution)
+    return replace(model, _solution=solution)
 
 
 def _ran(path, door):

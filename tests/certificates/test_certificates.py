@@ -169,6 +169,12 @@ def test_what_was_false_is_true(seed, index):
     assert [fault for outcome in judge.check(problem) for fault in outcome.faults] == []
 
 
+def test_the_constants_of_a_model_give_its_objective():
+    """From a start with scores of 1e9 the solver kept constants whose sums with them had lost their digits."""
+    problem = problems.varied(59, 27)
+    assert [fault for outcome in judge.check(problem) for fault in outcome.faults] == []
+
+
 @pytest.mark.parametrize(
     ("seed", "index", "solver"),
     [

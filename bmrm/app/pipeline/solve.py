@@ -49,6 +49,7 @@ from bmrm.problem import (
     lacking,
     provides,
 )
+from bmrm.problem.risk import ROUNDING
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products.columns import Columns
@@ -187,8 +188,8 @@ def solve(
             minimised = bias.wrap(whole)
 
             def model_of(solution: Solution) -> Model:
-                w = solution.w
-                table, intercept = bias.read(minimised, w, data.features, own, solution.objective)
+                w, omega = solution.w, problem.regularizer.value(solution.w)
+                table, intercept = bias.read(minimised, w, data.features, own, solution.objective, omega)
                 arrays = _learned(minimised, w)
                 if own:
                     arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
@@ -395,10 +396,12 @@ class Bias(Protocol):
         """The risk that is minimised."""
         ...
 
-    def read(self, risk: Risk, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
+    def read(
+        self, risk: Risk, w: Vector, features: int, own: int, objective: float, omega: float
+    ) -> tuple[Table, Vector]:
         """Weights of the features, and the intercept (scores per row,), from a point of the risk that `wrap` gave.
 
-        The last `own` numbers of the point are parameters of the loss.
+        The last `own` numbers of the point are parameters of the loss; `objective` is J and `omega` Omega there.
         """
         ...
 
@@ -409,7 +412,9 @@ class _None:
     def wrap(self, risk: Risk) -> Risk:
         return risk
 
-    def read(self, risk: Risk, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
+    def read(
+        self, risk: Risk, w: Vector, features: int, own: int, objective: float, omega: float
+    ) -> tuple[Table, Vector]:
         table = _table(w[: w.size - own], features)
         return table, np.zeros(1 if table.ndim == 1 else table.shape[1])
 
@@ -417,7 +422,9 @@ class _None:
 class _Regularized(_None):
     constant_feature = True
 
-    def read(self, risk: Risk, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
+    def read(
+        self, risk: Risk, w: Vector, features: int, own: int, objective: float, omega: float
+    ) -> tuple[Table, Vector]:
         table = _table(w[: w.size - own], features + 1)
         return table[:-1], np.atleast_1d(table[-1])
 
@@ -428,13 +435,20 @@ class _Free(_None):
 
         return FreeIntercept(risk)
 
-    def read(self, risk: Any, w: Vector, features: int, own: int, objective: float) -> tuple[Table, Vector]:
+    def read(
+        self, risk: Any, w: Vector, features: int, own: int, objective: float, omega: float
+    ) -> tuple[Table, Vector]:
         from bmrm.risk.intercept import FreeIntercept
 
+        table, phi = _table(w[: w.size - own], features), risk.phi.phi
         settled = risk.settled.of(w, objective)
+        if settled is not None:
+            scores = risk.map.matvec(w)
+            value = phi.value_and_slope(scores + phi.constant(settled))[0]
+            if omega + value <= objective + ROUNDING * abs(objective):
+                return table, settled
         # A search that remembers nothing: a model depends on w alone, not on what was evaluated before.
-        b = FreeIntercept(risk.risk).intercept(w) if settled is None else settled
-        return _table(w[: w.size - own], features), b
+        return table, FreeIntercept(risk.risk).intercept(w)
 
 
 BIASES: Mapping[str, Bias] = {"none": _None(), "regularized": _Regularized(), "free": _Free()}
