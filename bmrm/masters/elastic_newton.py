@@ -170,7 +170,10 @@ class ElasticQP:
         values_of_planes(program.qp.G, np.zeros(n), n, before, c)
         c = v - c
         blocks = float(before.sum())
-        c += (2.0 * l2 * point.lower - float(before @ (c + v))) / blocks
+        with np.errstate(invalid="ignore", over="ignore"):
+            c += (2.0 * l2 * point.lower - float(before @ (c + v))) / blocks
+        if not np.all(np.isfinite(c)):  # slopes whose products overflow
+            return np.zeros_like(point.pull), 0.0
         moved = np.zeros(n)
         program.run(c, v, True, moved, 0.1 * accuracy, 0.0)
         step = np.zeros_like(point.pull)

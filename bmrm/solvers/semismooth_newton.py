@@ -353,7 +353,7 @@ class Run:
         monitor, self.state = self.monitor, state
         self._prove(state)
         objective = state.objective()
-        if self.model.free and objective < monitor.objective:
+        if self.model.free and (objective < monitor.objective or math.isinf(objective)):
             objective = self.scored.phi.value_and_slope(state.f)[0] + monitor.regularizer.value(state.w)
         monitor.improve(state.w, objective, fresh=fresh)
 

@@ -5,7 +5,7 @@ import os
 import tempfile
 import warnings
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from unittest import mock
 
@@ -177,6 +177,8 @@ def _optimum(name, problem, otherwise):
     known = _near((name, problem.unit, problem.bias, problem.scale))
     if not known:
         try:
+            regularizer = reference.with_own_engine(problem.regularizer)  # cvxopt is slow with many planes
+            problem = replace(problem, regularizer=regularizer)
             solution = _solved(problem, CLOSE.solver, CLOSE.options, 1, None).solution
             known.append(solution.w if np.all(np.isfinite(solution.w)) else otherwise)
         except BmrmError:

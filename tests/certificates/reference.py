@@ -16,18 +16,22 @@ LARGE = 1e3
 CAREFUL = Run("line_search_bundle", {"tolerance": 1e-8, "max_iterations": 300})
 
 
+def with_own_engine(regularizer):
+    """The regularizer with the engine that it has by default."""
+    ours = next(field.default for field in dataclasses.fields(regularizer) if field.name == "engine")
+    return dataclasses.replace(regularizer, engine=ours)
+
+
 def plain_form(problem, twin):
     """The problem without scaling, intercept, sparse rows."""
     X = (twin.rows - twin.shift) * twin.factor
     constant = {"none": 0.0, "regularized": 1.0, "free": LARGE * max(1.0, float(np.abs(X).max(initial=0.0)))}
     if problem.bias != "none":
         X = np.column_stack((X, np.full(len(X), constant[problem.bias])))
-    regularizer = problem.regularizer
-    ours = next(field.default for field in dataclasses.fields(regularizer) if field.name == "engine")
     return dataclasses.replace(
         problem,
         name=problem.name + "/plain",
-        regularizer=dataclasses.replace(regularizer, engine=ours),
+        regularizer=with_own_engine(problem.regularizer),
         bias="none",
         scale="none",
         X=X,

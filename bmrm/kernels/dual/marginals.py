@@ -27,6 +27,7 @@ from bmrm.kernels.sequences.marginals import labeling_marginals, log_partition, 
 
 Floats = NDArray[np.float64]
 
+EPSILON = float(np.finfo(np.float64).eps)
 TRIALS = 12
 """Steps tried in a visit at most."""
 ENOUGH = 0.7
@@ -271,6 +272,20 @@ def take_truth(y, starts, labels, observed, at, marginals):  # type: ignore[no-u
     for s in range(at.size - 1):
         table, pairs = parts(marginals[at[s] : at[s + 1]], starts[s + 1] - starts[s], labels)
         add_labeling(observed, y[starts[s] : starts[s + 1]], 1.0, table, pairs)
+
+
+@jit
+def rounding_of_entropies(sentences, state):  # type: ignore[no-untyped-def]
+    """How much too high the weighted sum of entropies may be: they are differences of numbers like the potentials."""
+    starts, weights = sentences.starts, sentences.weights
+    at, potentials, marginals = state.at, state.potentials, state.marginals
+    whole = 0.0
+    for s in range(at.size - 1):
+        size = 0.0
+        for i in range(at[s], at[s + 1]):
+            size += abs(potentials[i]) * marginals[i]
+        whole += weights[s] * (starts[s + 1] - starts[s]) * size
+    return EPSILON * whole
 
 
 @jit

@@ -121,7 +121,10 @@ def step_to_zero(curvature: Spectrum, here: Point, least: Vector) -> Vector | No
     sums[np.abs(sums) <= float(least.max())] = 0.0
     # The ridge keeps steps finite where a direction is all but flat.
     ridge = 1e-10 * max(float(curvature.values.sum()), here.size) / len(here.b)
-    step = np.asarray(curvature.directions @ (-sums / (curvature.values + ridge)), np.float64)
+    with np.errstate(divide="ignore"):  # no second derivative at all: no step
+        shares = np.divide(-sums, curvature.values + ridge, out=np.zeros_like(sums), where=sums != 0.0)
+    with np.errstate(invalid="ignore"):
+        step = np.asarray(curvature.directions @ shares, np.float64)
     return step if np.all(np.isfinite(step)) and step @ here.sums < 0.0 else None
 
 

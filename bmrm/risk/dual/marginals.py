@@ -65,7 +65,8 @@ class MarginalRows(SentenceRows):
 
     def offset(self) -> float:
         """As of `AscentRows`."""
-        return float(self._sentences.weights @ self._state.entropies)
+        entropies = float(self._sentences.weights @ self._state.entropies)
+        return entropies - float(dual_marginals.rounding_of_entropies(self._sentences, self._state))
 
     def _add_slopes(self, slope: Array, trans_slope: Array) -> None:
         dual_marginals.slopes_of(self._sentences, self._state, slope, trans_slope)
