@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -237,8 +238,9 @@ class Run:
         step = self.model.step(point) if point.finite else None
         if step is None:
             return None
-        slope = float(point.gradient @ step.w) + point.rest * step.b
-        if not slope < 0.0:
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = float(point.gradient @ step.w) + point.rest * step.b
+        if not -math.inf < slope < 0.0:
             return None
         there = self._at(point, step, 1.0)
         if there.finite:
