@@ -123,7 +123,7 @@ class FreeIntercept:
             offered = None if drawn is None else _Drawn(drawn)
         elif kind is Gathered:
             ranks = ability(self.risk, Gathered)
-            offered = None if ranks is None else _Ranks(ranks)
+            offered = None if ranks is None else _Ranks(ranks, self.settled)
         elif kind is Fingerprint:
             inner = ability(self.risk, Fingerprint)
             offered = None if inner is None else Prefixed("free intercept", inner)
@@ -180,12 +180,15 @@ class _Drawn:
 
 @dataclass(frozen=True)
 class _Ranks:
-    """All rows in one process, with an intercept."""
+    """All rows in one process, with an intercept; what is settled there is the model's."""
 
     inner: Gathered
+    settled: Settled
 
     def gathered(self) -> FreeIntercept:
-        return FreeIntercept(self.inner.gathered())
+        found = FreeIntercept(self.inner.gathered())
+        found.settled = self.settled
+        return found
 
 
 @dataclass(frozen=True, eq=False)

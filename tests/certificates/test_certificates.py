@@ -174,6 +174,7 @@ VARIED = {
     (61, 7295): "entropies of sentences as differences of potentials of 1e9",
     (61, 5046): "an infinite value at the constant of an envelope, at a start far off",
     (61, 4706): "a step in constants without any second derivative",
+    (61, 14103): "constants that rank 0 settled for when it solved alone were not those of the model",
     (61, 12188): "a Newton step and a gradient whose product overflows",
     (61, 6912): "planes whose slopes have products beyond float64, in the master of elastic_net",
 }
