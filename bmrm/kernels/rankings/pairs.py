@@ -159,3 +159,21 @@ def count_short_pairs(values, grades, weights, starts, levels, factors, slope): 
         else:
             total += many_grades(values, grades, weights, a, b, top, factor, tree, slope)
     return total
+
+
+@jit
+def weigh_pairs(masses, borders, found):  # type: ignore[no-untyped-def]
+    """Fill the sum over pairs of different grades of the products of their masses, query by query.
+
+    Parameters
+    ----------
+    masses : of the grades of each query, one query after the other.
+    borders : (queries + 1,), where the grades of each begin, and the last end.
+    found : (queries,) to be filled; exactly 0 where one grade alone has a mass.
+    """
+    for q in range(found.size):
+        below = total = 0.0
+        for k in range(borders[q], borders[q + 1]):
+            total += masses[k] * below
+            below += masses[k]
+        found[q] = total

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.rankings.compared_pairs import compare_pairs
-from bmrm.kernels.rankings.pairs import count_short_pairs
+from bmrm.kernels.rankings.pairs import count_short_pairs, weigh_pairs
 from bmrm.kernels.rankings.sorting import ascending_within
 from bmrm.losses._core.grouping import Grouping, Rows
 from bmrm.losses._core.prepared import NO_WEIGHTS, Array
@@ -103,8 +103,6 @@ def _pairs(grouping: Grouping, grades: Rows, levels: Rows, weights: Vector | Non
     first = np.concatenate([np.zeros(1, np.int64), np.cumsum(levels)])
     cell = grades + grouping.per_row(first[:-1])
     in_cell = np.bincount(cell, weights, minlength=int(first[-1])).astype(np.float64)
-    if not levels.size:
-        return np.zeros(0)
-    below = np.cumsum(in_cell) - in_cell
-    below -= np.repeat(below[first[:-1]], levels)
-    return np.asarray(np.add.reduceat(in_cell * below, first[:-1]))
+    found = np.empty(levels.size)
+    weigh_pairs(in_cell, first, found)
+    return found
