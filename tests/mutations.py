@@ -23,7 +23,7 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -456,18 +456,20 @@ def _watched(folder: str, seed: int, first: int, inputs: int, only: str) -> Iter
 def run(inputs: int, seed: int, first: int = 0, only: str = "", processes: int = 1) -> list[tuple[int, str, str]]:
     """The faults of so many inputs."""
     found: list[tuple[int, str, str]] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:  # a folder for each process: doors write into it
+        folders = [stack.enter_context(tempfile.TemporaryDirectory()) for _ in range(processes)]
         before = os.getcwd()
-        os.chdir(folder)
-        try:
-            originals(Path(folder))
-        finally:
-            os.chdir(before)
+        for folder in folders:
+            os.chdir(folder)
+            try:
+                originals(Path(folder))
+            finally:
+                os.chdir(before)
         each = -(-inputs // processes)
 
         def share(number: int) -> None:
             begin = first + number * each
-            found.extend(_watched(folder, seed, begin, min(each, max(0, first + inputs - begin)), only))
+            found.extend(_watched(folders[number], seed, begin, min(each, max(0, first + inputs - begin)), only))
 
         threads = [threading.Thread(target=share, args=(number,)) for number in range(processes)]
         for thread in threads:
