@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests marked `mpi` are skipped, with what to install, where there is no mpirun."""
     if item.get_closest_marker("mpi") and mpirun() is None:
         pytest.skip(NO_MPIRUN)
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Modules that a test wrote and imported go with it: another test may write one of the same name."""
+    folder = item.funcargs.get("tmp_path") if hasattr(item, "funcargs") else None
+    if folder is None:
+        return
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(f"{folder}/"):
+            del sys.modules[name]
