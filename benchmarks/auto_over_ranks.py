@@ -74,10 +74,11 @@ def table(found: Mapping[str, Any]) -> Table:
     means = ", ".join(f"{half} {geometric_mean(part):.2f}" for half, part in ratios.items() if part)
     return Table(
         "auto on one rank and on two",
-        f"All problems of the race that take `auto` more than {LONG:g} s alone, to a gap of {TOLERANCE:g}, on one core"
-        f" and on two (a rank on each; rank 0 has both where it solves with all rows), rows dealt out"
-        f" (`data.share_rows`): seconds in the solver, median (least to most) of up to {REPETITIONS} runs, the gap"
-        f" where it is not met. Two ranks take {geometric_mean(everything):.2f} of the time of one (geometric mean;"
+        f"The problems are those of the race on which `auto` alone takes more than {LONG:g} s to a gap of"
+        f" {TOLERANCE:g}. They are solved by one rank on one core and by two ranks on two (rank 0 uses both where it"
+        f" solves with all rows), rows distributed at random (`data.share_rows`). The table shows the seconds in the"
+        f" solver, median (least to most) of up to {REPETITIONS} runs, and the gap where it missed the tolerance."
+        f" Two ranks take {geometric_mean(everything):.2f} of the time of one (geometric mean;"
         f" {means}), {max(everything):.2f} at worst, less than .65 in {sum(r <= 0.65 for r in everything)} of"
         f" {len(everything)}."
         f"\n\n![Seconds on one rank and on two](figures/ranks.svg)",

@@ -71,9 +71,9 @@ def measure() -> Table:
         rows.append((f"`{name}`", f"{kernels:.0f}", f"{seconds:.1f} s", f"{min(again[2] for again in warm):.2f} s"))
     return Table(
         "First fit in a new process",
-        "200 dense rows of 12 features, l2, `auto`, one thread: kernels that the first fit compiles with an empty"
-        " cache, the processor time for them, and that of a later process, which finds them there, from the first"
-        " import to the solution.",
+        "200 dense rows of 12 features, l2, `auto`, one thread: number of kernels and processor time to compile"
+        " them with a cold cache, and processor time of a process with a warm one, from the first import to the"
+        " solution.",
         ("loss", "kernels", "compiling", "later process"),
         tuple(rows),
     )

@@ -241,8 +241,8 @@ def measure() -> Table:
         f"Peak of a process from the start of `minimize`, in megabytes, against the formula in the solver's docstring"
         f" and {ALLOWANCE / 1e6:.0f} MB; random rows of 4 numbers (12 bytes each), kernels and libraries loaded before;"
         f" W are the columns of a working set, T the tokens of a sentence."
-        f" Where it says whole process, the allowance is {WHOLE / 1e6:.0f} MB, and pages of libraries, which belong to"
-        f" the page cache, are left out. On many features `auto` runs `dual_coordinate`, which copies the rows in the"
+        f" Where it says whole process, the allowance is {WHOLE / 1e6:.0f} MB, and pages of shared libraries"
+        f" are not counted. On many features `auto` runs `dual_coordinate`, which copies the rows in the"
         f" order in which it visits them: 490 bytes a row of 30 numbers, where `lbfgs` takes 23.",
         ("solver", "problem", "bytes", "allowed", "measured"),
         (*rows, *_whole_processes()),
