@@ -31,8 +31,6 @@ HISTORY_COLUMNS = (
 )
 
 PACKAGES = ("bmrm", "numpy", "scipy", "numba", "scikit-learn", "cvxopt", "mpi4py")
-OPTIONAL = ("highspy",)
-"""Packages of extras that can affect a result."""
 
 
 def finite(value: float) -> float | None:
@@ -126,7 +124,7 @@ def in_ranks(ranks: int, threads: int | None) -> str:
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that can affect a result."""
     table = {"python": platform.python_version()}
-    for name in (*PACKAGES, *OPTIONAL):
+    for name in PACKAGES:
         try:
             table[name] = version(name)
         except PackageNotFoundError:

@@ -96,7 +96,7 @@ class CvxoptQP(CvxoptMaster):
 
 
 class CvxoptLP(CvxoptMaster):
-    """The master of L1 (see `HighsLP`, whose parameters and results these are)."""
+    """The master of L1 (see `SimplexLP`, whose parameters and results these are)."""
 
     def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
         super().__init__(dim, infima, lam)

@@ -15,7 +15,6 @@ from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l1_line, lo
 
 ENGINES = {
     "simplex": "bmrm.masters.l1_simplex:SimplexLP",
-    "highs": "bmrm.masters.highs:HighsLP",
     "cvxopt": "bmrm.masters.cvxopt:CvxoptLP",
 }
 
@@ -32,8 +31,8 @@ class L1(ScaledBy):
     Parameters
     ----------
     lam : lambda > 0.
-    engine : solver of the master problem: `simplex` (ours, dense, warm-started), `highs` (one growing linear program,
-        dual simplex from the last basis) or `cvxopt` (interior point, from scratch).
+    engine : solver of the master problem: `simplex` (ours, dense, warm-started) or `cvxopt` (interior point, from
+        scratch).
 
     Raises
     ------

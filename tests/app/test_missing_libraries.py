@@ -11,12 +11,9 @@ from bmrm.app.installation import in_words, installation
 from bmrm.cli import main as command
 from bmrm.problem import InputError
 from bmrm.run import main
-from tests.mpi.launch import launch
 from tests.test_run import FILES, job, summary  # noqa: F401 (a fixture)
 
 NO_MATPLOTLIB = "the picture needs matplotlib, which is not installed; pip install 'bmrm[plot]'"
-NO_HIGHSPY = "engine highs needs highspy, which is not installed; pip install 'bmrm[lp]'"
-HIGHS = ("--set", "regularizer={name: l1, lambda: 0.01, engine: highs}", "--set", "solver.name=bundle")
 
 
 @pytest.fixture
@@ -37,7 +34,6 @@ def test_a_run_without_matplotlib_has_all_files(job, missing, capsys):  # noqa: 
     assert main(["config.yaml", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
     assert {path.name for path in (job / "out").iterdir()} == FILES
-    assert "highspy" in summary()["versions"]
 
 
 def test_a_report_draws_a_png_where_matplotlib_is_there_and_else_says_how(job, missing, capsys, monkeypatch):  # noqa: F811
@@ -60,25 +56,6 @@ def test_a_model_that_cannot_be_drawn_says_why(missing):
         model.plot()
     assert str(caught.value) == NO_MATPLOTLIB
     assert "<svg" in model._repr_html_()
-
-
-def test_the_engine_highs_without_highspy_is_status_2(job, missing, capsys):  # noqa: F811
-    missing("highspy", "bmrm.masters.highs")
-    assert main(["config.yaml", "--quiet", *HIGHS]) == 2
-    assert capsys.readouterr().err == f"bmrm: {NO_HIGHSPY}\n"
-    assert not (job / "out" / "summary.json").exists()
-    assert main(["config.yaml", "--quiet", "--set", "regularizer.name=l1", "--set", "solver.name=bundle"]) == 0
-
-
-@pytest.mark.mpi
-def test_the_engine_highs_without_highspy_is_said_once_by_ranks(job):  # noqa: F811
-    code = (
-        "import sys; sys.modules['highspy'] = None; from bmrm.run import main;"
-        f"sys.exit(main(['config.yaml', '--quiet', *{HIGHS!r}]))"
-    )
-    done = launch(2, "-c", code, cwd=job)
-    assert done.returncode == 2
-    assert done.stderr == f"bmrm: {NO_HIGHSPY}\n"
 
 
 def test_info_without_data_says_what_is_installed(capsys):

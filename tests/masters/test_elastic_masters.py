@@ -4,7 +4,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmrm.masters.elastic_newton import ElasticQP
-from bmrm.masters.highs import HighsLP
+from bmrm.masters.l1_simplex import SimplexLP
 from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
@@ -143,7 +143,7 @@ def test_between_the_masters_of_l1_and_l2():
         ElasticQP(20, (0.0,), 1e-12, 0.3),
         SimplexQP(20, (0.0,), 0.3),
         ElasticQP(20, (0.0,), 0.3, 1e-6),
-        HighsLP(20, (0.0,), 0.3),
+        SimplexLP(20, (0.0,), 0.3),
     ]
     for _ in range(60):
         plane = rng.normal(size=20), rng.normal()

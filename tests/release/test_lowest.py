@@ -12,7 +12,7 @@ from release.lowest import constraints
 from release.project import ROOT, project
 
 DISTRIBUTION = {"sklearn": "scikit-learn", "yaml": "PyYAML"}
-OPTIONAL = ("plot", "lp", "arrow", "completion")
+OPTIONAL = ("plot", "arrow", "completion")
 WITHOUT_A_LINE = {"llvmlite", "typing_extensions"}
 """What comes with numba, and what type checkers alone import."""
 
@@ -38,7 +38,7 @@ def test_no_bound_of_the_project_is_forgotten():
     text = "\n".join(line for line in text.splitlines() if not line.startswith(("bench =", "docs =")))
     written = {name.lower(): bound for name, bound in re.findall(r'"([\w.-]+)(?:\[\w+\])?>=([\d.]+)', text)}
     assert {name.lower(): bound for name, bound in constraints(project()).items()} == written
-    assert {"numpy", "scipy", "numba", "scikit-learn", "mpi4py", "matplotlib", "highspy"} <= set(written)
+    assert {"numpy", "scipy", "numba", "scikit-learn", "mpi4py", "matplotlib"} <= set(written)
 
 
 def test_dependencies_have_lower_bounds_and_numba_an_upper_one():
@@ -68,5 +68,5 @@ def test_what_the_package_imports_is_declared():
         for path in (ROOT / "bmrm").rglob("*.py")
         for module in imported(path) - set(sys.stdlib_module_names)
     }
-    assert {name for _, name in found} >= {"numpy", "scikit-learn", "PyYAML", "highspy"}
+    assert {name for _, name in found} >= {"numpy", "scikit-learn", "PyYAML", "matplotlib"}
     assert sorted((path, name) for path, name in found if name not in declared) == []

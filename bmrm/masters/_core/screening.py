@@ -11,55 +11,12 @@ from bmrm.masters._core.planes import MemoryPlanes
 from bmrm.problem import Vector
 
 
-class ScreenedFeatures:
-    """The features in which the planes are steep enough to matter; the others have weight 0 whatever the multipliers.
-
-    Where Omega has l1 ||w||_1 in it, w_i = 0 as long as the sum over blocks of max_j |a_ji| is at most l1. So a
-    master holds columns for few features where dim is large.
-
-    Parameters
-    ----------
-    dim, blocks : of the planes.
-    l1 : the slope of Omega at 0.
-
-    Attributes
-    ----------
-    columns : features in the order in which they passed; none ever leaves.
-    """
-
-    def __init__(self, dim: int, blocks: int, l1: float) -> None:
-        self._l1 = l1
-        self._largest = np.zeros((blocks, dim))
-        self._known = np.zeros(dim, dtype=np.bool_)
-        self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-
-    def hear(self, a: Vector, block: int) -> None:
-        """Take a plane into account."""
-        row = self._largest[block]
-        np.maximum(row, np.abs(a), out=row)
-
-    def fresh(self) -> NDArray[np.int64]:
-        """The features that have passed since since the last call, now at the end of `columns`."""
-        total = self._largest[0] if len(self._largest) == 1 else self._largest.sum(axis=0)
-        new = np.flatnonzero((total > self._l1) & ~self._known)
-        if len(new):
-            self._known[new] = True
-            self.columns = np.concatenate([self.columns, new])
-        return new
-
-    def sizes(self) -> Vector:
-        """The largest |a_ji| of each of `columns`."""
-        largest: Vector = self._largest[:, self.columns].max(axis=0)
-        return largest
-
-    def forget(self) -> None:
-        """Empty `columns`; what planes were like stays known."""
-        self._known[:] = False
-        self.columns = np.zeros(0, dtype=np.int64)
-
-
 class ScreenedRows:
-    """The planes of a master as dense rows over the screened features, below a few rows of zeros for the infima.
+    """The planes of a master as dense rows over the features in which they are steep enough to matter.
+
+    Where Omega has l1 ||w||_1 in it, w_i = 0 as long as the sum over blocks of max_j |a_ji| is at most l1, whatever the
+    multipliers. So a master holds columns for few features where dim is large. The rows of planes come after
+    some of zeros, for the infima.
 
     Parameters
     ----------
@@ -72,25 +29,30 @@ class ScreenedRows:
     Attributes
     ----------
     matrix : (capacity, width); the rows and columns that are not in use are 0.
+    columns : the feature of each of its first columns, in the order in which they passed; none ever leaves.
     """
 
     def __init__(self, planes: MemoryPlanes, blocks: int, l1: float, first: int, unit: float = 1.0) -> None:
         self._planes = planes
-        self._screened = ScreenedFeatures(planes.dim, blocks, l1)
+        self._l1 = l1
+        self._largest = np.zeros((blocks, planes.dim))
         self._first = first
         self._unit = unit
+        self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._known = np.zeros(planes.dim, dtype=np.bool_)
         self.matrix = np.zeros((16 + first, 0))
-
-    @property
-    def columns(self) -> NDArray[np.int64]:
-        """The feature of each of the first `len(columns)` columns."""
-        return self._screened.columns
 
     def add(self, a: Vector, block: int) -> None:
         """The last plane, and the columns that it lets pass."""
         n = len(self._planes) - 1
-        self._screened.hear(a, block)
-        self._widen(n, self._screened.fresh())
+        row = self._largest[block]
+        np.maximum(row, np.abs(a), out=row)
+        total = self._largest[0] if len(self._largest) == 1 else self._largest.sum(axis=0)
+        fresh = np.flatnonzero((total > self._l1) & ~self._known)
+        if fresh.size:
+            self._known[fresh] = True
+            self.columns = np.concatenate([self.columns, fresh])
+            self._widen(n, fresh)
         if self._first + n == len(self.matrix):
             self.matrix = np.concatenate([self.matrix, np.zeros_like(self.matrix)])
         self.matrix[self._first + n, : len(self.columns)] = a[self.columns] / self._unit
@@ -98,7 +60,7 @@ class ScreenedRows:
     def sizes(self) -> Vector:
         """The largest entry that each column of `matrix` has had, in absolute value; 1 for those not in use."""
         sizes = np.ones(self.matrix.shape[1])
-        sizes[: len(self.columns)] = self._screened.sizes() / self._unit
+        sizes[: len(self.columns)] = self._largest[:, self.columns].max(axis=0) / self._unit
         return sizes
 
     def move(self, place: int, last: int) -> None:
@@ -122,6 +84,5 @@ class ScreenedRows:
             wide = np.zeros((len(self.matrix), min(p + p // 4 + 16, planes.dim)))
             wide[:, : self.matrix.shape[1]] = self.matrix
             self.matrix = wide
-        if len(fresh):
-            for place in range(n):
-                self.matrix[self._first + place, p - len(fresh) : p] = planes.row(place)[fresh] / self._unit
+        for place in range(n):
+            self.matrix[self._first + place, p - len(fresh) : p] = planes.row(place)[fresh] / self._unit
