@@ -14,6 +14,7 @@ from bmrm.checks.cases import Case, Rows, name_of
 from bmrm.checks.functions import Array, Function
 from bmrm.checks.report import BrokenLawError, Violation
 from bmrm.checks.running import NotOfferedError
+from bmrm.data.dataset import plain_numbers
 from bmrm.problem import BmrmError, InputError, Summary, Targets, Vector
 
 SECONDS = 5e-3
@@ -113,7 +114,7 @@ def of_regularizer(regularizer: Any, dim: int) -> Iterator[Violation]:
 def of_risk(risk: Any, start: Any) -> Iterator[Violation]:
     """Around `start`, zero where None."""
     yield from risks.members(risk)
-    at = np.zeros(risk.dim) if start is None else np.array(start, np.float64)
+    at = np.zeros(risk.dim) if start is None else np.array(plain_numbers(start, "start"))
     if at.shape != (risk.dim,) or not np.isfinite(at).all():
         return  # the solver says so
     case = risks.RiskCase(risk, at, coarse=COARSE)

@@ -14,6 +14,7 @@ from bmrm.checks.functions import Array, Function
 from bmrm.checks.named import title_of
 from bmrm.checks.report import Report, Violation
 from bmrm.checks.running import Laws, NotOfferedError
+from bmrm.data.dataset import plain_numbers
 from bmrm.problem import InputError, Scored, ability, lacking
 
 SIZES = (0.1, 1.0, 10.0)
@@ -83,7 +84,7 @@ def check_risk(risk: Any, *, start: Any = None, scale: float = 1.0, seed: int = 
     missing = next(members(risk), None)
     if missing is not None:
         return Report(title, (), (missing,), dict.fromkeys(RISK_LAWS.all, f"after {missing.law}"))
-    at = np.zeros(risk.dim) if start is None else np.array(start, np.float64)
+    at = np.zeros(risk.dim) if start is None else np.array(plain_numbers(start, "start"))
     if at.shape != (risk.dim,):
         raise InputError(f"start has shape {at.shape}, expected ({risk.dim},)")
     return RISK_LAWS.report(title, RiskCase(risk, at, scale, seed))

@@ -15,7 +15,7 @@ from bmrm.data.label_types import as_listed, of_one_type, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, shown
 from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of, rows_of, with_columns
-from bmrm.data.structure import check_sparse
+from bmrm.data.structure import check_sparse, is_sparse
 from bmrm.problem import Check, InputError, Targets, Vector, unchecked
 from bmrm.problem import shown as shown_value
 
@@ -40,6 +40,11 @@ class Dataset:
     sources: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.X, (Csr, np.ndarray)) or len(self.X.shape) != 2:
+            raise InputError(
+                f"X is {shown_value(self.X)}, expected a Csr or an array (rows, features); `Dataset.from_arrays` takes "
+                "others"
+            )
         if self.X.shape[0] != self.targets.rows:
             raise InputError(f"X has {self.X.shape[0]} rows, y has {self.targets.rows}")
         for name, array in (("weights", self.targets.weights), ("groups", self.targets.groups)):
@@ -155,7 +160,7 @@ def check_matrix(X: Any, names: Sequence[str] | None = None) -> Matrix:
     """`X` as a `Csr` or a dense array of finite numbers; InputError names the first invalid row and column."""
     if isinstance(X, Csr):
         return _finite_csr(X.checked())
-    if hasattr(X, "tocsr") and hasattr(X, "nnz"):
+    if is_sparse(X):
         if len(X.shape) != 2:
             raise InputError(f"X has shape {tuple(X.shape)}, expected (rows, features)")
         return _finite_csr(Csr.from_scipy(X)).without_unit_values()
@@ -180,9 +185,9 @@ def check_labels(y: Any, rows: int) -> tuple[Any, str]:
     if isinstance(y, LabelSets):
         _check_length("y", len(y), rows)
         return y, y.dtype
-    if hasattr(y, "tocsr") and hasattr(y, "nnz"):
-        _check_length("y", y.shape[0], rows)
+    if is_sparse(y):
         check_sparse(y, "y")
+        _check_length("y", y.shape[0], rows)
         sets = LabelSets.from_matrix(y.tocsr(), "sparse")
         return sets, sets.dtype
     if _has_sets(y):
@@ -221,7 +226,7 @@ def _labels(y: Any) -> NDArray[Any]:
 
 def plain_labels(y: Any) -> Any:
     """Labels as an array of one type where that can be told; InputError names a row that is missing or of another."""
-    if y is None or isinstance(y, LabelSets) or (hasattr(y, "tocsr") and hasattr(y, "nnz")):
+    if y is None or isinstance(y, LabelSets) or is_sparse(y):
         return y
     array = _labels(y)
     if array.dtype.kind in "OTmM" and array.ndim and array.size == len(array):
@@ -244,6 +249,8 @@ def _has_sets(y: Any) -> bool:
 def plain_array(values: Any, name: str) -> NDArray[Any]:
     """`np.asarray`; InputError for what that does not show, and for lists of different lengths, naming the first."""
     refuse_hidden(values, name)
+    if is_sparse(values):
+        raise InputError(f"{name} is a sparse matrix, expected an array")
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -256,9 +263,14 @@ def plain_array(values: Any, name: str) -> NDArray[Any]:
         ) from error
 
 
+def plain_numbers(values: Any, name: str) -> NDArray[np.float64]:
+    """As `plain_array`, as float64; InputError for what is no number."""
+    return _to_float64(plain_array(values, name), name)
+
+
 def check_weights(weights: Any, rows: int) -> Vector:
     """Sample weights as float64, finite, >= 0 and (where there are rows) not all 0."""
-    array = _to_float64(plain_array(weights, "weights"), "weights")
+    array = plain_numbers(weights, "weights")
     if array.ndim != 1:
         raise InputError(f"weights have shape {array.shape}, expected ({rows},)")
     _check_length("weights", array.shape[0], rows)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.structure import check_compressed, check_csr, check_sparse
+from bmrm.data.structure import check_compressed, check_csr, check_sparse, damaged
 from bmrm.problem import Check, InputError, unchecked
 
 MOST_COLUMNS = 2**31
@@ -39,6 +39,11 @@ class Csr:
     columns: int
 
     def __post_init__(self) -> None:
+        for array, what in ((self.indptr, "indptr"), (self.indices, "indices")):
+            if not isinstance(array, np.ndarray):
+                raise InputError(f"Csr: {what} is a {type(array).__name__}, expected an array")
+        if not isinstance(self.columns, (int, np.integer)) or self.columns < 0:
+            raise InputError(f"Csr: columns is {self.columns!r:.40}, expected an integer >= 0")
         if self.indptr.dtype != np.int64 or self.indices.dtype != np.int32:
             raise InputError(f"Csr: indptr {self.indptr.dtype}, indices {self.indices.dtype}, expected int64 and int32")
         if self.values is not None and self.values.dtype not in (np.float32, np.float64):
@@ -116,14 +121,17 @@ class Csr:
 
         float32 values stay float32, every other real type becomes float64; duplicates are summed, rows sorted.
         """
+        check_sparse(matrix)
         if np.issubdtype(matrix.dtype, np.complexfloating):
             raise InputError("X is complex, expected real numbers")
         if matrix.dtype.kind not in "fiub":
             raise InputError(f"X holds {matrix.dtype}, expected numbers")
-        check_sparse(matrix)
-        if matrix.dtype.kind in "iu":
-            matrix = matrix.astype(np.float64)  # sums of duplicates may not fit small integers
-        rows = matrix.tocsr()
+        if matrix.dtype.kind in "iu" or matrix.dtype == np.float16:
+            matrix = matrix.astype(np.float64)  # sums of duplicates may not fit small numbers
+        try:
+            rows = matrix.tocsr()
+        except (IndexError, OverflowError, TypeError, ValueError) as error:
+            raise damaged(matrix.format, "X", error) from error
         if rows.shape[1] > MOST_COLUMNS:
             raise InputError(f"X has {rows.shape[1]} columns, expected at most {MOST_COLUMNS}")
         # The flags of scipy are cached by the caller's object and may be stale, so look at the indices themselves.

@@ -161,6 +161,8 @@ def lengths_of(X: Any, name: str) -> Lengths:
     for k, sequence in enumerate(X):
         if isinstance(sequence, (str, bytes, Mapping)) or not (hasattr(sequence, "__len__") or issparse(sequence)):
             raise InputError(f"{name}: sequence {k} is {shown(sequence)}, expected a list of tokens or an array")
+        if issparse(sequence):
+            check_sparse(sequence, f"{name}: sequence {k}")
     return np.array([s.shape[0] if issparse(s) else len(s) for s in X], np.int64)
 
 

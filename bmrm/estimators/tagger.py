@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bmrm.data.dataset import Dataset, check_weights
 from bmrm.data.label_types import is_na
+from bmrm.data.structure import is_sparse
 from bmrm.estimators.base import LinearEstimator
 from bmrm.estimators.classifier import has_probabilities
 from bmrm.estimators.sequences import Lengths, form_of, lengths_of, no_tokens
@@ -174,6 +175,9 @@ def _labels_of(y: Any, lengths: Lengths) -> list[Any]:
     if other.size:
         k = int(other[0])
         raise InputError(f"y: sequence {k} has {given[k]} labels, expected one for each of its {lengths[k]} tokens")
+    sparse = next((k for k, part in enumerate(y) if is_sparse(part)), None)
+    if sparse is not None:
+        raise InputError(f"y: sequence {sparse} is a sparse matrix, expected a list of labels")
     labels = [label for part in y for label in (part.tolist() if isinstance(part, np.ndarray) else part)]
     missing = next((k for k, label in enumerate(labels) if label is None or is_na(label) or label != label), None)
     if missing is not None:

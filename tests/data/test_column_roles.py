@@ -427,3 +427,23 @@ def test_text_that_points_beyond_the_file(tmp_path):
         (tmp_path / "t.arrow").write_bytes(content.replace(ends, np.array(wrong, np.int32).tobytes()))
         with pytest.raises(InputError, match="column 'y': the file is damaged"):
             read(tmp_path / "t.arrow")
+
+
+def test_categories_in_arrow_files(tmp_path):
+    codes = pyarrow.array([2, 0, 1, 0], pyarrow.uint8())
+    for kind in (pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()):  # polars writes the last
+        grades = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(["low", "fair", "high"], kind), ordered=True)
+        sizes = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array([3.5, 4.0, 7.0]))
+        feather.write_feather(pyarrow.table({"size": sizes, "grade": grades}), tmp_path / "t.feather")
+        data = read(tmp_path / "t.feather")
+        assert data.targets.y.tolist() == ["high", "low", "fair", "low"]
+        assert np.array_equal(data.X[:, 0], [7.0, 3.5, 4.0, 3.5])
+
+
+def test_the_index_may_be_groups(tmp_path):
+    frame = pyarrow.table({"a": [1.0, 2.0, 3.0], "y": [0, 1, 1], "__index_level_0__": [4, 4, 5]})
+    parquet.write_table(frame, tmp_path / "t.parquet")
+    data = read(tmp_path / "t.parquet", format={"name": "arrow", "group": "__index_level_0__"})
+    assert data.targets.groups.tolist() == [4, 4, 5]
+    assert data.targets.y.tolist() == [0, 1, 1]  # the last column of the frame, not of the file
+    assert data.feature_names == ("a",)

@@ -108,6 +108,7 @@ WRONG = {
     "fractions": (set_to(RIGHT.copy(), indices=RIGHT.indices + 0.5), "indices holds float64"),
     "few of a list": (lists(lambda B: B.rows[3].append(3)), "row 3 has . column indices and . values"),
     "of a list": (broken("lil", 77), "row 1 has the column index 77"),
+    "a diagonal alone": (set_to(sp.eye(9, format="dia"), data=np.ones(9)), "the dia matrix is damaged|9 diagonals"),
     "of diagonals": (set_to(sp.eye(9, format="dia"), offsets=np.arange(3)), "3 offsets and 1 diagonals"),
 }
 
@@ -191,3 +192,64 @@ def test_sparse_objects():
     X.data = np.array(["a", "b"], object)
     with pytest.raises(InputError, match="X holds object, expected numbers"):
         Dataset.from_arrays(X)
+
+
+# What scipy does not look at, or asks its own members for; set to in a matrix of each format.
+DAMAGED = {
+    "values of another length": ("coo", lambda B: setattr(B, "data", B.data[:-1])),
+    "values in a table": ("coo", lambda B: setattr(B, "data", B.data[:, None])),
+    "values in a list": ("coo", lambda B: setattr(B, "data", B.data.tolist())),
+    "no values": ("csr", lambda B: setattr(B, "data", None)),
+    "indices in a list": ("csr", lambda B: setattr(B, "indices", B.indices.tolist())),
+    "no positions": ("csc", lambda B: setattr(B, "indptr", B.indptr[:0])),
+    "positions in a table": ("csr", lambda B: setattr(B, "indptr", B.indptr[None])),
+    "positions that begin late": ("csc", lambda B: B.indptr.__setitem__(0, 2)),
+    "blocks without width": ("bsr", lambda B: setattr(B, "data", B.data[:, :, 0])),
+    "a row that is None": ("lil", lambda B: B.rows.__setitem__(3, None)),
+    "an index of text": ("lil", lambda B: (B.rows.__setitem__(3, ["a"]), B.data.__setitem__(3, [1.0]))),
+    "a fraction as index": ("lil", lambda B: (B.rows.__setitem__(3, [1.5]), B.data.__setitem__(3, [1.0]))),
+    "an index of 70 bits": ("lil", lambda B: (B.rows.__setitem__(3, [2**70]), B.data.__setitem__(3, [1.0]))),
+    "a value of text": ("lil", lambda B: (B.rows.__setitem__(3, [1]), B.data.__setitem__(3, ["x"]))),
+    "a key outside": ("dok", lambda B: B._dict.__setitem__((3, 99), 1.0)),
+    "a key below": ("dok", lambda B: B._dict.__setitem__((-3, 1), 1.0)),
+    "a key of 40 bits": ("dok", lambda B: B._dict.__setitem__((2**40, 1), 1.0)),
+    "a value of none": ("dok", lambda B: B._dict.__setitem__((3, 1), None)),
+    "a complex value": ("dok", lambda B: B._dict.__setitem__((3, 1), 1j)),
+}
+
+
+@pytest.mark.parametrize("array", [False, True])
+@pytest.mark.parametrize("case", DAMAGED)
+def test_parts_that_are_not_of_the_format(trained, case, array):
+    form, change = DAMAGED[case]
+    B = (sp.csr_array if array else sp.csr_matrix)(RIGHT).asformat(form)
+    change(B)
+    for use in (lambda: bmrm.fit(B, Y), lambda: trained[0].predict(B), lambda: trained[1].predict(B)):
+        with pytest.raises(InputError, match=r"^X: "):
+            use()
+
+
+def test_small_floats_are_added_up_in_double():
+    table = sp.coo_matrix((np.ones(90), (np.zeros(90, int), np.zeros(90, int))), (2, 2))
+    table.data = np.full(90, 2000, np.float16)  # scipy makes none of this type, and does not look
+    assert Dataset.from_arrays(table).X.to_dense()[0, 0] == 180000.0
+
+
+def test_sparse_matrices_where_arrays_are_wanted():
+    with pytest.raises(InputError, match=r"^weights is a sparse matrix"):
+        bmrm.fit(RIGHT, Y, sample_weight=RIGHT)
+    with pytest.raises(InputError, match=r"^start is a sparse matrix"):
+        bmrm.fit(RIGHT, Y, start=RIGHT)
+    with pytest.raises(InputError, match="expected a Csr or an array"):
+        Dataset(RIGHT, Targets(Y.astype(float)))
+    with pytest.raises(InputError, match=r"^y: sequence 1 is a sparse matrix"):
+        bmrm.SequenceTagger().fit([RIGHT, RIGHT], [Y, sp.csr_matrix(Y[:, None])])
+    with pytest.raises(InputError, match=r"^y: sequence 1: column 0 has the row index 200"):
+        bmrm.SequenceTagger().fit([RIGHT, RIGHT], [Y, broken("csc", COLUMNS)])
+
+
+@pytest.mark.parametrize("start", ["x", b"abc", {}, np.zeros(3, complex), np.array(["a"] * 3), [None] * 3])
+def test_starts_that_are_no_numbers(start):
+    risk = bmrm.extend.LinearRisk(Dataset.from_arrays(np.eye(3), [1, -1, 1]), LOSSES.make("hinge"))
+    with pytest.raises(InputError, match=r"^start"):
+        bmrm.minimize(risk, bmrm.L2(0.1), start=start)

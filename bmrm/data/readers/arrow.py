@@ -173,11 +173,11 @@ def _numbers(column: Any, name: str, first: int) -> NDArray[Any]:
     """A column of numbers or truth values, float32 where it is, else float64."""
     import pyarrow
 
+    column = _decoded(column, name, first)
     kind = column.type
     number = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind)
     if not number and not pyarrow.types.is_boolean(kind):
         raise InputError(f"column {shown(name)} holds {kind}, expected numbers")
-    _refuse_damage(column, name, first)
     _refuse_nulls(column, name, first)
     wanted = pyarrow.float32() if pyarrow.types.is_float32(kind) else pyarrow.float64()
     found = column.cast(wanted, safe=False).to_numpy()
@@ -191,11 +191,8 @@ def _values(column: Any, name: str, first: int) -> NDArray[Any]:
     """Labels or groups: text, numbers, truth values or times."""
     import pyarrow
 
+    column = _decoded(column, name, first)
     kind = column.type
-    _refuse_damage(column, name, first)
-    if pyarrow.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = kind.value_type
     _refuse_nulls(column, name, first)
     if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind) or str(kind) == "string_view":
         return np.array(column.to_pylist(), np.str_)
@@ -208,6 +205,22 @@ def _values(column: Any, name: str, first: int) -> NDArray[Any]:
         row = first + int(np.argmax(np.isnan(found)))
         raise InputError(f"column {shown(name)}, row {row}: the value is missing (nan)")
     return found
+
+
+def _decoded(column: Any, name: str, first: int) -> Any:
+    """The column, of categories their values."""
+    import pyarrow
+
+    _refuse_damage(column, name, first)
+    if not pyarrow.types.is_dictionary(column.type):
+        return column
+    kind = column.type.value_type
+    values = [chunk.dictionary for chunk in column.chunks]
+    if str(kind) == "string_view":  # as polars writes categories; pyarrow has no `take` for it
+        kind = pyarrow.large_string()
+        values = [pyarrow.array(some.to_pylist(), kind) for some in values]
+    taken = [some.take(chunk.indices) for some, chunk in zip(values, column.chunks, strict=True)]
+    return pyarrow.chunked_array(taken, kind)
 
 
 def _refuse_damage(column: Any, name: str, first: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bmrm.data.dataset import plain_numbers
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import (
@@ -110,7 +111,7 @@ def starting_point(risk: Risk, start: Vector | Start | None) -> Vector:
         start = start.w
     if start is None:
         return np.zeros(risk.dim)
-    w = np.array(start, dtype=np.float64)
+    w = np.array(plain_numbers(start, "start"))
     if w.shape != (risk.dim,):
         raise InputError(f"start has shape {w.shape}, expected ({risk.dim},)")
     if not np.all(np.isfinite(w)):

@@ -108,7 +108,7 @@ class Table:
         self.width = len(self.names)
         self.index = tuple(index)
         self.kept = list(range(self.width))
-        """Positions of the columns that are not left out."""
+        """Positions of the columns that are not left out, nor of an index that has a part."""
 
     def roles(self, wanted: Wanted, alike: Alike | None = None) -> Roles:
         """What each column is; of a file that is to be read as others were, labels, weights and groups may be absent.
@@ -121,7 +121,8 @@ class Table:
         """
         ignored = self._ignored(wanted, alike)
         index = [column for column in self._index(wanted, alike) if column not in ignored]
-        self.kept = [k for k in range(self.width) if k not in ignored and k not in index]
+        apart = {*ignored, *index, *self._stated_index(wanted)}
+        self.kept = [k for k in range(self.width) if k not in apart]
         weight, group = (self._extra(key, wanted, alike) for key in (wanted.weight, wanted.group))
         extra = {column for column in (weight, group) if column is not None}
         known = None if alike is None else self._labels_alike(alike, extra)
@@ -195,6 +196,11 @@ class Table:
         stated = (*wanted.stated, *filter(None, known))
         return [k for k in self.index if self.names[k] not in stated and k not in stated]
 
+    def _stated_index(self, wanted: Wanted) -> list[int]:
+        """The columns of the index that have a part: the last column is that of the frame."""
+        kept = wanted.ignore is not None and not wanted.ignore
+        return [] if kept else [k for k in self.index if self.names[k] in wanted.stated or k in wanted.stated]
+
     def _notes(self, index: Sequence[int]) -> tuple[str, ...]:
         if not index:
             return ()
@@ -229,7 +235,7 @@ class Table:
             others = [k for k in self.kept if self.names[k] not in layout.names and k not in extra]
             if len(others) == 1 or (not others and not alike.labelled):
                 return others
-        if len(self.kept) - len(extra) == layout.features and not alike.labelled:
+        if len(set(self.kept) - extra) == layout.features and not alike.labelled:
             return []
         if layout.places is not None and any(place not in range(-self.width, self.width) for place in layout.places):
             raise InputError(
