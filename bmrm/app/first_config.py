@@ -18,7 +18,7 @@ from bmrm.app.defaults import default_bias
 from bmrm.app.profile import Profile, profile_of
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import features_of
 from bmrm.data.readers.conll import Conll
 from bmrm.data.reading import format_for, parted, scan
 from bmrm.losses import LOSSES
@@ -112,9 +112,10 @@ def _suited(source: str, format: Any) -> Any:
 
 def scaling(data: Dataset) -> tuple[str, str]:
     """`data.scale` and the reason."""
-    if isinstance(data.X, Csr):
+    table = features_of(data.X).table
+    if table is None:
         return "none", "none | unit_norm | standardize | max_abs"
-    spread = np.std(data.X[:SAMPLE], axis=0)
+    spread = np.std(table[:SAMPLE], axis=0)
     spread = spread[spread > 0.0]
     if spread.size and spread.max() > UNEVEN * spread.min():
         return "standardize", f"the features' standard deviations go from {spread.min():.2g} to {spread.max():.2g}"

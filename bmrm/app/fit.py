@@ -20,7 +20,7 @@ from bmrm.app.pipeline.solve import BIASES, Problem, solve, solved
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.data.layout import aligned
-from bmrm.data.matrix import Csr, with_columns
+from bmrm.data.matrix import features_of, with_columns
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
 from bmrm.mpi.launch import say_alone
@@ -229,7 +229,7 @@ def _like(train: Dataset, validation: Any) -> Dataset:
     """Validation rows with the columns of the training rows."""
     rows = validation.checked() if isinstance(validation, Dataset) else Dataset.from_arrays(*validation)
     X = aligned(rows.X, rows.feature_names, train.feature_names, "validation")
-    if X.shape[1] > train.features or (not isinstance(X, Csr) and X.shape[1] != train.features):
+    if not features_of(X).fits(train.features):
         raise InputError(f"validation has {X.shape[1]} features, X has {train.features}")
     return replace(rows, X=with_columns(X, train.features), layout=train.layout)
 

@@ -19,7 +19,7 @@ from bmrm.data.files import whole_file
 from bmrm.data.label_types import is_whole, stored
 from bmrm.data.labels import in_form
 from bmrm.data.layout import Alike, Layout, aligned
-from bmrm.data.matrix import Csr, with_columns
+from bmrm.data.matrix import features_of, with_columns
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.reading import Source, parted, scan
 from bmrm.data.text_reader import TextReader
@@ -184,7 +184,7 @@ class Model:
         """
         matrix, names = (check_matrix(X.X), X.feature_names) if isinstance(X, Dataset) else named_matrix(X)
         matrix = aligned(matrix, names, self.feature_names, "X")
-        if matrix.shape[1] > self.dim or (not isinstance(matrix, Csr) and matrix.shape[1] != self.dim):
+        if not features_of(matrix).fits(self.dim):
             raise InputError(f"the data have {matrix.shape[1]} features, the model has {self.dim}")
         data = SCALINGS[self.row_scale].rows(
             Dataset(with_columns(matrix, self.dim), Targets(np.zeros(matrix.shape[0])))

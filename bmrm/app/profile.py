@@ -11,7 +11,7 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import restored_rows
 from bmrm.data.labels import LabelSets
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import features_of
 from bmrm.problem import InputError
 
 MOST_LISTED = 20
@@ -51,7 +51,7 @@ class Profile:
 
     @property
     def density(self) -> float:
-        """Stored entries as a share of the matrix."""
+        """Features entries as a share of the matrix."""
         return self.nnz / max(1, self.rows * self.features)
 
     def plain(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def profile_of(data: Dataset, origin: str) -> Profile:
         data.rows,
         data.features,
         data.nnz,
-        _storage(data.X),
+        features_of(data.X).described,
         *_targets(data),
         None if groups is None else len(np.unique(groups)),
         span,
@@ -112,9 +112,3 @@ def _targets(data: Dataset) -> tuple[str, int, dict[str, int] | None, tuple[str,
 def text_of(value: Any) -> str:
     """Numbers so that reading them again gives the same bits; whole ones without a point."""
     return repr(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
-
-
-def _storage(X: Any) -> str:
-    if not isinstance(X, Csr):
-        return f"dense {X.dtype}"
-    return "sparse, all values 1" if X.values is None else f"sparse {X.values.dtype}"

@@ -14,7 +14,7 @@ from bmrm.data.frames import is_frame, names_of, refuse_hidden, values_of
 from bmrm.data.label_types import as_listed, of_one_type, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, shown
-from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of, rows_of, with_columns
+from bmrm.data.matrix import Csr, Features, Matrix, nnz_of, part_of, rows_of, with_columns
 from bmrm.data.structure import check_sparse, is_sparse
 from bmrm.problem import Check, InputError, Targets, Vector, unchecked
 from bmrm.problem import shown as shown_value
@@ -40,7 +40,7 @@ class Dataset:
     sources: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.X, (Csr, np.ndarray)) or len(self.X.shape) != 2:
+        if not isinstance(self.X, (Features, np.ndarray)) or len(self.X.shape) != 2:
             raise InputError(
                 f"X is {shown_value(self.X)}, expected a Csr or an array (rows, features); `Dataset.from_arrays` takes "
                 "others"

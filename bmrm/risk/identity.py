@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import features_of
 from bmrm.problem import Fingerprint, Loss, Summary
 from bmrm.risk.products.columns import Columns
 
@@ -29,7 +29,7 @@ class DataIdentity:
         """SHA-256 over the arrays, the loss with its parameters, the label order, the scaling and the bias."""
         digest = hashlib.sha256()
         X, targets = self.data.X, self.data.targets
-        arrays: list[Any] = [X.indptr - X.indptr[0], *_entries(X)] if isinstance(X, Csr) else [X]
+        arrays: list[Any] = [*features_of(X).arrays()]
         arrays += [targets.weights, targets.groups, self.columns.scale, self.columns.shift]
         for array in arrays:
             digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
@@ -50,11 +50,6 @@ class Prefixed:
     def fingerprint(self) -> str:
         """That of the risk inside, marked."""
         return f"{self.prefix}:{self.inner.fingerprint()}"
-
-
-def _entries(X: Csr) -> list[Any]:
-    part = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    return [X.indices[part], None if X.values is None else X.values[part]]
 
 
 def _text(y: Any) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import features_of
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
@@ -112,8 +112,7 @@ class LinearRisk:
         threads: int | None = None,
     ) -> None:
         threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
-        if isinstance(data.X, Csr):
-            data.X.checked()
+        features_of(data.X).checked()
         self.data, self.loss = data, loss
         if bound is None:
             bound = BoundLoss(loss, data.targets, loss.summarise(data.targets) if summary is None else summary)
@@ -141,7 +140,7 @@ class LinearRisk:
     @cached_property
     def problem_size(self) -> ProblemSize:
         """How large the data are."""
-        return problem_size(self.data.X, self.rows_map.columns, self.rows_map.bias, self._workers.threads)
+        return problem_size(self.rows_map.X, self.rows_map.columns, self.rows_map.bias, self._workers.threads)
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """R(w) and a subgradient, a new array (dim,); one pass over the data."""
@@ -153,7 +152,9 @@ class LinearRisk:
     def ability(self, kind: type[T]) -> T | None:
         """What `OFFERS` has of this kind, for this loss and these data."""
         offer = OFFERS.get(kind)
-        return None if offer is None else cast("T | None", offer(self))
+        if offer is None or (kind in AT_RANDOM and not self.rows_map.X.resident):
+            return None
+        return cast("T | None", offer(self))
 
     def raw_weights(self, w: Vector) -> tuple[Array, Vector]:
         """Weights (features,) or (features, K) and intercept (K,) for raw features, `columns` and bias folded in."""
@@ -260,7 +261,7 @@ def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
     if whole._columns is None:  # once, for all lambdas
         from bmrm.risk.quadratic.quadratic_columns import ColumnCopies
 
-        whole._columns = ColumnCopies(risk.data.X, risk.map.columns, risk.map.bias)
+        whole._columns = ColumnCopies(risk.rows_map.X, risk.map.columns, risk.map.bias)
     return whole._columns if risk is whole else whole._columns.metered(risk.meter)
 
 
@@ -278,7 +279,7 @@ def _row_parts(risk: LinearRisk) -> ChosenParts | None:
     if risk.loss.decomposes != "rows" or risk.layout.extra:
         return None
     map_of = risk.rows_map.metered(risk.meter).alike
-    return ChosenParts(risk.data.X, risk.bound, map_of, risk.mass, risk._workers, risk.meter)
+    return ChosenParts(risk.rows_map.X, risk.bound, map_of, risk.mass, risk._workers, risk.meter)
 
 
 def _row_sample(risk: LinearRisk) -> DrawnRows | None:
@@ -311,3 +312,5 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     ),
 }
 """The abilities, by kind; None where this loss or these data have not got it."""
+AT_RANDOM = {RowSubsets, RowParts, RowSample, DualBlocks, QuadraticModel}
+"""Those that read rows at random or copy them: not of rows that lie on disk."""

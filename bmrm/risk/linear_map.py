@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix, nnz_of, part_of
+from bmrm.data.matrix import Features, Matrix, features_of
+from bmrm.data.matrix.products import active_rows
 from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import UNMETERED, IncompatibleError, InputError, Meter, Vector, half_pass
-from bmrm.risk.products.blocks import active_rows, products_of
 from bmrm.risk.products.columns import Columns
 from bmrm.risk.products.diagonal import diagonal
-from bmrm.risk.products.gram import gram_of, gram_work
+from bmrm.risk.products.gram import gram_of
 from bmrm.risk.products.gram_scores import gram_of_scores
 
 Array = NDArray[np.float64]
@@ -62,15 +62,15 @@ class DataMap:
 
     def __init__(
         self,
-        X: Matrix,
+        X: Matrix | Features,
         *,
         scores_per_row: int = 1,
         columns: Columns | None = None,
         bias: bool = False,
         workers: Workers | None = None,
     ) -> None:
-        self.X = X
-        self.rows, self.features = int(X.shape[0]), int(X.shape[1])
+        self.X = features_of(X)
+        self.rows, self.features = self.X.shape
         self.scores_per_row = scores_per_row
         self.columns = Columns() if columns is None else columns
         self.columns.check(self.features)
@@ -78,7 +78,7 @@ class DataMap:
         self.inputs = self.features + int(bias)
         self.dim = self.inputs * scores_per_row
         self.workers = Workers() if workers is None else workers
-        self.products = products_of(X, scores_per_row)
+        self.products = self.X.products(scores_per_row)
         self.needs_total = bias or self.columns.shift is not None
         self._spans: list[Span] | None = None
 
@@ -164,15 +164,16 @@ class DataMap:
 
     def _gram_of_one(self, weights: Array, columns: NDArray[np.int64] | None = None) -> Array:
         """The inputs' matrix, for weights of rows."""
-        width = nnz_of(self.X) / max(1, self.rows)
+        width = self.X.nnz / max(1, self.rows)
         work = np.count_nonzero(weights) * width * (width + 1.0) / 2.0
         count = min(self.workers.threads, int(work / (WORK_PER_THREAD + self.inputs**2)))
 
         def part(span: Span) -> Array:
-            rows = part_of(self.X, *span)
+            rows = self.X if span == (0, self.rows) else self.X.part(*span)
             return gram_of(rows, self.columns, self.bias, weights[span[0] : span[1]], columns, self.meter.check)
 
-        return added(self.workers.map(part, self._split(0, self.rows, max(1, count))))
+        count = max(1, count) if self.X.resident else 1
+        return added(self.workers.map(part, self._split(0, self.rows, count)))
 
     def gram_product(self, weights: Array, w: Vector) -> Vector:
         """`gram(weights)` times w, a new array (dim,), weights as of `gram`."""
@@ -262,14 +263,14 @@ class DataMap:
         if least is None and len(parts) > 1:
             parts = [one * other for one, other in combinations(parts, 2)]
         share = 1.0 if columns is None else columns.size / self.inputs
-        work = sum(gram_work(self.X, part, share) for part in parts)
-        return work * matrices / len(parts), 2.0 * nnz_of(self.X) * K
+        work = sum(self.X.gram_work(part, share) for part in parts)
+        return work * matrices / len(parts), 2.0 * self.X.nnz * K
 
     def active(self, weights: Array) -> int:
         """How many rows have a weight other than 0."""
         return int(np.count_nonzero(weights if weights.ndim == 1 else np.abs(weights).sum(axis=1)))
 
-    def alike(self, X: Matrix) -> DataMap:
+    def alike(self, X: Features) -> DataMap:
         """A map of other rows with the same scaling, bias, threads and meter."""
         found = DataMap(
             X, scores_per_row=self.scores_per_row, columns=self.columns, bias=self.bias, workers=self.workers
@@ -324,7 +325,7 @@ class DataMap:
         return spans
 
     def _shared_out(self, start: int, stop: int) -> list[Span]:
-        work = self._work_before(stop) - self._work_before(start)
+        work = self.X.entries_before(stop) - self.X.entries_before(start)
         count = min(self.workers.threads, int(work * self.scores_per_row) // WORK_PER_THREAD)
         return self._split(start, stop, max(1, count))
 
@@ -333,12 +334,12 @@ class DataMap:
         return self._split(start, stop, max(1, round((stop - start) / self._rows_of_chunk())))
 
     def _rows_of_chunk(self) -> int:
-        size = nnz_of(self.X) / max(1, self.rows) * self._bytes_per_entry() + 8 * self.scores_per_row
+        size = self.X.nnz / max(1, self.rows) * self.X.bytes_per_entry + 8 * self.scores_per_row
         return max(CHUNK_ROWS, int(CHUNK_BYTES / max(1.0, size)))
 
     def listed(self, rows: NDArray[np.int64]) -> list[list[NDArray[np.int64]]]:
         """Listed rows cut into chunks that fit the cache, a list of them per thread."""
-        width = nnz_of(self.X) / max(1, self.rows)
+        width = self.X.nnz / max(1, self.rows)
         count = min(self.workers.threads, int(rows.size * width * self.scores_per_row) // WORK_PER_THREAD)
         size = self._rows_of_chunk()
         return [np.array_split(some, max(1, round(some.size / size))) for some in np.array_split(rows, max(1, count))]
@@ -347,22 +348,9 @@ class DataMap:
         """`count` spans of about equal work, empty ones left out (but for one, where there are no rows)."""
         if count == 1:
             return [(start, stop)]
-        if isinstance(self.X, Csr):
-            indptr = self.X.indptr
-            goals = np.linspace(indptr[start], indptr[stop], count + 1)[1:-1]
-            cuts = start + np.searchsorted(indptr[start:stop], goals)
-        else:
-            cuts = np.linspace(start, stop, count + 1)[1:-1].astype(np.int64)
+        cuts = self.X.cuts(start, stop, count)
         edges = [start, *np.unique(np.clip(cuts, start, stop)).tolist(), stop]
         return [(a, b) for a, b in pairwise(edges) if b > a] or [(start, stop)]
-
-    def _work_before(self, row: int) -> int:
-        return int(self.X.indptr[row]) if isinstance(self.X, Csr) else row * self.features
-
-    def _bytes_per_entry(self) -> int:
-        if not isinstance(self.X, Csr):
-            return self.X.dtype.itemsize
-        return 4 if self.X.values is None else 4 + self.X.values.dtype.itemsize
 
     def _shape_of(self, length: int) -> tuple[int, ...]:
         return (length,) if self.scores_per_row == 1 else (length, self.scores_per_row)

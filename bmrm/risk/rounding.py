@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix, part_of
 from bmrm.kernels.products.vectors import norm, plain
 from bmrm.losses._core.prepared import PreparedRows
 from bmrm.losses.base import RowLoss
@@ -15,7 +12,6 @@ from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector, facts_of, half
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products.blocks import products_of
 from bmrm.risk.score_function import LossPhi
 
 Array = NDArray[np.float64]
@@ -24,8 +20,6 @@ TINY = 1e-300
 """A change of scores that crosses a kink at 0 and nothing else."""
 FEW, FEW_ENTRIES = 32, 8192
 """Rows whose norm is looked at, at most, and their entries, but for one row."""
-ROWS, BYTES = 8192, 1 << 20
-"""Sparse rows, and bytes of dense ones, whose absolute values are held at once."""
 
 
 class AbsoluteMap:
@@ -47,8 +41,7 @@ class AbsoluteMap:
         X = self.rows_map.X
         if not X.shape[0]:
             return 0
-        entries = int(np.diff(X.indptr).max()) if isinstance(X, Csr) else int(X.shape[1])
-        return entries + (self.rows_map.features if self.rows_map.columns.shift is not None else 0) + 1
+        return X.longest_row + (self.rows_map.features if self.rows_map.columns.shift is not None else 0) + 1
 
     @half_pass
     def matvec(self, v: Vector) -> Array:
@@ -63,8 +56,8 @@ class AbsoluteMap:
             offset = offset + np.abs(columns.shift) @ inner
         one = rows_map.scores_per_row == 1
         inner, out = plain(inner[:, 0] if one else inner), np.empty(self._shape(rows_map.rows))
-        for start, stop, part in self._parts():
-            products_of(part, rows_map.scores_per_row).scores(
+        for start, stop, part in rows_map.X.absolute_parts():
+            part.products(rows_map.scores_per_row).scores(
                 0, stop - start, inner, float(offset[0]) if one else offset, out[start:stop]
             )
         return np.concatenate((out.ravel(), v[rows_map.dim :])) if isinstance(self.map, TailedMap) else out
@@ -76,9 +69,9 @@ class AbsoluteMap:
         tail = self.map.layout.extra if isinstance(self.map, TailedMap) else 0
         table = np.ascontiguousarray(slope.ravel()[: slope.size - tail]).reshape(self._shape(rows_map.rows))
         gradient, total = rows_map.zeros(), np.atleast_1d(table.sum(axis=0))
-        for start, stop, part in self._parts():
+        for start, stop, part in rows_map.X.absolute_parts():
             rows = np.ascontiguousarray(table[start:stop])
-            products_of(part, rows_map.scores_per_row).add_rmatvec(0, stop - start, rows, gradient)
+            part.products(rows_map.scores_per_row).add_rmatvec(0, stop - start, rows, gradient)
         matrix = gradient.reshape(rows_map.features, rows_map.scores_per_row)
         if columns.shift is not None:
             matrix = matrix + np.multiply.outer(np.abs(columns.shift), total)
@@ -87,29 +80,8 @@ class AbsoluteMap:
         parts = [matrix.ravel(), total] if rows_map.bias else [matrix.ravel()]
         return np.concatenate([*parts, np.full(tail, float(slope.sum()))])
 
-    def _parts(self) -> Any:
-        X = self.rows_map.X
-        if isinstance(X, Csr):
-            for start in range(0, X.shape[0], ROWS):
-                stop = min(start + ROWS, X.shape[0])
-                yield start, stop, absolute(cast(Csr, part_of(X, start, stop)))
-            return
-        # One array for all parts: the pages of fresh ones cost more than what is computed.
-        kept = np.empty((max(1, BYTES // max(1, X.shape[1] * X.itemsize)), X.shape[1]), X.dtype)
-        for start in range(0, X.shape[0], len(kept)):
-            stop = min(start + len(kept), X.shape[0])
-            yield start, stop, np.abs(X[start:stop], out=kept[: stop - start])
-
     def _shape(self, rows: int) -> tuple[int, ...]:
         return (rows,) if self.rows_map.scores_per_row == 1 else (rows, self.rows_map.scores_per_row)
-
-
-def absolute(X: Csr) -> Csr:
-    """The absolute values of some rows; those of their own entries alone are made."""
-    if X.values is None:
-        return X
-    mine = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    return Csr(X.indptr - X.indptr[0], X.indices[mine], np.abs(X.values[mine]), X.columns)
 
 
 def row_norm(map: DataMap | TailedMap) -> float:
@@ -118,30 +90,11 @@ def row_norm(map: DataMap | TailedMap) -> float:
     X, columns = rows_map.X, rows_map.columns
     if not X.shape[0]:
         return 0.0
-    entries = X.nnz if isinstance(X, Csr) else X.size
-    count = max(1, min(FEW, X.shape[0], FEW_ENTRIES * X.shape[0] // max(1, entries)))
+    count = max(1, min(FEW, X.shape[0], FEW_ENTRIES * X.shape[0] // max(1, X.nnz)))
     few = np.arange(count) * X.shape[0] // count
     shift = columns.shift
     shifted = 0.0 if shift is None else norm(shift if columns.scale is None else shift * columns.scale)
-    return _mean_norm(X, few, columns.scale) + shifted + float(rows_map.bias)
-
-
-def _mean_norm(X: Matrix, few: NDArray[np.int64], scale: Array | None) -> float:
-    """Of `few` rows, with scaled columns; squares that overflow are avoided."""
-    if isinstance(X, Csr):
-        parts = [slice(a, b) for a, b in zip(X.indptr[few].tolist(), X.indptr[few + 1].tolist())]
-        rows = np.repeat(np.arange(few.size), [part.stop - part.start for part in parts])
-        entries = np.ones(rows.size)
-        if X.values is not None:
-            entries = np.concatenate([X.values[part] for part in parts]).astype(np.float64)
-        if scale is not None:
-            entries *= scale[np.concatenate([X.indices[part] for part in parts])]
-    else:
-        entries = X[few].astype(np.float64) * (1.0 if scale is None else scale)
-    largest = float(np.abs(entries).max(initial=0.0)) or 1.0
-    squares = (entries / largest) ** 2
-    sums = np.bincount(rows, squares, few.size) if isinstance(X, Csr) else squares.sum(axis=1)
-    return float(largest * np.sqrt(sums).mean())
+    return X.mean_norm(few, columns.scale) + shifted + float(rows_map.bias)
 
 
 def measured(

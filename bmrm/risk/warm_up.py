@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.data.matrix import Csr, Matrix
 from bmrm.problem import DualBlocks, Elastic, Regularizer, ScoreFunction, Scores, provides
 from bmrm.risk.dual.joint import LocalRows
 from bmrm.risk.layout import TailedMap
@@ -37,7 +36,7 @@ def warm_up_map(map: DataMap | TailedMap) -> Scores:
             map.diagonal(ones)
         map.gram_product(np.zeros(f.shape), np.full(map.dim, TINY))
         map.gram_work(np.ones(f.shape), None)
-        for matrix in _tiny(map.X):  # a Gram matrix of all features might not fit into memory
+        for matrix in map.X.tiny():  # a Gram matrix of all features might not fit into memory
             for chosen in (None, np.arange(2)):
                 gram_of(matrix, Columns(), False, np.ones(2), chosen)
     return f
@@ -91,13 +90,3 @@ def _warm_up_rows(rows: LocalRows, start: Scores | None, near: Scores | None, st
     rows.offset()
     rows.squares()
     rows.slope()
-
-
-def _tiny(X: Matrix) -> list[Matrix]:
-    """Two rows stored as those of `X` are, sparse and full: their Gram matrices are made in two ways."""
-    if not isinstance(X, Csr):
-        return [np.ones((2, 2), X.dtype)]
-    indices = np.array([0, 1, 0, 1], np.int32)
-    values = None if X.values is None else np.ones(4, X.values.dtype)
-    sparse = Csr(np.array([0, 1, 2]), indices, values, 4)
-    return [sparse, Csr(np.array([0, 2, 4]), indices, values, 2)]

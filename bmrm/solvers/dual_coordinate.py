@@ -162,7 +162,7 @@ class DualCoordinate(IterativeSolver):
             steps, scored = ability(run.risk, DualBlocks), ability(run.risk, Scored)
             if steps is None or scored is None:
                 raise IncompatibleError(
-                    "dual_coordinate needs a mean over rows of a loss whose proximal map is compiled;"
+                    "dual_coordinate needs a mean over rows in memory of a loss whose proximal map is compiled;"
                     " use line_search_bundle or lbfgs"
                 )
             return _Run(self, run, steps, scored, regularizer, rows).go(start is not None, slope)

@@ -17,7 +17,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Alone
 from bmrm.problem import InputError
 from bmrm.risk.products.columns import Columns
-from bmrm.risk.products.row_norms import row_norms
+from bmrm.risk.products.diagonal import row_norms
 from bmrm.risk.scaling import SCALINGS
 from bmrm.run import main
 from tests.mpi.launch import work

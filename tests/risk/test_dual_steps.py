@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from bmrm.data import matrix
 from bmrm.data.dataset import Dataset
-from bmrm.data.matrix import Csr, part_of
+from bmrm.data.matrix import Csr, features, part_of
 from bmrm.losses import LOSSES
 from bmrm.problem import DualBlocks, Meter, Scored, ability, metered_risk
 from bmrm.regularizers.elastic_net import ElasticNet
@@ -272,7 +272,7 @@ def test_a_copy_in_pieces_is_the_copy_in_one_and_looks_at_the_clock(way, monkeyp
     part, looks = DataMap(part_of(data, 3, 50), columns=columns), []
     chosen = order[order < 47]
     whole = stored_rows(part, chosen, way == "shifted")
-    monkeypatch.setattr(matrix, "COPIED", 30)
+    monkeypatch.setattr(features, "COPIED", 30)
     pieces = stored_rows(part, chosen, way == "shifted", lambda: looks.append(1))
     assert len(looks) >= 3
     assert pieces.way == whole.way

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import Csr, csr, dense
 from bmrm.losses import LOSSES
 from bmrm.losses.multivariate_least_squares import MultivariateLeastSquares
 from bmrm.problem import Rounding, ability
-from bmrm.risk import rounding
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products.columns import Columns
@@ -28,8 +27,8 @@ def data(rows=40, features=5, seed=0, offset=0.0):
 @pytest.mark.parametrize("scores", [1, 3])
 def test_absolute_maps_are_those_of_the_scaled_matrix_without_signs(sparse, scores, held, monkeypatch):
     if held is not None:  # rows at once, the last part being shorter
-        monkeypatch.setattr(rounding, "ROWS", held)
-        monkeypatch.setattr(rounding, "BYTES", held * 5 * 8)
+        monkeypatch.setattr(csr, "ROWS", held)
+        monkeypatch.setattr(dense, "BYTES", held * 5 * 8)
     X, _ = data()
     X[np.abs(X) < 0.5] = 0.0
     columns = Columns(scale=np.array([1.0, -2.0, 0.5, 3.0, 1.0]), shift=np.array([0.3, 0.0, -1.0, 2.0, 0.0]))

@@ -13,7 +13,7 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import shown_label, stored
 from bmrm.data.layout import Alike, Layout
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import features_of
 from bmrm.data.readers._core.raw import Raw, nothing
 from bmrm.data.reading import from_one, is_made, scan, with_columns
 from bmrm.data.text_reader import TextReader
@@ -139,7 +139,7 @@ def agreed_reader(raw: Raw, group: Group) -> TextReader | None:
     rule = group.broadcast(next((rule for rule in group.gather(said) or [] if rule is not None), None))
     if rule is None:
         return None
-    empty = mine is None or rule["hash_bits"] is not None or not isinstance(raw.data.X, Csr)
+    empty = mine is None or rule["hash_bits"] is not None or features_of(raw.data.X).entries is None
     counts = group.gather([[], []] if empty else [list(mine.names), counts_of(raw.data.X)])  # type: ignore[union-attr, arg-type]
     names: list[str] = []
     with together(group):

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr
 from bmrm.kernels.dual import many as dual_many
 from bmrm.kernels.dual import order as dual_order
 from bmrm.kernels.dual import rows as dual_rows
@@ -43,7 +42,7 @@ added."""
 
 def keeps_sentences(map: DataMap, prepared: Any) -> bool:
     """Whether memory allows: rows stay sparse, and so does what is kept of each sentence."""
-    shifted = isinstance(map.X, Csr) and map.columns.shift is not None
+    shifted = map.X.entries is not None and map.columns.shift is not None
     lengths = np.diff(prepared.starts)
     return not shifted and int((lengths**2).sum()) <= MOST_PRODUCTS
 

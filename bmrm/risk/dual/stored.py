@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix, nnz_of, pieces
+from bmrm.data.matrix import Entries, Features, pieces
 from bmrm.kernels.atomic import give_up
 from bmrm.kernels.dual import order as dual_order
 from bmrm.kernels.dual.rows import Rows
@@ -22,7 +22,6 @@ from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.dual.joint import Gathering, LocalRows, rounds_for, threads_for
 from bmrm.risk.dual.visits import Visits
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products.blocks import products_of
 
 Array = NDArray[np.float64]
 NOTHING = np.empty(0)
@@ -283,7 +282,7 @@ class ShuffledRows(LocalRows):
 
 
 @dataclass(frozen=True)
-class Stored:
+class OrderedRows:
     """Rows in visiting order, scaled; `shift` has still to be taken from each where it is not None.
 
     Attributes
@@ -302,39 +301,40 @@ class Stored:
     along: Array | float
 
 
-def cost_of(map: DataMap, stored: Stored, width: int) -> float:
+def cost_of(map: DataMap, stored: OrderedRows, width: int) -> float:
     """Nanoseconds of the visit of a row with so many scores, on average."""
     per_entry = DENSE if stored.way == "dense" else PER_ENTRY
-    return width * (PER_ROW + per_entry * nnz_of(map.X) / max(1, map.rows))
+    return width * (PER_ROW + per_entry * map.X.nnz / max(1, map.rows))
 
 
-def stored_rows(map: DataMap, order: NDArray[np.uint32], keep_sparse: bool, check: Check = unchecked) -> Stored:
+def stored_rows(map: DataMap, order: NDArray[np.uint32], keep_sparse: bool, check: Check = unchecked) -> OrderedRows:
     """The rows in this order; a shift makes sparse rows dense unless they are to stay sparse."""
     columns, X, norms = map.columns, map.X, np.empty(map.rows)
     shift = columns.shift
     if shift is not None and columns.scale is not None:
         shift = shift * columns.scale
-    if isinstance(X, Csr) and (shift is None or keep_sparse):
-        way, matrix = _sparse(X, columns.scale, order, norms, check)
+    if X.entries is not None and (shift is None or keep_sparse):
+        way, matrix = _sparse(X.entries, X.nnz, columns.scale, order, norms, check)
         if shift is None:
-            return Stored(way, matrix, norms, None, 0.0)
+            return OrderedRows(way, matrix, norms, None, 0.0)
         along = np.empty(map.rows)
         scaled = shift if columns.scale is None else shift * columns.scale
-        products_of(X, 1).scores(0, map.rows, plain(scaled), 0.0, along)
+        X.products(1).scores(0, map.rows, plain(scaled), 0.0, along)
         along = along[order]
-        return Stored(way, matrix, np.maximum(norms - 2.0 * along + float(shift @ shift), 0.0), plain(shift), along)
-    return Stored("dense", (_dense(X, columns.scale, shift, order, norms, check),), norms, None, 0.0)
+        return OrderedRows(
+            way, matrix, np.maximum(norms - 2.0 * along + float(shift @ shift), 0.0), plain(shift), along
+        )
+    return OrderedRows("dense", (_dense(X, columns.scale, shift, order, norms, check),), norms, None, 0.0)
 
 
 def _dense(
-    X: Matrix, scale: Vector | None, shift: Vector | None, order: NDArray[np.uint32], norms: Array, check: Check
+    X: Features, scale: Vector | None, shift: Vector | None, order: NDArray[np.uint32], norms: Array, check: Check
 ) -> NDArray[Any]:
     moved = scale is not None or shift is not None
     out = np.empty(X.shape, np.float64 if moved else X.dtype)
     for some in pieces(len(out), out.size, check):
         rows, part = order[some], out[some]
-        block = X.select(rows).to_dense() if isinstance(X, Csr) else X[rows]
-        np.multiply(block, 1.0 if scale is None else scale, out=part)
+        np.multiply(X.block(rows), 1.0 if scale is None else scale, out=part)
         if shift is not None:
             part -= shift
         dual_order.squared_norms(part, norms[some])
@@ -342,18 +342,18 @@ def _dense(
 
 
 def _sparse(
-    X: Csr, scale: Vector | None, order: NDArray[np.uint32], norms: Array, check: Check
+    X: Entries, nnz: int, scale: Vector | None, order: NDArray[np.uint32], norms: Array, check: Check
 ) -> tuple[str, tuple[NDArray[Any], ...]]:
-    indptr, indices = np.empty(X.rows + 1, np.int64), np.empty(X.nnz, np.uint32)
-    old = X.indices.view(np.uint32)
+    count, old = order.size, X.columns
+    indptr, indices = np.empty(count + 1, np.int64), np.empty(nnz, np.uint32)
     indptr[0] = 0
-    parts = ((some, slice(some.start, some.stop + 1)) for some in pieces(X.rows, X.nnz, check))
+    parts = ((some, slice(some.start, some.stop + 1)) for some in pieces(count, nnz, check))
     if X.values is None and scale is None:
         for rows, ends in parts:
             dual_order.copy_rows_valueless(X.indptr, old, order[rows], indptr[ends], indices, norms[rows])
         return "valueless", (indptr, indices)
     source = np.ascontiguousarray(np.broadcast_to(1.0, old.shape) if X.values is None else X.values)
-    values = np.empty(X.nnz, source.dtype if scale is None else np.float64)
+    values = np.empty(nnz, source.dtype if scale is None else np.float64)
     factors = NOTHING if scale is None else plain(scale)
     stored = Rows(X.indptr, old, source)
     for rows, ends in parts:

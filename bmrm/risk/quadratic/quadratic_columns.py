@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix
+from bmrm.data.matrix import Entries, Features
 from bmrm.kernels.products import columns as kernels
 from bmrm.problem import UNMETERED, Meter, Vector, timed
 from bmrm.risk.products.columns import Columns
@@ -45,10 +45,10 @@ class ColumnCopies:
 
     meter: Meter = UNMETERED
 
-    def __init__(self, X: Matrix, columns: Columns, bias: bool) -> None:
+    def __init__(self, X: Features, columns: Columns, bias: bool) -> None:
         self.X, self.columns, self.bias = X, columns, bias
-        self.rows, self.features = int(X.shape[0]), int(X.shape[1])
-        self._held = _Held(X) if isinstance(X, Csr) else None
+        self.rows, self.features = X.shape
+        self._held = None if X.entries is None else _Held(X.entries, self.features, X.nnz)
 
     def metered(self, meter: Meter) -> ColumnCopies:
         """The same, with the same copies, charged to `meter`."""
@@ -72,16 +72,16 @@ class ColumnCopies:
         if self._held is not None:
             rooted = RootedEntries(self._held.take(kept), roots, scale, shifts)
         else:
-            rooted = RootedDense((cast("NDArray[Any]", self.X), kept), roots, scale, shifts, intercept)
+            rooted = RootedDense(self.X, kept, roots, scale, shifts, intercept)
         return RootedColumns(rooted, intercept, self.meter)
 
 
 class _Held:
     """Entries of sparse columns, column by column."""
 
-    def __init__(self, X: Csr) -> None:
-        self._X = X
-        self.place = np.full(X.columns, -1, np.int32)
+    def __init__(self, X: Entries, features: int, size: int) -> None:
+        self._X, self._size = X, size
+        self.place = np.full(features, -1, np.int32)
         self.starts = NO_STARTS
         self.rows = NO_ROWS
         self.values: NDArray[Any] = NO_VALUES if X.values is None else X.values[:0]
@@ -89,17 +89,17 @@ class _Held:
     @cached_property
     def _counts(self) -> NDArray[np.int32]:
         """Entries of each column."""
-        counts = np.zeros(self._X.columns, np.int32)
-        kernels.count_entries(self._X.indptr, self._X.indices.view(np.uint32), counts)
+        counts = np.zeros(self.place.size, np.int32)
+        kernels.count_entries(self._X.indptr, self._X.columns, counts)
         return counts
 
     def take(self, chosen: Chosen) -> SparseCopies:
         """The `chosen` columns, read where they are not there yet."""
         new = chosen[self.place[chosen] < 0]
         if new.size:
-            most = int(self._counts[new].sum(dtype=np.int64)) + self.rows.size > ALL_FROM * self._X.nnz
+            most = int(self._counts[new].sum(dtype=np.int64)) + self.rows.size > ALL_FROM * self._size
             self._read(np.flatnonzero(self.place < 0) if most else new)
-        return SparseCopies(self._X, self.starts, self.rows, self.values, self.place[chosen].astype(np.int64))
+        return SparseCopies(self._size, self.starts, self.rows, self.values, self.place[chosen].astype(np.int64))
 
     def _read(self, new: Chosen) -> None:
         X = self._X
@@ -110,7 +110,7 @@ class _Held:
         rows = np.empty(entries, np.uint32)
         values = NO_VALUES if X.values is None else np.empty(entries, X.values.dtype)
         given = NO_VALUES if X.values is None else X.values
-        kernels.gather_entries(X.indptr, X.indices.view(np.uint32), given, place, starts[:-1].copy(), rows, values)
+        kernels.gather_entries(X.indptr, X.columns, given, place, starts[:-1].copy(), rows, values)
         self.place[new] = np.arange(new.size, dtype=np.int32) + np.int32(self.starts.size - 1)
         self.starts = np.concatenate((self.starts[:-1], starts + self.starts[-1]))
         self.rows = np.concatenate((self.rows, rows)) if self.starts.size > starts.size else rows

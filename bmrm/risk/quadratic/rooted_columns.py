@@ -8,14 +8,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import Features
 from bmrm.kernels.masters.soft_descent import violations
 from bmrm.kernels.products import columns as kernels
 from bmrm.kernels.products.columns import Columns, Model, StopRule
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import UNMETERED, Meter, Vector, timed
-from bmrm.risk.products.blocks import products_of
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -41,12 +40,12 @@ class SparseCopies(NamedTuple):
 
     Attributes
     ----------
-    X : the data.
+    size : entries of the data.
     starts, rows, values : entries column by column; no values where all are 1.
     places : which of these columns are meant.
     """
 
-    X: Csr
+    size: int
     starts: Places
     rows: NDArray[np.uint32]
     values: NDArray[Any]
@@ -106,7 +105,7 @@ class RootedEntries:
         self._columns = Columns(np.empty(count + 1, np.int64), rows, values)
         given = Columns(starts, copies.rows, copies.values)
         kernels.weigh_entries(given, places, roots, scale, self._columns, self.sums, self.squares)
-        self.size, self.share = float(entries), entries / max(1, copies.X.nnz)
+        self.size, self.share = float(entries), entries / max(1, copies.size)
 
     def descend(self, *arguments: Any) -> tuple[float, int, bool]:
         """As of `Rooted`."""
@@ -138,16 +137,17 @@ class RootedDense:
 
     Parameters
     ----------
-    copies : the data, and which columns are meant.
+    data, places : full rows, and which columns are meant.
     roots, scale, shifts : as of `RootedEntries`.
     free : whether the scores are determined up to a constant.
     """
 
     def __init__(
-        self, copies: tuple[NDArray[Any], Places], roots: Vector, scale: Vector, shifts: Vector, free: bool
+        self, data: Features, places: Places, roots: Vector, scale: Vector, shifts: Vector, free: bool
     ) -> None:
         self.roots, self._scale = roots, scale
-        self._X, self._places = copies
+        self._rows, self._places = data, places
+        self._X = self._rows.table
         count, filled = shifts.size, scale.size
         self._less = self._means() if free else shifts[:filled].copy()
         self.shifts = shifts.copy()
@@ -156,7 +156,7 @@ class RootedDense:
         table = np.zeros((count, roots.size), ENTRY)
         kernels.weigh_dense(self._X, self._places, roots, scale, self._less, table, self.sums, self.squares)
         self._columns = Columns(NO_STARTS, NO_ROWS, table)
-        self.size, self.share = float(table.size), self._places.size / max(1, self._X.shape[1])
+        self.size, self.share = float(table.size), self._places.size / max(1, self._rows.shape[1])
 
     def _means(self) -> Vector:
         """Of the scaled columns, weighted with the squared roots; 0 where there is none."""
@@ -183,10 +183,10 @@ class RootedDense:
 
     def scores(self, steps: Vector) -> Vector:
         """As of `Rooted`."""
-        w, out = np.zeros(self._X.shape[1]), np.empty(self.roots.size)
+        w, out = np.zeros(self._rows.shape[1]), np.empty(self.roots.size)
         w[self._places] = steps[: self._scale.size] * self._scale
         less = float(self._less @ steps[: self._scale.size])
-        products_of(self._X, 1).scores(0, out.size, w, -less, out)  # no copy of the columns
+        self._rows.products(1).scores(0, out.size, w, -less, out)  # no copy of the columns
         return out
 
 

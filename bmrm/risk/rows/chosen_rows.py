@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.matrix.products import active_rows
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.rows.dormancy import part_rows, settle, wake
 from bmrm.problem import UNMETERED, InputError, Meter, Vector, timed
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear_map import DataMap, added
-from bmrm.risk.products.blocks import active_rows
 from bmrm.risk.score_function import BoundLoss
 
 Rows = NDArray[np.int64]

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Matrix, rows_of
+from bmrm.data.matrix import Features
 from bmrm.kernels.products.csr import active_rows
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import UNMETERED, Meter, RowPart, half_pass, timed
 from bmrm.problem.meter import FULL_SPEED
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products.gram import is_full
-from bmrm.risk.products.row_products import row_products
 from bmrm.risk.score_function import BoundLoss, LossPhi
 
 Array = NDArray[np.float64]
@@ -36,9 +34,9 @@ class ChosenParts:
     meter, share : what is charged, and the share of these rows in a pass.
     """
 
-    X: Matrix
+    X: Features
     bound: BoundLoss
-    map_of: Callable[[Matrix], DataMap]
+    map_of: Callable[[Features], DataMap]
     mass: float
     workers: Workers
     meter: Meter = UNMETERED
@@ -53,7 +51,7 @@ class ChosenParts:
     def part(self, weights: Array) -> RowPart:
         """The rows of weight other than 0, copied."""
         rows = active_rows(plain(weights if weights.ndim == 1 else np.abs(weights).sum(axis=1)))
-        X = rows_of(self.X, rows, self.meter.check)
+        X = self.X.select(rows, self.meter.check)
         share = self.share * rows.size / max(1, self.rows)
         part = replace(self, X=X, bound=self.bound.some(rows), share=share)
         phi = LossPhi(part.bound, self.mass, self.workers).metered(self.meter)
@@ -70,6 +68,7 @@ class ChosenParts:
     def products(self) -> Array:
         """Of the inputs; charged as Gram matrices are."""
         map = self.map_of(self.X)
-        speed = FULL_SPEED if is_full(self.X) else 1.0
+        speed = FULL_SPEED if self.X.full else 1.0
         self.meter.charge(0.0, self.share * (self.rows + 1.0) / (4.0 * map.scores_per_row * speed))
-        return row_products(self.X, map.columns, map.bias, self.meter.check)
+        found = self.X.row_products(map.columns.scale, map.columns.shift, self.meter.check)
+        return found + 1.0 if map.bias else found

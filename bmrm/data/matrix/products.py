@@ -7,17 +7,20 @@ threads.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.matrix import Csr, Matrix
 from bmrm.kernels.products import csr, csr_many, dense, listed
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 NO_VALUES = np.ones(1)
+PART = 4096
+"""Rows that are read at once where they are not resident."""
 
 
 class Products(Protocol):
@@ -57,20 +60,68 @@ def active_rows(slope: Array) -> Rows:
     return csr.active_rows(slope) if slope.ndim == 1 else csr_many.active_rows(slope)
 
 
-def products_of(X: Matrix, scores_per_row: int) -> Products:
-    """The products for this kind of matrix and number of scores."""
-    if isinstance(X, Csr):
-        return CsrProducts(X) if scores_per_row == 1 else CsrManyProducts(X)
-    return DenseProducts(X) if scores_per_row == 1 else DenseManyProducts(X)
+class InParts(Protocol):
+    """Rows that can be had part by part."""
+
+    def part(self, start: int, stop: int) -> InParts: ...
+
+    def select(self, rows: Rows) -> InParts: ...
+
+    def products(self, scores_per_row: int) -> Products: ...
+
+
+class PartProducts:
+    """Rows that are read part by part; the one read last is kept, in each thread."""
+
+    def __init__(self, features: InParts, scores_per_row: int) -> None:
+        self._features, self._width = features, scores_per_row
+        self._last = threading.local()
+
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
+        for a, b, part in self._parts(start, stop):
+            part.scores(0, b - a, v, offset, out[a - start : b - start])
+
+    def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
+        for a, b, part in self._parts(start, stop):
+            part.add_rmatvec(0, b - a, slope[a - start : b - start], gradient)
+
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
+        return _PartSweep(self, start, stop, slope)
+
+    def scores_of(self, rows: Rows, v: Array, offset: Any, out: Array) -> None:
+        self._features.select(rows).products(self._width).scores(0, rows.size, v, offset, out)
+
+    def add_rmatvec_of(self, rows: Rows, active: Rows, slope: Array, gradient: Array) -> None:
+        self._features.select(rows).products(self._width).add_rmatvec(0, rows.size, slope, gradient)
+
+    def _parts(self, start: int, stop: int) -> Iterator[tuple[int, int, Products]]:
+        for first in range(start, stop, PART):
+            span = first, min(first + PART, stop)
+            if getattr(self._last, "span", None) != span:
+                self._last.products = self._features.part(*span).products(self._width)
+                self._last.span = span
+            yield *span, self._last.products
+
+
+class _PartSweep:
+    """All at the first piece: rows are read once."""
+
+    def __init__(self, products: PartProducts, start: int, stop: int, slope: Array) -> None:
+        self._products, self._rows, self._slope = products, (start, stop), slope
+        self._whole: Array | None = None
+
+    def add_until(self, first: int, stop: int, gradient: Array) -> None:
+        if self._whole is None:
+            self._whole = np.zeros_like(gradient)
+            self._products.add_rmatvec(*self._rows, self._slope, self._whole)
+        gradient[first:stop] += self._whole[first:stop]
 
 
 class CsrProducts:
     """Sparse rows, one score per row."""
 
-    def __init__(self, X: Csr) -> None:
-        self.indptr = X.indptr
-        self.indices = X.indices.view(np.uint32)
-        self.values = X.values
+    def __init__(self, indptr: Rows, indices: NDArray[np.uint32], values: NDArray[Any] | None) -> None:
+        self.indptr, self.indices, self.values = indptr, indices, values
 
     def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
         indptr = self.indptr[start : stop + 1]
@@ -120,11 +171,10 @@ class _CsrSweep:
 class CsrManyProducts:
     """Sparse rows, several scores per row."""
 
-    def __init__(self, X: Csr) -> None:
-        self.indptr = X.indptr
-        self.indices = X.indices.view(np.uint32)
-        self.ones = X.values is None
-        self.values = NO_VALUES if X.values is None else X.values
+    def __init__(self, indptr: Rows, indices: NDArray[np.uint32], values: NDArray[Any] | None) -> None:
+        self.indptr, self.indices = indptr, indices
+        self.ones = values is None
+        self.values = NO_VALUES if values is None else values
 
     def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
         csr_many.scores(self.indptr[start : stop + 1], self.indices, self.values, self.ones, v, offset, out)
