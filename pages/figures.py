@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from markupsafe import Markup
 
-from bmrm.app.charts import Axis, Line, line_chart
-from bmrm.app.elements import Markup, tag
+from bmrm.app.charts import Axis, Chart, Line
 from bmrm.losses import LOSSES
 from bmrm.losses.base import OneScoreLoss
 
@@ -18,10 +18,11 @@ JUMP = 0.4
 def loss_figures() -> str:
     """Loss and slope of every loss with one score per row that is a sum over rows."""
     losses = [entry for entry in LOSSES.all() if issubclass(entry.cls, OneScoreLoss)]
-    return tag("div", [_figure(entry.name, entry.cls()) for entry in losses], class_="charts small")
+    figures = Markup("").join(_figure(entry.name, entry.cls()) for entry in losses)
+    return f'<div class="charts small">{figures}</div>'
 
 
-def _figure(name: str, loss: OneScoreLoss) -> Markup:
+def _figure(name: str, loss: OneScoreLoss) -> Chart:
     f = np.linspace(-3.0, 3.0, 601)
     y = np.full_like(f, loss.shown_target)
     value, slope = loss.value(f, y), loss.slope(f, y)
@@ -34,7 +35,7 @@ def _figure(name: str, loss: OneScoreLoss) -> Markup:
     kinks = borders[np.diff(borders, prepend=-2) > 1]
     lines += [Line("", [float(f[k])], [float(value[k])], 0) for k in kinks]
     title = name if loss.task in ("binary", "novelty") else f"{name}, y = {loss.shown_target:g}"
-    return line_chart(lines, Axis("f", -3.0, 3.0), Axis("", low, high), title=title)
+    return Chart(title, lines, Axis("f", -3.0, 3.0), Axis("", low, high))
 
 
 def _slopes(f: np.ndarray, slope: np.ndarray, borders: np.ndarray) -> Iterator[Line]:

@@ -10,10 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bmrm.app.charts import Axis, Line, line_chart
-from bmrm.app.elements import Markup, tag
-from bmrm.app.html.judging import confusion_of, curve_charts
-from bmrm.app.html.run import Run, named, read_runs
+from markupsafe import escape
+
+from bmrm.app.charts import Axis, Chart, Line
+from bmrm.app.html.curves import judged
+from bmrm.app.html.page import template
+from bmrm.app.html.runs import Run, named, read_runs
 from bmrm.app.report import number
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,23 +56,23 @@ def _section(name: str, title: str) -> str:
     )
 
 
-def shown(run: Run) -> Markup:
+def shown(run: Run) -> str:
     """The result of a run with its pictures, in one line, as Markdown wants HTML."""
     s = run.summary
-    part = run.curves.part if run.curves is not None else "train"
     facts = [f"{s.status}: objective {number(s.objective, 6)}, relative gap {number(s.relative_gap, 2)}"]
     facts.append(f"{s.passes:,.4g} passes over {s.rows:,} rows")
-    measures = [f"{name} {number(value, 4)}" for name, value in list(s.metrics[part].items())[:3]]
-    facts.append(f"of the {named(part)} rows {', '.join(measures)}")
+    measures = [f"{name} {number(value, 4)}" for name, value in list(s.metrics[run.part].items())[:3]]
+    facts.append(f"of the {named(run.part)} rows {', '.join(measures)}")
     x = [line.passes for line in run.history]
     gap = Line("relative gap", x, [line.relative_gap for line in run.history])
     goal = None if run.tolerance is None else (run.tolerance, f"tolerance {run.tolerance:g}")
     axes = Axis("passes over the data"), Axis("relative gap", log=True)
-    charts = [line_chart([gap], *axes, title="Gap by passes", level=goal), *curve_charts([run])[:2]]
+    charts = [Chart("Gap by passes", [gap], *axes, goal), *judged([run])[:2]]
+    macros = template("parts.html").module
+    pictures = macros.charts(charts)
     if len(charts) == 1 and run.curves is not None and run.curves.curves.confusion is not None:
-        charts.append(confusion_of(run.curves.curves.confusion))
-    figures = tag("div", charts, class_="charts")
-    return tag("div", tag("p", "; ".join(facts) + "."), figures)
+        pictures += macros.confusion(run.curves.curves.confusion)
+    return f"<div><p>{escape('; '.join(facts))}.</p>{' '.join(pictures.split())}</div>"
 
 
 def main(names: list[str]) -> None:

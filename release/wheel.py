@@ -71,7 +71,8 @@ def build(folder: Path) -> Path:
 def surprises(wheel: Path) -> Iterator[str]:
     """Files of `bmrm/` that are missing, and files that are not of `bmrm/` or about it."""
     held = set(ZipFile(wheel).namelist())
-    ours = {str(path.relative_to(ROOT)) for path in (ROOT / "bmrm").rglob("*.py")} | {"bmrm/py.typed"}
+    kinds = {".py", ".typed", ".html", ".css"}
+    ours = {str(path.relative_to(ROOT)) for path in (ROOT / "bmrm").rglob("*") if path.suffix in kinds}
     about = "-".join(wheel.name.split("-")[:2]) + ".dist-info/"
     yield from (f"{wheel.name}: {name} is missing" for name in sorted(ours - held))
     yield from (f"{wheel.name}: {name} is not ours" for name in sorted(held - ours) if not name.startswith(about))

@@ -1,17 +1,27 @@
-"""Charts as inline SVG; colours, dashes and marks are classes of the style sheet, so that they follow its mode."""
+"""One kind of picture, as SVG: lines and points over linear or logarithmic axes, for pages, files and notebooks.
+
+Text and frame have the colour of the text around the picture. Lines have classes (`s0` to `s5`) whose `color` a style
+sheet may set; without one the attributes hold.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from bmrm.app.elements import Markup, tag
+from markupsafe import Markup
 
 WIDTH, HEIGHT = 440.0, 280.0
-LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 10.0, 44.0
-SERIES = 6
-"""Colours of the style sheet; further lines begin again with the first, in another dash."""
+LEFT, RIGHT, TOP, BOTTOM = 66.0, 12.0, 10.0, 44.0
+COLOURS = ("#0072b2", "#c4500a", "#00805e", "#9a3e8c", "#7a6200", "#4a4f57")
+"""They differ in lightness too. Further lines begin again with the first, in another dash."""
+FONT = 'font-size="12" font-family="system-ui, Segoe UI, Roboto, Helvetica Neue, Arial, DejaVu Sans, sans-serif"'
+KEY, LETTER, ROW = 32.0, 6.5, 16.0
+"""Of the legend: width of a piece of a line, of a letter, height of a row."""
+LETTERS = 50
+"""The most letters of a name in the legend."""
 MARKED = 60
 """The most points of a line that get a mark with its numbers as a tooltip."""
 LEAST = 1e-280
@@ -26,10 +36,10 @@ class Line:
 
     Attributes
     ----------
-    name : for the legend.
+    name : for the legend; empty for none.
     x, y : as many numbers; points that are not finite, or below `LEAST` on a logarithmic axis, are left out.
     series : the colour, from 0.
-    dashed, stepped, marked : how it is drawn.
+    dashed, marked : how it is drawn.
     """
 
     name: str
@@ -37,8 +47,20 @@ class Line:
     y: Sequence[float]
     series: int = 0
     dashed: bool = False
-    stepped: bool = False
     marked: bool = True
+
+    def path(self, d: str) -> Markup:
+        """A path in the style of the line."""
+        dash = "6 3" if self.dashed else "2 3" if self.series // len(COLOURS) % 2 else "none"
+        return Markup(
+            '<path class="line" d="{}" fill="none" stroke="currentColor" stroke-width="2" stroke-linejoin="round" '
+            'stroke-dasharray="{}"/>'
+        ).format(d, dash)
+
+    def group(self, content: Markup) -> Markup:
+        """What has the colour of the line."""
+        k = self.series % len(COLOURS)
+        return Markup('<g class="s{}" color="{}">{}</g>').format(k, COLOURS[k], content)
 
 
 @dataclass(frozen=True)
@@ -51,89 +73,160 @@ class Axis:
     log: bool = False
     whole: bool = False
 
+    def drawable(self, value: float) -> bool:
+        """Whether the number has a place on the axis."""
+        return math.isfinite(value) and not (self.log and value < LEAST)
+
 
 @dataclass(frozen=True)
 class _Scale:
     """From numbers to places in the picture."""
 
+    axis: Axis
     low: float
     high: float
-    log: bool
     start: float
     end: float
-    whole: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high, value = (_log(v) if self.log else v for v in (self.low, self.high, value))
+        low, high, value = (math.log10(v) if self.axis.log else v for v in (self.low, self.high, value))
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
-    def ticks(self) -> list[float]:
-        found = decades(self.low, self.high) if self.log else steps(self.low, self.high)
-        return [value for value in found if value == round(value)] if self.whole else found
+    def ticks(self) -> list[tuple[float, str]]:
+        """Places and numbers."""
+        found = decades(self.low, self.high) if self.axis.log else steps(self.low, self.high)
+        found = [value for value in found if not self.axis.whole or value == round(value)]
+        return [(self(value), text) for value, text in zip(found, numbers(found))]
 
 
-def line_chart(
-    lines: Sequence[Line], x: Axis, y: Axis, *, title: str, level: tuple[float, str] | None = None
-) -> Markup:
-    """A figure with its legend.
+@dataclass(frozen=True)
+class Chart:
+    """A picture with its legend.
 
-    Parameters
+    Attributes
     ----------
+    title : above the figure, and its name for readers of screens.
     lines : in the order of the legend; those without a point are not in it.
     x, y : the axes.
-    title : above the figure, and its name for readers of screens.
     level : a height with its name, drawn as a thin line.
+    height : without the legend.
     """
-    drawn = _drawable(lines, x, y)
-    if not drawn:
-        return tag("figure", tag("figcaption", title), tag("p", "Nothing to draw.", class_="none"))
-    legend = [tag("span", _key(line), line.name, class_="key") for line, _ in drawn if line.name and len(drawn) > 1]
-    picture = svg(lines, x, y, level=level, role="img", aria_label=title)
-    return tag("figure", tag("figcaption", title), tag("div", legend, class_="legend") if legend else None, picture)
+
+    title: str
+    lines: Sequence[Line]
+    x: Axis
+    y: Axis
+    level: tuple[float, str] | None = None
+    height: float = HEIGHT
+
+    def __html__(self) -> Markup:
+        """The picture under its title."""
+        return Markup("<figure><figcaption>{}</figcaption>{}</figure>").format(self.title, self.svg())
+
+    def svg(self, y: float = 0.0) -> Markup:
+        """The picture alone, so far down in another."""
+        content = (
+            Markup("").join(self._content()) if self._drawn else _text(WIDTH / 2, 20.0, "Nothing to draw.", "middle")
+        )
+        return Markup(
+            '<svg y="{:g}" width="{:g}" height="{:g}" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}" '
+            'fill="currentColor" {}>{}</svg>'
+        ).format(y, WIDTH, self.whole, WIDTH, self.whole, self.title, Markup(FONT), content)
+
+    @cached_property
+    def whole(self) -> float:
+        """The height with the legend."""
+        return self.height + max((row for _, row, _ in self._keys), default=0.0)
+
+    @cached_property
+    def _drawn(self) -> list[tuple[Line, list[tuple[float, float]]]]:
+        """The lines that have a point, with their points, thinned evenly where they are many; first and last stay."""
+        found = []
+        for line in self.lines:
+            points = [(float(a), float(b)) for a, b in zip(line.x, line.y) if self.x.drawable(a) and self.y.drawable(b)]
+            if len(points) > DRAWN:
+                points = [points[round(k * (len(points) - 1) / (DRAWN - 1))] for k in range(DRAWN)]
+            found += [(line, points)] if points else []
+        return found
+
+    @cached_property
+    def _keys(self) -> list[tuple[float, float, Line]]:
+        """The lines of the legend with their places in rows; none where there is one line."""
+        named = [line for line, _ in self._drawn if line.name and len(self._drawn) > 1]
+        x, y, found = LEFT, ROW, []
+        for line in named:
+            width = KEY + LETTER * min(len(line.name), LETTERS) + ROW
+            if x > LEFT and x + width > WIDTH:
+                x, y = LEFT, y + ROW
+            found.append((x, y, line))
+            x += width
+        return found
+
+    def _content(self) -> Iterator[Markup]:
+        top = self.whole - self.height + TOP
+        points = [point for _, points in self._drawn for point in points]
+        level = self.level if self.level is not None and self.y.drawable(self.level[0]) else None
+        heights = [b for _, b in points] + ([] if level is None else [level[0]])
+        across = _scale(self.x, [a for a, _ in points], LEFT, WIDTH - RIGHT)
+        up = _scale(self.y, heights, self.whole - BOTTOM, top)
+        for x, y, line in self._keys:
+            yield line.group(line.path(f"M{x:g} {y - 4:g}h26"))
+            yield _text(x + KEY, y, shortened(line.name))
+        yield from _frame(across, up)
+        if level is not None:
+            yield Markup(
+                '<path d="M{:g} {:.1f}H{:g}" stroke="currentColor" stroke-opacity="0.7" stroke-dasharray="3 3"/>'
+            ).format(LEFT, up(level[0]), WIDTH - RIGHT)
+            yield _text(LEFT + 5, up(level[0]) - 5, level[1], opacity=0.7)
+        for line, places in self._drawn:
+            yield line.group(_curve(line, places, across, up))
 
 
-def svg(
-    lines: Sequence[Line],
-    x: Axis,
-    y: Axis,
-    *,
-    level: tuple[float, str] | None = None,
-    **attributes: str | float | None,
-) -> Markup:
-    """The picture alone, `WIDTH` by `HEIGHT` unless its attributes scale it; there must be a point to draw."""
-    drawn = _drawable(lines, x, y)
-    if level is not None and y.log and level[0] < LEAST:
-        level = None
-    heights = [point[1] for _, points in drawn for point in points] + ([] if level is None else [level[0]])
-    across = _scale(x, [point[0] for _, points in drawn for point in points], LEFT, WIDTH - RIGHT)
-    up = _scale(y, heights, HEIGHT - BOTTOM, TOP)
-    parts = [*_grid(across, up, x.label, y.label), *_level(level, up)]
-    parts += [_drawn(line, points, across, up) for line, points in drawn]
-    return tag("svg", *parts, viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", **attributes)
+def _curve(line: Line, points: Sequence[tuple[float, float]], across: _Scale, up: _Scale) -> Markup:
+    """The path, cut off at the frame, and marks with their numbers."""
+    places = [(across(a), min(max(up(b), up.end - 2.0), up.start + 2.0)) for a, b in points]
+    mark = Markup(
+        '<circle cx="{:.1f}" cy="{:.1f}" r="2.6" fill="currentColor"><title>{}: {:.6g}, {:.10g}</title></circle>'
+    )
+    marks = [mark.format(*place, line.name, *point) for place, point in zip(places, points)]
+    path = line.path("M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places))
+    return path + Markup("").join(marks if line.marked and len(points) <= MARKED else [])
 
 
-def _drawable(lines: Sequence[Line], x: Axis, y: Axis) -> list[tuple[Line, list[tuple[float, float]]]]:
-    """The lines that have a point, with their points."""
-    return [(line, points) for line in lines if (points := _points(line, x, y))]
+def _frame(across: _Scale, up: _Scale) -> Iterator[Markup]:
+    """Lines, numbers and labels of both axes."""
+    left, right, bottom, top = across.start, across.end, up.start, up.end
+    grid = [f"M{x:.1f} {top:g}V{bottom:g}" for x, _ in across.ticks()]
+    grid += [f"M{left:g} {y:.1f}H{right:g}" for y, _ in up.ticks()]
+    yield Markup('<path d="{}" stroke="currentColor" stroke-opacity="0.12"/>').format("".join(grid))
+    frame = f"M{left:g} {top:g}V{bottom:g}H{right:g}"
+    yield Markup('<path d="{}" fill="none" stroke="currentColor" stroke-opacity="0.3"/>').format(frame)
+    for x, text in across.ticks():
+        yield _text(x, bottom + 16, text, "middle", 0.7)
+    for y, text in up.ticks():
+        yield _text(left - 6, y + 4, text, "end", 0.7)
+    yield _text((left + right) / 2, bottom + BOTTOM - 6, across.axis.label, "middle")
+    turned = Markup('<g transform="translate(12 {:.1f}) rotate(-90)">{}</g>')
+    yield turned.format((top + bottom) / 2, _text(0.0, 0.0, up.axis.label, "middle"))
 
 
-def bars(rows: Sequence[tuple[str, float, str]], *, signed: bool = False) -> Markup:
-    """Names with bars and what is written beside them; signed ones begin in the middle."""
-    most = max((abs(value) for _, value, _ in rows), default=0.0) or 1.0
-    lines = []
-    for name, value, text in rows:
-        share = 100.0 * abs(value) / most
-        start, share = ((50.0 if value >= 0 else 50.0 - share / 2), share / 2) if signed else (0.0, share)
-        side = "below" if value < 0 else "above"
-        bar = tag("span", class_=f"bar {side}", style=f"left:{start:.2f}%;width:{share:.2f}%")
-        track = tag("span", bar, class_="track signed" if signed else "track")
-        lines.append(tag("li", tag("span", name, class_="name", title=name), track, tag("span", text, class_="value")))
-    return tag("ul", lines, class_="bars")
+def _text(x: float, y: float, text: str, anchor: str = "start", opacity: float = 1.0) -> Markup:
+    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" opacity="{:g}">{}</text>').format(
+        x, y, anchor, opacity, text
+    )
 
 
-def style_of(series: int) -> str:
-    """The classes of a line's colour."""
-    return f"s{series % SERIES}" + (f" again{series // SERIES % 2}" if series >= SERIES else "")
+def shortened(name: str) -> str:
+    """The name, without its middle where it has more than `LETTERS`."""
+    half = LETTERS // 2 - 2
+    return name if len(name) <= LETTERS else f"{name[:half]}...{name[-half:]}"
+
+
+def swatch(series: int) -> Markup:
+    """A piece of a line of this colour, for tables."""
+    line = Line("", [], [], series)
+    piece = line.group(line.path("M1 5H25"))
+    return Markup('<svg viewBox="0 0 26 10" width="26" height="10" aria-hidden="true">{}</svg>').format(piece)
 
 
 def steps(low: float, high: float, count: int = 5) -> list[float]:
@@ -147,27 +240,10 @@ def steps(low: float, high: float, count: int = 5) -> list[float]:
 
 def decades(low: float, high: float, count: int = 6) -> list[float]:
     """Powers of ten from low to high, at most about `count`; round numbers between where there are fewer than two."""
-    first, last = math.ceil(_log(low) - 1e-9), math.floor(_log(high) + 1e-9)
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     if last - first < 1:
         return steps(low, high, 4)
     return [10.0**k for k in range(first, last + 1, max(1, math.ceil((last - first) / count)))]
-
-
-def _log(value: float) -> float:
-    return math.log10(value)
-
-
-def _points(line: Line, x: Axis, y: Axis) -> list[tuple[float, float]]:
-    """Those that can be drawn, thinned evenly where they are many; first and last stay."""
-    least_x, least_y = (LEAST if axis.log else -math.inf for axis in (x, y))
-    points = [
-        (float(a), float(b))
-        for a, b in zip(line.x, line.y)
-        if math.isfinite(a) and math.isfinite(b) and a >= least_x and b >= least_y
-    ]
-    if len(points) <= DRAWN:
-        return points
-    return [points[round(k * (len(points) - 1) / (DRAWN - 1))] for k in range(DRAWN)]
 
 
 def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> _Scale:
@@ -175,41 +251,14 @@ def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> _Sc
     high = max(values) if axis.high is None else axis.high
     if axis.log:
         low, high = (low / 3.0, high * 3.0) if low >= high else (low, high)
-        pad = 10.0 ** (0.04 * (_log(high) - _log(low)))
-        return _Scale(low / pad, high * pad, True, start, end)
+        pad = 10.0 ** (0.04 * (math.log10(high) - math.log10(low)))
+        return _Scale(axis, low / pad, high * pad, start, end)
     if low >= high:
         half = 1.0 if axis.whole else abs(low) * 1e-3 or 1.0
         low, high = low - half, high + half
     pad = 0.04 * (high - low)
     low, high = low - pad if axis.low is None else low, high + pad if axis.high is None else high
-    return _Scale(low, high, False, start, end, axis.whole)
-
-
-def _grid(across: _Scale, up: _Scale, x_label: str, y_label: str) -> list[Markup]:
-    """Lines, numbers and labels of both axes."""
-    bottom, right = up.start, across.end
-    parts = []
-    x_ticks, y_ticks = across.ticks(), up.ticks()
-    for value, text in zip(x_ticks, numbers(x_ticks)):
-        x = f"{across(value):.1f}"
-        parts += [
-            tag("line", x1=x, x2=x, y1=f"{up.end:g}", y2=f"{bottom:g}", class_="grid"),
-            tag("text", text, x=x, y=f"{bottom + 16:g}", class_="tick middle"),
-        ]
-    for value, text in zip(y_ticks, numbers(y_ticks)):
-        y = f"{up(value):.1f}"
-        parts += [
-            tag("line", x1=f"{across.start:g}", x2=f"{right:g}", y1=y, y2=y, class_="grid"),
-            tag("text", text, x=f"{across.start - 6:g}", y=y, dy="4", class_="tick end"),
-        ]
-    middle = (across.start + right) / 2
-    turned = f"translate(12 {(up.end + bottom) / 2:.1f}) rotate(-90)"
-    parts += [
-        tag("path", d=f"M{across.start:g} {up.end:g}V{bottom:g}H{right:g}", class_="axis"),
-        tag("text", x_label, x=f"{middle:.1f}", y=f"{HEIGHT - 6:g}", class_="label middle"),
-        tag("text", y_label, transform=turned, class_="label middle"),
-    ]
-    return parts
+    return _Scale(axis, low, high, start, end)
 
 
 def numbers(values: Sequence[float]) -> list[str]:
@@ -221,33 +270,3 @@ def numbers(values: Sequence[float]) -> list[str]:
         ):
             return texts
     return [f"{value:.6g}" for value in values]
-
-
-def _level(level: tuple[float, str] | None, up: _Scale) -> list[Markup]:
-    if level is None:
-        return []
-    at = up(level[0])
-    return [
-        tag("line", x1=f"{LEFT:g}", x2=f"{WIDTH - RIGHT:g}", y1=f"{at:.1f}", y2=f"{at:.1f}", class_="level"),
-        tag("text", level[1], x=f"{LEFT + 5:g}", y=f"{at - 5:.1f}", class_="tick"),
-    ]
-
-
-def _drawn(line: Line, points: Sequence[tuple[float, float]], across: _Scale, up: _Scale) -> Markup:
-    """The path, cut off at the frame, and marks with their numbers."""
-    places = [(across(a), min(max(up(b), TOP - 2.0), HEIGHT - BOTTOM + 2.0)) for a, b in points]
-    join = "H{0:.1f}V{1:.1f}" if line.stepped else "L{0:.1f} {1:.1f}"
-    path = f"M{places[0][0]:.1f} {places[0][1]:.1f}" + "".join(join.format(*place) for place in places[1:])
-    parts = [tag("path", d=path, class_="line dashed" if line.dashed else "line")]
-    if line.marked and len(points) <= MARKED:
-        parts += [
-            tag("circle", tag("title", f"{line.name}: {a:.6g}, {b:.10g}"), cx=f"{p:.1f}", cy=f"{q:.1f}", r="2.6")
-            for (a, b), (p, q) in zip(points, places)
-        ]
-    return tag("g", parts, class_=style_of(line.series))
-
-
-def _key(line: Line) -> Markup:
-    """A short piece of the line, for the legend."""
-    path = tag("path", d="M1 5H25", class_="line dashed" if line.dashed else "line")
-    return tag("svg", path, viewBox="0 0 26 10", aria_hidden="true", class_=style_of(line.series))

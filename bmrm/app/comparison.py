@@ -94,11 +94,11 @@ def _listed(source: Any) -> list[Any]:
     return source if isinstance(source, list) else [source]
 
 
-def differences(runs: Sequence[Run]) -> dict[str, list[Any]]:
-    """The settings that are not the same in all runs, by dotted name; "-" where a run has no such setting."""
-    flat = [_flat(run.config) for run in runs]
-    keys = dict.fromkeys(key for one in flat for key in one if key not in OWN)
-    table = {key: [one.get(key, ABSENT) for one in flat] for key in keys}
+def differences(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The settings that are not the same in all configs, by dotted name; "-" where a config has no such setting."""
+    all = [flat(config) for config in configs]
+    keys = dict.fromkeys(key for one in all for key in one if key not in OWN)
+    table = {key: [one.get(key, ABSENT) for one in all] for key in keys}
     return {key: values for key, values in table.items() if any(value != values[0] for value in values)}
 
 
@@ -113,10 +113,11 @@ def measures(runs: Sequence[Run]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
 
 
-def _flat(value: Any, before: str = "") -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        return {before: value}
-    found: dict[str, Any] = {}
-    for key, inner in value.items():
-        found |= _flat(inner, f"{before}.{key}" if before else str(key))
-    return found
+def flat(value: Any, name: str = "") -> dict[str, Any]:
+    """The fields of nested sections by their full names; lists and empty sections stay whole."""
+    if not isinstance(value, Mapping) or not value:
+        return {name: value}
+    fields: dict[str, Any] = {}
+    for key, inside in value.items():
+        fields |= flat(inside, f"{name}.{key}" if name else str(key))
+    return fields

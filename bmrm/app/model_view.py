@@ -16,7 +16,7 @@ from bmrm.registry import Range, checked_value
 
 LABELS = 4
 """Labels shown before a description goes on with their number."""
-WIDTH, HEIGHT, MARGIN = 300, 96, 6
+HEIGHT = 160.0
 """Of the picture, in pixels."""
 STYLE = "font: 13px/1.5 system-ui, sans-serif; max-width: 46em"
 CELL = "text-align: left; vertical-align: top; padding: 1px 12px 1px 0"
@@ -158,19 +158,13 @@ def _followed(solution: Solution | None) -> Iterator[tuple[str, float]]:
 
 
 def _picture(history: Sequence[Iteration]) -> str:
-    """The logarithm of the relative gap over the iterations, as SVG in the color of the text."""
-    points = [(row.iteration, math.log10(row.relative_gap)) for row in history if 0.0 < row.relative_gap < math.inf]
+    """The relative gap over the iterations."""
+    from bmrm.app.charts import Axis, Chart, Line
+
+    points = [row for row in history if 0.0 < row.relative_gap < math.inf]
     if len(points) < 2:
         return ""
-    (first, _), (last, end) = points[0], points[-1]
-    top, bottom = max(y for _, y in points), min(y for _, y in points)
-    right, down = (WIDTH - 2 * MARGIN) / max(1, last - first), (HEIGHT - 2 * MARGIN) / ((top - bottom) or 1.0)
-    path = " ".join(f"{MARGIN + right * (x - first):.1f},{MARGIN + down * (top - y):.1f}" for x, y in points)
-    words = f"relative gap over {last} iterations, from {10.0 ** points[0][1]:.2g} to {10.0**end:.2g}"
-    return (
-        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{words}">'
-        f'<path d="M{MARGIN},{MARGIN}V{HEIGHT - MARGIN}H{WIDTH - MARGIN}" fill="none" stroke="currentColor" '
-        'stroke-opacity="0.4"/>'
-        f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
-        f'<div style="opacity: 0.7">{words} (logarithmic)</div>'
-    )
+    first, last = points[0], points[-1]
+    words = f"relative gap over {last.iteration} iterations, from {first.relative_gap:.2g} to {last.relative_gap:.2g}"
+    line = Line("relative gap", [row.iteration for row in points], [row.relative_gap for row in points])
+    return Chart(words, [line], Axis("iteration", whole=True), Axis("", log=True), height=HEIGHT).__html__()

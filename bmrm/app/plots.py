@@ -7,25 +7,16 @@ import textwrap
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
-from bmrm.app.charts import HEIGHT, LEFT, RIGHT, WIDTH, Axis, Line, svg
-from bmrm.app.elements import Markup, tag
+from markupsafe import Markup
+
+from bmrm.app.charts import FONT, WIDTH, Axis, Chart, Line
 from bmrm.problem import Iteration, MissingLibraryError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _OBJECTIVE, _BOUND, _SHADE = "#1b4f72", "#c0561f", "#e9eef2"
-_STYLE = f"""
-text {{ font: 12px system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; fill: #1a1d21; }}
-text.tick {{ font-size: 11.5px; fill: #5b636e; }}
-.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
-.grid {{ stroke: {_SHADE}; }} .axis {{ stroke: #c3c9d1; fill: none; }}
-.level {{ stroke: #5b636e; stroke-dasharray: 3 3; }}
-.line {{ fill: none; stroke-width: 1.6; stroke-linejoin: round; }} .dashed {{ stroke-dasharray: 6 3; }}
-.s0 .line {{ stroke: {_OBJECTIVE}; }} .s0 circle {{ fill: {_OBJECTIVE}; }}
-.s1 .line {{ stroke: {_BOUND}; }} .s1 circle {{ fill: {_BOUND}; }}
-"""
-"""Plain properties: many programs that show SVG have no variables in style sheets."""
+"""Of the PNG."""
 _LETTERS = 64
 """Letters of a line of the title."""
 _LINE, _PAD = 16.0, 10.0
@@ -57,41 +48,24 @@ def convergence_svg(history: Sequence[Iteration], *, title: str, tolerance: floa
     level = None if tolerance is None or tolerance <= 0.0 else (tolerance, f"tolerance {tolerance:g}")
     values = [Line("objective (best so far)", at, objective), Line("lower bound", at, bound, 1, dashed=True)]
     gaps = [line.relative_gap if math.isfinite(line.lower_bound) else math.nan for line in lines]
-    words = [tag("tspan", part, x=f"{_PAD:g}", dy=f"{_LINE:g}") for part in textwrap.wrap(title, _LETTERS)]
-    top = _PAD + _LINE * len(words)
-    parts = [tag("text", words, y="4"), _legend(values if finite else values[:1], top + _PAD)]
-    top += _PAD + _LINE
-    if lines:
-        parts.append(_chart(top, values, steps, heights))
-    top += HEIGHT + _PAD
-    if any(0.0 < gap < math.inf for gap in gaps):
-        below = Axis("relative gap", log=True)
-        parts.append(_chart(top, [Line("relative gap", at, gaps)], steps, below, level))
-        top += HEIGHT
-    else:
-        parts.append(tag("text", _no_gap(lines), x=f"{WIDTH / 2:g}", y=f"{top + _LINE:g}", class_="middle"))
-        top += 2 * _LINE
-    size = f"0 0 {WIDTH:g} {top + _PAD:g}"
-    paper = tag("path", d=f"M0 0H{WIDTH:g}V{top + _PAD:g}H0Z", fill="#fff")
-    style = tag("style", Markup(_STYLE))
-    named = {"xmlns": "http://www.w3.org/2000/svg", "role": "img", "aria_label": title}
-    return tag("svg", style, paper, *parts, viewBox=size, width=f"{1.5 * WIDTH:g}", **named) + "\n"
-
-
-def _chart(top: float, lines: Sequence[Line], x: Axis, y: Axis, level: tuple[float, str] | None = None) -> Markup:
-    """A chart so far down."""
-    chart = svg(lines, x, y, level=level, width=f"{WIDTH:g}", height=f"{HEIGHT:g}")
-    return tag("g", chart, transform=f"translate(0 {top:g})")
-
-
-def _legend(lines: Sequence[Line], y: float) -> Markup:
-    """A piece of each line with its name."""
-    parts = []
-    for k, line in enumerate(lines):
-        x = LEFT + k * (WIDTH - LEFT - RIGHT) / 2
-        path = tag("path", d=f"M{x:g} {y:g}h26", class_="line dashed" if line.dashed else "line")
-        parts += [tag("g", path, class_=f"s{line.series}"), tag("text", line.name, x=f"{x + 32:g}", y=f"{y + 4:g}")]
-    return tag("g", *parts)
+    proved = any(0.0 < gap < math.inf for gap in gaps)
+    charts = [Chart("objective", values, steps, heights)] if lines else []
+    below = Axis("relative gap", log=True)
+    charts += [Chart("relative gap", [Line("relative gap", at, gaps)], steps, below, level)] if proved else []
+    words = [*textwrap.wrap(title, _LETTERS), *([] if proved else [_no_gap(lines)])]
+    top, parts = _PAD, []
+    for text in words:
+        top += _LINE
+        parts.append(Markup('<text x="{:g}" y="{:g}">{}</text>').format(_PAD, top, text))
+    top += _PAD
+    for chart in charts:
+        parts.append(chart.svg(top))
+        top += chart.whole + _PAD
+    whole = Markup(
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{}" viewBox="0 0 {:g} {:g}" width="{:g}" {}>'
+        '<rect width="100%" height="100%" fill="#fff"/>{}</svg>\n'
+    ).format(title, WIDTH, top, 1.5 * WIDTH, Markup(FONT), Markup("").join(parts))
+    return str(whole)
 
 
 def _no_gap(lines: Sequence[Iteration]) -> str:

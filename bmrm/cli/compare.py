@@ -48,7 +48,7 @@ def run(parsed: argparse.Namespace) -> int:
         print_json(_plain(runs))
         return 0
     names = [run.folder for run in runs]
-    settings = differences(runs)
+    settings = differences([run.config for run in runs])
     if settings:
         print_lines(("settings", *names), [(key, *map(_text, values)) for key, values in settings.items()])
         print()
@@ -95,7 +95,7 @@ def _plain(runs: Sequence[Run]) -> dict[str, Any]:
     kept = ("status", "objective", "lower_bound", "relative_gap", "iterations", "passes", "seconds", "ranks", "solver")
     return {
         "same_problem": same_problem(runs),
-        "settings": differences(runs),
+        "settings": differences([run.config for run in runs]),
         "runs": [
             {"folder": run.folder}
             | {key: run.summary.get(key) for key in (*kept, "metrics")}

@@ -23,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Write it, print its name."""
-    from bmrm.app.html import write_report
+    from bmrm.app.html.page import write_report
 
     if parsed.png:
         _draw(parsed.runs)
@@ -33,7 +33,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _draw(folders: Sequence[str]) -> None:
     """A picture in the folder of each run, and its name."""
-    from bmrm.app.html.run import read_runs
+    from bmrm.app.html.runs import read_runs
     from bmrm.app.pipeline.run_folder import PNG
     from bmrm.app.plots import caption, convergence, save_convergence
     from bmrm.data.files import whole_file

@@ -1,16 +1,18 @@
 """`bmrm report`: one page that says what a run's files say, whatever stands in them, without network or script."""
 
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import yaml
 
-from bmrm.app.charts import Axis, Line, decades, line_chart, steps
-from bmrm.app.elements import heated, tag
+from bmrm.app.charts import COLOURS, LETTERS, WIDTH, Axis, Chart, Line, decades, steps
+from bmrm.app.html.page import template
 from bmrm.cli import main
 from tests.browser import browse, wants_browser
 from tests.mpi.launch import launch
@@ -115,7 +117,7 @@ def test_what_files_hold_stays_text_and_nothing_is_loaded(runs, tmp_path):
     text = (tmp_path / "a.html").read_text()
     assert "://" not in text
     assert "url(" not in text
-    assert """content="default-src &#x27;none&#x27;;""" in text, "and a browser would refuse to"
+    assert """content="default-src 'none';""" in text, "and a browser would refuse to"
 
 
 def test_several_runs_are_compared_by_what_differs(runs, tmp_path):
@@ -276,7 +278,8 @@ def test_more_runs_than_colours_are_told_apart_by_dashes(copied, tmp_path):
     report(tmp_path / "a.html", *folders)
     text = (tmp_path / "a.html").read_text()
     assert all(f'class="s{k}"' in text for k in range(6))
-    assert 'class="s1 again1"' in text
+    seventh = text.split(f'"s0" color="{COLOURS[0]}"')
+    assert any('stroke-dasharray="2 3"' in piece.split("</g>")[0] for piece in seventh)
 
 
 def test_classes_rankings_and_numbers_have_their_own_curves(tmp_path):
@@ -313,8 +316,20 @@ def test_the_curves_of_two_ranks_are_those_of_one(runs, tmp_path):
 
 
 def test_text_is_escaped_wherever_it_stands():
-    assert tag("p", "a < b & c", title='"x"') == '<p title="&quot;x&quot;">a &lt; b &amp; c</p>'
-    assert tag("p", tag("b", "x"), None, ["<", 1]) == "<p><b>x</b>&lt;1</p>"
+    parts, hostile = template("parts.html").module, '<b title="x">&'
+    inside = [
+        parts.table([hostile, hostile], [[hostile, hostile]], caption=hostile),
+        parts.table([hostile], [[hostile]], code=True),
+        parts.bars([(hostile, 1.0, hostile)]),
+        parts.heated([hostile], [hostile], [[1.0]], hostile, hostile, hostile),
+        parts.pairs([(hostile, hostile)]),
+        Chart(hostile, [Line(hostile, [1.0], [2.0]), Line("b", [1], [3])], Axis(hostile), Axis(hostile), (1.0, hostile))
+        .__html__(),
+    ]  # fmt: skip
+    for text in inside:
+        assert "<b" not in text
+        assert hostile in " ".join(Page(text).text)
+        assert "b" not in Page(text).tags
 
 
 def test_ticks_are_round_numbers_inside_the_axis():
@@ -328,9 +343,27 @@ def test_charts_take_whatever_numbers_there_are():
     nan, inf = float("nan"), float("inf")
     for x, y in (([1.0], [2.0]), ([1, 2], [nan, inf]), ([0, 0], [5, 5]), ([1, 2, 3], [0.0, -1.0, 1e-300]), ([], [])):
         for log in (False, True):
-            text = line_chart([Line("a", x, y)], Axis("x"), Axis("y", log=log), title="t", level=(0.0, "goal"))
+            text = Chart("t", [Line("a", x, y)], Axis("x"), Axis("y", log=log), (0.0, "goal")).svg()
             assert "nan" not in text
             assert "inf" not in text
+
+
+def test_a_legend_has_the_rows_that_its_names_need():
+    def legend(*names):
+        lines = [Line(name, [0, 1], [k, k], k) for k, name in enumerate(names)]
+        chart = Chart("t", lines, Axis("x"), Axis("y"))
+        root = ElementTree.fromstring(chart.svg())
+        found = [(float(one.get("x")), float(one.get("y")), one.text) for one in root.iter("text")]
+        return float(root.get("height")), [one for one in found if not re.fullmatch(r"[-\d.]+|x|y", one[2])]
+
+    assert legend("alone") == (280.0, [])
+    height, ((x, y, _), (x2, y2, _)) = legend("one", "two")
+    assert (height, y, y2) == (296.0, 16.0, 16.0)
+    assert x < x2
+    height, names = legend(*(f"run number {k} of many" for k in range(8)), 30 * "long")
+    assert height - 280.0 == max(y for _, y, _ in names) == 16.0 * len({y for _, y, _ in names})
+    assert len({(x, y) for x, y, _ in names}) == 9
+    assert all(len(text) <= LETTERS and x + 6.5 * len(text) <= WIDTH for x, _, text in names)
 
 
 @wants_browser
@@ -388,7 +421,8 @@ def test_no_table_is_wider_than_a_page(runs, tmp_path):
 
 def test_a_matrix_of_many_classes_is_several_below_one_another():
     names = [f"class{k}" for k in range(30)]
-    text = heated(names, names, np.arange(900.0).reshape(30, 30).tolist(), "t", "w", "true")
+    matrix = np.arange(900.0).reshape(30, 30).tolist()
+    text = template("parts.html").module.heated(names, names, matrix, "t", "w", "true")
     tables = Tables(text).tables
     assert [max(rows) for rows in tables] == [13, 13, 7]
     assert [len(rows) for rows in tables] == [31, 31, 31]

@@ -45,8 +45,7 @@ def test_html_is_escaped_and_has_certificate_measures_and_picture(model):
     assert objective == pytest.approx(model.solution.objective)
     assert bound == pytest.approx(model.solution.lower_bound)
     assert float(rows["validation auc"]) > 0.99
-    (path,) = page.iter("polyline")
-    heights = [float(point.split(",")[1]) for point in path.get("points").split()]
+    heights = [float(mark.get("cy")) for mark in page.iter("circle")]
     gaps = [line.relative_gap for line in model.solution.history if 0 < line.relative_gap < np.inf]
     assert len(heights) == len(gaps)
     assert np.argmin(heights) == np.argmax(gaps)  # y counts downwards

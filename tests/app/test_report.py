@@ -194,7 +194,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def drawn(bound, lines, title="t", tolerance=1e-3):
     """The SVG of a history, and its marks: (panel, tooltip)."""
     root = ElementTree.fromstring(convergence_svg(solution(bound, lines).history, title=title, tolerance=tolerance))
-    panels = root.findall(f"./{SVG}g/{SVG}svg")
+    panels = root.findall(f"./{SVG}svg")
     return root, [[mark.text for mark in panel.iter(f"{SVG}title")] for panel in panels]
 
 
@@ -225,10 +225,11 @@ def test_the_picture_shows_the_numbers_of_the_history():
 def test_the_picture_has_its_whole_title_in_lines_that_fit_and_iterations_are_whole():
     title = "hinge + l2 on " + ", ".join(f"shards/part-{k:03d}.svm" for k in range(20)) + " & <more>: CONVERGED"
     root, _ = drawn(0.5, 2, title)
-    lines = [line.text for line in root.findall(f"./{SVG}text/{SVG}tspan")]
+    lines = [line.text for line in root.findall(f"./{SVG}text")]
     assert " ".join(lines) == title
     assert max(map(len, lines)) <= 64
-    ticks = [mark.text for mark in root.iter(f"{SVG}text") if mark.get("class") == "tick middle"]
+    ticks = [mark.text for mark in root.iter(f"{SVG}text") if mark.get("text-anchor") == "middle"]
+    ticks = [text for text in ticks if text not in ("iteration", "objective", "relative gap")]
     assert {"0", "1"} <= set(ticks)
     assert all(tick.isdigit() for tick in ticks)
 

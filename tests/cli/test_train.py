@@ -234,6 +234,7 @@ def test_the_same_over_ranks(rows, folder):
 
 UNWANTED = (
     "matplotlib",
+    "jinja2",
     "sklearn",
     "pandas",
     "pyarrow",

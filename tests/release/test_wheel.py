@@ -7,7 +7,8 @@ import pytest
 from release import wheel
 from release.project import ROOT
 
-OURS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "bmrm").rglob("*.py"))
+KINDS = (".py", ".typed", ".html", ".css")
+OURS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "bmrm").rglob("*") if path.suffix in KINDS)
 
 
 def packed(folder, names):
@@ -19,16 +20,22 @@ def packed(folder, names):
 
 
 def test_a_wheel_of_our_files_has_no_surprises(tmp_path):
-    names = [*OURS, "bmrm/py.typed", "bmrm-1.2.3.dist-info/METADATA", "bmrm-1.2.3.dist-info/licenses/LICENSE"]
+    names = [*OURS, "bmrm-1.2.3.dist-info/METADATA", "bmrm-1.2.3.dist-info/licenses/LICENSE"]
     assert list(wheel.surprises(packed(tmp_path, names))) == []
 
 
 def test_what_is_missing_and_what_is_foreign_is_named(tmp_path):
-    names = [*OURS[1:], "bmrm/removed.py", "tests/__init__.py", "bmrm-1.2.3.dist-info/METADATA"]
+    names = [
+        *(name for name in OURS[1:] if not name.endswith((".typed", "report.html"))),
+        "bmrm/removed.py",
+        "tests/__init__.py",
+        "bmrm-1.2.3.dist-info/METADATA",
+    ]
     said = list(wheel.surprises(packed(tmp_path, names)))
     place = "bmrm-1.2.3-py3-none-any.whl"
     assert said == [
         f"{place}: {OURS[0]} is missing",
+        f"{place}: bmrm/app/html/report.html is missing",
         f"{place}: bmrm/py.typed is missing",
         f"{place}: bmrm/removed.py is not ours",
         f"{place}: tests/__init__.py is not ours",
@@ -56,7 +63,7 @@ def test_a_python_is_one_that_starts(path, tmp_path):
 
 
 def test_missing_pythons_are_named_and_a_wheel_that_fails_is_status_1(path, tmp_path, monkeypatch, capsys):
-    made = packed(tmp_path, [*OURS, "bmrm/py.typed"])
+    made = packed(tmp_path, [*OURS])
     monkeypatch.setattr(wheel, "build", lambda folder: made)
     assert wheel.main("dist") == 1
     printed = capsys.readouterr().out
