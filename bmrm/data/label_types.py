@@ -57,7 +57,7 @@ def stored(array: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], str]:
 def as_listed(values: Sequence[Any], array: NDArray[Any]) -> NDArray[Any]:
     """The array of a list, unless NumPy converts its numbers to text or rounds its integers."""
     if array.dtype.kind == "U":
-        changed = not all(isinstance(value, str) for value in values)
+        changed = not all(isinstance(value, str) and not value.endswith("\0") for value in values)
     else:
         changed = any(isinstance(value, int) and abs(value) > EXACT for value in values)
     return np.array(values, object) if changed else array
@@ -113,6 +113,9 @@ def of_one_type(array: NDArray[Any], name: str = "y") -> NDArray[Any]:
             raise InputError(f"{name}: row {row} is {value!r:.60}, expected one label per row, or a set in every row")
     found = {_sort_of(value) for value in values}
     if found == {"text"}:
+        ends = next((row for row, value in enumerate(values) if value.endswith("\0")), None)
+        if ends is not None:
+            raise InputError(f"{name}: row {ends} is {values[ends]!r:.60}, expected text that does not end with a NUL")
         return np.array(values, np.str_)
     if "text" in found:
         row = next(k for k, value in enumerate(values) if isinstance(value, str))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from bmrm.data.dataset import check_weights
 from bmrm.estimators.base import LinearEstimator, present
 from bmrm.losses import LOSSES
-from bmrm.problem import BmrmError, HasClassScores, HasProbabilities, InputError, facts_of, provides
+from bmrm.problem import BmrmError, HasClassScores, HasProbabilities, InputError, facts_of, provides, shown
+from bmrm.registry import Range, checked_value
 
 if TYPE_CHECKING:
     from bmrm.problem import Loss, Regularizer, Solver
@@ -151,12 +152,34 @@ class Classifier(ClassifierMixin, LinearEstimator):
         if self.class_weight is None:
             return sample_weight
         own = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-        if self.class_weight != "balanced":
-            return compute_sample_weight(self.class_weight, y) * own
         classes, place = np.unique(y, return_inverse=True)
+        if isinstance(self.class_weight, Mapping):
+            return own * self._factors(self.class_weight, classes)[place]
+        if self.class_weight != "balanced":
+            raise InputError(
+                f"{self._title}: class_weight is {shown(self.class_weight)}, expected a dict of factors by label, "
+                "'balanced' or None"
+            )
         masses = np.bincount(place, own, len(classes))
         there = masses > 0.0
         return own * (masses.sum() / (np.count_nonzero(there) * np.where(there, masses, 1.0)))[place]
+
+    def _factors(self, factors: Mapping[Any, Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+        """The factor of each class, 1 where none is given; InputError for wrong factors, and labels that may be misspelt.
+
+        A label that no row has is none where all others have a factor: a part of the rows may lack it.
+        """
+        known = classes.tolist()
+        strange = next((label for label in factors if label not in known), None)
+        if strange is not None and any(label not in factors for label in known):
+            raise InputError(
+                f"{self._title}: class_weight has the label {shown(strange)}, which y has not; its labels are "
+                f"{shown(known)}"
+            )
+        name = f"{self._title}: class_weight of "
+        limits = Range(least=0.0, below=math.inf)
+        found = {label: checked_value(name + shown(label), one, (float,), limits) for label, one in factors.items()}
+        return np.array([found.get(label, 1.0) for label in known], np.float64)
 
     def _fitting_loss(self, y: NDArray[Any], weights: Any) -> tuple[Any, NDArray[Any] | None]:
         """The loss, or the one that takes its place, and the classes, of which rows of weight 0 may be all."""

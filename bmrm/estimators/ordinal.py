@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -91,7 +91,7 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
         ConvergenceWarning
             With the gap, where it is wider than `tol`.
         """
-        order = categories_of(y) if self.classes is None else self.classes
+        order = categories_of(y) if self.classes is None else self._stated_order()
         X, y = self._training_rows(X, y)
         grades, numbers = self._graded(y, None if order is None else plain_labels(list(order)))
         if len(grades) < 2:
@@ -129,6 +129,16 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
         right = self.predict(X) == np.ravel(plain_labels(y))
         weights = None if sample_weight is None else check_weights(sample_weight, len(right))
         return float(np.average(right, weights=weights))
+
+    def _stated_order(self) -> list[Any]:
+        """The parameter `classes` as a list; InputError for what has no order, or is none of grades."""
+        if isinstance(self.classes, (str, bytes, set, frozenset)) or not isinstance(self.classes, Iterable):
+            why = ", which has no order" if isinstance(self.classes, (set, frozenset)) else ""
+            raise InputError(
+                f"{self._title}: classes is {shown(self.classes)}{why}, expected a list from the lowest grade to the "
+                "highest"
+            )
+        return list(self.classes)
 
     def _graded(self, y: NDArray[Any], order: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any]]:
         """The grades of the rows from the lowest to the highest, and numbers for them, (rows,), in that order."""

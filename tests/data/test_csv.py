@@ -328,7 +328,7 @@ def test_dialects(write, text):
         ("y,b,y\n1,2,0\n", {"label": "y"}, "2 columns are named 'y', those with the numbers 0, 2; state the number"),
         ("a,y\n1,9223372036854775808\n2,9223372036854775809\n", {}, "line 2, column 'y': label '92233720368547"),
         ("x,1,2.5\n1,2,3\n", {}, "line 1, column '0': 'x', expected a finite number; if the first line holds names"),
-        ("1,2,\n3,4,\n", {}, "line 1: the label is missing"),
+        ("1,2,\n3,4,5\n", {}, "line 1: the label is missing"),
     ],
 )
 def test_the_cause_is_named(write, text, options, message):
@@ -448,3 +448,22 @@ def test_files_of_other_programs_in_pieces_and_whole(write, trained, kind, size)
     path = write(OTHERS[kind]([",".join(map(str, row)) for row in NUMBERS[:, :3]]), "new.csv")
     found = [float(line) for line in lines_of(trained, str(path), "auto", "scores", size)]
     np.testing.assert_allclose(found, trained.decision_function(NUMBERS[:, :3]))
+
+
+def test_lines_without_names_that_end_with_a_delimiter(write):
+    data = read(write("1,2,3,\n2,3,4,\n"))
+    assert data.X.tolist() == [[1.0, 2.0], [2.0, 3.0]]
+    assert data.targets.y.tolist() == [3.0, 4.0]
+    assert "each line ends with a delimiter" in " ".join(data.layout.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('a,y\n"1,000",1\n2,2\n', "line 2, column 'a': '1,000', expected .* one without ','"),
+        ("a,y\n1,u\n2,u\0\n", "line 3: a NUL character"),  # NumPy would take it for the label 'u'
+    ],
+)
+def test_fields_that_are_misread_elsewhere(write, text, message):
+    with pytest.raises(InputError, match=message):
+        read(write(text))

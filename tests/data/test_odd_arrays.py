@@ -161,3 +161,9 @@ def test_tokens_and_tags_that_are_missing():
         SequenceTagger().fit([["a", None], ["b"]], TAGS)
     with pytest.raises(InputError, match="X: sequence 0: row 0, column 1 is masked"):
         SequenceTagger().fit([np.ma.masked_array(np.eye(2), [[0, 1], [0, 0]]), np.eye(2)[:1]], TAGS)
+
+
+@pytest.mark.parametrize("labels", [["a", "a\0"] * 4, np.array(["a", "a\0"] * 4, object)])
+def test_labels_that_end_with_a_nul_are_not_merged(labels):
+    with pytest.raises(InputError, match=r"^y: row 1 is 'a\\x00', expected text that does not end with a NUL"):
+        bmrm.fit(np.eye(8), labels)

@@ -8,6 +8,7 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
 from bmrm.estimators import Classifier, MultilabelClassifier, OrdinalClassifier
+from bmrm.problem import InputError
 
 TIGHT = {"alpha": 1e-2, "tol": 1e-10}
 
@@ -140,3 +141,28 @@ def test_sparse_rows_too():
     X, y, _ = rows(2)
     model = Classifier().fit(csr_array(X), y, (y == 1).astype(float))
     assert set(model.predict(csr_array(X))) == {1}
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"a": 2.0, "c": 1.0}, "class_weight has the label 'c', which y has not; its labels are \\['a', 'b'\\]"),
+        ({"a": -1.0}, "class_weight of 'a' is -1.0, expected a number >= 0"),
+        ({"a": "2"}, "class_weight of 'a' is '2', expected a number"),
+        ({"b": np.nan}, "class_weight of 'b' is nan"),
+        ("balance", "class_weight is 'balance', expected a dict of factors by label, 'balanced' or None"),
+        ([1.0, 2.0], "class_weight is \\[1.0, 2.0\\], expected a dict"),
+        (3, "class_weight is 3, expected a dict"),
+    ],
+)
+def test_class_weights_that_mean_nothing(weights, message):
+    X, y, _ = rows(2)
+    with pytest.raises(InputError, match=f"^Classifier: {message}"):
+        Classifier(class_weight=weights).fit(X, np.array(["a", "b"])[y])
+
+
+def test_labels_without_rows_and_without_factors():
+    X, y, w = rows(2)
+    every = Classifier(class_weight={0: 2.0, 1: 1.0, 7: 5.0}).fit(X, y, w)  # rows of 7 are in another fold
+    some = Classifier(class_weight={0: 2.0}).fit(X, y, w)
+    assert np.array_equal(every.coef_, some.coef_)

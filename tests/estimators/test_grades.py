@@ -151,3 +151,10 @@ def test_fit_says_who_takes_text(graded, loss):
     groups = None if loss.startswith("ordinal") else np.arange(200) // 10
     with pytest.raises(InputError, match=r"text .* no order of its own; expected numbers, or bmrm\.OrdinalClassifier"):
         bmrm.fit(X, np.array(NAMES)[places], loss=loss, groups=groups)
+
+
+@pytest.mark.parametrize("classes", [set(NAMES), frozenset(NAMES), "poor", 4])
+def test_classes_that_say_no_order(graded, classes):
+    X, places = graded
+    with pytest.raises(InputError, match=r"classes is .*expected a list from the lowest grade to the highest"):
+        OrdinalClassifier(classes=classes).fit(X, np.array(NAMES)[places])

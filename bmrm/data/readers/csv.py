@@ -138,7 +138,8 @@ class _Rows:
         if not first:
             raise InputError(f"{path}: the file has no rows")
         headed = self.head.names is not None
-        self.names = list(self.head.names) if self.head.names is not None else [str(k) for k in range(len(first))]
+        count = len(first) - self.head.empty_last
+        self.names = list(self.head.names) if self.head.names is not None else [str(k) for k in range(count)]
         self.width = len(self.names)
         wanted = Wanted(options.label, options.weight, options.group, options.ignore)
         if self.width == 1 and wanted.stated:
@@ -199,6 +200,8 @@ class _Rows:
         reader, before = csv.reader(lines, delimiter=self.head.delimiter, strict=True), self.head.skipped
         try:
             for fields in reader:
+                if any("\0" in field for field in fields):
+                    raise InputError(f"{self.path}, line {reader.line_num + before}: a NUL character, expected text")
                 if fields and any(field.strip() for field in fields):
                     yield reader.line_num + before, fields
         except csv.Error as error:
@@ -242,6 +245,8 @@ class _Rows:
     def _told(self, field: str, first: bool) -> str:
         """What may be the cause of a field that is no number."""
         other = next((mark for mark in DELIMITERS if mark in field), None)
+        if other == self.head.delimiter:
+            return f"; a number in quotes is one without {other!r}, whatever groups its digits"
         if other is not None:
             return (
                 f"; numbers have a point, not a comma, and between fields is {self.head.delimiter!r}, unless "

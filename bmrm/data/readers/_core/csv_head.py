@@ -21,6 +21,7 @@ _SEPARATOR = re.compile(r'"?sep=(.)"?\s*$', re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"]*"')
 _UNNAMED = re.compile(r"(Unnamed: \d+(\.\d+)*)?$")
 """pandas writes no name for an index that has none, and reads it as `Unnamed: 0`."""
+_NOTHING_LAST = "each line ends with a delimiter, behind which there is no column"
 _WHOLE = re.compile(r"[-+]?\d+$")
 
 
@@ -84,7 +85,8 @@ def head_of(lines: Sequence[str], delimiter: str | None, header: bool | None, al
         header, note = decided(first, rows, alike)
         notes += (note,) if note else ()
     if not header:
-        return Head(delimiter, begin, None, notes=notes)
+        empty_last = len(first) > 1 and not any(row[-1].strip() for row in records)
+        return Head(delimiter, begin, None, (), empty_last, (*notes, _NOTHING_LAST) if empty_last else notes)
     return _of_columns(delimiter, begin + _lines_of_first(lines[begin:], delimiter), tuple(first), rows, notes)
 
 
@@ -186,7 +188,7 @@ def _of_columns(
     empty_last = len(names) > 1 and names[-1] == "" and last_empty
     if empty_last:
         names.pop()
-        notes += ("each line ends with a delimiter, behind which there is no column",)
+        notes += (_NOTHING_LAST,)
     count = next((k for k, name in enumerate(names) if not _UNNAMED.match(name)), 0)
     return Head(delimiter, skipped, tuple(names), tuple(range(count)), empty_last, notes)
 
