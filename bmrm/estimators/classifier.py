@@ -165,7 +165,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         return own * (masses.sum() / (np.count_nonzero(there) * np.where(there, masses, 1.0)))[place]
 
     def _factors(self, factors: Mapping[Any, Any], classes: NDArray[Any]) -> NDArray[np.float64]:
-        """The factor of each class, 1 where none is given; InputError for wrong factors, and labels that may be misspelt.
+        """The factor of each class, 1 where none is given; InputError for wrong factors and labels perhaps misspelt.
 
         A label that no row has is none where all others have a factor: a part of the rows may lack it.
         """
