@@ -47,6 +47,12 @@ _BINARY = (
 )
 _MARK = b"\xef\xbb\xbf"
 _WIDE = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+_SEPARATORS = (
+    (b"\xe2\x80\xa8", "U+2028 (line separator)"),
+    (b"\xe2\x80\xa9", "U+2029 (paragraph separator)"),
+    (b"\xc2\x85", "U+0085 (next line)"),
+)
+"""What ends lines elsewhere; in a text without LF and CR it is meant so."""
 HEAD = 1 << 16
 """Bytes at the start of a text by which its marks and line ends are recognised."""
 _LOOK = 264
@@ -183,6 +189,10 @@ def begin_of_text(head: bytes, name: str) -> int:
             raise InputError(f"{name}: {words}, expected text")
     if head.lstrip(_MARK + b" \t\r\n")[:14].lower().startswith((b"<!doctype html", b"<html")):
         raise InputError(f"{name}: a web page (HTML), expected rows; the download may have failed")
+    if not any(end in head.strip() for end in (b"\n", b"\r")):
+        for end, words in _SEPARATORS:
+            if end in head.strip():
+                raise InputError(f"{name}: {words} where lines end, expected LF, CR LF or CR")
     return len(_MARK) if head.startswith(_MARK) else 0
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from bmrm.data.dataset import check_weights
+from bmrm.data.dataset import check_weights, near_one
 from bmrm.estimators.base import LinearEstimator, present
 from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError, HasClassScores, HasProbabilities, InputError, facts_of, provides, shown
@@ -151,7 +151,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
     def _weights(self, y: NDArray[Any], sample_weight: Any) -> Any:
         if self.class_weight is None:
             return sample_weight
-        own = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
+        own = np.ones(len(y)) if sample_weight is None else near_one(check_weights(sample_weight, len(y)))
         classes, place = np.unique(y, return_inverse=True)
         if isinstance(self.class_weight, Mapping):
             return own * self._factors(self.class_weight, classes)[place]

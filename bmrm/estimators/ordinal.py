@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from bmrm.data.dataset import check_weights, plain_labels
+from bmrm.data.dataset import check_weights, near_one, plain_labels
 from bmrm.data.frames import categories_of
 from bmrm.estimators.base import LinearEstimator, places_in
 from bmrm.problem import InputError, LossFacts, shown
@@ -127,7 +127,7 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
         y : (rows,) the grades that are right.
         """
         right = self.predict(X) == np.ravel(plain_labels(y))
-        weights = None if sample_weight is None else check_weights(sample_weight, len(right))
+        weights = None if sample_weight is None else near_one(check_weights(sample_weight, len(right)))
         return float(np.average(right, weights=weights))
 
     def _stated_order(self) -> list[Any]:

@@ -80,3 +80,10 @@ def test_without_a_free_intercept_a_run_that_stalls_names_the_feature():
         assert "take scale: standardize" in found.solution.message
     better = bmrm.fit(X, SIGNS, loss="squared_hinge", lam=1e-3, bias="none", scale="standardize")
     assert better.solution.status is bmrm.Status.CONVERGED
+
+
+def test_beside_a_free_intercept_too():
+    X, _ = shifted("huge")
+    found = bmrm.fit(X, TARGETS["softmax"], loss="softmax", lam=1e-3, bias="free", max_iterations=2)
+    assert found.solution.status is bmrm.Status.ITERATION_LIMIT
+    assert "feature 2 lies around 1.7e+18; it is centred, but not scaled" in found.solution.message

@@ -249,3 +249,11 @@ def test_latin_1_is_named_with_its_line(tmp_path, name):
     with pytest.raises(InputError, match=r"a, line \d+: the byte 0xe9 is not UTF-8 .*iconv -f LATIN1") as caught:
         read(tmp_path / "a", format=name)
     assert f"a, line {ROWS[name].count(chr(10)) + 1}: " in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
+@pytest.mark.parametrize(("name", "row"), [("a.csv", "1,2"), ("a.svm", "1 1:2"), ("a.conll", "the DT B")])
+def test_lines_that_end_with_what_is_no_line_end(tmp_path, name, row, end):
+    (tmp_path / name).write_text(end.join([row] * 4) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"where lines end, expected LF, CR LF or CR"):
+        read(tmp_path / name)

@@ -433,3 +433,12 @@ def test_a_mark_is_no_part_of_the_first_label(file):
     file.write_bytes(b"\xef\xbb\xbf")
     with pytest.raises(InputError, match="no rows"):
         Svmlight().scan(file)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_labels_around_the_last_integer_that_float64_tells_from_the_next(tmp_path, sign):
+    numbers = [sign * (2**53 + k) for k in (-1, 0, 1, 2, 3)]
+    file = tmp_path / "a.svm"
+    for some in (numbers, numbers[1:3], numbers[:2], numbers[2:3]):
+        file.write_text("".join(f"{number} 1:1\n" for number in some))
+        assert [int(label) for label in read_svmlight(file).targets.y] == some

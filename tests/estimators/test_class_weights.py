@@ -166,3 +166,12 @@ def test_labels_without_rows_and_without_factors():
     every = Classifier(class_weight={0: 2.0, 1: 1.0, 7: 5.0}).fit(X, y, w)  # rows of 7 are in another fold
     some = Classifier(class_weight={0: 2.0}).fit(X, y, w)
     assert np.array_equal(every.coef_, some.coef_)
+
+
+@pytest.mark.parametrize("unit", [1e307, 1e-310])
+@pytest.mark.parametrize("factors", ["balanced", {0: 2.0**10}])
+def test_no_unit_of_sample_weights_overflows(unit, factors):
+    X, y, w = rows(2)
+    near = Classifier(class_weight=factors).fit(X, y, w)
+    far = Classifier(class_weight=factors).fit(X, y, unit * w)
+    np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-6)

@@ -49,3 +49,11 @@ def test_least_squares_of_large_targets():
     ordinary = bmrm.fit(X, y / 1e150, loss="least_squares", regularizer=bmrm.L2(1e-3), bias="free", tolerance=1e-8)
     np.testing.assert_allclose(model.weights / 1e150, ordinary.weights, rtol=1e-3)
     np.testing.assert_allclose(model.intercept / 1e150, ordinary.intercept, rtol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("size", [1e160, 1e300])
+def test_targets_whose_squares_overflow_are_named(size):
+    found = bmrm.fit(X, np.where(np.arange(60) == 7, size, X[:, 0]), loss="least_squares").solution
+    assert found.status is bmrm.Status.NON_FINITE
+    assert f"the target of row 7 is {size:.4g}, whose loss overflows" in found.message

@@ -62,6 +62,8 @@ Table = NDArray[np.float64]
 ModelOf = Callable[[Solution], Model]
 Watch = Callable[[ModelOf], AbstractContextManager["Callback | None"]]
 """From a function that makes models of solutions, a context manager around the solver that provides its callback."""
+HARMLESS = 100.0
+"""Targets from 10^-HARMLESS to 10^HARMLESS have squares, and those products, that are numbers."""
 FEW = 100
 """Rows on which kernels are called for the first time."""
 
@@ -205,8 +207,10 @@ def solve(
                 solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
             model = model_of(solution)
             said = [nothing_learned(loss_facts, problem.regularizer, model.weights, solution)] if differ else []
-            if far is not None and problem.bias != "free" and solution.status is not Status.CONVERGED:
-                said.append(_far_feature(data, far))
+            if far is not None and solution.status is not Status.CONVERGED:
+                said.append(_far_feature(data, far, problem.bias == "free"))
+            if solution.status is Status.NON_FINITE and loss_facts.task == "regression":
+                said.append(_extreme_target(data))
             if any(said):
                 model = model_of(replace(solution, message="; ".join(filter(None, (solution.message, *said)))))
             return model if follower is None else follower.finished(model)
@@ -224,13 +228,25 @@ def lambda_of_rows(problem: Problem, data: Dataset, group: Group) -> float:
     return lambda_of(problem.relative, scaled, SCALINGS[problem.scale].columns(scaled, group) or Columns(), group)
 
 
-def _far_feature(data: Dataset, far: Vector) -> str:
+def _far_feature(data: Dataset, far: Vector, centred: bool) -> str:
     which = int(np.argmax(np.abs(far)))
     name = which if data.feature_names is None else repr(data.feature_names[which])
+    if centred:
+        return f"feature {name} lies around {far[which]:.4g}; it is centred, but not scaled: take scale: standardize"
     return (
         f"feature {name} lies around {far[which]:.4g} and varies by less than a thousandth of that, which takes digits "
         "from all scores: take scale: standardize, or bias: free"
     )
+
+
+def _extreme_target(data: Dataset) -> str:
+    """The largest target, or the smallest one above 0 where that is farther from 1; "" for those that do no harm."""
+    sizes = np.abs(np.asarray(data.targets.y, np.float64))
+    logarithms = np.abs(np.log10(np.where(sizes > 0.0, sizes, 1.0)))
+    row = int(np.argmax(logarithms)) if len(sizes) else 0
+    if not len(sizes) or logarithms[row] < HARMLESS:
+        return ""
+    return f"the target of row {row} is {data.targets.y[row]:.4g}, whose loss overflows: take targets nearer to 1"
 
 
 def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:

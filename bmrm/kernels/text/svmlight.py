@@ -113,7 +113,7 @@ def scan(text: Any, stop: Any, rules: Rules, powers: Any, outputs: Outputs, stat
             token = at
             while True:
                 target, at, usual = number(text, at, powers, bits, cell)
-                usual = usual and abs(target) <= _EXACT
+                usual = usual and abs(target) < _EXACT  # what is this much may be rounded
                 labels[label] = target
                 label += 1
                 if not (multilabel and usual and text[np.uint64(at)] == _COMMA):

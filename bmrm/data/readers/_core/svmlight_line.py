@@ -81,7 +81,7 @@ def parse_line(
 def _label(token: bytes) -> float:
     """A number; an integer if float64 is not exact, which must have 64 bits: beyond, labels would become one."""
     number = _number(token, "label", sys.float_info.max)
-    if abs(number) <= EXACT or not token.lstrip(b"+-").isdigit():
+    if abs(number) < EXACT or not token.lstrip(b"+-").isdigit() or abs(int(token)) == EXACT:
         return number
     if not -(2**63) <= int(token) < 2**63:
         raise ValueError(
