@@ -24,7 +24,7 @@ from bmrm.metrics.intervals import interval_over_folds, t_interval
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk, shared_terms
-from bmrm.problem import Callback, Loss, Master, Regularizer, Risk, Scored, Solver, Vector, ability
+from bmrm.problem import Callback, Loss, Master, Regularizer, Risk, Scored, Solver, Space, Vector, ability
 from bmrm.registry import parameter
 from bmrm.regularizers import register as register_regularizer
 from bmrm.regularizers.base import ScaledBy, engine_parameter
@@ -68,6 +68,7 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "Scored",
     "Loss",
     "Regularizer",
+    "Space",
     "Master",
     "Risk",
     "Solver",

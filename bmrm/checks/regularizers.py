@@ -15,7 +15,18 @@ from bmrm.checks.master_laws import closes, same_when_hot
 from bmrm.checks.named import instance_of, title_of
 from bmrm.checks.report import Report, Violation, shown
 from bmrm.checks.running import Laws, NotOfferedError
-from bmrm.problem import Elastic, HasConjugate, HasCurvature, HasMaster, StronglyConvex, lacking, provides
+from bmrm.problem import (
+    Elastic,
+    HasConjugate,
+    HasCurvature,
+    HasMaster,
+    HasSpace,
+    Space,
+    StronglyConvex,
+    bound,
+    lacking,
+    provides,
+)
 from bmrm.regularizers import REGULARIZERS
 
 SIZES = (1.0, 1e3, 1e-6)
@@ -26,12 +37,17 @@ PROX_STEPS = (1e-3, 1.0, 1e3)
 class RegularizerCase:
     """A regularizer and the points that its laws are tried at."""
 
-    regularizer: Any
+    given: Any
     dim: int
     seed: int = 0
     each: int = 4
     """Points of each size."""
     coarse: float = 0.0
+
+    @cached_property
+    def regularizer(self) -> Any:
+        """As a function of vectors."""
+        return bound(self.given, Space(self.dim))
 
     @cached_property
     def points(self) -> list[Array]:
@@ -104,14 +120,15 @@ def check_regularizer(
 
 def members(regularizer: Any) -> Iterator[Violation]:
     """What `Regularizer` has, whatever its class."""
-    for name in ("value", "subgradient", "along", "smooth"):
+    names = ("bind",) if provides(regularizer, HasSpace) else ("value", "subgradient", "along", "smooth")
+    for name in names:
         if any(lacking(regularizer, (name,))):
             yield Violation("members", "", np.inf, f"{type(regularizer).__name__} has no `{name}`")
 
 
 @law("dataclass")
 def _dataclass(case: RegularizerCase) -> Iterator[Violation]:
-    yield from plug_in.rebuilt(case.regularizer)
+    yield from plug_in.rebuilt(case.given)
 
 
 @law("shapes")

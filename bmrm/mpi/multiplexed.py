@@ -39,6 +39,7 @@ from bmrm.problem import (
     RowSubsets,
     Scored,
     ScoreFunction,
+    Space,
     Traffic,
     Vector,
 )
@@ -100,6 +101,8 @@ class MultiplexedRisk:
         """As of `Risk`."""
         if kind is Traffic:
             return cast(T, self.group)
+        if kind is Space:
+            return cast("T | None", self.ranks.rank.share.space)
         if kind is ProblemSize:
             return cast("T | None", self._problem_size)
         if kind in (Gathered, RowSample) and self._risk_of is not None:

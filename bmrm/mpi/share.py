@@ -23,6 +23,7 @@ from bmrm.problem import (
     RowSubsets,
     Scored,
     ScoreFunction,
+    Space,
     ability,
 )
 
@@ -43,6 +44,7 @@ class Share:
     phi: ScoreFunction | None
     identity: Fingerprint | None = None
     problem_size: ProblemSize | None = None
+    space: Space | None = None
     data: Dataset | None = None
     """The rows, where they may go to other ranks."""
 
@@ -53,7 +55,8 @@ class Share:
         subsets = ability(risk, RowSubsets)
         rows = subsets.rows if subsets is not None else 0
         map, phi = (scored.map, scored.phi) if scored is not None else (None, None)
-        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Fingerprint), ability(risk, ProblemSize))
+        size, space = ability(risk, ProblemSize), ability(risk, Space)
+        return cls(risk.dim, risk.infimum, rows, risk, map, phi, ability(risk, Fingerprint), size, space)
 
     def offered(self, kind: type[T]) -> T:
         """The ability of the risk, which has it."""

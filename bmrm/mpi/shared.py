@@ -15,7 +15,7 @@ from bmrm.data.label_types import is_whole
 from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.problem import InputError, Loss, Risk, Summary, Targets, facts_of
+from bmrm.problem import InputError, Loss, Risk, Space, Summary, Targets, facts_of
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -181,7 +181,8 @@ def _whole_sample(
     identity = DataIdentity(data, loss, summary, map.columns, bias)
     size = problem_size(data.X, map.columns, bias, map.workers.threads)
     given = None if risk_of is None else data
-    share = Share(map.dim, infimum, data.rows, None, map, None, identity, size, given)
+    space = Space(map.inputs, per_row)
+    share = Share(map.dim, infimum, data.rows, None, map, None, identity, size, space, given)
     return MultiplexedRisk(share, group, whole=phi, risk_of=risk_of)
 
 

@@ -83,12 +83,14 @@ from bmrm.problem.regularizer import (
     HasConjugate,
     HasMaster,
     HasProx,
+    HasSpace,
     Master,
     MasterSolution,
     Planes,
     Regularizer,
     SavedPlanes,
     StronglyConvex,
+    bound,
 )
 from bmrm.problem.risk import (
     Intercept,
@@ -116,6 +118,7 @@ from bmrm.problem.solution import (
     relative_goal,
     significant_figures,
 )
+from bmrm.problem.space import Space
 
 __all__ = [
     "UNMETERED",
@@ -147,6 +150,7 @@ __all__ = [
     "HasRowHessian",
     "HasRowProx",
     "HasRowShares",
+    "HasSpace",
     "HasThreshold",
     "HasTotalHessian",
     "HasVariant",
@@ -188,6 +192,7 @@ __all__ = [
     "Settled",
     "Solution",
     "Solver",
+    "Space",
     "Start",
     "State",
     "Status",
@@ -197,6 +202,7 @@ __all__ = [
     "Traffic",
     "Vector",
     "ability",
+    "bound",
     "charged",
     "completed",
     "facts_of",

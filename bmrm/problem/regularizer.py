@@ -9,7 +9,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem.basics import Vector
+from bmrm.problem.basics import Vector, provides
+from bmrm.problem.risk import ability
+from bmrm.problem.space import Space
 
 
 @runtime_checkable
@@ -28,6 +30,23 @@ class Regularizer(Protocol):
     def along(self, w: Vector, step: Vector) -> Callable[[Vector], tuple[Vector, Vector]]:
         """The function t -> (Omega(w + t step), its derivative in t), for a vector of t."""
         ...
+
+
+@runtime_checkable
+class HasSpace(Protocol):
+    """A regularizer that must know which coordinates of w belong to one feature."""
+
+    def bind(self, space: Space) -> Regularizer:
+        """Omega as a function of vectors laid out like this."""
+        ...
+
+
+def bound(regularizer: Regularizer, risk: object) -> Regularizer:
+    """Omega as a function of the w of `risk`, which is an object with `dim`, or with the ability `Space`."""
+    if not provides(regularizer, HasSpace):
+        return regularizer
+    space = ability(risk, Space)
+    return regularizer.bind(Space(risk.dim) if space is None else space)  # type: ignore[attr-defined]
 
 
 @runtime_checkable

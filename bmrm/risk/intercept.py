@@ -38,6 +38,7 @@ from bmrm.problem import (
     ScoreFunction,
     Scores,
     Settled,
+    Space,
     Traffic,
     Vector,
     ability,
@@ -112,7 +113,7 @@ class FreeIntercept:
         offered: Any = None
         if kind is Scored:
             offered = self._scored()
-        elif kind in (Traffic, ProblemSize, QuadraticModel, CurvatureBound):
+        elif kind in (Traffic, Space, ProblemSize, QuadraticModel, CurvatureBound):
             offered = ability(self.risk, kind)
         elif kind is DualBlocks:
             offered = free_steps(self.risk)

@@ -36,6 +36,7 @@ from bmrm.problem import (
     RowScores,
     RowSubsets,
     Scored,
+    Space,
     Summary,
     Vector,
     charged,
@@ -296,6 +297,7 @@ def _row_sample(risk: LinearRisk) -> DrawnRows | None:
 
 OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     Scored: lambda risk: Scored(risk.map, risk.phi),
+    Space: lambda risk: Space(risk.rows_map.inputs, risk.scores_per_row, risk.layout.extra),
     ProblemSize: lambda risk: (risk._whole or risk).problem_size,
     Fingerprint: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
     Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,

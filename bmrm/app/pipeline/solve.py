@@ -45,6 +45,7 @@ from bmrm.problem import (
     Summary,
     Vector,
     ability,
+    bound,
     facts_of,
     lacking,
     provides,
@@ -190,7 +191,7 @@ def solve(
             minimised = bias.wrap(whole)
 
             def model_of(solution: Solution) -> Model:
-                w, omega = solution.w, problem.regularizer.value(solution.w)
+                w, omega = solution.w, bound(problem.regularizer, whole).value(solution.w)
                 table, intercept = bias.read(minimised, w, data.features, own, solution.objective, omega)
                 arrays = _learned(minimised, w)
                 if own:
@@ -295,6 +296,7 @@ def solved(
     InputError
         The regularizer violates a law on a sample, or the solver returns no `Solution`, or one of another problem.
     """
+    regularizer = bound(regularizer, risk)
     sample.sample_regularizer(regularizer, risk.dim)
     from bmrm.solvers._core.monitor import IterativeSolver
 
