@@ -10,9 +10,9 @@ import textwrap
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,18 @@ from bmrm.solvers import SOLVERS
 from bmrm.vocabulary import other_words, translated
 
 if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+
     from bmrm.app.model import Model
+    from bmrm.problem import Loss, Regularizer, Solver
+else:
+
+    def dataclass_transform(**_: Any) -> Any:
+        """For type checkers; in Python from 3.11."""
+        return lambda function: function
+
+
+E = TypeVar("E")
 
 CHECKED: Mapping[str, tuple[tuple[type, ...], Range]] = {
     "alpha": ((float,), Range(above=0.0, below=math.inf)),
@@ -132,12 +143,38 @@ def _entry(name: str, known: Mapping[str, str]) -> str | None:
     return textwrap.fill(f"{name} : {known[name]}", 112, subsequent_indent="    ") if name in known else None
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def estimator(cls: type[E]) -> type[E]:
+    """Class decorator: `__init__` takes the fields, and the docstring says what each is.
+
+    The signature is explicit, as scikit-learn wants it; the loss may stand first, the others are named. Names that
+    parameters have in `bmrm.fit` and configs are taken too.
+    """
+    made: Any = dataclass(repr=False, eq=False, kw_only=True)(cls)
+    made.__doc__ = documented(made.__doc__, made.__init__, PARAMETERS, ATTRIBUTES)
+    made.__init__ = other_words("estimator", cls.__name__)(made.__init__)
+    return made  # type: ignore[no-any-return]
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
 class LinearEstimator(BaseEstimator):
     """Parameters to `bmrm.fit`, a model to attributes.
 
     The docstrings of subclasses leave out what is in PARAMETERS, ATTRIBUTES and `rows`: it is added.
     """
 
+    loss: str | Mapping[str, Any] | Loss = field(kw_only=False)
+    alpha: float = 1e-4
+    l1_ratio: float = 0.0
+    regularizer: str | Mapping[str, Any] | Regularizer | None = None
+    tol: float = 1e-4
+    max_iter: int = 100_000
+    time_limit: float | None = None
+    solver: str | Mapping[str, Any] | Solver = "auto"
+    warm_start: bool = False
+    threads: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
     rows: ClassVar[Mapping[str, str]] = ROWS
     """What arguments of its methods mean."""
     tasks: ClassVar[tuple[str, ...]]
@@ -145,15 +182,12 @@ class LinearEstimator(BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__doc__ and "__init__" in vars(cls):
-            cls.__doc__ = documented(cls.__doc__, cls.__init__, PARAMETERS, ATTRIBUTES)
         for name, member in vars(cls).items():
             method = getattr(member, "fn", member)  # of `available_if`
             if inspect.isfunction(method) and not name.startswith("_") and method.__doc__:
                 method.__doc__ = documented(method.__doc__, method, cls.rows)
-        for name, title in (("__init__", cls.__name__), ("fit", f"{cls.__name__}.fit")):
-            if name in vars(cls):
-                setattr(cls, name, other_words("estimator", title)(vars(cls)[name]))
+        if "fit" in vars(cls):
+            cls.fit = other_words("estimator", f"{cls.__name__}.fit")(cls.fit)
 
     def set_params(self, **params: Any) -> LinearEstimator:
         """Change parameters, which may have the names that they have in `bmrm.fit` and configs, too.
@@ -269,8 +303,8 @@ class LinearEstimator(BaseEstimator):
             return {}
         if "seed" not in SOLVERS.options(solver):
             return {}
-        whole = isinstance(state, numbers.Integral)
-        return {"seed": int(state) if whole else int(check_random_state(state).randint(LARGEST_SEED))}
+        drawn: Any = state if isinstance(state, numbers.Integral) else check_random_state(state).randint(LARGEST_SEED)
+        return {"seed": int(drawn)}
 
     def _value(self, name: str) -> Any:
         """A parameter, numbers of NumPy as those of Python; InputError where it is not what it may be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,13 +15,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from bmrm.data.dataset import check_weights, near_one
-from bmrm.estimators.base import LinearEstimator, present
+from bmrm.estimators.base import LinearEstimator, estimator, present
 from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError, HasClassScores, HasProbabilities, InputError, facts_of, provides, shown
 from bmrm.registry import Range, checked_value
 
 if TYPE_CHECKING:
-    from bmrm.problem import Loss, Regularizer, Solver
+    from bmrm.problem import Loss
 
 
 def has_probabilities(self: Any) -> bool:
@@ -34,6 +35,7 @@ def has_probabilities(self: Any) -> bool:
     return True
 
 
+@estimator
 class Classifier(ClassifierMixin, LinearEstimator):
     """Linear classification, two classes or more, by any convex loss.
 
@@ -56,38 +58,9 @@ class Classifier(ClassifierMixin, LinearEstimator):
 
     tasks: ClassVar[tuple[str, ...]] = ("binary", "multiclass", "ontology")
 
-    def __init__(
-        self,
-        loss: str | Mapping[str, Any] | Loss = "hinge",
-        *,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.0,
-        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 100_000,
-        time_limit: float | None = None,
-        solver: str | Mapping[str, Any] | Solver = "auto",
-        warm_start: bool = False,
-        class_weight: Mapping[Any, float] | str | None = None,
-        threads: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.solver = solver
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.threads = threads
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Mapping[str, Any] | Loss = field(default="hinge", kw_only=False)
+    fit_intercept: bool = True
+    class_weight: Mapping[Any, float] | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Classifier:
         """Train.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,13 +15,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets, in_form
-from bmrm.estimators.base import LinearEstimator
+from bmrm.estimators.base import LinearEstimator, estimator
 from bmrm.problem import InputError
 
 if TYPE_CHECKING:
-    from bmrm.problem import Loss, Regularizer, Solver
+    from bmrm.problem import Loss
 
 
+@estimator
 class MultilabelClassifier(ClassifierMixin, LinearEstimator):
     """Linear multi-label classification: a row's labels are to outscore the others; a threshold says how many it has.
 
@@ -38,36 +39,8 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
 
     tasks: ClassVar[tuple[str, ...]] = ("multilabel",)
 
-    def __init__(
-        self,
-        loss: str | Mapping[str, Any] | Loss = "multilabel_hinge",
-        *,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.0,
-        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 100_000,
-        time_limit: float | None = None,
-        solver: str | Mapping[str, Any] | Solver = "auto",
-        warm_start: bool = False,
-        threads: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.solver = solver
-        self.warm_start = warm_start
-        self.threads = threads
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Mapping[str, Any] | Loss = field(default="multilabel_hinge", kw_only=False)
+    fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultilabelClassifier:
         """Train.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
-from bmrm.estimators.base import LinearEstimator
+from bmrm.estimators.base import LinearEstimator, estimator
 
 if TYPE_CHECKING:
-    from bmrm.problem import Loss, Regularizer, Solver
+    from bmrm.problem import Loss
 
 
+@estimator
 class NoveltyDetector(OutlierMixin, LinearEstimator):
     """One-class support vector machine, linear: normal rows score at least rho, novel ones less.
 
@@ -35,34 +37,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
 
     tasks: ClassVar[tuple[str, ...]] = ("novelty",)
 
-    def __init__(
-        self,
-        loss: str | Mapping[str, Any] | Loss = "novelty",
-        *,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.0,
-        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
-        tol: float = 1e-4,
-        max_iter: int = 100_000,
-        time_limit: float | None = None,
-        solver: str | Mapping[str, Any] | Solver = "auto",
-        warm_start: bool = False,
-        threads: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.solver = solver
-        self.warm_start = warm_start
-        self.threads = threads
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Mapping[str, Any] | Loss = field(default="novelty", kw_only=False)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoveltyDetector:
         """Train.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,16 +13,17 @@ from sklearn.utils import Tags
 
 from bmrm.data.dataset import check_weights, near_one, plain_labels
 from bmrm.data.frames import categories_of
-from bmrm.estimators.base import LinearEstimator, places_in
+from bmrm.estimators.base import LinearEstimator, estimator, places_in
 from bmrm.problem import InputError, LossFacts, shown
 
 if TYPE_CHECKING:
-    from bmrm.problem import Loss, Regularizer, Solver
+    from bmrm.problem import Loss
 
 FEW = 20
 """So many different fractions are grades in any case; more must each have two rows, in the mean."""
 
 
+@estimator
 class OrdinalClassifier(ClassifierMixin, LinearEstimator):
     """Ordinal regression: one direction, and cut points between neighbouring grades.
 
@@ -43,36 +45,8 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
 
     tasks: ClassVar[tuple[str, ...]] = ("ordinal",)
 
-    def __init__(
-        self,
-        loss: str | Mapping[str, Any] | Loss = "ordinal_thresholds",
-        *,
-        classes: Sequence[Any] | None = None,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.0,
-        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
-        tol: float = 1e-4,
-        max_iter: int = 100_000,
-        time_limit: float | None = None,
-        solver: str | Mapping[str, Any] | Solver = "auto",
-        warm_start: bool = False,
-        threads: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.classes = classes
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.solver = solver
-        self.warm_start = warm_start
-        self.threads = threads
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Mapping[str, Any] | Loss = field(default="ordinal_thresholds", kw_only=False)
+    classes: Sequence[Any] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OrdinalClassifier:
         """Train.

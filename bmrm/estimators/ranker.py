@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,13 +12,14 @@ from sklearn.utils import Tags
 
 from bmrm.data.dataset import plain_labels
 from bmrm.data.frames import categories_of
-from bmrm.estimators.base import LinearEstimator, places_in
+from bmrm.estimators.base import LinearEstimator, estimator, places_in
 from bmrm.problem import InputError, LossFacts, facts_of
 
 if TYPE_CHECKING:
-    from bmrm.problem import Loss, Regularizer, Solver
+    from bmrm.problem import Loss
 
 
+@estimator
 class Ranker(LinearEstimator):
     """Linear ranking: rows of a higher grade are to score higher than others of their query.
 
@@ -36,34 +38,7 @@ class Ranker(LinearEstimator):
 
     tasks: ClassVar[tuple[str, ...]] = ("ranking", "ordinal")
 
-    def __init__(
-        self,
-        loss: str | Mapping[str, Any] | Loss = "rank_hinge",
-        *,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.0,
-        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
-        tol: float = 1e-4,
-        max_iter: int = 100_000,
-        time_limit: float | None = None,
-        solver: str | Mapping[str, Any] | Solver = "auto",
-        warm_start: bool = False,
-        threads: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.solver = solver
-        self.warm_start = warm_start
-        self.threads = threads
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Mapping[str, Any] | Loss = field(default="rank_hinge", kw_only=False)
 
     if TYPE_CHECKING:  # made by scikit-learn, whose types say None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from bmrm.estimators.base import LinearEstimator
+from bmrm.estimators.base import LinearEstimator, estimator
 from bmrm.problem import facts_of
 
 if TYPE_CHECKING:
-    from bmrm.problem import Loss, Regularizer, Solver
+    from bmrm.problem import Loss
 
 
+@estimator
 class Regressor(RegressorMixin, LinearEstimator):
     """Linear regression by any convex loss: least squares, quantiles, Huber's, Poisson and others.
 
@@ -35,36 +37,8 @@ class Regressor(RegressorMixin, LinearEstimator):
 
     tasks: ClassVar[tuple[str, ...]] = ("regression", "multivariate")
 
-    def __init__(
-        self,
-        loss: str | Mapping[str, Any] | Loss = "least_squares",
-        *,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.0,
-        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 100_000,
-        time_limit: float | None = None,
-        solver: str | Mapping[str, Any] | Solver = "auto",
-        warm_start: bool = False,
-        threads: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.solver = solver
-        self.warm_start = warm_start
-        self.threads = threads
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Mapping[str, Any] | Loss = field(default="least_squares", kw_only=False)
+    fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Regressor:
         """Train.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from bmrm.data.dataset import Dataset, check_weights
 from bmrm.data.label_types import is_na
 from bmrm.data.structure import is_sparse
-from bmrm.estimators.base import LinearEstimator
+from bmrm.estimators.base import LinearEstimator, estimator
 from bmrm.estimators.classifier import has_probabilities
 from bmrm.estimators.sequences import Lengths, form_of, lengths_of, no_tokens
 from bmrm.problem import InputError, Targets
 
 if TYPE_CHECKING:
-    from bmrm.problem import Loss, Regularizer, Solver
+    from bmrm.problem import Loss
 
 
+@estimator
 class SequenceTagger(LinearEstimator):
     """Linear-chain models of sequences: conditional random fields and maximum-margin Markov networks.
 
@@ -54,38 +56,9 @@ class SequenceTagger(LinearEstimator):
         "sample_weight": "(sequences,) array of numbers >= 0; None for 1 each.",
     }
 
-    def __init__(
-        self,
-        loss: str | Mapping[str, Any] | Loss = "chain_crf",
-        *,
-        templates: str | None = None,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.0,
-        regularizer: str | Mapping[str, Any] | Regularizer | None = None,
-        fit_intercept: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 100_000,
-        time_limit: float | None = None,
-        solver: str | Mapping[str, Any] | Solver = "auto",
-        warm_start: bool = False,
-        threads: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.templates = templates
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.solver = solver
-        self.warm_start = warm_start
-        self.threads = threads
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Mapping[str, Any] | Loss = field(default="chain_crf", kw_only=False)
+    templates: str | None = None
+    fit_intercept: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceTagger:
         """Train.

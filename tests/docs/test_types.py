@@ -35,6 +35,8 @@ WRONG = {
     "bmrm.L2(1.0, motor='cvxopt')": "motor",
     "bmrm.fit(X, y).solution.gaps": "gaps",
     "bmrm.fit(X, y, regularizer=3)": "Regularizer",
+    "bmrm.Classifier(alpha='1')": "float",
+    "bmrm.Ranker(solver=1.0)": "Solver",
 }
 """Calls that a checker is to refuse, and a word of its message."""
 

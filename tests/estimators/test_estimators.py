@@ -381,3 +381,17 @@ def test_novelty():
     assert list(model.predict(X[100:])) == [-1, -1]
     np.testing.assert_allclose(model.score_samples(X), X @ model.coef_[0])
     assert set(model.fit_predict(X)) == {-1, 1}
+
+
+def test_a_subclass_of_a_users_keeps_its_parameters_or_names_its_own():
+    class Described(bmrm.Classifier):
+        coef_: np.ndarray  # an annotation makes no parameter
+
+    class Own(bmrm.Classifier):
+        def __init__(self, *, alpha=1.0, shrink=2.0):
+            super().__init__("logistic", alpha=alpha)
+            self.shrink = shrink
+
+    assert Described()._get_param_names() == bmrm.Classifier._get_param_names()
+    assert clone(Own(shrink=3.0)).get_params() == {"alpha": 1.0, "shrink": 3.0}
+    assert Own().loss == "logistic"
