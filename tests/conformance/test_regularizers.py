@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from bmrm.checks.regularizers import REGULARIZER_LAWS, RegularizerCase, check_regularizer
-from bmrm.checks.running import NotOfferedError
 from bmrm.problem import Elastic, HasConjugate, HasMaster, InputError, Regularizer, StronglyConvex
 from bmrm.registry import option_name
 from bmrm.regularizers import REGULARIZERS
@@ -79,18 +78,8 @@ def test_conjugate_is_the_maximum_on_a_line(regularizer):
 
 
 @pytest.mark.parametrize("regularizer", ALL, ids=str)
-@pytest.mark.parametrize("name", REGULARIZER_LAWS.all)
-def test_law_holds(name, regularizer):
-    try:
-        found = REGULARIZER_LAWS.violation(name, RegularizerCase(regularizer, DIM, each=10))
-    except NotOfferedError:
-        return
-    assert found is None, str(found)
-
-
-@pytest.mark.parametrize("regularizer", ALL, ids=str)
-def test_what_is_offered_is_tried(regularizer):
-    report = check_regularizer(regularizer)
+def test_laws_hold_and_what_is_offered_is_tried(regularizer):
+    report = REGULARIZER_LAWS.report(str(regularizer), RegularizerCase(regularizer, DIM, each=10))
     assert report.ok, str(report)
     kinds = {"conjugate": HasConjugate, "master": HasMaster, "elastic": Elastic, "strong convexity": StronglyConvex}
     assert {law for law, kind in kinds.items() if isinstance(regularizer, kind)} == set(kinds) & set(report.held)
