@@ -43,7 +43,7 @@ from bmrm.problem import (
 )
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.risk.scaling import SCALINGS
 from bmrm.risk.warm_up import warm_up
 from bmrm.solvers import SOLVERS

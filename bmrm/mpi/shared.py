@@ -20,7 +20,7 @@ from bmrm.risk.identity import DataIdentity
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.problem_size import problem_size
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.structured import StructuredRisk
 

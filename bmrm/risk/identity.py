@@ -12,7 +12,7 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import features_of
 from bmrm.problem import Fingerprint, Loss, Summary
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,18 +47,14 @@ from bmrm.risk.dual.steps import dual_steps
 from bmrm.risk.identity import DataIdentity
 from bmrm.risk.layout import TailedMap, followed
 from bmrm.risk.linear_map import DataMap, Span
-from bmrm.risk.modified_loss import LossVariants
 from bmrm.risk.problem_size import problem_size
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.risk.rounding import RowRounding
-from bmrm.risk.rows.chosen_rows import ChosenRows
-from bmrm.risk.rows.row_parts import ChosenParts
-from bmrm.risk.rows.row_sample import DrawnRows
+from bmrm.risk.rows import ChosenParts, ChosenRows, DrawnRows, LossVariants, WholeScores
 from bmrm.risk.score_function import BoundLoss, LossPhi
-from bmrm.risk.whole_scores import WholeScores
 
 if TYPE_CHECKING:
-    from bmrm.risk.quadratic.quadratic_columns import ColumnCopies
+    from bmrm.risk.quadratic import ColumnCopies
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
@@ -260,7 +256,7 @@ def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
         return None
     whole = risk._whole or risk
     if whole._columns is None:  # once, for all lambdas
-        from bmrm.risk.quadratic.quadratic_columns import ColumnCopies
+        from bmrm.risk.quadratic import ColumnCopies
 
         whole._columns = ColumnCopies(risk.rows_map.X, risk.map.columns, risk.map.bias)
     return whole._columns if risk is whole else whole._columns.metered(risk.meter)

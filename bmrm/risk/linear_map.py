@@ -16,10 +16,7 @@ from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import UNMETERED, IncompatibleError, InputError, Meter, Vector, half_pass
-from bmrm.risk.products.columns import Columns
-from bmrm.risk.products.diagonal import diagonal
-from bmrm.risk.products.gram import gram_of
-from bmrm.risk.products.gram_scores import gram_of_scores
+from bmrm.risk.products import Columns, diagonal, gram_of, gram_of_scores
 
 Array = NDArray[np.float64]
 Span = tuple[int, int]

@@ -8,8 +8,7 @@ import numpy as np
 
 from bmrm.data.matrix import Features, Matrix, features_of
 from bmrm.problem import ProblemSize
-from bmrm.risk.products.columns import Columns
-from bmrm.risk.products.diagonal import diagonal
+from bmrm.risk.products import Columns, diagonal
 
 SAMPLE, PAIRED = 300, 40
 """Rows whose norms are looked at, and rows whose products with one another are."""

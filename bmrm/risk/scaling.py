@@ -14,7 +14,7 @@ from bmrm.data.matrix import features_of, plain_matrix
 from bmrm.data.matrix.features import COMMON, units_of
 from bmrm.problem import InputError, Vector
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 
 Array = NDArray[np.float64]
 HUGE, HUGE_SUMS = 1e270, 2.0**-64

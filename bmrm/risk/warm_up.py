@@ -14,8 +14,7 @@ from bmrm.risk.dual.joint import LocalRows
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products.columns import Columns
-from bmrm.risk.products.gram import gram_of
+from bmrm.risk.products import Columns, gram_of
 
 TINY = 1e-200
 """Weights: with 0 there would be no product with the data."""

@@ -16,8 +16,7 @@ from bmrm.cli import main as command
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Alone
 from bmrm.problem import InputError
-from bmrm.risk.products.columns import Columns
-from bmrm.risk.products.diagonal import row_norms
+from bmrm.risk.products import Columns, row_norms
 from bmrm.risk.scaling import SCALINGS
 from bmrm.run import main
 from tests.mpi.launch import work

@@ -7,7 +7,7 @@ from bmrm.data.matrix import Csr
 from bmrm.kernels.products import gram, gram_dense
 from bmrm.kernels.workers import Workers
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from tests.kernels.test_csr import matrix, parts
 
 

@@ -18,7 +18,7 @@ from bmrm.problem import Scored, ability
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.solvers import SOLVERS
 from tests.mpi.every_solver import small_data
 

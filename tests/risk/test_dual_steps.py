@@ -16,7 +16,7 @@ from bmrm.risk.dual.stored import stored_rows
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 

@@ -13,7 +13,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.dual import joint, stored
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.solvers import SOLVERS
 
 ROWS, FEATURES = 240, 9

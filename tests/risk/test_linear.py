@@ -12,7 +12,7 @@ from bmrm.losses.softmax import Softmax
 from bmrm.problem import Blocks, IncompatibleError, InputError, RowSubsets, Scored, ability
 from bmrm.risk import linear_map
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 
 ROWS, FEATURES = 60, 7
 

@@ -11,7 +11,7 @@ from bmrm.losses import LOSSES
 from bmrm.losses.least_squares import LeastSquares
 from bmrm.problem import PreparedLoss, RowSubsets
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 
 ROWS, FEATURES = 40, 7
 

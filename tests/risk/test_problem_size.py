@@ -9,7 +9,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.problem import ProblemSize
 from bmrm.risk.problem_size import problem_size
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 
 
 def rows_of(spread: tuple[float, ...], rows: int = 4000) -> np.ndarray:

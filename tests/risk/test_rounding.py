@@ -12,7 +12,7 @@ from bmrm.losses.multivariate_least_squares import MultivariateLeastSquares
 from bmrm.problem import Rounding, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.risk.rounding import AbsoluteMap
 from bmrm.solvers._core.rounding import Budget
 

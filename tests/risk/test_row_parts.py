@@ -9,7 +9,7 @@ from bmrm.losses import LOSSES
 from bmrm.problem import InputError, RowParts, RowSample, Scored, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 
 ROWS = 40
 

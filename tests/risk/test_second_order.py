@@ -17,7 +17,7 @@ from bmrm.problem import IncompatibleError, Scored, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 
 
 def features(kind: str) -> tuple[object, np.ndarray]:

@@ -11,7 +11,7 @@ from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, Targets
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 
 ROWS, COLUMNS = 9000, 6
 

@@ -16,7 +16,7 @@ from bmrm.risk.dual import chains as dual_chains
 from bmrm.risk.dual import sentences as dual_sentences
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers.auto import Auto
 from bmrm.solvers.dual_coordinate import DualCoordinate

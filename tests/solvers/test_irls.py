@@ -317,7 +317,7 @@ def test_jacobi_saves_iterations_on_badly_scaled_features():
 def test_the_diagonal_is_that_of_the_matrix():
     from scipy.sparse import csr_array
 
-    from bmrm.risk.products.columns import Columns
+    from bmrm.risk.products import Columns
 
     random = np.random.default_rng(1)
     X = random.normal(size=(50, 7)) * (random.random((50, 7)) < 0.5)
@@ -338,7 +338,7 @@ def test_the_diagonal_is_that_of_the_matrix():
 def test_the_diagonal_of_shifted_features_does_not_cancel():
     from scipy.sparse import csr_array
 
-    from bmrm.risk.products.columns import Columns
+    from bmrm.risk.products import Columns
 
     random = np.random.default_rng(1)
     X = 1e7 + random.normal(size=(50, 3)) * [1e-3, 1.0, 0.0]

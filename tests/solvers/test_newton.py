@@ -15,7 +15,7 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.newton import preconditioners as newton_preconditioners
 from bmrm.solvers._core.newton.models import DenseModel

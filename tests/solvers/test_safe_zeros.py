@@ -12,7 +12,7 @@ from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core import gap_safe
 from bmrm.solvers._core.certificate import Certificate

@@ -16,8 +16,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Group
 from bmrm.problem import InputError, shown
 from bmrm.registry import Range, nearest
-from bmrm.risk.products.columns import Columns
-from bmrm.risk.products.diagonal import row_norms
+from bmrm.risk.products import Columns, row_norms
 
 SCALES: Mapping[str, Callable[[float], float]] = {
     "mean_norm_squared": lambda mean_norm: mean_norm**2,

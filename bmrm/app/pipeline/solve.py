@@ -53,7 +53,7 @@ from bmrm.problem import (
 from bmrm.problem.risk import ROUNDING
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
-from bmrm.risk.products.columns import Columns
+from bmrm.risk.products import Columns
 from bmrm.risk.room import VECTORS, WIDE, refuse_mostly_empty, refuse_too_wide
 from bmrm.risk.scaling import SCALINGS, far_columns, moved, refuse_overflow, within_range
 from bmrm.solvers import SOLVERS

@@ -1,1 +1,0 @@
-"""Products of the features with weights and scores, and of the features with themselves."""

@@ -1,1 +1,0 @@
-"""Quadratic models of a risk on some of its columns."""

@@ -1,1 +1,0 @@
-"""Some of the rows of a risk: chosen, drawn or parted."""
