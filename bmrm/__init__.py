@@ -14,7 +14,7 @@ import sys
 
 if (  # `python -m bmrm.run` looks for modules in the working folder first; registry.py does so for plug-ins alone
     sys.argv[:1] == ["-m"]
-    and "".join(sys.orig_argv[-len(sys.argv) :][:1]).removeprefix("-m").startswith("bmrm.")
+    and "".join(sys.orig_argv[-len(sys.argv) :][:1]).removeprefix("-m").partition(".")[0] == "bmrm"
     and not getattr(sys.flags, "safe_path", sys.flags.isolated)
 ):
     del sys.path[0]

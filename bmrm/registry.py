@@ -162,6 +162,8 @@ def checked_value(title: str, value: Any, kinds: tuple[type, ...], limits: Range
         value = value.item()
     if value is None and (not kinds or types.NoneType in kinds):
         return None
+    if isinstance(value, np.ndarray) and limits.choices is not None:
+        value = value.tolist()
     found = _plain(value, kinds) if kinds else value
     if found is None or found not in limits:
         raise InputError(f"{title} is {shown(value)}, expected {_expected(kinds, limits, value)}")

@@ -158,3 +158,52 @@ def test_estimators_say_which_number(name, parameter, values, expected):
     for value in values:
         said = f"{name}: {parameter} is {value!r}, expected {expected}"
         refused(said, cls(**{parameter: value}).fit, rows, targets, **groups)
+
+
+WRONG = [True, 1.5, -(10**400), 10**5000, "x", "", b"1", {}, {1}, np.array([1, 2]), np.zeros((1, 1)), object(), "a\0b"]
+ROWS, SIGNS = np.eye(6), [1, -1] * 3
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "argument", ["bias", "scale", "follow", "callback", "positive_label", "start", "sample_weight"]
+)
+def test_arguments_of_fit_of_wrong_types(argument, value):
+    more = {"validation": (ROWS, SIGNS)} if argument == "follow" else {}
+    if argument == "positive_label" and value is True:
+        return  # a label
+    with pytest.raises(InputError) as caught:
+        bmrm.fit(ROWS, SIGNS, **{argument: value}, **more)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__)
+def test_methods_of_models_that_are_given_what_they_do_not_take(value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = bmrm.fit(ROWS, SIGNS)
+    uses = [
+        lambda: model.evaluate(ROWS, SIGNS, metrics=[value]),
+        lambda: model.evaluate_scores(value, SIGNS),
+        lambda: bmrm.load_model(value),
+        lambda: bmrm.read_conll(value),
+    ]
+    if not isinstance(value, str) or value != "x":
+        uses.append(lambda: model.save(value))
+    for use in uses:
+        with pytest.raises(InputError) as caught:
+            use()
+        assert len(str(caught.value)) < 500
+
+
+def test_numbers_and_shapes_that_methods_do_not_take():
+    model = bmrm.fit(ROWS, SIGNS)
+    for use, message in (
+        (lambda: model.evaluate(ROWS, SIGNS, metrics="auc"), r"metrics is 'auc', expected a list of names"),
+        (lambda: model.evaluate(ROWS, SIGNS, metrics=3), r"metrics is 3, expected a list of names"),
+        (lambda: model.evaluate_folds(ROWS, SIGNS, folds=10**5000), r"folds is <int>, expected a number from 2"),
+        (lambda: model.predict_scores(np.zeros((6, 2))), r"scores have shape \(6, 2\), expected \(rows\)"),
+        (lambda: bmrm.Classifier(fit_intercept=np.array([1, 2])).fit(ROWS, SIGNS), r"fit_intercept is array\(\[1, 2"),
+        (lambda: SOLVERS.make("pegasos", {"variant": np.array([1, 2])}), r"variant is \[1, 2\], expected"),
+    ):
+        with pytest.raises(InputError, match=message):
+            use()

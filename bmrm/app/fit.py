@@ -148,8 +148,11 @@ def fit(
         The solver cannot serve this loss and regularizer.
     """
     for name, value, known in (("bias", bias, BIASES), ("scale", scale, SCALINGS)):
-        if value is not None and value not in known:
-            raise InputError(f"{name} is {value!r}, expected one of {', '.join(known)}{nearest(value, known)}")
+        if not (name == "bias" and value is None) and not (isinstance(value, str) and value in known):
+            close = nearest(value, known) if isinstance(value, str) else ""
+            raise InputError(f"{name} is {shown(value)}, expected one of {', '.join(known)}{close}")
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback is {shown(callback)}, expected a function of an Iteration")
     threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
     if isinstance(X, Dataset) and not (y is None and sample_weight is None and groups is None):
         raise InputError("y, sample_weight or groups beside a Dataset, which brings its own")
@@ -218,6 +221,8 @@ def _without_lambda(regularizer: Any) -> dict[str, Any] | None:
 
 def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | None:
     """What is followed; InputError where it is not clear."""
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+        raise InputError(f"follow is {shown(metrics)}, expected a list of names of measures")
     if not metrics:
         return None
     if validation is None:

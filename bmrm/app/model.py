@@ -14,7 +14,7 @@ from bmrm.app import model_view as view
 from bmrm.app.measure import check_labelled, check_metrics, predictions, scored, scores_of
 from bmrm.app.model_file import ModelFile, check_fits, checked_section, named, read_model_file
 from bmrm.data.archives import write_arrays
-from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix
+from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix, plain_numbers
 from bmrm.data.files import whole_file
 from bmrm.data.label_types import is_whole, stored
 from bmrm.data.labels import in_form
@@ -208,6 +208,7 @@ class Model:
 
     def predict_scores(self, scores: NDArray[np.float64], groups: Any = None) -> Any:
         """As `predict`, from scores."""
+        scores = self._checked_scores(scores)
         checked = None if groups is None else check_groups(groups, scores.shape[0])
         sets = self.header.get("sets")
         if provides(self.loss, HasThreshold) and (sets is None or "threshold" not in self.arrays):
@@ -311,6 +312,7 @@ class Model:
         """As `evaluate`, from the scores of rows."""
         from bmrm.metrics import evaluate
 
+        scores = self._checked_scores(scores)
         data = Dataset.from_arrays(np.zeros((len(scores), 1)), y, sample_weight, groups)
         return evaluate(self._names(metrics), self._with_scores(data, scores))
 
@@ -352,9 +354,17 @@ class Model:
         parts = parts_of(rows, folds_of(len(rows.y), folds, rows.groups, seed))
         return {name: interval_over_folds(parts, name, confidence) for name in names}
 
+    def _checked_scores(self, scores: Any) -> NDArray[np.float64]:
+        found, wide = plain_numbers(scores, "scores"), self.weights.shape[1:]
+        if found.ndim != 1 + len(wide) or found.shape[1:] != wide:
+            raise InputError(f"scores have shape {found.shape}, expected (rows{''.join(f', {k}' for k in wide)})")
+        return found
+
     def _names(self, metrics: Sequence[str] | None) -> Sequence[str]:
+        if metrics is None:
+            return facts_of(self.loss).metrics
         check_metrics(metrics, self.loss)
-        return facts_of(self.loss).metrics if metrics is None else metrics
+        return metrics
 
     def _scored(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Judged:
         data = X if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
@@ -408,7 +418,7 @@ class Model:
 
     def save(self, path: Path | str) -> None:
         """Write `model.npz` atomically."""
-        with whole_file(Path(path)) as stream:
+        with whole_file(path) as stream:
             self.write(stream)
 
     def write(self, stream: IO[bytes]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.archives import read_arrays
+from bmrm.data.files import checked_path
 from bmrm.data.layout import Layout
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.text_reader import TextReader
@@ -86,7 +87,7 @@ def read_model_file(path: Path | str) -> ModelFile:
     InputError
         For a file that is missing, is not a model file, is damaged, or holds pickled objects.
     """
-    members = _arrays(Path(path))
+    members = _arrays(checked_path(path))
     weights, intercept, labels = members["weights"], members["intercept"], members["labels"]
     header = _header(path, members["header"])
     arrays = {name.removeprefix(OWN): array for name, array in members.items() if name.startswith(OWN)}

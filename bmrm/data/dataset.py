@@ -344,7 +344,7 @@ def _to_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     try:
         with np.errstate(over="ignore"):  # longer floats become infinite, which is refused
             return np.asarray(array, np.float64)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise InputError(f"{name}: {error}; expected numbers") from error
 
 

@@ -12,7 +12,6 @@ import secrets
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
 
@@ -284,10 +283,15 @@ def explained(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: {what}") from error
 
 
-def refuse_nul(path: Path | str | PathLike[str], what: str = "") -> None:
-    """Raise InputError for a name that no file can have."""
+def checked_path(path: Any, what: str = "") -> Path:
+    """The path of a file; InputError for a name that none can have, and for what is no path."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"{what}{shown(path)}: expected the path of a file")
     if "\0" in str(path):
         raise InputError(f"{what}{shown(str(path))}: a NUL is not possible in the name of a file")
+    if not str(path):
+        raise InputError(f"{what}the path is empty, expected that of a file")
+    return Path(path)
 
 
 @contextmanager
@@ -304,8 +308,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     OutputError
         When the disk is full, a size limit is reached or the disk fails.
     """
-    refuse_nul(path)
-    target = Path(path)
+    target = checked_path(path)
     temporary: Path | None = None
     try:
         name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")

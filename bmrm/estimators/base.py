@@ -342,6 +342,7 @@ class LinearEstimator(BaseEstimator):
 
         The attributes about features are set.
         """
+        self._check_ranges()
         for target in y:
             check_sparse(target, "y")
         targets = [plain_labels(target) for target in y]

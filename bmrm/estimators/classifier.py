@@ -128,7 +128,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         classes, place = np.unique(y, return_inverse=True)
         if isinstance(self.class_weight, Mapping):
             return own * self._factors(self.class_weight, classes)[place]
-        if self.class_weight != "balanced":
+        if not isinstance(self.class_weight, str) or self.class_weight != "balanced":
             raise InputError(
                 f"{self._title}: class_weight is {shown(self.class_weight)}, expected a dict of factors by label, "
                 "'balanced' or None"

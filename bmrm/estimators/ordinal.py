@@ -106,13 +106,16 @@ class OrdinalClassifier(ClassifierMixin, LinearEstimator):
 
     def _stated_order(self) -> list[Any]:
         """The parameter `classes` as a list; InputError for what has no order, or is none of grades."""
-        if isinstance(self.classes, (str, bytes, set, frozenset)) or not isinstance(self.classes, Iterable):
+        listed = self.classes
+        if isinstance(listed, np.ndarray) and listed.ndim != 1:
+            listed = None
+        if isinstance(listed, (str, bytes, set, frozenset)) or not isinstance(listed, Iterable) or not list(listed):
             why = ", which has no order" if isinstance(self.classes, (set, frozenset)) else ""
             raise InputError(
                 f"{self._title}: classes is {shown(self.classes)}{why}, expected a list from the lowest grade to the "
                 "highest"
             )
-        return list(self.classes)
+        return list(listed)
 
     def _graded(self, y: NDArray[Any], order: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any]]:
         """The grades of the rows from the lowest to the highest, and numbers for them, (rows,), in that order."""

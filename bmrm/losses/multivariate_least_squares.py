@@ -50,7 +50,7 @@ class MultivariateLeastSquares(RowLoss):
             return
         try:
             table = np.array(self.M, np.float64)
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise InputError(f"{self.title}: M is no matrix of numbers, expected a row per target") from error
         if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
             raise InputError(f"{self.title}: M has shape {table.shape}, expected (targets, targets)")

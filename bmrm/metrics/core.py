@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import near_one
-from bmrm.problem import InputError, Vector, facts_of
+from bmrm.problem import InputError, Vector, facts_of, shown
 from bmrm.registry import Range, nearest
 
 
@@ -271,6 +271,8 @@ def chosen(name: str) -> tuple[Measure, float | None]:
 
 def check_metrics(names: Iterable[str], loss: Any) -> None:
     """Raise one InputError for names of measures that are unknown or do not fit the loss, with those that do fit."""
+    if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"metrics is {shown(names)}, expected a list of names of measures")
     facts, cls = facts_of(loss), loss if isinstance(loss, type) else type(loss)
     title = facts.name or cls.__name__
     wrong = []

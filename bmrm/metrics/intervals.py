@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.metrics.core import Scored, chosen, value_of
-from bmrm.problem import InputError
+from bmrm.problem import InputError, shown
 from bmrm.registry import Range, checked_value
 
 
@@ -126,6 +126,6 @@ def folds_of(rows: int, folds: int, groups: NDArray[np.int64] | None = None, see
     seed = checked_value("seed", seed, (int,), Range(least=0))
     if not 2 <= folds <= count:
         what = "rows" if groups is None else "groups"
-        raise InputError(f"folds is {folds}, expected a number from 2 to the {count} {what}")
+        raise InputError(f"folds is {shown(folds)}, expected a number from 2 to the {count} {what}")
     fold: NDArray[np.int64] = (np.random.default_rng(seed).permutation(count) % folds)[units]
     return fold

@@ -57,7 +57,8 @@ def standardize(data: Dataset, group: Adder) -> Columns:
     squares = group.sum(features_of(data.X).squares_around(mean, weights, units))
     deviation = np.sqrt(squares / mass)
     varies = deviation > CONSTANT * (largest / units)
-    return Columns(scale=_inverse(np.where(varies, deviation * units, 1.0), data), shift=mean)
+    constant = np.maximum(units, 1.0)  # what rounding leaves of large ones stays small
+    return Columns(scale=_inverse(np.where(varies, deviation * units, constant), data), shift=mean)
 
 
 def max_abs(data: Dataset, group: Adder) -> Columns:

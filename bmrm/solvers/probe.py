@@ -24,6 +24,7 @@ from bmrm.problem import (
     Status,
     Vector,
     ability,
+    shown,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
@@ -110,7 +111,7 @@ class Probe(IterativeSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.diagnostics is not None and set(self.diagnostics) != {"reference"}:
-            raise InputError(f"Probe: diagnostics has {sorted(self.diagnostics)}, expected reference")
+            raise InputError(f"Probe: diagnostics has {shown(sorted(self.diagnostics))}, expected reference")
 
     def minimize(
         self,

@@ -68,6 +68,7 @@ TRAIN = ("train", "train.svm", "--output", "out", "--overwrite", "--quiet")
     [
         (BMRM, *TRAIN),
         (sys.executable, "-m", "bmrm.cli", *TRAIN),
+        (sys.executable, "-m", "bmrm.run", "one.yaml", "--set", "output.overwrite=true"),
         (sys.executable, "-mbmrm.cli", "train", "sklearn:breast_cancer", "--output", "out", "--quiet"),
         (BMRM, "info"),
         (BMRM, "losses"),

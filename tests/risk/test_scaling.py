@@ -229,4 +229,16 @@ def test_sums_near_the_largest_number():
     X = np.column_stack([np.full(ROWS, 1.7e308), np.where(np.arange(ROWS) % 2, 1.6e308, -1.6e308)])
     columns = standardize(dataset(X), Alone())
     np.testing.assert_allclose(columns.shift, [1.7e308, 0.0], atol=1e295)
-    np.testing.assert_allclose(columns.scale, [1.0, 1.0 / 1.6e308])
+    np.testing.assert_allclose(columns.scale, [2.0**-1023, 1.0 / 1.6e308])  # that of a constant is a power of two
+
+
+@pytest.mark.parametrize("size", [1e20, 1e160, 1e300])
+@pytest.mark.parametrize("store", [np.asarray, csr_matrix])
+def test_a_constant_of_any_size_becomes_0(store, size):
+    X = np.random.default_rng(1).normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0.0, 1, -1)
+    given = {"loss": "logistic", "lam": 1e-2, "scale": "standardize", "tolerance": 1e-8}
+    alone = bmrm.fit(X, y, **given)
+    beside = bmrm.fit(store(np.hstack((X, np.full((60, 1), size)))), y, **given)
+    assert beside.solution.status is bmrm.Status.CONVERGED
+    assert beside.solution.objective == pytest.approx(alone.solution.objective, rel=1e-7)

@@ -219,8 +219,10 @@ def positive_last(summary: Summary, positive: Any) -> Summary:
         return summary
     if len(summary.labels) != 2:
         raise InputError(
-            f"data.positive_label is {positive!r}, which needs two labels; there are {len(summary.labels)}"
+            f"data.positive_label is {shown(positive)}, which needs two labels; there are {len(summary.labels)}"
         )
+    if np.ndim(positive) or isinstance(positive, (dict, set, frozenset)):
+        raise InputError(f"data.positive_label is {shown(positive)}, expected one label")
     coded = positive if isinstance(positive, str) else stored(np.array([positive]), "positive_label")[0][0].item()
     if coded not in summary.labels:
         known = " and ".join(shown_label(label, summary.dtype) for label in summary.labels)

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from bmrm.data.files import flush_folder, refuse_nul, whole_file
+from bmrm.data.files import checked_path, flush_folder, whole_file
 from bmrm.problem import InputError, OutputError
 
 CHECKPOINT = "checkpoint.npz"
@@ -43,7 +43,7 @@ def open_folder(directory: Path) -> None:
 
     A folder that does not exist is not created.
     """
-    refuse_nul(directory, "output.directory ")
+    checked_path(directory, "output.directory ")
     nearest = directory
     try:
         while not nearest.exists() and nearest != nearest.parent:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import open_lines, open_text
+from bmrm.data.files import checked_path, open_lines, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.attributes import has_columns, refuse_attributes
@@ -252,7 +252,7 @@ def read_conll(
     options : None for the defaults.
     vocabulary : that of training data; None makes one from this file.
     """
-    raw = (Conll() if options is None else options).scan(Path(path))
+    raw = (Conll() if options is None else options).scan(checked_path(path))
     assert raw.names is not None
     vocabulary = raw.own_vocabulary() if vocabulary is None else vocabulary
     return raw.indexed(vocabulary).dataset(), vocabulary

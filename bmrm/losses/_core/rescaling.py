@@ -72,7 +72,7 @@ def checked_cost(cost: Any, title: str, classes: int | None = None) -> Cost:
     """
     try:
         table = np.array(cost, np.float64)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise InputError(f"{title}: cost is no matrix of numbers, expected a row per class") from error
     square = table.ndim == 2 and table.shape[0] == table.shape[1] and table.shape[0] >= 2
     if not square or classes not in (None, table.shape[0]):
