@@ -12,7 +12,7 @@ class Keeper(Protocol):
     """What the arrays are kept by, as seen from rank 0."""
 
     def forget(self, number: int) -> None:
-        """Nobody here speaks of that array any more."""
+        """Called when the last reference to that array on rank 0 is dropped."""
 
     def form(self, scores: RemoteScores) -> None:
         """Have a sum formed before anything else is done, and call it by a name of its own."""

@@ -1,9 +1,9 @@
 """What a risk may offer besides value and subgradient; asked for with `ability(risk, kind)`.
 
-Rows have four abilities, for who has one need not have the next: `RowSubsets` a user's risk can offer, over ranks too;
-`ModifiedLoss` needs a loss that can be changed; of `RowSample` each sample has a free intercept of its own and lies in
-one process, to which ranks must be allowed to give rows; `RowParts` is of one process, with any free intercept left as
-it is, and needs a loss without parameters.
+Four abilities concern subsets of rows; they have different requirements. `RowSubsets` can be offered by a user's risk
+and over ranks. `ModifiedLoss` needs a loss that can be changed. `RowSample` makes a risk in one process, with a free
+intercept of its own; ranks must be allowed to share rows. `RowParts` exists in one process, for losses without
+parameters; a free intercept stays as it is.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class HasShare(HasMeter, Protocol):
 
     @property
     def share(self) -> float:
-        """Of the rows among those of which a pass is one."""
+        """Fraction of all rows that this object covers: a pass over them is charged as so much of one."""
         ...
 
 

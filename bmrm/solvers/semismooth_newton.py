@@ -134,8 +134,8 @@ SKEWED = 1e-12
 EASY = 3
 """Number of Newton steps up to which a subproblem counts as easy, so that the penalty grows faster."""
 HARD, BACK = 16, 4.0
-"""Rounds of all rows without a solution of the subproblem after which the penalty has grown too far, and by how much it
-is made smaller: steps of too sharp an envelope go back and forth between its pieces."""
+"""Rounds over all rows after which an unsolved subproblem shows that sigma is too large, and the factor by which it is
+reduced: then Newton's method cycles between linear pieces of the gradient."""
 UNITS = 40
 """Trials for the unit of the penalty, each four times the last or a quarter of it."""
 STEEPEST = 1e14

@@ -31,7 +31,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 TRIALS = 12
 """Steps tried in a visit at most."""
 ENOUGH = 0.7
-"""The share of the slope along a step that may be left."""
+"""Constant of the curvature (strong Wolfe) condition: largest share of the slope along a step that may be left."""
 SHORTER, LONGER = 0.1, 4.0
 """Bounds of what a length is changed by."""
 FIRST_LENGTH = 0.3

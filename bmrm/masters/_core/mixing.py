@@ -15,7 +15,7 @@ NUDGE = 1e-9
 
 
 KNOWN = 4.0
-"""Roundings by which a slope leaves the directions in which there were slopes, for it to show another one."""
+"""Rank tolerance, in units of roundoff: a slope with a larger part outside the span of the others is a new one."""
 
 
 class Mixing:
@@ -196,5 +196,5 @@ class Mixing:
         return shares
 
     def _goal(self, nudge: float) -> Vector:
-        """The right-hand side: 0 for each sum, 1 for the shares; uneven nudges part the ties in which pivots cycle."""
+        """The right-hand side: 0 for each sum, 1 for the shares; perturbed unevenly against cycling."""
         return np.append(nudge * (1.0 + np.sqrt(np.arange(2.0, len(self._known) + 2.0)) % 1.0), 1.0)

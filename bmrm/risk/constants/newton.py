@@ -23,10 +23,10 @@ FALL = 1e-4
 FAST = 0.1
 """An old second derivative will do as long as a step leaves no more of the sums than this share."""
 NOISE = 16.0 * EPS
-"""Of a value, relative."""
+"""Relative rounding error of a value."""
 UNTOLD = 1e-8
-"""A promise of less, relative to the value, is not to be seen in values that are differences of large numbers; then the
-sums are to shrink."""
+"""Relative predicted decrease below which rounding decides the Armijo test on values: one on the gradient replaces it,
+the sums must shrink."""
 
 
 @dataclass(frozen=True, eq=False)

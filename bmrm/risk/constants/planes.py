@@ -30,13 +30,13 @@ STEPS, STEPS_EACH = 40, 20
 STEEP = 4.0 * EPS
 """Rounding of the sums, relative to those where the loss is steep: slopes are differences of such numbers."""
 STILL, NEAR, LONG = 3, 1e-7, 6
-"""So near to the minimum rounding is taken to rule after so many evaluations, one for each constant at least, that
-bring nothing beyond it; elsewhere after LONG times the constants and one."""
+"""Stall limits. Within a relative distance NEAR of the minimum the search ends after STILL evaluations without progress
+(one for each constant at least), elsewhere after LONG (K + 1)."""
 FALL = 16.0 * EPS
-"""A value that is lower by less is no lower: constants far off would leave fewer digits of the scores."""
+"""Minimum relative decrease: for less, constants far away would cost digits of the scores."""
 HALVINGS = 60
 FEW = 1e-6
-"""A share of the artificial planes that ties do not explain."""
+"""Weight of artificial planes above which the linear program counts as infeasible rather than degenerate."""
 CLOSINGS, OPPOSED = 2, 10
 """Times, for each constant, that slopes are looked for which make the sums cancel; and looks for one, at most."""
 BYTES = 2**29

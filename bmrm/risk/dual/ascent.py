@@ -26,8 +26,8 @@ from bmrm.risk.dual.visits import LITTLE, AscentRows
 PENALTY = 0.05
 """Square of the feature that stands for a free intercept, in units of the mean square norm of rows."""
 FASTER, SLOWER, CREEPING, MOST_KEPT = 1.3, 0.7, 0.1, 0.9
-"""Factors of that square where the constant creeps, and where it does not: it creeps if what is still lost by its being
-wrong exceeds a share of the gap, the sum of the slopes going on to fall as it did (at most so slowly)."""
+"""The square is multiplied by FASTER where the loss caused by the non-zero sum of the slopes, extrapolated from its
+decrease (at most a factor MOST_KEPT a sweep), exceeds CREEPING times the gap, and by SLOWER elsewhere."""
 REFRESH = 64
 """Visits of every row after which running sums are not trusted any more."""
 

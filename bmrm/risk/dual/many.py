@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 Row = Callable[..., Any]
 """A compiled function of one row of a loss."""
 FAITHFUL = 1e4
-"""Step with which a row takes nearly the feasible slopes next to given ones, whatever its scores are."""
+"""Proximal step so large that it acts as the projection of given slopes onto the domain of the conjugate."""
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ class AugmentedLagrangian:
         return self._value
 
     def lacks(self) -> float:
-        """The part of objective - bound that a better minimum of the function would take away."""
+        """The error of the subproblem, ||grad||^2 / (2 lambda): what solving it exactly would take off the gap."""
         gradient = self.gradient
         return float(gradient @ gradient) / (2.0 * self.model.l2)
 

@@ -34,7 +34,7 @@ class Cuts:
         return Joint(w, b, f, value, slope)
 
     def again(self, w: Vector, f: Scores, b: Vector) -> Joint:
-        """A point at w, the constants of the scores f being b, with others that are better ones, presumably."""
+        """The point at w, its constants optimised over the plane model where there is one; b are those of f."""
         return self.at(w, b, f)
 
     def scores(self, w: Vector, near: Vector) -> tuple[Scores, Vector]:

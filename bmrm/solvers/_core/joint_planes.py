@@ -24,7 +24,7 @@ WALLS = (1e1, 1e2, 1e3, 1e4)
 """How low the artificial planes lie below the best value, relative to it; lowered while they matter. So far the next
 look may be: along directions in which nothing changes it always is."""
 FALL = 16.0 * EPS
-"""A value that is lower by less, relative to it, is no lower."""
+"""Minimum relative decrease."""
 LOST, LOST_SHARE = 1e-9, 1e-3
 """Planes whose rounding is more than this share of the value, and of the accuracy that is asked for, are not taken: at
 far constants scores lose their digits."""
@@ -189,7 +189,7 @@ class JointPlanes:
         return np.concatenate((x, np.zeros(self.constants - mixing.size))), height
 
     def _lower(self) -> None:
-        """Lower walls, and no nudge: the model is as good as can be, but for artificial planes in it."""
+        """Enlarge the box and drop the perturbation against cycling: only artificial planes limit the model."""
         assert self._mixing is not None
         self._mixing.part_no_ties()
         self._wall = min(self._wall + 1, len(WALLS) - 1)

@@ -71,7 +71,7 @@ class RowScores:
         self.ones: Scores = phi.constant(np.ones(1))
         """The scores whose every row is 1."""
         self._rows = float(phi.total(self.ones)[0])
-        self._bend, self._reach = 0.0, 1.0
+        self._curvature, self._reach = 0.0, 1.0
 
     @classmethod
     def of(cls, solver: str, risk: Risk) -> RowScores:
@@ -92,12 +92,12 @@ class RowScores:
         value, slope = self.phi.value_and_slope(f)
         if not self.free or not math.isfinite(value):
             return Settled(f, value, slope, value - self.phi.product(slope, f))
-        rule = _Constants(self._bend, self._reach, lambda: self._size(f))
+        rule = _Constants(self._curvature, self._reach, lambda: self._size(f))
         first = Trial(0.0, value, self._total(slope), slope)
         low, high = narrowed(lambda points: [self._trial(f, b) for b in points], [first], rule)
         low, high = low or high or first, high or low or first
         best = low if low.value <= high.value else high
-        self._bend, self._reach = rule.bend, max(1.0, abs(best.t))
+        self._curvature, self._reach = rule.curvature, max(1.0, abs(best.t))
         at = f if best.t == 0.0 else f + self.ones * best.t
         if (low is high and not low.flat) or not math.isfinite(high.derivative - low.derivative):  # without a bracket
             return Settled(at, best.value, best.kept, -math.inf)
@@ -139,14 +139,14 @@ class _Constants(Rule):
 
     Parameters
     ----------
-    bend, reach : a second derivative and the way to the minimum, of an earlier search.
+    curvature, reach : a second derivative and the way to the minimum, of an earlier search.
     size : of the constant that the scores have in them already: a slope that is left counts times that in the plane.
     """
 
     rounds = 200
 
-    def __init__(self, bend: float, reach: float, size: Callable[[], float]) -> None:
-        self.bend, self._reach, self._size = bend, reach, size
+    def __init__(self, curvature: float, reach: float, size: Callable[[], float]) -> None:
+        self.curvature, self._reach, self._size = curvature, reach, size
         self._last: Trial | None = None
         self._slow, self._outward, self._width = 0, 0, math.inf
 
@@ -168,10 +168,10 @@ class _Constants(Rule):
         """Where the slope should have changed its sign, a little beyond Newton's step."""
         last = self._last
         if last is not None:
-            self.bend = (here.derivative - last.derivative) / (here.t - last.t)
-        elif self.bend <= 0.0:
-            self.bend = abs(here.derivative)
-        newton = 1.01 * abs(here.derivative) / max(self.bend, 1e-300)
+            self.curvature = (here.derivative - last.derivative) / (here.t - last.t)
+        elif self.curvature <= 0.0:
+            self.curvature = abs(here.derivative)
+        newton = 1.01 * abs(here.derivative) / max(self.curvature, 1e-300)
         # A secant may be all rounding; where slopes fall like the exponential, it sees only the steep end.
         before = self._reach if last is None else abs(here.t - last.t)
         shortest = (TINY if last is None else min(SHORTER * WIDER ** (self._outward - 1), WIDER)) * before

@@ -34,14 +34,14 @@ EXACT = 1e-4
 LOOSER, TIGHTER = 2.0, 0.2
 """Factors by which it changes."""
 UNTRUE = 2.0
-"""How many times farther from optimality than for a model that was true."""
+"""Ratio of the actual to the predicted distance from optimality above which the model is solved more accurately."""
 AIM, MOST_AIM = 0.5, 0.1
 """Share of the tolerance that may be spent on a smaller l1, and the largest relative change."""
 FINISH = 0.3
 """What is left of the distance that the tolerance allows when a model is solved for the last time."""
 
 CURVED = 0.5
-"""Share of the squared relative excess of slopes that their bound still lacks when they were made feasible."""
+"""Constant c of the loss of the bound by scaling slopes of relative excess e until they are feasible, about c e^2."""
 PROVING = 0.25
 """Share of the passes of a run that may be spent on feasible slopes."""
 PART = 0.1

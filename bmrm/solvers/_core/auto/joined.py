@@ -74,7 +74,7 @@ class Joined:
         self.left = False
         """Whether the last stage was left though it might have gone on."""
         self.undone = 0
-        """Stages that ended because the gap of all together was met, which then was found not to be so."""
+        """Stages whose combined gap failed the verification."""
         self._slope: Scores | None = None
         scored = ability(risk, Scored)
         self._smooth = scored is not None and scored.phi.facts.smooth

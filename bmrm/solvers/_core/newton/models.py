@@ -80,7 +80,7 @@ class DenseModel:
             self.gram = self.weights = None
             return None
         hessian = self.gram.copy()
-        add_bend(hessian, goal.regularizer, point.w)
+        add_hessian(hessian, goal.regularizer, point.w)
         border, corner = None, 0.0
         if goal.free:
             border, corner = goal.map.rmatvec(curvature), float(goal.phi.total(curvature)[0])
@@ -139,7 +139,7 @@ def weights_of(phi: ScoreFunction, f: Scores) -> Scores | None:
     return phi.hessian_shares(f) if phi.facts.shared else None
 
 
-def add_bend(matrix: Matrix, regularizer: Regularizer, w: Vector) -> None:
+def add_hessian(matrix: Matrix, regularizer: Regularizer, w: Vector) -> None:
     """Add Omega'' to a dense matrix."""
     if provides(regularizer, Elastic):
         add_to_diagonal(matrix, regularizer.l2)
