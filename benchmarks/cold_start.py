@@ -17,8 +17,8 @@ import json, sys, time
 begin = time.process_time()
 import numpy
 import bmrm
-from bmrm.checks.named import instance_of
-from bmrm.checks.targets import groups_for, targets_for
+from bmrm.checks.plug_in import instance_of
+from bmrm.checks.plug_in import groups_for, targets_for
 from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
 from numba.core import event

@@ -10,9 +10,9 @@ The pages *Add a loss*, *Add a regularizer* and *Add a solver* show how.
 
 from __future__ import annotations
 
+from bmrm.checks.laws import Report, Violation
 from bmrm.checks.losses import check_loss
 from bmrm.checks.regularizers import check_regularizer
-from bmrm.checks.report import Report, Violation
 from bmrm.checks.risks import check_risk
 from bmrm.losses import register as register_loss
 from bmrm.losses._core.row import Pair, Scalar

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bmrm.checks.targets import CLASSES, MAKERS, groups_for, targets_for
+from bmrm.checks.plug_in import CLASSES, MAKERS, groups_for, targets_for
 from bmrm.losses import LOSSES
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.checks.targets import example_of, groups_for, targets_for
+from bmrm.checks.plug_in import example_of, groups_for, targets_for
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES
 from bmrm.problem import facts_of

@@ -20,8 +20,7 @@ from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.load import compile_reader, load
 from bmrm.app.pipeline.solve import BIASES, Problem, solve, warm_up_ranks
 from bmrm.app.pipeline.train import measure_parts, problem_of, train
-from bmrm.checks.named import instance_of
-from bmrm.checks.targets import groups_for, targets_for
+from bmrm.checks.plug_in import groups_for, instance_of, targets_for
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.kernels.compiling import COMPILING

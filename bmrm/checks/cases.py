@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,20 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.checks.functions import Array, Function
-from bmrm.checks.report import shown
+from bmrm.checks.convex import Array, Function, Part
+from bmrm.checks.laws import shown
 from bmrm.data.labels import LabelSets
 from bmrm.problem import Summary, Targets, completed, facts_of
 
 Rows = NDArray[np.int64]
+MOST_TERMS, MOST_POINTS = 10, 12
+"""So many terms of the sum are looked at one by one, each at so many places."""
 FAR = 1000.0
 """Scores so far out that exponentials overflow and margins drown."""
-
-
-def name_of(plug_in: Any) -> str:
-    """For messages: the name that it is registered by, else that of its class."""
-    cls = plug_in if isinstance(plug_in, type) else type(plug_in)
-    return facts_of(cls).name or str(cls.__name__)
 
 
 @dataclass(frozen=True)
@@ -207,3 +203,36 @@ class Case:
     def _named(self, rows: Rows) -> str:
         called = rows if self.numbers is None else self.numbers[rows]
         return f"row {called[0]}" if len(rows) == 1 else f"rows {called[0]} to {called[-1]}"
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the loss says that it is smooth."""
+        return bool(self.whole.smooth)
+
+    def parts(self) -> Iterator[Part]:
+        """The terms, then all rows together."""
+        if self.decomposes:
+            yield from self._terms()
+        yield self.whole_part()
+
+    def whole_part(self) -> Part:
+        """All rows together."""
+        return self.function(), self.all_scores(self.seed + 1)
+
+    def _terms(self) -> Iterator[Part]:
+        """Terms of the sum: of rows with one target one, at the scores of all of them."""
+        scores = self.all_scores(self.seed + 1)
+        if not self.by_rows:
+            for rows in self.terms()[:MOST_TERMS]:
+                yield self.function(rows), [self.rows_of(f, rows) for f in scores]
+            return
+        if self.whole.extra_dim:
+            yield self.function(), scores
+            return
+        alike: dict[str, list[int]] = {}
+        for row in range(self.rows):
+            alike.setdefault(self.target_text(np.array([row])), []).append(row)
+        for some in list(alike.values())[:MOST_TERMS]:
+            unique = list({f[row].tobytes(): f[row : row + 1] for f in scores for row in some}.values())
+            stride = max(1, len(unique) // MOST_POINTS)
+            yield self.function(np.array(some[:1])), unique[::stride][:MOST_POINTS]

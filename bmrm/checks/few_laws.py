@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.checks import convex, loss_laws, plug_in, regularizers, risks
-from bmrm.checks.cases import Case, Rows, name_of
-from bmrm.checks.functions import Array, Function
-from bmrm.checks.report import BrokenLawError, Violation
-from bmrm.checks.running import NotOfferedError
+from bmrm.checks import convex, losses, plug_in, regularizers, risks
+from bmrm.checks.cases import Case, Rows
+from bmrm.checks.convex import Array, Function
+from bmrm.checks.laws import BrokenLawError, NotOfferedError, Violation
+from bmrm.checks.plug_in import name_of
 from bmrm.data.dataset import plain_numbers
 from bmrm.problem import BmrmError, InputError, Summary, Targets, Vector
 
@@ -35,7 +35,7 @@ class _SpentError(BmrmError):
 
 def refuse_undeclared(kind: str, one: Any) -> None:
     """Raise InputError where a class is no dataclass, or lacks a method."""
-    members = {"loss": loss_laws.members, "regularizer": regularizers.members}[kind]
+    members = {"loss": losses.members, "regularizer": regularizers.members}[kind]
     found = next(members(one), None) or next(plug_in.declared(one), None)
     if found is not None:
         raise InputError(f"{kind} {found.message}")
@@ -72,7 +72,7 @@ def of_loss(loss: Any, targets: Targets, summary: Summary) -> Iterator[Violation
         return
     groups = None if targets.groups is None else targets.groups[rows]
     case = Case(loss, Targets(targets.y[rows], None, groups), bound_to=summary, numbers=rows)
-    yield from loss_laws.arrays_of_rows(case)
+    yield from losses.arrays_of_rows(case)
     limit = _Limit()
     for rows in case.terms()[:ROWS]:
         function = limit.on(case.function(rows, coarse=COARSE))

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from bmrm.checks.cases import Case
-from bmrm.checks.functions import UNIT, Array
-from bmrm.checks.report import BrokenLawError, Violation, shown
-from bmrm.checks.running import Laws, NotOfferedError
+from bmrm.checks.convex import UNIT, Array
+from bmrm.checks.laws import BrokenLawError, Laws, NotOfferedError, Violation, shown
 from bmrm.losses.base import RowLoss
 from bmrm.problem import HasRowProx, lacking, provides
 

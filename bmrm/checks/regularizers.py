@@ -1,4 +1,4 @@
-"""The laws of a regularizer: `check_regularizer`."""
+"""The laws of a regularizer and of its master, against Kelley's method on Omega itself: `check_regularizer`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bmrm.checks import convex, plug_in
-from bmrm.checks.functions import UNIT, Array, Function
-from bmrm.checks.master_laws import closes, same_when_hot
-from bmrm.checks.named import instance_of, title_of
-from bmrm.checks.report import Report, Violation, shown
-from bmrm.checks.running import Laws, NotOfferedError
+from bmrm.checks import convex
+from bmrm.checks.convex import CONVEX_LAWS, UNIT, Array, Function, Part
+from bmrm.checks.laws import Laws, NotOfferedError, Report, Violation, shown
+from bmrm.checks.plug_in import declared, instance_of, rebuilt, title_of
+from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
     Elastic,
     HasConjugate,
     HasCurvature,
     HasMaster,
     HasSpace,
+    Master,
     Space,
     StronglyConvex,
     bound,
@@ -31,6 +32,10 @@ from bmrm.regularizers import REGULARIZERS
 
 SIZES = (1.0, 1e3, 1e-6)
 PROX_STEPS = (1e-3, 1.0, 1e3)
+Infima = tuple[float, ...]
+BOX = 1e3
+"""Entries of w are no larger while Omega is not yet known well."""
+ROUNDS = 200
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,17 @@ class RegularizerCase:
             coarse=self.coarse,
         )
 
+    @property
+    def smooth(self) -> bool:
+        """Whether it says that it is smooth."""
+        return bool(self.regularizer.smooth)
 
-REGULARIZER_LAWS: Laws[RegularizerCase] = Laws()
+    def parts(self) -> Iterator[Part]:
+        """Omega at all points."""
+        yield self.function, [*self.points, *self.others]
+
+
+REGULARIZER_LAWS: Laws[RegularizerCase] = Laws({"dataclass": lambda case: rebuilt(case.given), **CONVEX_LAWS.all})
 law = REGULARIZER_LAWS.law
 
 
@@ -111,10 +125,9 @@ def check_regularizer(
     """
     regularizer = instance_of(REGULARIZERS, regularizer, options)
     title = title_of(regularizer)
-    missing = next(members(regularizer), None) or next(plug_in.declared(regularizer), None)
+    missing = next(members(regularizer), None) or next(declared(regularizer), None)
     if missing is not None:
-        later = list(REGULARIZER_LAWS.all)[1:]
-        return Report(title, (), (missing,), dict.fromkeys(later, f"after {missing.law}"))
+        return REGULARIZER_LAWS.after(title, missing)
     return REGULARIZER_LAWS.report(title, RegularizerCase(regularizer, dim, seed))
 
 
@@ -126,62 +139,14 @@ def members(regularizer: Any) -> Iterator[Violation]:
             yield Violation("members", "", np.inf, f"{type(regularizer).__name__} has no `{name}`")
 
 
-@law("dataclass")
-def _dataclass(case: RegularizerCase) -> Iterator[Violation]:
-    yield from plug_in.rebuilt(case.given)
-
-
-@law("shapes")
-def _shapes(case: RegularizerCase) -> Iterator[Violation]:
-    for point in [*case.points, *case.others]:
-        case.function.at(point)
-    yield from ()
-
-
-@law("inputs kept")
-def _inputs(case: RegularizerCase) -> Iterator[Violation]:
-    yield from convex.keeps_inputs(case.function, case.points[-2:])
-
-
-@law("determinism")
-def _determinism(case: RegularizerCase) -> Iterator[Violation]:
-    yield from convex.is_determined(case.function, case.points[-2:])
-
-
-@law("never negative")
+@law("infimum")
 def _never_negative(case: RegularizerCase) -> Iterator[Violation]:
     for point in [*case.points, *case.others]:
         value = case.function.at(point).value
         if value < 0.0:
-            yield case.function.violation("never negative", point, -value, f"the value is {value:.10g}")
-
-
-@law("slope")
-def _slope(case: RegularizerCase) -> Iterator[Violation]:
-    rng = np.random.default_rng(case.seed + 2)
-    for point in case.points:
-        scale = float(np.max(np.abs(point), initial=0.0)) or 1.0
-        directions = [min(1.0, scale) * rng.normal(size=case.dim) for _ in range(3)]
-        yield from convex.slopes(case.function, case.function.at(point), directions)
-
-
-@law("convexity")
-def _convexity(case: RegularizerCase) -> Iterator[Violation]:
-    places = [case.function.at(point) for point in [*case.points, *case.others[::3]]]
-    yield from convex.segments(case.function, places)
-
-
-@law("subgradient")
-def _subgradient(case: RegularizerCase) -> Iterator[Violation]:
-    yield from convex.supports(case.function, [case.function.at(point) for point in [*case.points, *case.others]])
-
-
-@law("smoothness")
-def _smoothness(case: RegularizerCase) -> Iterator[Violation]:
-    if not case.regularizer.smooth:
-        raise NotOfferedError("it does not say that it is smooth")
-    for point in case.points:
-        yield from convex.continuous_slopes(case.function, case.function.at(point))
+            yield case.function.violation(
+                "infimum", point, -value, f"the value is {value:.10g}, expected no number below 0"
+            )
 
 
 @law("along")
@@ -308,3 +273,108 @@ def _dim_of_masters(case: RegularizerCase) -> int:
     except Exception:
         return case.dim
     return 2
+
+
+def closes(regularizer: Any, dim: int, infima: Infima) -> Iterator[Violation]:
+    """The bound is below the minimum and, unless the solution says otherwise, as near to J(w) as was asked for."""
+    rng = np.random.default_rng(6)
+    n, K = 12, len(infima)
+    A = _around(rng, n, dim) * (1.0 + _slope_near_zero(regularizer, dim))
+    b, block = rng.normal(size=n), np.arange(n) % K
+    best = minimum(regularizer, A, b, block, infima)
+    if best is None:
+        return
+    master = _filled(regularizer, A, b, block, infima)
+    size = max(abs(best), 0.1)
+    for accuracy in (1e-2, 1e-9):
+        solution = master.solve(accuracy)
+        w = np.asarray(solution.w)
+        value = regularizer.value(w) + _model(A, b, block, infima, w)
+        where, bound = f"{n} planes, infima {infima}, accuracy {accuracy:g}", solution.lower_bound
+        if bound > best + 1e-7 * size:
+            text = f"lower_bound {bound:.10g} is above the minimum, {best:.10g}"
+            yield Violation("master", where, bound - best, text, (A, b))
+        if solution.exact and value - bound > max(1.01 * accuracy, 1e-6) * size:
+            text = f"J(w) = {value:.10g} and lower_bound {bound:.10g} are further apart than the accuracy"
+            yield Violation("master", where, value - bound, text, (A, b))
+
+
+def same_when_hot(regularizer: Any, dim: int) -> Iterator[Violation]:
+    """Planes removed and added one by one lead to what the planes that are left do; and more planes, a higher bound."""
+    rng = np.random.default_rng(8)
+    A, b, block, infima = rng.normal(size=(30, dim)), rng.normal(size=30), np.arange(30) % 2, (0.0, -2.0)
+    hot = _filled(regularizer, A[:20], b[:20], block[:20], infima)
+    hot.solve(1e-9)
+    hot.remove(hot.planes.ids[3:9].tolist())
+    bounds = []
+    for row, offset, k in zip(A[20:], b[20:], block[20:]):
+        hot.add(row, float(offset), int(k))
+        bounds.append(hot.solve(1e-9).lower_bound)
+    kept = np.r_[0:3, 9:30]
+    solution = _filled(regularizer, A[kept], b[kept], block[kept], infima).solve(1e-9)
+    cold = solution.lower_bound
+    if solution.exact and abs(bounds[-1] - cold) > 1e-7 * max(abs(cold), 1e-2):
+        text = f"after planes went and came the bound is {bounds[-1]:.10g}, from the same planes at once {cold:.10g}"
+        yield Violation("master", "", abs(bounds[-1] - cold), text, (A, b))
+    falls = -float(np.min(np.diff(bounds)))
+    if falls > 1e-6:
+        yield Violation("master", "", falls, f"with one more plane the bound fell by {falls:.3g}", (A, b))
+
+
+def minimum(
+    regularizer: Any, A: Array, b: Array, block: NDArray[np.int64], infima: Infima, goal: float = 1e-7
+) -> float | None:
+    """min over w of Omega(w) + sum over blocks of max_j (<a_j, w> + b_j), by cvxopt; None where that takes too long.
+
+    Omega is replaced by its tangent planes (Kelley 1960), so that nothing but value and subgradient are needed.
+    """
+    from cvxopt import matrix, solvers
+
+    (n, d), K = A.shape, len(infima)
+    known = np.flatnonzero(np.isfinite(infima))
+    # variables w, omega, xi; a box holds the first iterations
+    rows = [np.hstack([A, np.zeros((n, 1)), -np.equal.outer(block, np.arange(K)).astype(float)])]
+    rows.append(np.hstack([np.zeros((len(known), d + 1)), -np.eye(K)[known]]))
+    rows.append(np.hstack([np.eye(d), np.zeros((d, 1 + K))]))
+    rows.append(-rows[-1])
+    right = [-b, -np.array(infima)[known], np.full(2 * d, BOX)]
+    cost = np.r_[np.zeros(d), np.ones(1 + K)]
+    options = {"show_progress": False, "abstol": 0.01 * goal, "reltol": 0.01 * goal, "feastol": 0.01 * goal}
+    w, best = np.zeros(d), np.inf
+    for _ in range(ROUNDS):
+        value, g = regularizer.value(w), regularizer.subgradient(w)
+        best = min(best, value + _model(A, b, block, infima, w))
+        rows.append(np.r_[g, -1.0, np.zeros(K)][None])
+        right.append(np.array([g @ w - value]))
+        found = solvers.lp(*map(matrix, (cost, np.vstack(rows), np.concatenate(right))), options=options)
+        if found["status"] != "optimal":
+            return None
+        if best - found["primal objective"] <= goal:
+            return float(best)
+        w = np.array(found["x"]).ravel()[:d]
+    return None
+
+
+def _around(rng: np.random.Generator, n: int, dim: int) -> Array:
+    """Slopes on all sides of the origin, so that the model is bounded without an infimum."""
+    if dim == 2:
+        angle = 2.0 * np.pi * np.arange(n) / n
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1) * rng.uniform(2.0, 3.0, size=(n, 1))
+    some = rng.normal(size=(n // 2, dim))
+    return np.concatenate([some, -some])
+
+
+def _slope_near_zero(regularizer: Any, dim: int) -> float:
+    """How steep planes must be to matter: as steep as Omega one step from 0."""
+    return norm(regularizer.subgradient(np.eye(1, dim)[0]))
+
+
+def _model(A: Array, b: Array, block: NDArray[np.int64], infima: Infima, w: Array) -> float:
+    return float(sum(max([infimum, *(A @ w + b)[block == k]]) for k, infimum in enumerate(infima)))
+
+
+def _filled(regularizer: Any, A: Array, b: Array, block: NDArray[np.int64], infima: Infima) -> Master:
+    master: Master = regularizer.master(A.shape[1], infima)
+    for row, offset, k in zip(A, b, block):
+        master.add(row, float(offset), int(k))
+    return master

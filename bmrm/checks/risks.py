@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from bmrm.checks import convex
-from bmrm.checks.functions import Array, Function
-from bmrm.checks.named import title_of
-from bmrm.checks.report import Report, Violation
-from bmrm.checks.running import Laws, NotOfferedError
+from bmrm.checks.convex import CONVEX_LAWS, Array, Function, Part
+from bmrm.checks.laws import Laws, NotOfferedError, Report, Violation
+from bmrm.checks.plug_in import title_of
 from bmrm.data.dataset import plain_numbers
 from bmrm.problem import InputError, Scored, ability, lacking
 
@@ -29,6 +28,7 @@ class RiskCase:
     scale: float = 1.0
     seed: int = 0
     coarse: float = 0.0
+    smooth: bool = False
 
     @cached_property
     def points(self) -> list[Array]:
@@ -50,8 +50,13 @@ class RiskCase:
             coarse=self.coarse,
         )
 
+    def parts(self) -> Iterator[Part]:
+        """R at all points."""
+        yield self.function, self.points
 
-RISK_LAWS: Laws[RiskCase] = Laws()
+
+RISK_LAWS: Laws[RiskCase] = Laws(CONVEX_LAWS.all)
+del RISK_LAWS.all["smoothness"]
 law = RISK_LAWS.law
 
 
@@ -83,7 +88,7 @@ def check_risk(risk: Any, *, start: Any = None, scale: float = 1.0, seed: int = 
     title = title_of(risk)
     missing = next(members(risk), None)
     if missing is not None:
-        return Report(title, (), (missing,), dict.fromkeys(RISK_LAWS.all, f"after {missing.law}"))
+        return RISK_LAWS.after(title, missing)
     at = np.zeros(risk.dim) if start is None else np.array(plain_numbers(start, "start"))
     if at.shape != (risk.dim,):
         raise InputError(f"start has shape {at.shape}, expected ({risk.dim},)")
@@ -105,47 +110,6 @@ def members(risk: Any) -> Iterator[Violation]:
     ):
         text = f"infimum is {risk.infimum!r}, expected a number that R(w) never goes below; -inf where none is known"
         yield Violation("members", "", np.inf, text)
-
-
-@law("shapes")
-def _shapes(case: RiskCase) -> Iterator[Violation]:
-    for point in case.points:
-        case.function.at(point)
-    yield from ()
-
-
-@law("inputs kept")
-def _inputs(case: RiskCase) -> Iterator[Violation]:
-    yield from convex.keeps_inputs(case.function, case.points[1:3])
-
-
-@law("determinism")
-def _determinism(case: RiskCase) -> Iterator[Violation]:
-    yield from convex.is_determined(case.function, case.points[1:3])
-
-
-@law("infimum")
-def _infimum(case: RiskCase) -> Iterator[Violation]:
-    places = [case.function.at(point) for point in case.points]
-    yield from convex.infimum(case.function, places, case.function.infimum)
-
-
-@law("slope")
-def _slope(case: RiskCase) -> Iterator[Violation]:
-    rng = np.random.default_rng(case.seed + 2)
-    for point in case.points:
-        directions = [rng.normal(size=point.shape) for _ in range(2)]
-        yield from convex.slopes(case.function, case.function.at(point), directions)
-
-
-@law("convexity")
-def _convexity(case: RiskCase) -> Iterator[Violation]:
-    yield from convex.segments(case.function, [case.function.at(point) for point in case.points])
-
-
-@law("subgradient")
-def _subgradient(case: RiskCase) -> Iterator[Violation]:
-    yield from convex.supports(case.function, [case.function.at(point) for point in case.points])
 
 
 @law("scores")

@@ -64,7 +64,7 @@ FIT = """
 import sys
 import numpy as np
 import bmrm
-from bmrm.checks.targets import groups_for, targets_for
+from bmrm.checks.plug_in import groups_for, targets_for
 from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
 

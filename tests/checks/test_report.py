@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bmrm
-from bmrm.checks.report import shown
+from bmrm.checks.laws import shown
 from bmrm.cli import main
 from bmrm.problem import InputError
 from tests.checks import mistakes

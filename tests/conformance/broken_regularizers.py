@@ -149,7 +149,7 @@ LAWLESS = [
     ("inputs kept", Itself(1.0)),
     ("inputs kept", Overwriting(0.1)),
     ("determinism", Drawn(0.1)),
-    ("never negative", Below(0.1)),
+    ("infimum", Below(0.1)),
     ("slope", SlopeOff(0.1)),
     ("convexity", Roots(0.1)),
     ("subgradient", SteepAtZero(0.1)),

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from bmrm.checks.functions import UNIT
+from bmrm.checks.convex import UNIT
 from bmrm.losses._core.prepared import ProximalRows, envelope_kernels
 from bmrm.problem import Targets
 from bmrm.risk.score_function import BoundLoss, LossPhi

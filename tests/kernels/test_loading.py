@@ -12,8 +12,8 @@ FITS = """
 import json, sys
 import numpy as np
 import bmrm
-from bmrm.checks.named import instance_of
-from bmrm.checks.targets import groups_for, targets_for
+from bmrm.checks.plug_in import instance_of
+from bmrm.checks.plug_in import groups_for, targets_for
 from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bmrm.app.pipeline.follow import Follow, listed
 from bmrm.app.pipeline.solve import Problem, solve
-from bmrm.checks.targets import targets_for
+from bmrm.checks.plug_in import targets_for
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmrm.app.model import Model
 from bmrm.app.pipeline.train import measure_parts
-from bmrm.checks.targets import groups_for, targets_for
+from bmrm.checks.plug_in import groups_for, targets_for
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.metrics import fitting

@@ -20,7 +20,7 @@ from bmrm.app.config.marks import Document, Place, assigned
 from bmrm.app.config.relative import checked_rule
 from bmrm.app.defaults import default_bias, needs_lambda
 from bmrm.app.measure import check_metrics
-from bmrm.checks.named import kind_of
+from bmrm.checks.plug_in import kind_of
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError, InputError, shown

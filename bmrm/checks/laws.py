@@ -1,15 +1,15 @@
-"""What a check has found: the laws that hold, and for each that does not the place and the amount."""
+"""Laws are tried in order; a report says which hold, and for each that does not the place and the amount."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from bmrm.problem import InputError
+from bmrm.problem import BmrmError, InputError
 
 SHOWN = 6
 """Entries of an array that a message shows."""
@@ -112,3 +112,66 @@ def shown(value: Any) -> str:
     if flat.size <= SHOWN:
         return f"({entries})"
     return f"({entries}, ...) of {flat.size} entries, norm {np.linalg.norm(flat):.6g}"
+
+
+T = TypeVar("T")
+
+
+class NotOfferedError(Exception):
+    """The law is about something that this object does not offer; the text says what."""
+
+
+class Laws(Generic[T]):
+    """Laws by name, in the order in which they are tried; each yields violations of what it is given."""
+
+    def __init__(self, laws: Mapping[str, Callable[[T], Iterable[Violation]]] | None = None) -> None:
+        self.all = dict(laws or {})
+
+    def law(self, name: str) -> Callable[[Callable[[T], Iterable[Violation]]], Callable[[T], Iterable[Violation]]]:
+        """Decorator: the function is the law `name`."""
+
+        def keep(function: Callable[[T], Iterable[Violation]]) -> Callable[[T], Iterable[Violation]]:
+            self.all[name] = function
+            return function
+
+        return keep
+
+    def violation(self, name: str, of: T) -> Violation | None:
+        """The first violation of one law, None where it holds; raises NotOfferedError."""
+        with np.errstate(all="ignore"):
+            try:
+                return next(iter(self.all[name](of)), None)
+            except BrokenLawError as broken:
+                return broken.violation
+            except (BmrmError, NotOfferedError):
+                raise
+            except Exception as error:
+                return Violation(name, "", np.inf, raised(error))
+
+    def after(self, subject: str, missing: Violation) -> Report:
+        """A report on what lacks something without which no law can be tried."""
+        later = [name for name in self.all if name != missing.law]
+        return Report(subject, (), (missing,), dict.fromkeys(later, f"after {missing.law}"))
+
+    def report(self, subject: str, of: T) -> Report:
+        """Try all laws; one that fails before the numbers can be compared ends the check."""
+        held, violations, skipped = [], [], dict[str, str]()
+        for name in self.all:
+            try:
+                found = self.violation(name, of)
+            except NotOfferedError as why:
+                skipped[name] = str(why)
+                continue
+            if found is None:
+                held.append(name)
+                continue
+            violations.append(found)
+            if found.law in FIRST:
+                later = list(self.all)[list(self.all).index(name) + 1 :]
+                skipped |= dict.fromkeys(later, f"after {found.law}")
+                break
+        return Report(subject, tuple(held), tuple(violations), skipped)
+
+
+FIRST: Mapping[str, str] = dict.fromkeys(("runs", "shapes", "finite"), "")
+"""Laws without which the others mean nothing."""
