@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)-lowest
 LOWEST_PYTHON ?= $(firstword $(foreach v,3.10 3.11,$(shell python$(v) -c "print('python$(v)')" 2>/dev/null)) $(PYTHON))
 
-.PHONY: install run test test-quick test-slow test-lowest wheel-test lint docs measurements bench bench-full clean
+.PHONY: install run test test-quick test-slow test-nightly test-lowest wheel-test lint docs measurements bench bench-full clean
 
 install: $(VENV)/installed
 
@@ -22,19 +22,26 @@ $(VENV)/installed: $(VENV)/trains
 run: $(VENV)/trains
 	$(BIN)/python -m mpi_examples.tour
 
-test: lint test-quick test-slow
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-test-quick test-slow: export PYTHONDONTWRITEBYTECODE =
+test test-quick test-slow test-nightly: export PYTHONDONTWRITEBYTECODE =
+test: lint
+	$(PYTEST) -m 'not nightly'
+
 test-quick: install
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+	$(PYTEST) -m 'not slow and not nightly'
 
 test-slow: install
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
+	$(PYTEST) -m slow
+
+# What `make test` leaves out: the site, pages, examples, benchmarks; more examples of all properties, more random problems.
+test-nightly: install
+	$(PYTEST) -m 'nightly or hypothesis' --hypothesis-profile nightly
 
 # The lower bounds of pyproject.toml; wheels of such age exist for Python 3.10 and 3.11 only.
 test-lowest: export NUMBA_CACHE_DIR = $(abspath $(LOWEST))/kernels
 test-lowest: $(LOWEST)/installed
-	$(LOWEST)/bin/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+	$(LOWEST)/bin/python -m pytest -q -n 2 --dist loadfile -m 'not slow and not nightly'
 
 $(LOWEST)/installed: pyproject.toml release/lowest.py $(VENV)/installed
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)

@@ -4,8 +4,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from bmrm.mpi.launch import NO_MPIRUN, mpirun
+
+settings.register_profile("run", deadline=None, max_examples=40)
+settings.register_profile("nightly", deadline=None, max_examples=500)
+settings.load_profile("run")
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +20,12 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no shared data beside this checkout")
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first: at the end no process waits for another that has a long one."""
+    long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("mpi")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

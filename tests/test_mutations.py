@@ -26,7 +26,7 @@ def test_no_error_but_ours_no_crash_and_no_hang():
     assert run(5 * len(DOORS), seed=int(np.random.default_rng().integers(2**31))) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nor_of_many():
     assert run(100 * len(DOORS), seed=20) == []
 

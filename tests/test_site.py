@@ -166,7 +166,7 @@ def site(folder, tmp_path_factory):
     return place / "site"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_site_builds_strictly_and_its_links_lead_somewhere(site):
     pages = {path: Links(path) for path in site.rglob("*.html") if path.name != "404.html"}
     assert len(pages) == len(list(files_of(NAV)))
@@ -182,13 +182,13 @@ def test_the_site_builds_strictly_and_its_links_lead_somewhere(site):
                 assert anchor in pages[target].anchors, (path, link)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_site_loads_nothing_from_elsewhere(site):
     for path in site.rglob("*.html"):
         assert not [one for one in Links(path).loaded if re.match(r"(https?:)?//", one)], path
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_page_shows_markdown(site):
     for path in site.rglob("*.html"):
         text = re.sub(r"<(pre|code|script|math)\b.*?</\1>", "", path.read_text(), flags=re.DOTALL)
@@ -198,7 +198,7 @@ def test_no_page_shows_markdown(site):
 
 
 @wants_browser
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", ["index.html", "losses.html", "decisions/the-site.html"])
 def test_a_browser_draws_pages_and_complains_of_nothing(page, site, tmp_path):
     for width, scheme in ((1400, 1), (500, 0)):
@@ -243,7 +243,7 @@ class Served(SimpleHTTPRequestHandler):
 
 
 @wants_browser
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["file", "http"])
 def test_the_search_finds(way, site, tmp_path):
     write_search(site)

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmrm.app.config.config import load_settings
@@ -138,7 +138,6 @@ pieces = st.sampled_from([*tags, *signs, *words, "9" * 400, "9" * 5000])
 texts = st.lists(pieces | st.text(max_size=4), max_size=8).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
 @given(field=fields, text=texts)
 @example("loss", "{name: hinge, ? [1] : 2}")
 def test_any_assignment_is_read_or_refused_with_a_message(tmp_path_factory, field, text):
@@ -148,7 +147,6 @@ def test_any_assignment_is_read_or_refused_with_a_message(tmp_path_factory, fiel
         load_settings(path, [f"{field}={text}"])
 
 
-@settings(max_examples=300, deadline=None)
 @given(text=texts)
 def test_any_text_is_read_or_refused_with_a_message(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "d.yaml"

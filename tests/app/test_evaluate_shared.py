@@ -12,7 +12,7 @@ import bmrm
 from bmrm.cli import main
 from tests.metrics.formulas import at_first, chunk_counts, mean_over
 
-pytestmark = [pytest.mark.shared_data, pytest.mark.slow]
+pytestmark = [pytest.mark.shared_data, pytest.mark.nightly]
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def test_every_readme_has_the_output_on_all_numbers_of_ranks(name):
 
 
 @pytest.mark.mpi
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", BUNDLED)
 def test_readmes_are_in_step_with_what_the_examples_print(name):
     now = rows_in(outputs.section(name, RANKS[:2]))

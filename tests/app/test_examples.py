@@ -24,7 +24,7 @@ def test_every_example_has_a_readme_that_says_how_it_runs(name):
     assert (f"python -m mpi_examples.prepare {name}" in text) == (name in PREPARED)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", PREPARED)
 def test_an_example_with_data_of_its_own_making(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -37,7 +37,7 @@ def test_an_example_with_data_of_its_own_making(name, tmp_path, monkeypatch):
     assert all(value is not None for value in outcome.summary["metrics"]["test"].values())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
@@ -60,7 +60,7 @@ def test_lambda_is_chosen_by_a_script(name, arguments, said, tmp_path, monkeypat
     assert said in printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.mpi
 def test_an_example_over_two_ranks(tmp_path):
     prepare("poisson_counts", None, tmp_path / "runs" / "data")

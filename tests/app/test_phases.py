@@ -64,7 +64,7 @@ def test_the_seconds_of_a_run_add_up_to_the_time_that_a_user_waits(folder):
     assert "measure" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_compiling_is_told_with_what_is_compiled_and_once(folder):
     cold = {"NUMBA_CACHE_DIR": str(folder / "cache")}
     done, seconds, _ = run(folder, **cold)
@@ -79,7 +79,7 @@ def test_compiling_is_told_with_what_is_compiled_and_once(folder):
     assert again["compile"] < 0.5 * seconds["compile"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.mpi
 def test_rank_0_speaks_for_all(folder):
     from tests.mpi.launch import mpirun

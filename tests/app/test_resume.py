@@ -153,7 +153,7 @@ def pace(*words):
 
 LIVES = [("bundle", 5)]
 MORE = {"bundle": 25, "line_search_bundle": 10, "dual_coordinate": 10, "auto": 5}
-LIVES += [pytest.param(name, kills, marks=pytest.mark.slow) for name, kills in MORE.items()]
+LIVES += [pytest.param(name, kills, marks=pytest.mark.nightly) for name, kills in MORE.items()]
 
 
 @pytest.mark.parametrize(("solver", "kills"), LIVES)

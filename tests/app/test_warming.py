@@ -34,7 +34,7 @@ def test_what_cannot_be_compiled_for_is_refused(capsys, names, said):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_after_warm_a_run_compiles_nothing(tmp_path):
     (tmp_path / "config.yaml").write_text(CONFIG)
     environment = {
@@ -76,7 +76,7 @@ print(COMPILING.kernels)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_of_a_loss_what_a_fit_of_default_settings_compiles_and_no_more(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 

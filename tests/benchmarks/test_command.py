@@ -9,6 +9,8 @@ from benchmarks.race import command, comparison, problems, results
 from benchmarks.race.problem import Problem
 from benchmarks.race.targets import KINDS
 
+pytestmark = pytest.mark.nightly
+
 TINY = (
     Problem("hinge-low", "tiny-binary", "hinge", l2=0.01, quick=True),
     Problem("l1", "tiny-regression", "least_squares", l1=0.01, quick=True),

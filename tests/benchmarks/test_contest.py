@@ -16,6 +16,8 @@ from benchmarks.race.problem import Problem, Task
 from benchmarks.race.summary import compare
 from benchmarks.race.worker import Outcome, Worker
 
+pytestmark = pytest.mark.nightly
+
 PROBLEM = Problem("regression", "tiny-regression", "least_squares", l2=0.1)
 RULES = Rules(repetitions=3, limit=5.0, budget=2.0)
 

@@ -13,6 +13,8 @@ from bmrm.losses import LOSSES
 from bmrm.problem import Targets
 from bmrm.risk.linear import LinearRisk
 
+pytestmark = pytest.mark.nightly
+
 ONE_SCORE = {
     "hinge": {},
     "squared_hinge": {},

@@ -7,6 +7,8 @@ import pytest
 from benchmarks import memory
 from bmrm.solvers import SOLVERS
 
+pytestmark = pytest.mark.nightly
+
 NAMES = [entry.name for entry in SOLVERS.all()]
 
 

@@ -15,6 +15,8 @@ from benchmarks.race.peers import crfsuite, peers, programs
 from benchmarks.race.problem import Problem, Task
 from benchmarks.race.sets import load, with_targets
 
+pytestmark = pytest.mark.nightly
+
 ROUGH = {"liblinear -s 13": 2e-2, "liblinear -s 3 on pairs": 1e-3, "skglm PDCD_WS": 1e-2}
 """Peers that stop short of 1e-5 whatever their tolerance."""
 PROBLEMS = [

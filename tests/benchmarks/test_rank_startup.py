@@ -8,6 +8,8 @@ import pytest
 from benchmarks.__main__ import PAGE
 from benchmarks.rank_startup import KEPT, PHASES, RANKS, REST, WAITING, Clock, table
 
+pytestmark = pytest.mark.nightly
+
 
 def test_the_page_has_the_kept_figures():
     found = json.loads(KEPT.read_text())

@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks.race.statistics import NOT_REACHED, Interval, geometric_mean, performance_profile, ratio, share_at
 
+pytestmark = pytest.mark.nightly
+
 
 def test_profile_of_three_problems() -> None:
     found = performance_profile({"a": [1.0, 4.0, math.inf], "b": [2.0, 2.0, 3.0], "c": [math.inf, math.inf, math.inf]})

@@ -10,6 +10,8 @@ import pytest
 from benchmarks.race import page, points, results, summary, tables
 from benchmarks.race.problems import all_problems
 
+pytestmark = pytest.mark.nightly
+
 
 def entrant(name: str, seconds: float | None, **rest: Any) -> dict[str, Any]:
     best = {} if seconds is None else {"0.001": {"rung": "x", "seconds": [seconds] * 5, "in_rounds": True}}

@@ -8,6 +8,8 @@ import pytest
 from benchmarks.two_trees import speed
 from benchmarks.two_trees.results import Comparison, chosen, table
 
+pytestmark = pytest.mark.nightly
+
 
 def found(objective=0.5, bound=0.4, status="CONVERGED", passes=7.5):
     return {"status": status, "objective": objective, "lower_bound": bound, "iterations": 7.0, "passes": passes}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 
@@ -215,7 +215,6 @@ CELL = st.sampled_from([b"1", b'"a\nb"', b'"x,""y"', b"", b"2.5"])
 TOKEN = st.sampled_from([b"a B", b"the DT", b"", b"  ", b"x y"])
 
 
-@settings(deadline=None)
 @given(st.lists(LINE, max_size=30), st.integers(1, 60), st.booleans())
 def test_pieces_of_svmlight_are_the_file_and_part_no_group(lines, size, ends):
     text = b"\n".join(lines) + b"\n" * ends
@@ -239,7 +238,6 @@ def _pieces(text, format, size):
     return found
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(CELL, min_size=2, max_size=2), min_size=1, max_size=20), st.integers(1, 40))
 def test_pieces_of_csv_part_no_quoted_field_and_repeat_the_names(records, size):
     import csv
@@ -253,7 +251,6 @@ def test_pieces_of_csv_part_no_quoted_field_and_repeat_the_names(records, size):
     assert [row for table in tables for row in table[1:] if any(map(str.strip, row))] == whole[1:]
 
 
-@settings(deadline=None)
 @given(st.lists(TOKEN, max_size=30), st.integers(1, 40))
 def test_pieces_of_conll_part_no_sentence(lines, size):
     text = b"\n".join(lines)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bmrm
@@ -110,7 +110,6 @@ def test_every_field_is_an_option():
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     tolerance=st.floats(0.0, 1.0), seed=st.integers(0, 2**32 - 1), bias=st.sampled_from(["none", "free"]), folder=TEXT
 )
@@ -126,7 +125,6 @@ WORDS = """a.svm c.yaml --loss hinge --loss.delta --lambda -1 1e-3 --set seed=2 
 --data.format.label --format={name:csv --bias=free --overwrite --solver=[ --regularizer.lambda={over:m}"""
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(WORDS.split()) | TEXT, max_size=7))
 def test_any_words_are_settings_or_one_refusal(words):
     refused = None

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bmrm
@@ -112,7 +112,6 @@ def test_wrong_columns_are_named(options, files, capsys):
     assert len(said.splitlines()) == 1
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(-(2**40), 2**40), st.booleans()), min_size=1, max_size=20),
     st.sampled_from(["parquet", "ipc"]),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bmrm
@@ -45,7 +45,6 @@ def escaped(name):
     return name.replace("\\", "\\\\").replace(":", "\\:")
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.lists(TOKEN, min_size=1, max_size=3), min_size=1, max_size=4), st.booleans())
 def test_attributes_come_back_as_they_were_written(sentences, plain):
     import tempfile

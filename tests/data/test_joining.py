@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmrm.data.dataset import Dataset
@@ -63,7 +63,6 @@ def test_bytes_hold_all(name):
 
 @pytest.mark.parametrize("name", CASES)
 @given(cuts=st.lists(st.integers(0, 7), max_size=4))
-@settings(max_examples=20, deadline=None)
 def test_parts_joined_are_the_whole(name, cuts):
     data, edges = CASES[name], [0, *sorted(cuts), 7]
     parts = [unpacked(packed(data.part(a, b))) for a, b in itertools.pairwise(edges)]

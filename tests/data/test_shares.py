@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmrm.data.readers._core.shares import row_share
@@ -32,7 +32,6 @@ def test_shares_cost_about_the_same_though_groups_do_not(parts):
     assert rows.max() <= 1.2 * rows.mean()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 12), min_size=1, max_size=12),
     parts=st.integers(1, 8),
@@ -57,7 +56,6 @@ def test_bytes_of_a_file_part_no_query(tmp_path_factory, sizes, parts, comments,
     assert sum(map(len, owned)) == len(set.union(*owned))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     files=st.lists(st.tuples(st.integers(1, 40), st.booleans()), min_size=2, max_size=6),
     parts=st.integers(1, 7),

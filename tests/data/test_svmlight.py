@@ -175,7 +175,7 @@ def texts(draw):
     return bytes(text)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(
     text=texts(), multilabel=st.booleans(), single=st.booleans(), one_based=st.sampled_from([None, None, True, False])
 )

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmrm.data.readers._core.templates import BUILT_IN, Sentences, intern, parse
@@ -78,7 +78,6 @@ def test_far_beyond_the_sentence():
     assert expanded("%x[-3,0]|%x[2,0]", [WORDS])[:3] == [{"_B-3|U.S.-based"}, {"_B-2|_B+1"}, {"_B-1|_B+2"}]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.lists(st.sampled_from(["a", "B", "cc", "_B-1", "%x", "|"]), min_size=1, max_size=5), min_size=1, max_size=4

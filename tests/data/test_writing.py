@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -71,7 +71,6 @@ def test_svmlight_round_trip(tmp_path, X, one_based, suffix):
     equal(data.part(3, 8), read(path, format={"name": "svmlight", "dtype": X.dtype.name}))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_dense_svmlight_round_trip_of_wild_floats(tmp_path_factory, data):
     finite = st.floats(allow_nan=False, allow_infinity=False)

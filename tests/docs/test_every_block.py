@@ -52,7 +52,7 @@ CONFIGS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", RUN)
 def test_a_page_runs_from_its_top(page, tmp_path):
     for name in given(page):

@@ -89,7 +89,7 @@ def pyright(paths, folder):
     return [f"{one['file']}:{one['range']['start']['line'] + 1}: {one['message']}" for one in found]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("checker", [mypy, pyright])
 def test_blocks_of_pages_have_no_type_error(checker, folder):
     pages = [path for path in sorted(folder.iterdir()) if path.is_dir()]
@@ -99,13 +99,13 @@ def test_blocks_of_pages_have_no_type_error(checker, folder):
         assert checker(files, page) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("checker", [mypy, pyright])
 def test_examples_have_no_type_error(checker):
     assert checker(EXAMPLES, ROOT) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("checker", [mypy, pyright])
 def test_wrong_calls_are_type_errors(checker, folder):
     found = checker([folder / "calls" / "wrong.py"], folder)

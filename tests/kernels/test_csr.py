@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -123,7 +123,6 @@ def test_dense_products(dtype, rows):
         np.testing.assert_allclose(gradient, (X.astype(np.float64).T @ slope)[first:], rtol=1e-13, atol=1e-13)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 30), unique=True, max_size=9), max_size=8), st.integers(0, 2**32 - 1))
 def test_rows_of_any_length(rows, seed):
     rows = [sorted(row) for row in rows]

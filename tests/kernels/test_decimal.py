@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmrm.kernels.text.decimal import LEAST_POWER, POWERS, number, product, short_number
@@ -29,13 +29,11 @@ def same(text):
     return value is not None
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_shortest_text_of_any_float(value):
     assert same(repr(value)) or 0 < abs(value) < 2.3e-308
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.integers(0, 10**30), st.integers(0, 10**30), st.integers(-420, 420), st.sampled_from(["", "+", "-"]))
 def test_any_decimal(whole, part, power, sign):
     same(f"{sign}{whole}.{part}e{power}")
@@ -111,7 +109,6 @@ def test_stops_behind_the_number(text, end):
     assert value == float(text[:end])
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.from_regex(r"-?[0-9]{0,9}(\.[0-9]{0,9})?", fullmatch=True))
 def test_short_numbers(text):
     value, at, good = short_number.py_func(np.frombuffer(text.encode() + b" ", np.uint8), 0)
@@ -122,7 +119,6 @@ def test_short_numbers(text):
         assert struct.pack("d", value) == struct.pack("d", float(text))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
 def test_product(a, b):
     high, low = product(np.uint64(a), np.uint64(b))

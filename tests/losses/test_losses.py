@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmrm.losses import LOSSES
@@ -160,7 +160,6 @@ def test_quantile_is_the_pinball_loss_of_scikit_learn():
     assert value(Quantile(0.8), y, f) / 40 == pytest.approx(mean_pinball_loss(y, f, alpha=0.8), rel=1e-13)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(-6, 6)), min_size=2, max_size=25), st.sampled_from([0.5, 1.0, 3.7])
 )

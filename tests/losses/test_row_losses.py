@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmrm.app.config.config import load_settings
@@ -85,7 +85,6 @@ labels = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
 numbers = np.array([0.0, 1.0, -2.0, 0.5, 3.0, -1.0])
 
 
-@settings(max_examples=50, deadline=None)
 @given(scores)
 def test_losses_that_are_others_in_disguise(f):
     def same(one, other):

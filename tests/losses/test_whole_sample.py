@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score, roc_auc_score
 
@@ -59,7 +59,6 @@ def test_error_rate_as_the_measure_gives_the_mean_hinge(seed):
     assert worst_labeling(errors, y, f) == pytest.approx(hinge, rel=1e-14)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     beta=st.floats(0.05, 20.0),
     signs=st.lists(st.booleans(), min_size=3, max_size=25),

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmrm.masters.elastic_newton import ElasticQP
@@ -33,7 +33,6 @@ def exact_bound(solution, model, known, regularizer):
     return float(total - excess @ excess / (2 * regularizer.l2))
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 12),
@@ -68,7 +67,6 @@ def test_any_sequence_of_planes_is_solved(seed, dim, infima, exponent, scale, ra
         assert -1e-13 * size <= value - solution.lower_bound <= max(1e-9, 1.01 * accuracy) * size
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3), st.sampled_from(RATIOS))
 def test_engines_agree_with_the_constrained_program(seed, infima, ratio):
     rng = np.random.default_rng(seed)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -26,7 +26,6 @@ def proved_bound(solution, model, known):
     return scale * float(alpha @ model.b[ids]) + float((1.0 - share) @ np.array(model.infima))
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["simplex", "simplex", "cvxopt"]),
@@ -63,7 +62,6 @@ def test_any_sequence_of_planes_is_solved(seed, engine, infima, exponent, scale)
             assert abs(proved - solution.lower_bound) <= 1e-12 * size
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3))
 def test_engines_agree_with_the_constrained_program(seed, infima):
     for engine in ENGINES:

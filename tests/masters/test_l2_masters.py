@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmrm.data.dataset import Dataset
@@ -48,7 +48,6 @@ def check(player, solution, tolerance):
     assert -1e-13 * size <= value - solution.lower_bound <= tolerance * size
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 12),
@@ -70,7 +69,6 @@ def test_any_sequence_of_planes_is_solved_to_the_last_digits(seed, dim, infima, 
         check(player, player.master.solve(accuracy), max(1e-11, 1.01 * accuracy))
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3))
 @example(9820494, [-1.0, 0.0])  # cvxopt goes round in circles from its first start
 def test_engines_agree_with_the_constrained_program(seed, infima):
@@ -100,7 +98,6 @@ def dual_value(model, alpha, rest):
     return alpha @ model.b + rest[known] @ np.array(model.infima)[known] - v @ v / (2 * model.lam)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3))
 def test_the_line_search_takes_the_best_step_towards_the_newest_plane(seed, dim, infima):
     player = Player(np.random.default_rng(seed), L2(0.3, "line_search"), dim, infima)

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmrm.masters._core import planes as module
 from bmrm.masters._core.planes import MemoryPlanes
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 5))
 def test_planes_are_what_was_added_and_not_dropped(seed, dim, rows_per_part):
     rng = np.random.default_rng(seed)

@@ -89,7 +89,7 @@ def test_answering_ranks_load_numpy_the_loader_of_numba_and_the_kernels_of_the_j
     assert found == ([] if loss == "hinge" else [name for name in found if "rankings" in name])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ranks_with_a_cold_cache_compile_once(folder):
     (folder / "config.yaml").write_text(CONFIG.replace("LOSS", "hinge"))
     cache = folder / "cache"

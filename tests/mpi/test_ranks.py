@@ -38,7 +38,7 @@ def test_long_vectors_go_in_pieces_and_overlap(one_rank):
         assert objective == pytest.approx(one_rank[name][0], rel=1e-8), name
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_sixty_four_ranks_on_a_few_cores():
     losses = ("hinge", "roc_area")
     one_rank = answers(1, *losses)

@@ -53,7 +53,7 @@ def test_iterates_do_not_depend_on_the_number_of_ranks(ranks, one):
         np.testing.assert_allclose(several[case]["w"], one[case]["w"], rtol=1e-6, atol=1e-9, err_msg=case)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.shared_data
 def test_a9a_on_one_two_and_four_ranks(shared_data):
     one = answers(1, shared_data / "a9a.svm.xz")

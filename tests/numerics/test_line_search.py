@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmrm.numerics.bracket import Trial
@@ -35,7 +35,6 @@ def hinge_line(seed: int, quadratic: float):
     return function, best, count
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-3, 0.1, 10.0]), st.sampled_from([1, 3]), st.floats(1e-4, 10.0))
 def test_finds_the_minimum_within_the_accuracy(seed, quadratic, batch, first):
     function, best, count = hinge_line(seed, quadratic)

@@ -7,6 +7,8 @@ import pytest
 from release import wheel
 from release.project import ROOT
 
+pytestmark = pytest.mark.nightly
+
 KINDS = (".py", ".typed", ".html", ".css")
 OURS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "bmrm").rglob("*") if path.suffix in KINDS)
 

@@ -5,7 +5,7 @@ import dataclasses
 import cvxopt
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, QuantileRegressor
 
@@ -136,7 +136,6 @@ def test_second_derivatives_follow_scores_that_change_in_place(loss):
     assert np.abs(after - before).max() > 1e-3 * np.abs(before).max()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     f=st.lists(st.floats(-50, 50) | st.integers(-3, 3).map(float), min_size=4, max_size=12),
     loss=st.sampled_from([Hinge(), Quantile(0.9), Logistic(), SquaredHinge()]),

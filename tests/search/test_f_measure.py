@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score
 
@@ -33,7 +33,6 @@ def rare(seed=0, rows=400):
     return X, y
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3), st.integers(0, 3)), min_size=1, max_size=12),
     st.sampled_from([0.5, 1.0, 2.0]),

@@ -11,7 +11,7 @@ line that jumps by c_i |a_i| / m at each breakpoint t_i = -b_i / a_i. Its zero i
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmrm.data.dataset import Dataset
@@ -68,7 +68,6 @@ def curve(X, y, lam, w, s, c, t):
     )
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.integers(0, 10**6))
 def test_the_step_is_a_brute_force_minimum(seed):
     X, y, lam, w, s, c, *_ = case(seed)
@@ -86,7 +85,6 @@ def test_the_step_is_a_brute_force_minimum(seed):
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-@settings(deadline=None, max_examples=150)
 @given(st.integers(0, 10**6))
 def test_the_general_search_finds_the_same_minimum(batch, seed):
     X, y, lam, w, s, c, positive, negative = case(seed)
@@ -130,7 +128,6 @@ def test_every_loss_that_claims_to_be_piecewise_linear_is_tried():
 
 
 @pytest.mark.parametrize("pieces", PIECES)
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.5, 1.0]))
 def test_no_point_of_the_line_is_lower(pieces, seed, weighted, ratio):
     """Scores on kinks, rows that do not move, weights, l1: J at the step against J at 4,000 other points."""
