@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bmrm.app import model_view as view
 from bmrm.app.measure import check_labelled, check_metrics, predictions, scored, scores_of
-from bmrm.app.model_file import ModelFile, check_fits, checked_section, named, read_model_file
+from bmrm.app.model_file import ModelFile, check_fits, checked_section, named, read_model_file, wrong_learned
 from bmrm.data.archives import write_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix, plain_numbers
 from bmrm.data.files import whole_file
@@ -207,7 +207,18 @@ class Model:
         return self.predict_scores(self.decision_function(X), groups)
 
     def predict_scores(self, scores: NDArray[np.float64], groups: Any = None) -> Any:
-        """As `predict`, from scores."""
+        """As `predict`, from scores.
+
+        Parameters
+        ----------
+        scores : those that `decision_function` gives, (rows,) or (rows, scores).
+        groups : (rows,) integers: for sequences, the sentence of each token; None for other losses.
+
+        Raises
+        ------
+        InputError
+            For scores of another shape, and for a model whose learned arrays do not fit its labels.
+        """
         scores = self._checked_scores(scores)
         checked = None if groups is None else check_groups(groups, scores.shape[0])
         sets = self.header.get("sets")
@@ -237,9 +248,22 @@ class Model:
         return self.probabilities_of_scores(self.decision_function(X), groups)
 
     def probabilities_of_scores(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.float64]:
-        """As `predict_proba`, from scores."""
+        """As `predict_proba`, from scores.
+
+        Parameters
+        ----------
+        scores : those that `decision_function` gives, (rows,) or (rows, scores).
+        groups : (rows,) integers: for sequences, the sentence of each token; None for other losses.
+
+        Raises
+        ------
+        InputError
+            Where the loss is no likelihood; for scores of another shape, and for a model whose learned arrays do not
+            fit its labels.
+        """
         if not provides(self.loss, HasProbabilities):
             raise InputError(f"{facts_of(self.loss).title} has no probabilities; logistic, softmax and chain_crf have")
+        scores = self._checked_scores(scores)
         checked = None if groups is None else check_groups(groups, scores.shape[0])
         more = {"groups": checked} if facts_of(self.loss).by_group else {}
         return self.loss.probabilities(scores, **self.arrays, **more)
@@ -309,7 +333,21 @@ class Model:
         sample_weight: Any = None,
         groups: Any = None,
     ) -> dict[str, float | None]:
-        """As `evaluate`, from the scores of rows."""
+        """As `evaluate`, from the scores of rows.
+
+        Parameters
+        ----------
+        scores : those that `decision_function` gives, (rows,) or (rows, scores).
+        y : (rows,), labels or numbers.
+        metrics : names of measures that fit the loss; None for those that the loss names.
+        sample_weight : (rows,), >= 0; None for 1 each.
+        groups : (rows,) integers: the query or sentence of each row; None where there are none.
+
+        Raises
+        ------
+        InputError
+            As `evaluate`, and for scores of another shape.
+        """
         from bmrm.metrics import evaluate
 
         scores = self._checked_scores(scores)
@@ -355,6 +393,8 @@ class Model:
         return {name: interval_over_folds(parts, name, confidence) for name in names}
 
     def _checked_scores(self, scores: Any) -> NDArray[np.float64]:
+        for complaint in wrong_learned(self.arrays, self.labels.size):
+            raise InputError(f"the model's {complaint}")
         found, wide = plain_numbers(scores, "scores"), self.weights.shape[1:]
         if found.ndim != 1 + len(wide) or found.shape[1:] != wide:
             raise InputError(f"scores have shape {found.shape}, expected (rows{''.join(f', {k}' for k in wide)})")
@@ -372,6 +412,7 @@ class Model:
 
     def _with_scores(self, data: Dataset, scores: NDArray[np.float64]) -> Judged:
         check_labelled(self.loss, data, "data")
+        scores = self._checked_scores(scores)
         rows = scored(scores, data.targets, self.loss, self.label_codes, arrays=self.arrays)
         assert rows is not None
         return rows
@@ -399,7 +440,17 @@ class Model:
         return raw.dataset(one_based=layout.one_based if raw.first is not None else None)
 
     def scan(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Raw:
-        """As `read`, before it is settled whether columns are numbered from 0 or 1; not for text."""
+        """As `read`, before it is settled whether columns are numbered from 0 or 1; not for text.
+
+        Parameters
+        ----------
+        source, format, labelled : as of `read`.
+
+        Raises
+        ------
+        InputError
+            Naming the file, and the line or the columns.
+        """
         format, alike = self.manner(format, labelled)
         raw = scan(source, format=format, alike=alike)
         if labelled and not raw.data.labelled:
@@ -407,7 +458,12 @@ class Model:
         return raw
 
     def manner(self, format: str | Mapping[str, Any], labelled: bool) -> tuple[str | Mapping[str, Any], Alike]:
-        """The format of files, given that of the user, and the request to read them as the training files were read."""
+        """The format of files, given that of the user, and the request to read them as the training files were read.
+
+        Parameters
+        ----------
+        format, labelled : as of `read`.
+        """
         layout = self.layout or Layout()
         plain, columns = parted(format)
         if isinstance(plain, Mapping):  # its label column is the user's word
@@ -417,12 +473,27 @@ class Model:
         return format, Alike(replace(layout, features=self.dim), labelled)
 
     def save(self, path: Path | str) -> None:
-        """Write `model.npz` atomically."""
+        """Write the file of the model, whole or not at all; an older one of this name is replaced.
+
+        Parameters
+        ----------
+        path : such as `model.npz`; its folder exists.
+
+        Raises
+        ------
+        OSError
+            Where it cannot be written.
+        """
         with whole_file(path) as stream:
             self.write(stream)
 
     def write(self, stream: IO[bytes]) -> None:
-        """The content of `model.npz`."""
+        """The content of `model.npz`.
+
+        Parameters
+        ----------
+        stream : opened for writing bytes.
+        """
         write_arrays(stream, self.members())
 
     def members(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -37,6 +37,13 @@ RUN = "run_"
 """Prefix of the names of what a checkpoint holds besides the model."""
 NAMES = ("name_bytes", "name_ends")
 """The names of the features: their UTF-8 bytes, and where each ends."""
+
+SHAPES: Mapping[str, Callable[[int], tuple[int, ...]]] = {
+    "transitions": lambda labels: (labels, labels),
+    "cut_points": lambda labels: (labels - 1,),
+    "threshold": lambda labels: (labels + 1,),
+}
+"""The shapes of what our losses learn beside the weights, by the number of labels; a plug-in's own may have any."""
 
 SET_TYPES = ("", *(np.dtype(code).name for code in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?"))
 """Types that labels in sets, or a matrix of them, can have."""
@@ -147,10 +154,19 @@ def _wrong_arrays(
         yield "weights that are not finite"
     if header.get("arrays", []) != list(arrays):
         yield "its header does not name its arrays"
-    if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values()):
-        yield "arrays that are not finite"
-    if "transitions" in arrays and arrays["transitions"].shape != (labels.size, labels.size):
-        yield f"transitions are not one for each pair of {labels.size} labels"
+    yield from wrong_learned(arrays, labels.size)
+
+
+def wrong_learned(arrays: Mapping[str, NDArray[Any]], labels: int) -> Iterator[str]:
+    """What is wrong with the arrays that a loss learns beside the weights, for so many labels."""
+    for name, array in arrays.items():
+        shape = SHAPES[name](labels) if name in SHAPES else np.shape(array)
+        if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+            yield f"{name}: {getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}, expected " + (
+                f"float64 of shape {shape} for {labels} labels"
+            )
+        elif not np.isfinite(array).all():
+            yield f"{name} has numbers that are not finite"
 
 
 def check_fits(loss: Any, model: Any) -> None:

@@ -46,7 +46,8 @@ def add_arguments(parser: Parser) -> None:
         "--header",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="whether the first line names the columns; default: only where there are several",
+        help="whether the first line of the output names its columns; default: only where there are several; of the "
+        "rows that are read --data.header says it",
     )
     parser.add_argument(
         "--quiet",

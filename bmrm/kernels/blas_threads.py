@@ -7,16 +7,22 @@ here, several are for large factors only, and no count is raised above what it w
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+from pathlib import Path
 from typing import Any
 
 LARGE = 1000
 """Rows of a matrix whose factor may have several threads: chosen, not measured."""
+FLAPACK = "scipy.linalg._flapack"
+"""The functions of LAPACK for double precision and others; what is linked with them comes too."""
 SMALL = 64
 """Rows up to which LAPACK takes one thread by itself."""
 
@@ -61,9 +67,26 @@ def one_thread(large: int | None = None) -> Iterator[None]:
         _allowance.reset(token)
 
 
+@cache
+def lapack() -> Any:
+    """The functions of `scipy.linalg.lapack`, without the rest of `scipy.linalg`, whose imports take longer than a fit.
+
+    Imported where they are needed first; an import statement takes as long as the solution of a small system.
+    """
+    import scipy
+
+    folders = [str(Path(folder) / "linalg") for folder in scipy.__path__]
+    found = PathFinder.find_spec(FLAPACK, folders) if FLAPACK not in sys.modules else None
+    if found is None or found.loader is None:
+        return importlib.import_module("scipy.linalg.lapack")
+    module = sys.modules[FLAPACK] = module_from_spec(found)  # scipy.linalg finds it there when it is imported
+    found.loader.exec_module(module)
+    return module
+
+
 @contextmanager
 def lapack_threads(rows: int) -> Iterator[None]:
-    """Within, LAPACK has the threads that a matrix of so many rows is worth; scipy.linalg must have been imported."""
+    """Within, LAPACK has the threads that a matrix of so many rows is worth; `lapack` must have loaded scipy's."""
     if rows <= SMALL:
         yield
         return
@@ -94,7 +117,7 @@ def _counted() -> Counts:
 
 def _libraries() -> list[Any]:
     """Those that numpy has loaded, and scipy where its linear algebra has been imported."""
-    return _found("scipy.linalg" in sys.modules)
+    return _found(FLAPACK in sys.modules)
 
 
 @cache

@@ -6,6 +6,7 @@ import tracemalloc
 import warnings
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -384,3 +385,56 @@ def test_nonlinear_cg_divides_by_nothing(loss, scale):
             solver = {"name": "nonlinear_cg", "update": update, "max_iterations": 200, "time_limit": 2.0}
             model = bmrm.fit(X, y, loss=loss, regularizer=bmrm.L2(1e-3), solver=solver)
             assert np.isfinite(model.solution.objective)
+
+
+LEARN = ("chain_crf", "chain_margin", "chain_scaled_margin", "ordinal_thresholds", "multilabel_hinge")
+"""Losses whose models keep arrays beside the weights."""
+
+
+@pytest.fixture(scope="module", params=LEARN)
+def learned(request):
+    """A model, rows to predict, and their groups, if any."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    more = {"groups": np.repeat(np.arange(10), 3)} if "chain" in request.param else {}
+    if request.param == "multilabel_hinge":
+        y = [{k for k in range(3) if row[k] > 0} or {0} for row in X]
+    return bmrm.fit(X, y, loss=request.param, lam=0.1, tolerance=0.1, **more), X, more
+
+
+WRONG = {
+    "shorter": lambda array: array[:-1],
+    "longer": lambda array: np.concatenate((array, array[:1])),
+    "of another rank": lambda array: array[None],
+    "empty": lambda array: array[:0],
+    "of whole numbers": lambda array: array.astype(np.int64),
+    "of 32 bits": lambda array: array.astype(np.float32),
+    "of text": lambda array: array.astype(str),
+    "not a number": lambda array: np.full_like(array, np.nan),
+    "infinite": lambda array: np.full_like(array, np.inf),
+}
+
+
+def test_learned_arrays_that_do_not_fit_the_labels(tmp_path, learned):
+    model, X, more = learned
+    (name,) = model.arrays
+    assert len(model.predict(X, **more)) == 30
+    for make in WRONG.values():
+        bad = replace(model, arrays={name: make(model.arrays[name])})
+        with pytest.raises(InputError, match=f"^the model's {name}"):
+            bad.predict(X, **more)
+        bad.save(tmp_path / "m.npz")
+        with pytest.raises(InputError, match=rf"m\.npz: not a model file: {name}"):
+            bmrm.load_model(tmp_path / "m.npz")
+    listed = replace(model, arrays={name: model.arrays[name].tolist()})
+    with pytest.raises(InputError, match=f"^the model's {name}: list"):
+        listed.predict(X, **more)
+
+
+def test_scores_that_are_not_those_of_the_model(learned):
+    model, X, more = learned
+    scores = model.decision_function(X)
+    bad = np.c_[scores, scores]
+    for wrong in (bad, scores[:, 0] if scores.ndim == 2 else scores[:, None], scores[None]):
+        with pytest.raises(InputError, match=r"^scores have shape"):
+            model.predict_scores(wrong, **{key: value[: len(wrong)] for key, value in more.items()})

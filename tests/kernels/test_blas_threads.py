@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -99,3 +101,17 @@ def test_a_fit_computes_in_threads_of_its_own() -> None:
     assert loss.seen
     assert all(seen == {1} for seen in loss.seen)
     assert counts() == {3}
+
+
+def test_lapack_comes_without_the_rest_of_scipy_linalg_and_is_its_own() -> None:
+    code = """
+import sys
+from bmrm.kernels.blas_threads import lapack
+functions = lapack()
+assert "scipy.linalg" not in sys.modules
+import numpy, scipy.linalg
+assert scipy.linalg.lapack.dposv is functions.dposv
+assert numpy.allclose(scipy.linalg.cho_solve(scipy.linalg.cho_factor(2.0 * numpy.eye(2)), numpy.ones(2)), 0.5)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

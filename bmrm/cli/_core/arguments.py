@@ -85,7 +85,7 @@ def add_data(parser: Parser, more: str = "", needed: bool = True) -> None:
         "--data.header",
         dest="data_header",
         choices=("true", "false"),
-        help="whether the first line of a csv file holds names; default: by what it holds",
+        help="whether the first line of a csv file that is read holds names; default: by what it holds",
     )
     parser.add_argument(
         "--ignore",

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from bmrm.kernels.blas_threads import lapack_threads
+from bmrm.kernels.blas_threads import lapack, lapack_threads
 from bmrm.problem import (
     Check,
     Elastic,
@@ -118,27 +118,23 @@ class Blocks:
     """
 
     def __init__(self, rows: Scored, f: Scores, l2: float) -> None:
-        from scipy.linalg.lapack import dpotrf
-
         self.l2, self.free = l2, rows.phi.facts.shift_invariant
         grams = rows.map.gram_blocks(rows.phi.hessian_diagonal(f), LEAST if rows.phi.facts.scores_per_row > 1 else 0.0)
         self.factors: list[Matrix | None] = []
         for gram in grams:
             gram.reshape(-1)[:: gram.shape[0] + 1] += self.l2
             with lapack_threads(gram.shape[0]):
-                factor, info = dpotrf(gram.T, lower=0, overwrite_a=1)
+                factor, info = lapack().dpotrf(gram.T, lower=0, overwrite_a=1)
             self.factors.append(factor if info == 0 and np.all(np.isfinite(factor)) else None)
 
     def __call__(self, r: Vector) -> Vector:
         """The inverse times r, (dim,)."""
-        from scipy.linalg.lapack import dpotrs
-
         table = r.reshape(-1, len(self.factors))
         mean = table.mean(axis=1, keepdims=True) if self.free else np.zeros(1)
         found = table - mean
         for k, factor in enumerate(self.factors):
             if factor is not None:
-                found[:, k] = dpotrs(factor, found[:, k], lower=0)[0]
+                found[:, k] = lapack().dpotrs(factor, found[:, k], lower=0)[0]
         if self.free:
             found += mean / (self.l2 or 1.0) - found.mean(axis=1, keepdims=True)
         return found.reshape(-1)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.blas_threads import lapack_threads
+from bmrm.kernels.blas_threads import lapack, lapack_threads
 from bmrm.problem import Check, Vector, unchecked
 
 Matrix = NDArray[np.float64]
@@ -42,24 +38,24 @@ def solve_positive(matrix: Matrix, right: Vector, check: Check = unchecked) -> V
 
 def _solved(matrix: Matrix, right: Vector, check: Check) -> tuple[Vector, int]:
     """x, and not 0 where the matrix is not positive definite."""
-    dposv, dpotrf, dpotrs, dtrtrs = _lapack()
+    functions = lapack()
     size = matrix.shape[0]
     # the transpose of a symmetric matrix is itself, and in the order that LAPACK overwrites
     if size <= LARGE:
-        _, x, info = dposv(matrix.T, right, lower=0, overwrite_a=1)
+        _, x, info = functions.dposv(matrix.T, right, lower=0, overwrite_a=1)
         return x, info
     lower = np.tril(np.ones((PANEL, PANEL), np.bool_))
     for first in range(0, size, PANEL):
         check()
         behind = min(first + PANEL, size)
         corner = matrix[first:behind, first:behind]
-        root, info = dpotrf(corner, lower=1, clean=1)
+        root, info = functions.dpotrf(corner, lower=1, clean=1)
         if info != 0:
             return right, info
         part = lower[: len(corner), : len(corner)]
         corner[part] = root[part]
         panel = matrix[behind:, first:behind]
-        panel[:] = dtrtrs(root, panel.T, lower=1)[0].T
+        panel[:] = functions.dtrtrs(root, panel.T, lower=1)[0].T
         for k in range(behind, size, PANEL):
             check()
             end = min(k + PANEL, size)
@@ -67,15 +63,7 @@ def _solved(matrix: Matrix, right: Vector, check: Check) -> tuple[Vector, int]:
             block = matrix[k:end, k:end]
             block -= (columns @ columns.T) * lower[: end - k, : end - k]
             matrix[end:, k:end] -= panel[end - behind :] @ columns.T
-    return dpotrs(matrix.T, right, lower=0)[0], 0
-
-
-@cache
-def _lapack() -> tuple[Callable[..., Any], ...]:
-    """Imported where it is needed; an import statement takes as long as the solution of a small system."""
-    from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtrs
-
-    return dposv, dpotrf, dpotrs, dtrtrs
+    return functions.dpotrs(matrix.T, right, lower=0)[0], 0
 
 
 def add_to_diagonal(matrix: Matrix, number: float) -> None:
