@@ -86,8 +86,13 @@ def parameter(
 ) -> Any:
     """A dataclass field with a range, a line of documentation and, for tests, another legal value.
 
-    `limits` are those of `Range`: `least`, `most`, `above`, `below`, `choices`, `several`, `renamed`. `beside` is for
-    an option that matters only when others are set: these, as the tests are to set them.
+    Parameters
+    ----------
+    default : of the field; left out where the option is required.
+    doc : its meaning, in a line.
+    example : another legal value; default None where the range tells one.
+    beside : for an option that matters only when others are set: these, as the tests are to set them.
+    **limits : those of `Range`: `least`, `most`, `above`, `below`, `choices`, `several`, `renamed`.
     """
     metadata = {"range": Range(doc=doc, **limits), "example": example, "beside": dict(beside or {})}
     return dataclasses.field(default=default, metadata=metadata)
@@ -244,7 +249,13 @@ class Registry(Generic[P]):
         self._complete = False
 
     def register(self, name: str, **facts: Any) -> Callable[[C], C]:
-        """Class decorator: make the class known under `name`, and its name known to the class."""
+        """Class decorator: make the class known under `name`, and its name known to the class.
+
+        Parameters
+        ----------
+        name : as configs and the command line have it.
+        facts : class attributes to set.
+        """
 
         def keep(cls: C) -> C:
             known = self._entries.get(name)

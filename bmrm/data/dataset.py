@@ -72,7 +72,12 @@ class Dataset:
         return nnz_of(self.X)
 
     def source_of(self, row: int) -> str:
-        """The origin of a row, for messages: its file, or its number if there is none."""
+        """The origin of a row, for messages: its file, or its number if there is none.
+
+        Parameters
+        ----------
+        row : its number, from 0.
+        """
         for name, rows in self.sources:
             if row < rows:
                 return name
@@ -80,11 +85,22 @@ class Dataset:
         return f"row {row}"
 
     def part(self, start: int, stop: int) -> Dataset:
-        """The rows [start, stop), as views."""
+        """The rows [start, stop), as views.
+
+        Parameters
+        ----------
+        start, stop : numbers of rows, from 0.
+        """
         return replace(self, X=part_of(self.X, start, stop), targets=self.targets.part(start, stop), sources=())
 
     def select(self, rows: NDArray[np.integer[Any]], check: Check = unchecked) -> Dataset:
-        """A copy of the chosen rows, in the order given; `check` is called from time to time."""
+        """A copy of the chosen rows, in the order given.
+
+        Parameters
+        ----------
+        rows : their numbers, from 0; a row may be chosen more than once.
+        check : called from time to time; what it raises ends the copy. Default: nothing.
+        """
         X, t = self.X, self.targets
         y = t.y.select(rows) if isinstance(t.y, LabelSets) else t.y[rows]
         weights = None if t.weights is None else t.weights[rows]
@@ -95,6 +111,15 @@ class Dataset:
         """The same rows with columns of zeros added; fewer columns than there are is an InputError.
 
         So many columns are meant then, even if most of them are empty.
+
+        Parameters
+        ----------
+        features : how many columns, not less than there are.
+
+        Raises
+        ------
+        InputError
+            For fewer columns than there are.
         """
         layout = replace(self.layout or Layout(), stated=True)
         return replace(self, X=with_columns(self.X, features), layout=layout)
@@ -107,7 +132,17 @@ class Dataset:
         return replace(self, X=check_matrix(self.X), targets=replace(self.targets, weights=weights))
 
     def with_weights(self, weights: Any) -> Dataset:
-        """The same rows with these sample weights, shape (rows,), finite, >= 0 and not all 0."""
+        """The same rows with these sample weights.
+
+        Parameters
+        ----------
+        weights : (rows,), finite, >= 0 and not all 0.
+
+        Raises
+        ------
+        InputError
+            For weights of another shape, that are negative or not finite, or all 0.
+        """
         checked = check_weights(weights, self.rows)
         return replace(self, targets=replace(self.targets, weights=checked))
 

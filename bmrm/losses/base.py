@@ -239,19 +239,41 @@ class MarginLoss(OneScoreLoss):
     shown_target = 1.0
 
     def summarise(self, targets: Targets) -> Summary:
-        """The labels of these rows and how many have each."""
+        """The labels of these rows and how many have each.
+
+        Parameters
+        ----------
+        targets : of the rows of this rank.
+        """
         return domain.summary_of_labels(targets, self.title)
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
-        """Bind to some rows; InputError unless there are exactly two labels over all rows."""
+        """Bind to some rows; InputError unless there are exactly two labels over all rows.
+
+        Parameters
+        ----------
+        targets : of the rows of this rank.
+        summary : of all rows: those of `summarise`, added up over ranks.
+        """
         return self._prepared(targets, signs(targets, summary, self.title), 1, summary)
 
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
-        """The positive label where f > 0, else the negative one; (rows,)."""
+        """The positive label where f > 0, else the negative one; (rows,).
+
+        Parameters
+        ----------
+        f : the scores, (rows,), or (rows, labels) where there are several.
+        labels : all of them, in the order of scores; empty for regression.
+        """
         return np.array(labels)[(f > 0.0).astype(np.intp)]
 
     def targets01(self, y: Array) -> Array:
-        """1.0 for the positive label, 0.0 for the negative one; (rows,)."""
+        """1.0 for the positive label, 0.0 for the negative one; (rows,).
+
+        Parameters
+        ----------
+        y : (rows,), the targets as `prepare` has them.
+        """
         return 0.5 * (y + 1.0)
 
 
@@ -262,19 +284,41 @@ class RegressionLoss(OneScoreLoss):
     metrics: ClassVar[tuple[str, ...]] = ("r2", "mae")
 
     def summarise(self, targets: Targets) -> Summary:
-        """Number of rows and their weight."""
+        """Number of rows and their weight.
+
+        Parameters
+        ----------
+        targets : of the rows of this rank.
+        """
         return domain.summary_of_rows(targets, self.title)
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
-        """Bind to some rows; InputError if a target is not a finite number."""
+        """Bind to some rows; InputError if a target is not a finite number.
+
+        Parameters
+        ----------
+        targets : of the rows of this rank.
+        summary : of all rows: those of `summarise`, added up over ranks.
+        """
         return self._prepared(targets, domain.numbers(targets, self.title), 1, summary)
 
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
-        """The score itself, (rows,)."""
+        """The score itself, (rows,).
+
+        Parameters
+        ----------
+        f : the scores, (rows,), or (rows, labels) where there are several.
+        labels : all of them, in the order of scores; empty for regression.
+        """
         return f
 
     def targets01(self, y: Array) -> Array:
-        """The targets."""
+        """The targets.
+
+        Parameters
+        ----------
+        y : (rows,), the targets as `prepare` has them.
+        """
         return y
 
 
@@ -288,18 +332,35 @@ class MulticlassLoss(RowLoss):
     metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
 
     def summarise(self, targets: Targets) -> Summary:
-        """The labels of these rows and how many have each."""
+        """The labels of these rows and how many have each.
+
+        Parameters
+        ----------
+        targets : of the rows of this rank.
+        """
         return domain.summary_of_labels(targets, self.title)
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedRows:
-        """Bind to some rows; InputError unless there are at least two labels over all rows."""
+        """Bind to some rows; InputError unless there are at least two labels over all rows.
+
+        Parameters
+        ----------
+        targets : of the rows of this rank.
+        summary : of all rows: those of `summarise`, added up over ranks.
+        """
         if len(summary.labels) < 2:
             raise InputError(f"{self.title}: {_too_few(summary)}, expected at least two classes")
         y = domain.label_positions(targets, summary.labels, self.title)
         return self._prepared(targets, y, len(summary.labels), summary)
 
     def predict(self, f: Array, labels: Labels) -> NDArray[Any]:
-        """The label of the largest score, (rows,)."""
+        """The label of the largest score, (rows,).
+
+        Parameters
+        ----------
+        f : the scores, (rows,), or (rows, labels) where there are several.
+        labels : all of them, in the order of scores; empty for regression.
+        """
         chosen: NDArray[Any] = np.array(labels)[np.argmax(f, axis=1)]
         return chosen
 

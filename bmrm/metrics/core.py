@@ -49,7 +49,12 @@ class Scored:
     labels: tuple[str, ...] = ()
 
     def rows(self, chosen: NDArray[Any]) -> Scored:
-        """Some of the rows, by their numbers or by a truth value for each."""
+        """Some of the rows, by their numbers or by a truth value for each.
+
+        Parameters
+        ----------
+        chosen : numbers of rows from 0, or (rows,) truth values.
+        """
         weights = None if self.weights is None else self.weights[chosen]
         groups = None if self.groups is None else self.groups[chosen]
         y, scores, predicted = self.y[chosen], self.scores[chosen], self.predicted[chosen]
@@ -68,7 +73,12 @@ class Scored:
         return self if self.weights is None or np.all(self.weights > 0.0) else self.rows(self.weights > 0.0)
 
     def mean(self, values: NDArray[Any]) -> float:
-        """The mean of a number of each row, by weight."""
+        """The mean of a number of each row, by weight.
+
+        Parameters
+        ----------
+        values : (rows,).
+        """
         if self.weights is None:
             return float(np.mean(values))
         return float(self.weights @ values / self.weights.sum())
@@ -298,7 +308,13 @@ def fitting(loss: Any) -> list[Measure]:
 
 
 def evaluate(names: Iterable[str], scored: Scored) -> dict[str, float | None]:
-    """The measures `names`; None where a measure is not defined (ROC area with one class only)."""
+    """The measures `names`; None where a measure is not defined (ROC area with one class only).
+
+    Parameters
+    ----------
+    names : as `bmrm measures` lists them.
+    scored : the rows: scores, targets, predictions, weights, groups.
+    """
     return {name: value_of(name, scored) for name in names}
 
 

@@ -25,6 +25,12 @@ def lead(risk: Risk, group: Group, function: Callable[[Risk], T]) -> T | None:
     Returns the value of `function` on rank 0, None elsewhere. When it raises, the others raise OtherRankError. An
     error in the middle of an answer, on whatever rank, is printed with its rank and ends all ranks at once: status
     2 for bad data, 1 for anything else.
+
+    Parameters
+    ----------
+    risk : on rank 0 the whole, elsewhere the part that answers.
+    group : all ranks.
+    function : called on rank 0 with the risk.
     """
     from bmrm.mpi.group import Alone
 

@@ -286,10 +286,28 @@ class Loss(Protocol):
     decomposes: ClassVar[Literal["rows", "groups", "no"]]
     task: ClassVar[str]
 
-    def summarise(self, targets: Targets) -> Summary: ...
+    def summarise(self, targets: Targets) -> Summary:
+        """What `prepare` needs to know of all rows; summaries of ranks are added up.
+
+        Parameters
+        ----------
+        targets : of the rows of this rank.
+        """
+        ...
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedLoss:
-        """Bind to some rows, once; the one place for domain checks (raises InputError)."""
+        """Bind to some rows, once; the one place for domain checks.
+
+        Parameters
+        ----------
+        targets : of the rows of this rank.
+        summary : of all rows.
+
+        Raises
+        ------
+        InputError
+            For targets, weights or groups that the loss does not take.
+        """
         ...
 
 

@@ -23,12 +23,31 @@ class Regularizer(Protocol):
         """Differentiable everywhere."""
         ...
 
-    def value(self, w: Vector) -> float: ...
+    def value(self, w: Vector) -> float:
+        """Omega(w), finite or +inf.
 
-    def subgradient(self, w: Vector) -> Vector: ...
+        Parameters
+        ----------
+        w : (dim,), the weights; not changed.
+        """
+        ...
+
+    def subgradient(self, w: Vector) -> Vector:
+        """A subgradient of Omega at w, (dim,); the gradient where there is one.
+
+        Parameters
+        ----------
+        w : (dim,), the weights; not changed.
+        """
+        ...
 
     def along(self, w: Vector, step: Vector) -> Callable[[Vector], tuple[Vector, Vector]]:
-        """The function t -> (Omega(w + t step), its derivative in t), for a vector of t."""
+        """The function t -> (Omega(w + t step), its derivative in t), for a vector of t.
+
+        Parameters
+        ----------
+        w, step : (dim,), a point and a direction.
+        """
         ...
 
 
@@ -190,16 +209,32 @@ class Master(Protocol):
     planes: Planes
 
     def add(self, a: Vector, b: float, block: int = 0) -> int:
-        """Take a copy of a plane into the model; returns its id."""
+        """Take a copy of a plane into the model; returns its id.
+
+        Parameters
+        ----------
+        a : (dim,), its slope.
+        b : its offset: R_block(w) >= <a, w> + b.
+        block : the term of the risk that it bounds; default 0, the first.
+        """
         ...
 
     def remove(self, planes: Sequence[int]) -> None:
-        """Forget planes."""
+        """Forget planes.
+
+        Parameters
+        ----------
+        planes : their ids, as `add` returned them.
+        """
         ...
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Solve to `accuracy` relative to the objective of the model; `lower_bound` is valid at any accuracy.
 
         A master that only takes a step towards it says so (`MasterSolution.exact`).
+
+        Parameters
+        ----------
+        accuracy : greater than 0, relative.
         """
         ...

@@ -28,7 +28,12 @@ class Risk(Protocol):
     """A number that R(w) never goes below; 0.0 for most losses, -inf when unknown."""
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
-        """R(w) and one subgradient, a new array of shape (dim,); never changes `w`."""
+        """R(w) and one subgradient, a new array of shape (dim,); never changes `w`.
+
+        Parameters
+        ----------
+        w : (dim,), the weights; not changed.
+        """
         ...
 
 
@@ -37,6 +42,11 @@ def ability(risk: object, kind: type[T]) -> T | None:
 
     Asks `risk.ability(kind)` where the risk has that method: abilities depend on the instance (its loss,
     its data), not on the class, and a wrapper forwards or withholds each.
+
+    Parameters
+    ----------
+    risk : any object.
+    kind : the class of the ability.
     """
     method = getattr(risk, "ability", None)
     return method(kind) if method is not None else None

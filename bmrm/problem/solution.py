@@ -92,7 +92,14 @@ class Iteration:
         return significant_figures(self.objective, self.lower_bound)
 
     def told(self, w: Vector | None, state: Callable[[], State] | None, iterate: Vector | None = None) -> Iteration:
-        """The same line as callbacks get it; `dataclasses.replace` takes several times as long."""
+        """The same line as callbacks get it; `dataclasses.replace` takes several times as long.
+
+        Parameters
+        ----------
+        w : (dim,), the best weights so far; None where they are not handed over.
+        state : makes what a solver needs to go on; None where it cannot.
+        iterate : (dim,), the point of this iteration; default None.
+        """
         return Iteration(
             self.iteration,
             self.objective,
@@ -133,7 +140,13 @@ class Start:
     state: State = field(default_factory=dict)
 
     def state_of(self, solver: str, *names: str) -> State | None:
-        """The state, where it is of this solver and has these arrays."""
+        """The state, where it is of this solver and has these arrays.
+
+        Parameters
+        ----------
+        solver : its name.
+        names : of arrays that must be there.
+        """
         mine = str(self.state.get("solver", "")) == solver and all(name in self.state for name in names)
         return self.state if mine else None
 
@@ -235,5 +248,17 @@ class Solver(Protocol):
         """Minimise J = regularizer + risk from `start` (zero when None), which is not changed.
 
         An `IterativeSolver` is also given a `Start`, which `monitor` understands.
+
+        Parameters
+        ----------
+        risk : R, with the abilities that the solver asks for.
+        regularizer : Omega.
+        start : (dim,), where to begin; default None: at zero.
+        callback : called with an `Iteration` after each iteration; default None.
+
+        Raises
+        ------
+        IncompatibleError
+            The risk or the regularizer lacks what the solver needs.
         """
         ...

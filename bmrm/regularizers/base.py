@@ -18,7 +18,12 @@ Line = Callable[[Vector], tuple[Vector, Vector]]
 
 
 def engine_parameter(engines: Mapping[str, str]) -> Any:
-    """The option that picks one of `engines`, a table from names to `module:class`; the first is the default."""
+    """The option that picks one of `engines`, a table from names to `module:class`; the first is the default.
+
+    Parameters
+    ----------
+    engines : `module:class` by name; at least two.
+    """
     default, another, *_ = engines
     return parameter(default, doc="who solves the master problem", choices=tuple(engines), example=another)
 

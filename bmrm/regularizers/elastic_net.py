@@ -59,15 +59,30 @@ class ElasticNet(ScaledBy):
         return self.l2
 
     def value(self, w: Vector) -> float:
-        """lambda (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2)."""
+        """lambda (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2).
+
+        Parameters
+        ----------
+        w : (dim,), the weights.
+        """
         return self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float(w @ w)
 
     def subgradient(self, w: Vector) -> Vector:
-        """l1 sign(w) + l2 w, with sign(0) = 0."""
+        """l1 sign(w) + l2 w, with sign(0) = 0.
+
+        Parameters
+        ----------
+        w : (dim,), the weights.
+        """
         return self.l1 * np.sign(w) + self.l2 * w
 
     def along(self, w: Vector, step: Vector) -> Line:
-        """The function t -> (Omega(w + t step), its derivative in t), for a vector of t; no copies of w."""
+        """The function t -> (Omega(w + t step), its derivative in t), for a vector of t; no copies of w.
+
+        Parameters
+        ----------
+        w, step : (dim,), a point and a direction.
+        """
         kinked, smooth = l1_line(self.l1, w, step), l2_line(self.l2, w, step)
 
         def evaluate(t: Vector) -> tuple[Vector, Vector]:
@@ -81,18 +96,39 @@ class ElasticNet(ScaledBy):
         """||soft(v, l1)||^2 / (2 l2), the maximum over w of <v, w> - Omega(w), reached at soft(v, l1) / l2.
 
         It is +inf where that overflows.
+
+        Parameters
+        ----------
+        v : (dim,), a dual point.
         """
         excess = soft_threshold(v, self.l1)
         return 0.5 * float(np.vdot(excess, excess)) / self.l2
 
     def feasible(self, v: Vector) -> float:
-        """1.0: the conjugate is finite everywhere."""
+        """1.0: the conjugate is finite everywhere.
+
+        Parameters
+        ----------
+        v : (dim,), a dual point.
+        """
         return 1.0
 
     def prox(self, v: Vector, step: float) -> Vector:
-        """argmin over w of step * Omega(w) + 1/2 ||w - v||^2: soft thresholding, then shrinking."""
+        """argmin over w of step * Omega(w) + 1/2 ||w - v||^2: soft thresholding, then shrinking.
+
+        Parameters
+        ----------
+        v : (dim,), the point to stay near.
+        step : greater than 0, the factor of Omega.
+        """
         return soft_threshold(v, step * self.l1) / (1.0 + step * self.l2)
 
     def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
-        """As of `HasMaster`."""
+        """As of `HasMaster`.
+
+        Parameters
+        ----------
+        dim : the length of w.
+        infima : of each term of the risk, a number that it never goes below; default one term, 0.0.
+        """
         return load(ENGINES[self.engine])(dim, infima, self.l1, self.l2)

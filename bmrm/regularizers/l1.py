@@ -49,23 +49,48 @@ class L1(ScaledBy):
         return self.lam
 
     def value(self, w: Vector) -> float:
-        """Lambda ||w||_1."""
+        """Lambda ||w||_1.
+
+        Parameters
+        ----------
+        w : (dim,), the weights.
+        """
         return self.lam * float(np.abs(w).sum())
 
     def subgradient(self, w: Vector) -> Vector:
-        """Lambda sign(w), 0 where w is 0."""
+        """Lambda sign(w), 0 where w is 0.
+
+        Parameters
+        ----------
+        w : (dim,), the weights.
+        """
         return self.lam * np.sign(w)
 
     def along(self, w: Vector, step: Vector) -> Line:
-        """The function t -> (Omega(w + t step), its derivative in t), for a vector of t; no copies of w."""
+        """The function t -> (Omega(w + t step), its derivative in t), for a vector of t; no copies of w.
+
+        Parameters
+        ----------
+        w, step : (dim,), a point and a direction.
+        """
         return l1_line(self.lam, w, step)
 
     def conjugate(self, v: Vector) -> float:
-        """0 where max |v_i| <= lambda, else +inf."""
+        """0 where max |v_i| <= lambda, else +inf.
+
+        Parameters
+        ----------
+        v : (dim,), a dual point.
+        """
         return 0.0 if float(np.abs(v).max()) <= self.lam else math.inf
 
     def feasible(self, v: Vector) -> float:
-        """min(1, lambda / max |v_i|): the largest scale s in [0, 1] with a finite conjugate at s v."""
+        """min(1, lambda / max |v_i|): the largest scale s in [0, 1] with a finite conjugate at s v.
+
+        Parameters
+        ----------
+        v : (dim,), a dual point.
+        """
         largest = float(np.abs(v).max())
         if largest <= self.lam:
             return 1.0
@@ -73,9 +98,21 @@ class L1(ScaledBy):
         return scale if scale * largest <= self.lam else math.nextafter(scale, 0.0)
 
     def prox(self, v: Vector, step: float) -> Vector:
-        """argmin over w of step * Omega(w) + 1/2 ||w - v||^2: soft thresholding."""
+        """argmin over w of step * Omega(w) + 1/2 ||w - v||^2: soft thresholding.
+
+        Parameters
+        ----------
+        v : (dim,), the point to stay near.
+        step : greater than 0, the factor of Omega.
+        """
         return soft_threshold(v, step * self.lam)
 
     def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
-        """As of `HasMaster`."""
+        """As of `HasMaster`.
+
+        Parameters
+        ----------
+        dim : the length of w.
+        infima : of each term of the risk, a number that it never goes below; default one term, 0.0.
+        """
         return load(ENGINES[self.engine])(dim, infima, self.lam)

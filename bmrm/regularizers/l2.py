@@ -54,33 +54,76 @@ class L2(ScaledBy):
         return self.lam
 
     def value(self, w: Vector) -> float:
-        """lambda/2 ||w||^2."""
+        """lambda/2 ||w||^2.
+
+        Parameters
+        ----------
+        w : (dim,), the weights.
+        """
         return 0.5 * self.lam * float(w @ w)
 
     def subgradient(self, w: Vector) -> Vector:
-        """Lambda w."""
+        """Lambda w.
+
+        Parameters
+        ----------
+        w : (dim,), the weights.
+        """
         return self.lam * w
 
     def hessian_product(self, f: Vector, step: Vector) -> Vector:
-        """Lambda step, the second derivative (the same at every `f`) times `step`."""
+        """Lambda step, the second derivative (the same at every `f`) times `step`.
+
+        Parameters
+        ----------
+        f : (dim,), the weights where it is taken.
+        step : (dim,), the direction.
+        """
         return self.lam * step
 
     def along(self, w: Vector, step: Vector) -> Line:
-        """The function t -> (Omega(w + t step), its derivative in t), for a vector of t: a quadratic, set up once."""
+        """The function t -> (Omega(w + t step), its derivative in t), for a vector of t: a quadratic, set up once.
+
+        Parameters
+        ----------
+        w, step : (dim,), a point and a direction.
+        """
         return l2_line(self.lam, w, step)
 
     def conjugate(self, v: Vector) -> float:
-        """||v||^2 / (2 lambda), the maximum over w of <v, w> - Omega(w); +inf, with no warning, where it overflows."""
+        """||v||^2 / (2 lambda), the maximum over w of <v, w> - Omega(w); +inf, with no warning, where it overflows.
+
+        Parameters
+        ----------
+        v : (dim,), a dual point.
+        """
         return 0.5 * float(np.vdot(v, v)) / self.lam
 
     def feasible(self, v: Vector) -> float:
-        """1.0: the conjugate is finite everywhere."""
+        """1.0: the conjugate is finite everywhere.
+
+        Parameters
+        ----------
+        v : (dim,), a dual point.
+        """
         return 1.0
 
     def prox(self, v: Vector, step: float) -> Vector:
-        """argmin over w of step * Omega(w) + 1/2 ||w - v||^2."""
+        """argmin over w of step * Omega(w) + 1/2 ||w - v||^2.
+
+        Parameters
+        ----------
+        v : (dim,), the point to stay near.
+        step : greater than 0, the factor of Omega.
+        """
         return v / (1.0 + step * self.lam)
 
     def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
-        """As of `HasMaster`."""
+        """As of `HasMaster`.
+
+        Parameters
+        ----------
+        dim : the length of w.
+        infima : of each term of the risk, a number that it never goes below; default one term, 0.0.
+        """
         return load(ENGINES[self.engine])(dim, infima, self.lam)

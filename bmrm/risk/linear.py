@@ -128,7 +128,12 @@ class LinearRisk:
         self._plan = self.plan(0, data.rows) if self.bound.divisible else []
 
     def metered(self, meter: Meter) -> LinearRisk:
-        """The same risk, charged to `meter`; `rows_map`, which is used within passes, is not."""
+        """The same risk, charged to `meter`; `rows_map`, which is used within passes, is not.
+
+        Parameters
+        ----------
+        meter : what counts its passes and seconds.
+        """
         found = copy(self)
         found._whole, found.meter = self._whole or self, meter
         found.map, found.phi = self.map.metered(meter), self.phi.metered(meter)
@@ -140,25 +145,45 @@ class LinearRisk:
         return problem_size(self.rows_map.X, self.rows_map.columns, self.rows_map.bias, self._workers.threads)
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
-        """R(w) and a subgradient, a new array (dim,); one pass over the data."""
+        """R(w) and a subgradient, a new array (dim,); one pass over the data.
+
+        Parameters
+        ----------
+        w : (dim,), the weights; not changed.
+        """
         if self.bound.divisible:
             return self.meter.timed(1.0, self.evaluate, self._plan, w)
         value, slope = self.phi.value_and_slope(self.map.matvec(w))
         return value, self.map.rmatvec(slope)
 
     def ability(self, kind: type[T]) -> T | None:
-        """What `OFFERS` has of this kind, for this loss and these data."""
+        """What `OFFERS` has of this kind, for this loss and these data.
+
+        Parameters
+        ----------
+        kind : the class of the ability, such as `Scored`.
+        """
         offer = OFFERS.get(kind)
         if offer is None or (kind in AT_RANDOM and not self.rows_map.X.resident):
             return None
         return cast("T | None", offer(self))
 
     def raw_weights(self, w: Vector) -> tuple[Array, Vector]:
-        """Weights (features,) or (features, K) and intercept (K,) for raw features, `columns` and bias folded in."""
+        """Weights (features,) or (features, K) and intercept (K,) for raw features, `columns` and bias folded in.
+
+        Parameters
+        ----------
+        w : (dim,), as solvers have them.
+        """
         return self.map.raw_weights(w)
 
     def plan(self, start: int, stop: int) -> list[list[Chunk]]:
-        """The rows [start, stop) as chunks that fit the cache, a list of them per thread."""
+        """The rows [start, stop) as chunks that fit the cache, a list of them per thread.
+
+        Parameters
+        ----------
+        start, stop : numbers of rows, from 0.
+        """
         whole, rows_map = self.bound.whole_groups, self.rows_map
         return [
             [(a, b, self.bound.part(a, b)) for a, b in whole(rows_map.chunks(*span))]
@@ -169,6 +194,11 @@ class LinearRisk:
         """The part of R(w) that the rows of `plan` make up, and its subgradient.
 
         Scores, slopes and their product with the data are computed chunk by chunk, while a chunk is in the cache.
+
+        Parameters
+        ----------
+        plan : as `plan` returned it.
+        w : (dim,), the weights; not changed.
         """
         weights, parameters = self.map.split(w) if isinstance(self.map, TailedMap) else (w, NO_PARAMETERS)
         rows_map, layout, extra = self.rows_map, self.layout, self.layout.extra

@@ -95,7 +95,12 @@ class StructuredRisk:
         self.dim = self._dim() if dim is None else dim
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
-        """R(w) and a subgradient, a new array (dim,)."""
+        """R(w) and a subgradient, a new array (dim,).
+
+        Parameters
+        ----------
+        w : (dim,), the weights; not changed.
+        """
         gradient = np.zeros(self.dim)
         seen = np.array(w)  # a copy: user code must not change the solver's point
         seen.flags.writeable = False
@@ -108,7 +113,12 @@ class StructuredRisk:
         return value / self._mass, gradient
 
     def ability(self, kind: type) -> Any:
-        """`Rounding` where inference is `argmax`: of sums inside `log_partition` nothing is known."""
+        """`Rounding` where inference is `argmax`: of sums inside `log_partition` nothing is known.
+
+        Parameters
+        ----------
+        kind : the class of the ability, such as `Scored`.
+        """
         return _MaximumRounding(self) if kind is Rounding and self.argmax is not None else None
 
     def _maximum(self, w: Vector, x: Any, y: Any, weight: float, gradient: Vector) -> float:

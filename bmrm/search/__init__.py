@@ -22,6 +22,11 @@ class Search(Protocol):
     ) -> tuple[Model | None, dict[str, Any]]:
         """Collective: the model, and what `summary.json` says of the search; (None, {}) but on rank 0.
 
-        `parts` has `train`, and `validation` and `test` where the config names them.
+        Parameters
+        ----------
+        parts : `train`, and `validation` and `test` where the config names them.
+        problem : loss, regularizer, solver and the rest of the config.
+        group : all ranks.
+        watch : gives each fit its callback.
         """
         ...

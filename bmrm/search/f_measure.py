@@ -75,7 +75,15 @@ class FMeasure:
     def fit(
         self, parts: Mapping[str, Dataset], problem: Problem, group: Group, watch: Watch
     ) -> tuple[Model | None, dict[str, Any]]:
-        """The model of the best costs, None but on rank 0, and the table of the search."""
+        """The model of the best costs, None but on rank 0, and the table of the search.
+
+        Parameters
+        ----------
+        parts : `train`, and `validation` and `test` where the config names them.
+        problem : loss, regularizer, solver and the rest of the config.
+        group : all ranks.
+        watch : gives each fit its callback.
+        """
         if not isinstance(problem.loss, (Hinge, CostSensitiveHinge)):
             name = facts_of(problem.loss).title
             raise InputError(f"search: f_measure trains cost_sensitive_hinge, not {name}; leave loss out")

@@ -74,7 +74,12 @@ class Conll:
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Whether the first lines are columns of text, with blank lines between sentences."""
+        """Whether the first lines are columns of text, with blank lines between sentences.
+
+        Parameters
+        ----------
+        head : the first bytes of a file.
+        """
         return has_columns(head)
 
     @property
@@ -83,23 +88,51 @@ class Conll:
         return True
 
     def heading(self, text: bytes) -> int:
-        """What each piece begins with: nothing."""
+        """What each piece begins with: nothing.
+
+        Parameters
+        ----------
+        text : whole lines at the start of a file.
+        """
         return 0
 
     def last_border(self, text: bytes) -> int:
-        """Behind the last blank line."""
+        """Behind the last blank line.
+
+        Parameters
+        ----------
+        text : whole lines.
+        """
         return sentence_border(text)
 
     def settled(self, text: bytes, alike: Alike) -> Conll:
-        """The format itself: sentences say all."""
+        """The format itself: sentences say all.
+
+        Parameters
+        ----------
+        text : whole lines at the start of a file.
+        alike : how the training files were read.
+        """
         return self
 
     def has_rows(self, text: bytes) -> bool:
-        """Whether a line is not blank."""
+        """Whether a line is not blank.
+
+        Parameters
+        ----------
+        text : whole lines.
+        """
         return bool(text.strip())
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
-        """The share of the sentences; every part reads the whole file, which is cheap compared with making features."""
+        """The share of the sentences; every part reads the whole file, which is cheap compared with making features.
+
+        Parameters
+        ----------
+        path : the file.
+        part, parts : which share of the sentences, of how many; default all.
+        alike : how the training files were read; default None: these are the training files.
+        """
         templates = parse(self._template_text())
         if self.separator is None:
             with open_lines(path) as file:
@@ -116,7 +149,14 @@ class Conll:
         return replace(raw, data=replace(raw.data, targets=targets, labelled=label is not None))
 
     def raw(self, columns: Sequence[Sequence[str]], starts: Ids, origin: str) -> Raw:
-        """Tokens from Python: a text per token in each column, and where each sentence starts; no labels."""
+        """Tokens from Python: a text per token in each column, and where each sentence starts; no labels.
+
+        Parameters
+        ----------
+        columns : of each column the text of every token.
+        starts : (sentences + 1,), the token with which each sentence begins, and their number.
+        origin : what messages call them.
+        """
         return self._rows(parse(self._template_text()), columns, starts, origin)
 
     def _rows(self, templates: Sequence[Template], columns: Sequence[Sequence[str]], starts: Ids, origin: str) -> Raw:

@@ -115,12 +115,22 @@ SUMS = {"kernel": _sweep, "generated_kernel": _sweep, "along_kernel": _sweep_alo
 
 
 def row(function: Function) -> Any:
-    """A function of one row of a loss, in the class of the loss; sums over it may be reassociated (`fast_jit`)."""
+    """A function of one row of a loss, in the class of the loss; sums over it may be reassociated (`fast_jit`).
+
+    Parameters
+    ----------
+    function : of numbers, with arguments as of `bmrm.losses.hinge`.
+    """
     return Row(function, fast_jit)
 
 
 def strict_row(function: Function) -> Any:
-    """As `row`, rounded as it stands (`jit`)."""
+    """As `row`, rounded as it stands (`jit`).
+
+    Parameters
+    ----------
+    function : as of `row`.
+    """
     return Row(function, jit)
 
 

@@ -82,13 +82,23 @@ class IterativeSolver:
         check_parameters(self)
 
     def goal(self, objective: float) -> float:
-        """The relative gap that is wanted, where the objective is this: by either tolerance."""
+        """The relative gap that is wanted, by either tolerance.
+
+        Parameters
+        ----------
+        objective : where it is this.
+        """
         return relative_goal(objective, self.tolerance, self.absolute_tolerance)
 
     def monitor(
         self, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
     ) -> Monitor:
-        """The bookkeeping of one run, to be used as a context manager."""
+        """The bookkeeping of one run, to be used as a context manager.
+
+        Parameters
+        ----------
+        risk, regularizer, start, callback : as of `Solver.minimize`; `start` may be a `Start`, too.
+        """
         budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
         w = starting_point(risk, start)
         meter = Meter(budget.check, waiting=COMPILING, spent=lambda: budget.spent is not None)
