@@ -33,11 +33,26 @@ class Space:
         return self.inputs * self.scores + self.tail
 
     def table(self, w: Vector) -> NDArray[np.float64]:
-        """The weights of the inputs, (inputs, scores), a view."""
+        """The weights of the inputs, (inputs, scores), a view.
+
+        Parameters
+        ----------
+        w : (dim,), laid out as this space says.
+        """
         return w[: self.inputs * self.scores].reshape(self.inputs, self.scores)
 
     def coordinates(self, inputs: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Where in w the weights of some inputs are, for all scores; InputError for one that is not there."""
+        """Where in w the weights of some inputs are, for all scores.
+
+        Parameters
+        ----------
+        inputs : their numbers, from 0.
+
+        Raises
+        ------
+        InputError
+            For an input that is not there.
+        """
         inputs = np.asarray(inputs, np.int64)
         if inputs.size and not (inputs.min() >= 0 and inputs.max() < self.inputs):
             outside = inputs[(inputs < 0) | (inputs >= self.inputs)][0]
