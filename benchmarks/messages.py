@@ -166,7 +166,7 @@ def launched(ranks: int, cases: tuple[tuple[str, str, str], ...]) -> list[dict[s
     return found
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     """On every rank; rank 0 prints the figures as JSON."""
     from bmrm.data.reading import read
     from bmrm.losses import LOSSES
@@ -175,9 +175,10 @@ def main() -> None:
     from bmrm.mpi.shared import shared_risk
     from bmrm.problem import Targets
 
-    open_group()
-    group, found = CountingGroup(MPI.COMM_WORLD), []
-    for solver, name, regularizer in json.loads(sys.argv[1]):
+    opened = open_group()
+    assert isinstance(opened, MpiGroup)
+    group, found = CountingGroup(opened.comm), []
+    for solver, name, regularizer in json.loads(arguments[0]):
         loss = LOSSES.make(name)
         whole = read(f"synthetic:sparse_binary?rows={ROWS}&features={FEATURES}")
         if name in SEVERAL:
@@ -224,4 +225,4 @@ def _run(risk: Any, group: CountingGroup, name: str, regularizer: str) -> dict[s
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

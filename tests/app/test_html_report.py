@@ -15,7 +15,7 @@ from bmrm.app.charts import COLOURS, LETTERS, WIDTH, Axis, Chart, Line, decades,
 from bmrm.app.html.page import template
 from bmrm.cli import main
 from tests.browser import browse, wants_browser
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -303,7 +303,7 @@ def test_the_curves_of_two_ranks_are_those_of_one(runs, tmp_path):
     config["output"]["directory"] = str(tmp_path / "shared")
     config["solver"] = {"tolerance": 1e-10}
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(config))
-    done = launch(2, "-m", "bmrm.run", str(tmp_path / "job.yaml"), "--quiet")
+    done = work(2, "bmrm.run", str(tmp_path / "job.yaml"), "--quiet")
     assert done.returncode == 0, done.stderr
     alone = {"output": {"directory": str(tmp_path / "alone")}, "solver": config["solver"]}
     assert train(runs, "exact", "logistic", **alone) == 0

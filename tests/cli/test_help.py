@@ -7,7 +7,7 @@ import pytest
 
 import bmrm
 from bmrm.cli import COMMANDS, main, parser
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 HEAVY = ("numpy", "scipy", "numba", "pydantic", "rich", "yaml", "sklearn", "matplotlib", "mpi4py", "importlib.metadata")
 
@@ -106,6 +106,6 @@ def test_no_option_is_suggested_that_is_not_like_the_word(word, capsys):
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_ranks_say_it_once(words, status, said, tmp_path):
-    done = launch(4, "-m", "bmrm.cli", *words, cwd=tmp_path)
+    done = work(3, "bmrm.cli", *words, cwd=tmp_path)
     assert done.returncode == status
     assert (done.stdout + done.stderr).count(said) == 1

@@ -4,6 +4,7 @@ Rank 0 prints one JSON line: by loss what was followed over all ranks, and on on
 """
 
 import json
+import sys
 
 import numpy as np
 
@@ -26,7 +27,7 @@ ROWS = 90
 TRAIN, VALIDATION = (0, 30, 60, 90), (0, 0, 40, 90)
 
 
-def main():
+def main(_):
     group, answers = open_group(), {}
     for name, metrics in CASES.items():
         loss, random = LOSSES.make(name), np.random.default_rng(0)
@@ -46,4 +47,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

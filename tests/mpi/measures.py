@@ -4,6 +4,7 @@ Rank 0 prints one JSON line: by loss the measures over all ranks, and those of t
 """
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -37,7 +38,7 @@ ROWS, BORDERS = 90, (0, 40, 40, 90)
 WEIGHTED = ("hinge", "poisson", "multiclass_hinge")
 
 
-def main():
+def main(_):
     group, answers = open_group(), {}
     for name in CASES:
         loss = default_instance(LOSSES.get(name))
@@ -80,4 +81,4 @@ def case(loss, weighted):
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from tests.mpi.follows import CASES
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 
 pytestmark = pytest.mark.mpi
 
 
 def test_what_is_followed_is_what_one_rank_sees():
-    done = launch(3, "-m", "tests.mpi.follows")
+    done = work(3, "tests.mpi.follows")
     assert done.returncode == 0, done.stderr
     answers = json.loads(done.stdout)
     for name, metrics in CASES.items():

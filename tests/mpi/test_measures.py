@@ -7,7 +7,7 @@ import pytest
 from bmrm.losses import LOSSES
 from bmrm.metrics import MEASURES, TASKS
 from bmrm.metrics.curves import CURVES
-from tests.mpi.launch import launch
+from tests.mpi.launch import work
 from tests.mpi.measures import CASES
 
 pytestmark = pytest.mark.mpi
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.mpi
 @pytest.fixture(scope="module")
 def answers():
     """Of every case, by its name: measures of three ranks and of one, and curves likewise."""
-    done = launch(3, "-m", "tests.mpi.measures")
+    done = work(3, "tests.mpi.measures")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

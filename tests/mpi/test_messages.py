@@ -1,8 +1,11 @@
 """What one iteration of a solver sends, counted by a group that counts."""
 
+import json
+
 import pytest
 
-from benchmarks.messages import CASES, launched
+from benchmarks.messages import CASES
+from tests.mpi.launch import work
 
 pytestmark = pytest.mark.mpi
 
@@ -24,7 +27,13 @@ ROW_LOSSES = tuple(case for case in CASES if case[1] != "roc_area" and case[0] i
 
 @pytest.fixture(scope="module")
 def counted():
-    return {ranks: {tuple(run[k] for k in names): run for run in launched(ranks, ROW_LOSSES)} for ranks in (2, 4)}
+    return {ranks: {tuple(run[k] for k in names): run for run in runs(ranks)} for ranks in (2, 3)}
+
+
+def runs(ranks):
+    done = work(ranks, "benchmarks.messages", json.dumps(ROW_LOSSES))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 names = ("solver", "loss", "regularizer")
@@ -45,5 +54,5 @@ def test_an_iteration_sends_weights_once_and_few_numbers(case, counted):
 
 @pytest.mark.parametrize("case", ROW_LOSSES, ids=" ".join)
 def test_messages_do_not_grow_with_the_ranks(case, counted):
-    two, four = (counted[ranks][case]["counts"]["messages"] / counted[ranks][case]["iterations"] for ranks in (2, 4))
-    assert four == pytest.approx(two, rel=0.2)
+    two, three = (counted[ranks][case]["counts"]["messages"] / counted[ranks][case]["iterations"] for ranks in (2, 3))
+    assert three == pytest.approx(two, rel=0.2)
