@@ -51,8 +51,7 @@ class Auto(IterativeSolver):
                 before = budget.seconds
                 found = self.minimize(whole, regularizer, start=start, callback=callback)
                 seconds, compiling = found.seconds + before, budget.compiling
-                solver = f"{found.solver}, {ALONE}"
-                return replace(found, seconds=seconds, seconds_compiling=compiling, solver=solver)
+                return replace(found, seconds=seconds, seconds_compiling=compiling, solver=f"{found.solver}, {ALONE}")
         options = {field.name: getattr(self, field.name) for field in fields(IterativeSolver)}
         turns = Turns(**options, names=rule.solvers, reserve=(reserve,), passes=rule.passes, reason=str(rule))
         return turns.minimize(risk, regularizer, start=start, callback=callback)

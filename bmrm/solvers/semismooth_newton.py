@@ -30,22 +30,26 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Model
 from bmrm.solvers._core.best import ROUNDING
+from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.newton.rows import RowGram
 from bmrm.solvers._core.row_scores import OF_SCORES
 from bmrm.solvers._core.row_start import Start, start_from_sample
+from bmrm.solvers._core.working_set_newton import aimed
 
 
 @register(
     "semismooth_newton",
-    problem="losses of one score with a proximal map, kinked or smooth, and multiclass_hinge; l2; few features or rows",
-    needs="Scored with a proximal map; a dense Hessian",
-    certificate="the multipliers, which are slopes of the loss: a plane, by eq. 15 of the KDD paper",
+    problem="losses of one score with a proximal map, kinks or none; l1, elastic_net, and l2 in few features or rows;"
+    " with l2 also multiclass_hinge",
+    needs="Scored with a proximal map; a dense Hessian, with l1 that of a working set of columns",
+    certificate="the multipliers, which are slopes of the loss: a plane, by eq. 15 of the KDD paper; with l1 alone"
+    " scaled to be feasible",
     cost="1 pass and Newton steps: the Gram matrix of the rows at a kink, or their inner products, a Cholesky factor,"
     " 1 pass over rows near one",
     source="Li, Sun & Toh 2018",
     abilities=("Scored",),
-    refuses=("kinked regularizer", "not strongly convex", "free intercept with several scores"),
+    refuses=("kinked regularizer with several scores", "free intercept with several scores"),
     vectors=13,
 )
 @dataclass(frozen=True)
@@ -54,21 +58,27 @@ class SemismoothNewton(IterativeSolver):
 
     With multipliers s (a slope for each row) and z(w) = A w + (mass/sigma) s, each subproblem is
 
-        minimise over w:   lambda/2 ||w||^2 + env(z(w)),   env(z) = min over f of phi(f) + sigma/(2 mass) ||f - z||^2
+        minimise over w:   Omega(w) + env(z(w)),   env(z) = min over f of phi(f) + sigma/(2 mass) ||f - z||^2
 
-    whose gradient is lambda w + A'u with u = env'(z), a subgradient of phi at the minimising f. Newton's matrix lambda
-    + A' env''(z) A depends only on the rows at a kink of a piecewise linear loss, which become few; if they are fewer
-    than dimensions, the system is solved in their inner products (Woodbury), in those of all rows, formed once, if all
-    are fewer. With several scores per row env'' is a matrix for each row, diag(c) - c c' / sum(c) over the classes at
-    the kink. Then s is set to u, and sigma is increased (and made smaller again where 16 rounds have not solved a
-    subproblem, whose envelope is too sharp then). At every step u proves the bound
-    -phi*(u) - ||A'u||^2 / (2 lambda); the gap is the sum of the subproblem's error, ||gradient||^2 / (2 lambda), and
-    that of the multipliers, and a subproblem ends as soon as the first is the smaller.
+    whose gradient, where Omega is lambda/2 ||w||^2, is lambda w + A'u with u = env'(z), a subgradient of phi at the
+    minimising f. Newton's matrix lambda + A' env''(z) A depends only on the rows at a kink of a piecewise linear loss,
+    which become few; if they are fewer than dimensions, the system is solved in their inner products (Woodbury), in
+    those of all rows, formed once, if all are fewer. With several scores per row env'' is a matrix for each row,
+    diag(c) - c c' / sum(c) over the classes at the kink. Then s is set to u, and sigma is increased (and made smaller
+    again where 16 rounds have not solved a subproblem, whose envelope is too sharp then). At every step u proves the
+    bound -phi*(u) - ||A'u||^2 / (2 lambda); the gap is the sum of the subproblem's error, ||gradient||^2 / (2 lambda),
+    and that of the multipliers, and a subproblem ends as soon as the first is the smaller.
 
-    After the first subproblem, slopes change mainly in rows near a kink: Newton's method continues on a copy of these
-    rows alone, the slopes of the others being a linear term, until this smaller problem is solved; then all rows are
-    evaluated again. An iteration is such an evaluation. `details` has `slope`, the multipliers at the end (Scores: only
-    for a solver on the same risk), `penalties`, the number of their updates, and the Newton `steps`.
+    With l1, a step goes to the minimum of the second-order model of env with Omega, on a working set of columns: those
+    in use, and those that violate optimality most (`proximal_newton`, with env for the loss). The error of a subproblem
+    is then Omega(w) + Omega*(-A'u) + <w, A'u>; without an l2, u is made smaller until max |A'u| <= l1, and the error
+    counts what the bound loses by that. There subproblems have an l1 that is smaller by a share of the tolerance.
+
+    After the first subproblem, where there is an l2, slopes change mainly in rows near a kink: Newton's method
+    continues on a copy of these rows alone, the slopes of the others being a linear term, until this smaller problem is
+    solved; then all rows are evaluated again. An iteration is such an evaluation. `details` has `slope`, the
+    multipliers at the end (Scores: only for a solver on the same risk), `penalties`, the number of their updates, and
+    the Newton `steps`.
 
     With `sample`, the start is the solution on a sample of the rows. A free intercept is a variable of the subproblems
     that the regularizer does not touch (one score per row).
@@ -76,7 +86,8 @@ class SemismoothNewton(IterativeSolver):
     Over ranks a loss of several scores per row takes more iterations, and longer than on one rank.
 
     Memory: 18 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data the size of the
-    rows, some of which are copied; 24 scores^2 instead of the first where rows are fewer than 0.7 dim.
+    rows, some of which are copied; 24 scores^2 instead of the first where rows are fewer than 0.7 dim; with l1 32 W^2,
+    W being twice the number of weights in use, 64 at least.
 
     Parameters
     ----------
@@ -90,8 +101,8 @@ class SemismoothNewton(IterativeSolver):
     ------
     IncompatibleError
         The risk has no proximal map (use `line_search_bundle` or `lbfgs`), there are more features, and more rows, than
-        a dense matrix can hold, or several scores per row with a free intercept (use `dual_coordinate`), or the
-        regularizer is not `l2` (use `bundle`).
+        a dense matrix can hold (with l2), or several scores per row with a free intercept (use `dual_coordinate`) or
+        with l1 (use `line_search_bundle`), or the regularizer is none of `l2`, `l1` and `elastic_net` (use `bundle`).
     """
 
     superlinear: ClassVar[bool] = True
@@ -162,10 +173,10 @@ class Run:
 
     def __init__(self, options: SemismoothNewton, monitor: Monitor, slope: Scores | None) -> None:
         regularizer, risk = monitor.regularizer, monitor.risk
-        if not (provides(regularizer, Elastic) and regularizer.l1 == 0.0 and regularizer.l2 > 0.0):
+        if not (provides(regularizer, Elastic) and regularizer.l1 + regularizer.l2 > 0.0):
             raise IncompatibleError(
-                f"semismooth_newton needs the regularizer l2, not {type(regularizer).__name__}; use solver bundle or"
-                " proximal_newton"
+                f"semismooth_newton needs the regularizer l2, l1 or elastic_net, not {type(regularizer).__name__}; use"
+                " solver bundle or proximal_gradient"
             )
         scored = ability(risk, Scored)
         if scored is None:
@@ -180,9 +191,13 @@ class Run:
                 "semismooth_newton has a free intercept with one score per row only; use bias: regularized or none, or"
                 " solver dual_coordinate or lbfgs"
             )
+        if regularizer.l1 > 0.0 and phi.facts.scores_per_row > 1:
+            raise IncompatibleError(
+                "semismooth_newton has l1 with one score per row only; use l2, or solver line_search_bundle"
+            )
         self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
         self.parts, self.rows = ability(risk, RowParts), ability(risk, RowScores)
-        if risk.dim > WIDEST and not self._few_rows():
+        if risk.dim > WIDEST and not regularizer.l1 and not self._few_rows():
             raise IncompatibleError(
                 f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers, at most {WIDEST} x"
                 f" {WIDEST} are allowed, or as few rows, in one process; use dual_coordinate or line_search_bundle"
@@ -190,7 +205,7 @@ class Run:
         if self.rows is not None:
             monitor.state = self._saved
         rows = None if self.parts is None else RowGram(self.parts)
-        self.model = Model(scored.map, phi, regularizer.l2, free, rows=rows, check=monitor.budget.check)
+        self.model = Model(scored.map, phi, regularizer.l1, regularizer.l2, free, rows=rows, check=monitor.budget.check)
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
         self.state: AugmentedLagrangian | None = None
@@ -239,6 +254,7 @@ class Run:
                 most *= options.growth if easy else 1.0
                 growth = options.growth**2 if easy else options.growth
                 state = state.multiplied(max(1.0, min(growth, most / state.sigma)))
+                state = state.aimed_at(aimed(monitor, state.w, self.model.l1, self.model.l2))
                 self.trusted, rounds = True, 0
                 self.penalties += 1
             elif self.trusted and rounds >= HARD:
@@ -248,10 +264,10 @@ class Run:
             lacked = state.lacks()
             moved, state = self._improved(state)
             in_vain = state.gain <= ROUNDING * abs(monitor.objective) and state.lacks() > VAIN * lacked
-            if lost and (in_vain or not moved):
+            if lost and (in_vain or (not moved and lacked > 0.0)):
                 done = monitor.stall()
                 continue
-            lost = in_vain or not moved
+            lost = in_vain or (not moved and lacked > 0.0)
             self._note(state)
             done = monitor.record()
 
@@ -307,7 +323,9 @@ class Run:
 
     def _improved(self, state: AugmentedLagrangian) -> tuple[bool, AugmentedLagrangian]:
         """A Newton step, or several that solve the subproblem for the rows near a kink; returns whether it moved."""
-        near = state.near(self.width, WORTH_IT) if self.parts is not None and self.trusted else None
+        # without an l2, slopes that stay where they are may leave the smaller problem without a minimum
+        able = self.parts is not None and self.trusted and self.model.l2 > 0.0
+        near = state.near(self.width, WORTH_IT) if able else None
         if near is None:
             self.steps += 1
             return state.step() > 0.0, state
@@ -342,9 +360,11 @@ class Run:
     def _prove(self, state: AugmentedLagrangian) -> None:
         # what is left of the sum of the slopes, times the constant at the minimum, which is near this one
         skew = state.rest * state.b - abs(state.rest) * (1.0 + abs(state.b))
-        bound, objective = state.bound + skew, state.objective()
+        regularizer, a = self.monitor.regularizer, state.risk_gradient
+        conjugate, objective = state.envelope.conjugate, state.objective()
+        bound = plane_bound(regularizer, a, skew - conjugate, self.monitor.risk.infimum)
         if math.isfinite(bound) and math.isfinite(objective) and abs(state.rest) <= SKEWED:
-            size = 2.0 * abs(state.envelope.conjugate) + abs(bound) + abs(objective)
+            size = 2.0 * abs(conjugate) + abs(bound) + abs(objective)
             slack = ROUNDING * abs(objective)
             self.monitor.raise_bound(bound - slack, size, norm(state.w), fresh=state.summed)
 
@@ -353,7 +373,7 @@ class Run:
         monitor, self.state = self.monitor, state
         self._prove(state)
         objective = state.objective()
-        if self.model.free and (objective < monitor.objective or math.isinf(objective)):
+        if (self.model.free or self.model.l1) and (objective < monitor.objective or math.isinf(objective)):
             objective = self.scored.phi.value_and_slope(state.f)[0] + monitor.regularizer.value(state.w)
         monitor.improve(state.w, objective, fresh=fresh)
 

@@ -15,20 +15,24 @@ from bmrm.mpi import scored
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
+from bmrm.regularizers.elastic_net import ElasticNet
+from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
 
 CASES = [
-    (name, loss, options, free)
-    for name, loss, options in (
-        ("newton", "logistic", {"hessian": "dense"}),
-        ("newton", "logistic", {"hessian": "cg"}),
-        ("newton", "squared_hinge", {}),
-        ("newton", "softmax", {}),
-        ("semismooth_newton", "hinge", {}),
-        ("semismooth_newton", "quantile", {}),
-        ("semismooth_newton", "multiclass_hinge", {}),
+    (name, loss, options, free, regularizer)
+    for name, loss, options, regularizer in (
+        ("newton", "logistic", {"hessian": "dense"}, L2(1e-3)),
+        ("newton", "logistic", {"hessian": "cg"}, L2(1e-3)),
+        ("newton", "squared_hinge", {}, L2(1e-3)),
+        ("newton", "softmax", {}, L2(1e-3)),
+        ("semismooth_newton", "hinge", {}, L2(1e-3)),
+        ("semismooth_newton", "quantile", {}, L2(1e-3)),
+        ("semismooth_newton", "multiclass_hinge", {}, L2(1e-3)),
+        ("semismooth_newton", "hinge", {}, ElasticNet(1e-3)),
+        ("semismooth_newton", "quantile", {}, L1(1e-2)),
     )
     for free in (False, True)
     if not (free and loss == "multiclass_hinge")
@@ -54,10 +58,10 @@ def risk_of(loss, group):
     return shared_risk(whole.select(np.flatnonzero(mine)), LOSSES.make(loss), group)
 
 
-def solve(name, options, free):
+def solve(name, options, free, regularizer):
     def on_lead(risk):
         solver = SOLVERS.make(name, {"tolerance": 1e-9} | options)
-        found = solver.minimize(FreeIntercept(risk) if free else risk, L2(1e-3))
+        found = solver.minimize(FreeIntercept(risk) if free else risk, regularizer)
         bound, status = found.lower_bound, found.status.name
         return {"w": found.w.tolist(), "objective": found.objective, "bound": bound, "status": status}
 
@@ -68,7 +72,7 @@ def main(_):
     group = open_group()
     # more ranks: Gram matrices in several requests
     with mock.patch.object(scored, "PRODUCTS", 2000.0 if group.size > 2 else scored.PRODUCTS):
-        answers = [lead(risk_of(loss, group), group, solve(name, options, free)) for name, loss, options, free in CASES]
+        answers = [lead(risk_of(loss, group), group, solve(name, *others)) for name, loss, *others in CASES]
     if group.rank == 0:
         print(json.dumps(answers))
 

@@ -69,6 +69,100 @@ def test_every_loss_with_a_proximal_map_against_the_bundle(loss, options, free):
     assert solution.lower_bound <= other.objective * (1.0 + 1e-10)
 
 
+PIECES = {
+    "least_absolute_deviation": ({}, lambda y: [(1.0, -y), (-1.0, y)]),
+    "quantile": ({"tau": 0.9}, lambda y: [(0.1, -0.1 * y), (-0.9, 0.9 * y)]),
+    "epsilon_insensitive": ({"epsilon": 0.3}, lambda y: [(1.0, -y - 0.3), (-1.0, y - 0.3)]),
+    "hinge": ({}, lambda y: [(-(2.0 * y - 1.0), np.ones(y.size))]),
+}
+"""Options, and the linear functions (slope, constant) of a score whose largest, or 0, is the loss."""
+
+
+def minimum(risk, loss, lam, ratio, free):
+    """J at the minimum, by cvxopt: over w, b, bounds of |w| and of the losses, the ones smaller than these by lines."""
+    X, y, weights = risk.data.X.to_dense(), risk.data.targets.y, risk.data.targets.weights
+    m, d = X.shape
+    share = (np.ones(m) if weights is None else weights) / (m if weights is None else weights.sum())
+    n, of_row = 2 * d + 1 + m, np.hstack((np.zeros((m, 2 * d + 1)), -np.eye(m)))
+    eye, zeros = np.eye(d), np.zeros((d, n - 2 * d))
+    lines, limits = [np.hstack((s * eye, -eye, zeros)) for s in (1.0, -1.0)] + [of_row], [np.zeros(2 * d + m)]
+    for slope, constant in PIECES[loss][1](y):
+        slopes = slope * np.ones(m)
+        at = np.hstack((slopes[:, None] * X, np.zeros((m, d)), free * slopes[:, None], np.zeros((m, m))))
+        lines.append(at + of_row)
+        limits.append(-constant)
+    P, q = np.zeros((n, n)), np.concatenate((np.zeros(d), np.full(d, lam * ratio), [0.0], share))
+    P[range(d), range(d)] = lam * (1.0 - ratio)
+    P[2 * d, 2 * d] = 0.0 if free else 1.0
+    parts = map(cvxopt.matrix, (P, q, np.vstack(lines), np.concatenate(limits)))
+    return cvxopt.solvers.qp(*parts, options=problems.QUIET)["primal objective"]
+
+
+@pytest.mark.parametrize("loss", PIECES)
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("weights", [None, True])
+@pytest.mark.parametrize(("lam", "ratio"), [(3e-2, 1.0), (1e-4, 1.0), (3e-2, 0.7)])
+def test_l1_against_cvxopt(loss, free, weights, lam, ratio):
+    risk = made(loss, rows=60, weights=weights, **PIECES[loss][0])
+    regularizer = L1(lam) if ratio == 1.0 else ElasticNet(lam, ratio)
+    solution = TIGHT.minimize(FreeIntercept(risk) if free else risk, regularizer)
+    optimum = minimum(risk, loss, lam, ratio, free)
+    assert solution.status is Status.CONVERGED
+    assert solution.objective == pytest.approx(optimum, rel=1e-8)
+    assert all(line.lower_bound <= optimum * (1.0 + 1e-8) for line in solution.history)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "least_absolute_deviation", "quantile"])
+def test_a_large_l1_leaves_the_intercept_alone(loss):
+    """All weights 0: the multipliers are still found, though no step moves."""
+    risk = made(loss, rows=61, **PIECES[loss][0])
+    solution = TIGHT.minimize(FreeIntercept(risk), L1(1e2))
+    assert solution.status is Status.CONVERGED
+    assert not solution.w.any()
+    y = 2.0 * risk.data.targets.y - 1.0 if loss == "hinge" else risk.data.targets.y
+    values = [np.maximum(0.0, 1.0 - y * b).mean() if loss == "hinge" else problem(loss, y - b) for b in np.unique(y)]
+    assert solution.objective == pytest.approx(min(values), rel=1e-10)
+
+
+def problem(loss, residuals):
+    """The mean absolute deviation, or that of the quantile .9."""
+    tau = {"least_absolute_deviation": (1.0, 1.0), "quantile": (0.9, 0.1)}[loss]
+    return np.mean(np.where(residuals > 0.0, tau[0] * residuals, -tau[1] * residuals))
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_l1_with_few_rows_ties_and_columns_that_are_equal(copies):
+    """More columns than rows, each there twice, targets whole numbers; repeated rows change nothing."""
+    random = np.random.default_rng(4)
+    X, y = random.normal(size=(40, 60)), random.integers(0, 4, 40).astype(float)
+    both = np.tile(np.hstack((X, X)), (copies, 1))
+    risk = LinearRisk(Dataset.from_arrays(csr_array(both), np.tile(y, copies)), LOSSES.make("least_absolute_deviation"))
+    once = LinearRisk(Dataset.from_arrays(csr_array(X), y), LOSSES.make("least_absolute_deviation"))
+    solution = TIGHT.minimize(risk, L1(0.02))
+    assert solution.status is Status.CONVERGED
+    assert solution.objective == pytest.approx(minimum(once, "least_absolute_deviation", 0.02, 1.0, False), rel=1e-8)
+
+
+def test_auto_takes_it_for_kinks_with_l1():
+    risk = FreeIntercept(made("quantile", tau=0.9))
+    for regularizer in (L1(1e-3), ElasticNet(1e-3)):
+        solution = SOLVERS.make("auto", {"tolerance": 1e-6}).minimize(risk, regularizer)
+        assert solution.solver.startswith("semismooth_newton (kinked, one score, rows, l1")
+        assert solution.status is Status.CONVERGED
+
+
+class Sixth:
+    """||w||_6^6 / 6: not made of l1 and l2."""
+
+    smooth, modulus = True, 0.0
+
+    def value(self, w):
+        return np.sum(w**6) / 6.0
+
+    def subgradient(self, w):
+        return w**5
+
+
 def several(rows=400, features=6, classes=4, weights=False, seed=2, **options):
     """A risk of noisy classes."""
     random = np.random.default_rng(seed)
@@ -168,9 +262,8 @@ def test_slopes_of_a_solution_are_a_start(make):
 
 def test_what_is_missing_is_told():
     risk = made()
-    for regularizer in (L1(0.1), ElasticNet(0.1, 0.5)):
-        with pytest.raises(IncompatibleError, match="proximal_newton"):
-            TIGHT.minimize(risk, regularizer)
+    with pytest.raises(IncompatibleError, match="l2, l1 or elastic_net, not Sixth"):
+        TIGHT.minimize(risk, Sixth())
     wide = LinearRisk(Dataset.from_arrays(csr_array((9000, 9000)), np.arange(9000) % 2), LOSSES.make("hinge"))
     with pytest.raises(IncompatibleError, match="dual_coordinate"):
         TIGHT.minimize(wide, L2(0.1))
@@ -179,6 +272,9 @@ def test_what_is_missing_is_told():
         TIGHT.minimize(LinearRisk(three, LOSSES.make("weston_watkins")), L2(0.1))
     with pytest.raises(IncompatibleError, match="one score per row"):
         TIGHT.minimize(FreeIntercept(LinearRisk(three, LOSSES.make("multiclass_hinge"))), L2(0.1))
+    for regularizer in (L1(0.1), ElasticNet(0.1, 0.5)):
+        with pytest.raises(IncompatibleError, match=r"l1 with one score per row only; .* line_search_bundle"):
+            TIGHT.minimize(LinearRisk(three, LOSSES.make("multiclass_hinge")), regularizer)
 
 
 @pytest.mark.parametrize("free", [False, True])
@@ -186,7 +282,7 @@ def test_the_step_is_newtons(free):
     """Near a minimum of the augmented Lagrangian a full step finds it: its gradient vanishes."""
     risk = FreeIntercept(made("least_absolute_deviation")) if free else made("least_absolute_deviation")
     scored = ability(risk, Scored)
-    state = AugmentedLagrangian.at(Model(scored.map, scored.of_rows, 0.1, free), np.zeros(8), 0.5)
+    state = AugmentedLagrangian.at(Model(scored.map, scored.of_rows, 0.0, 0.1, free), np.zeros(8), 0.5)
     for _ in range(15):
         state.step()
     assert np.abs(state.gradient).max() < 1e-14
@@ -311,7 +407,7 @@ def test_a_matrix_is_corrected_by_the_rows_that_have_changed():
     rng = np.random.default_rng(12)
     X, y = rng.normal(size=(300, WIDE)), np.sign(rng.normal(size=300))
     scored = ability(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("hinge")), Scored)
-    model, kept = Model(scored.map, scored.phi, 1e-3, False), KeptGram()
+    model, kept = Model(scored.map, scored.phi, 0.0, 1e-3, False), KeptGram()
     curvature = np.where(rng.random(300) < 0.6, 1.0, 0.0)
     for sigma, moved in ((1.0, 5), (1.0, 0), (4.0, 7), (4.0, 200)):
         rows = rng.choice(300, moved, replace=False)

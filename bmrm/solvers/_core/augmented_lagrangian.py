@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -9,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.numerics.bracket import Trial
-from bmrm.numerics.line_search import Along, step_length
+from bmrm.numerics.line_search import Along, step_length, total
 from bmrm.numerics.roots import newton_root
 from bmrm.problem import Check, LinearMap, MoreauEnvelope, RowPart, ScoreFunction, Scores, Vector, unchecked
+from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step
+from bmrm.solvers._core.row_scores import RowScores
+from bmrm.solvers._core.working_set import chosen, violation
+from bmrm.solvers._core.working_set_newton import Aimed
 
 NOISE = 1e-14
 """Rounding of a sum of differences, relative to the largest of its values."""
@@ -25,6 +30,11 @@ CHANGED, CORRECTIONS, WIDE = 0.3, 30, 200
 from how many dimensions on it is worth the look."""
 FLAT = 0.2
 """Share of the derivative that the search along a step may leave."""
+COLUMNS, LEFT = 64, 1e-3
+"""Size of the first working set of columns where there is an l1, and the share of the largest violation that its
+quadratic may be left with."""
+SHORT, LEAST_DAMPING, CALMER = 0.2, 1e-2, 5.0
+"""A step after which curvature is added, what is first added, and the factor by which it changes."""
 
 
 @dataclass
@@ -61,11 +71,11 @@ class KeptGram:
 
 @dataclass(frozen=True)
 class Model:
-    """What is minimised: lambda/2 ||w||^2 + <linear_term, w> + intercept_residual b + phi(A w + b).
+    """What is minimised: Omega(w) + <linear_term, w> + intercept_residual b + phi(A w + b).
 
     Attributes
     ----------
-    map, phi, l2 : R(w) = phi(A w), and lambda.
+    map, phi, l1, l2 : R(w) = phi(A w), and Omega(w) = l1 ||w||_1 + l2/2 ||w||^2.
     free : whether there is a b, a free intercept.
     linear_term, intercept_residual : the slopes of rows that are not looked at, multiplied by A' and summed; None and 0
         where all are.
@@ -76,6 +86,7 @@ class Model:
 
     map: LinearMap
     phi: ScoreFunction
+    l1: float
     l2: float
     free: bool
     linear_term: Vector | None = None
@@ -105,6 +116,7 @@ class AugmentedLagrangian:
     envelope, risk_gradient : u with what it proves, and A'u.
     rest : the sum of u and `intercept_residual`, 0 but for rounding where b is free.
     gain : about twice by how much the last step was to lower the function.
+    damping : what is added to the curvatures of rows where there is an l1, times their mean.
     careful : whether scores are formed anew after every step.
     summed : whether `risk_gradient` is a sum over all rows, not what differences have made of one.
     """
@@ -120,6 +132,7 @@ class AugmentedLagrangian:
     risk_gradient: Vector
     rest: float = 0.0
     gain: float = 0.0
+    damping: float = 0.0
     careful: bool = False
     summed: bool = True
     _value: float | None = None
@@ -150,6 +163,10 @@ class AugmentedLagrangian:
         found._look()
         return found
 
+    def aimed_at(self, l1: float) -> AugmentedLagrangian:
+        """The same with another l1."""
+        return self if l1 == self.model.l1 else replace(self, model=replace(self.model, l1=l1), _value=None)
+
     def weakened(self, sigma: float) -> AugmentedLagrangian:
         """The same point and multipliers with a smaller sigma; half a pass."""
         return AugmentedLagrangian.at(self.model, self.w, sigma, self.slope, f=self.f)
@@ -161,21 +178,35 @@ class AugmentedLagrangian:
     # -- what is known here ----------------------------------------------------------------------
 
     @property
+    def pull(self) -> Vector:
+        """The gradient in w of all but Omega."""
+        linear_term = self.model.linear_term
+        return self.risk_gradient if linear_term is None else self.risk_gradient + linear_term
+
+    @property
     def gradient(self) -> Vector:
-        """Of the function, in w."""
+        """Of the function, in w, but for l1."""
         if self._gradient is None:
-            self._gradient = self.model.l2 * self.w + self.risk_gradient
-            if self.model.linear_term is not None:
-                self._gradient += self.model.linear_term
+            self._gradient = self.model.l2 * self.w + self.pull
         return self._gradient
 
     @property
     def bound(self) -> float:
-        """A lower bound of the model that u proves."""
-        risk_gradient = (
-            self.risk_gradient if self.model.linear_term is None else self.risk_gradient + self.model.linear_term
-        )
-        return -self.envelope.conjugate - float(risk_gradient @ risk_gradient) / (2.0 * self.model.l2)
+        """A lower bound of the model that u proves; without an l2, what it proves once it is made feasible."""
+        excess = self._excess()
+        if self.model.l2 > 0.0:
+            return -self.envelope.conjugate - float(excess @ excess) / (2.0 * self.model.l2)
+        return -self.envelope.conjugate - self._scaling(excess)
+
+    def _excess(self) -> Vector:
+        """What of -A'u is beyond l1."""
+        down, l1 = -self.pull, self.model.l1
+        return down - np.clip(down, -l1, l1) if l1 else down
+
+    def _scaling(self, excess: Vector) -> float:
+        """About what the bound loses when u is made smaller so that |A'u| <= l1."""
+        largest = float(np.abs(excess).max(initial=0.0))
+        return largest / (self.model.l1 + largest) * abs(self.objective())
 
     def objective(self) -> float:
         """The model at w and b."""
@@ -183,13 +214,23 @@ class AugmentedLagrangian:
             model = self.model
             value = model.phi.value_and_slope(model.shifted(self.f, self.b))[0]
             value += 0.5 * model.l2 * float(self.w @ self.w) + model.intercept_residual * self.b
+            value += model.l1 * float(np.abs(self.w).sum()) if model.l1 else 0.0
             self._value = value if model.linear_term is None else value + float(model.linear_term @ self.w)
         return self._value
 
     def lacks(self) -> float:
-        """The error of the subproblem, ||grad||^2 / (2 lambda): what solving it exactly would take off the gap."""
-        gradient = self.gradient
-        return float(gradient @ gradient) / (2.0 * self.model.l2)
+        """The error of the subproblem, Omega(w) + Omega*(-A'u) + <w, A'u>: what solving it would take off the gap."""
+        model = self.model
+        if not model.l1:
+            gradient = self.gradient
+            return float(gradient @ gradient) / (2.0 * model.l2)
+        excess = self._excess()
+        within = -self.pull - excess
+        unused = float(np.sum(np.abs(self.w) * model.l1 - self.w * within))
+        if model.l2 > 0.0:
+            away = model.l2 * self.w - excess
+            return unused + float(away @ away) / (2.0 * model.l2)
+        return unused + float(np.sum(np.abs(self.w * excess))) + self._scaling(excess)
 
     # -- Newton's method -------------------------------------------------------------------------
 
@@ -199,6 +240,8 @@ class AugmentedLagrangian:
         1 pass, and the Gram matrix of the rows at a kink, or their inner products where these are few.
         """
         model, curvature, gradient = self.model, self.envelope.curvature, self.gradient
+        if model.l1:
+            return self._step_of_columns()
         if model.rows is not None and self.w.size >= MANY and rank_of(curvature) <= FEW * self.w.size:
             return self.go(*self._step_by_rows(model.rows))
         hessian = model.kept.of(model, curvature, self.sigma, self.w.size)
@@ -243,6 +286,23 @@ class AugmentedLagrangian:
             )
         return quadratic.step(self.w, self.gradient, self.rest)
 
+    def _step_of_columns(self) -> float:
+        """To the minimum of a quadratic and l1 on a working set of columns; half a pass more for their Gram matrix."""
+        model, w = self.model, self.w
+        rows = RowScores(model.map, model.phi, model.free, w.size)
+        away, worst = violation(self.pull, w, model.l1, model.l2)
+        columns = chosen(away, w, max(COLUMNS, 2 * int(np.count_nonzero(w))))
+        quadratic = GramModel(rows, rows.damped(self.envelope.curvature, self.damping), columns)
+        found, shift, _ = quadratic.minimum(self.pull, w, model.l1, model.l2, LEFT * worst, model.check)
+        step = np.zeros_like(w)
+        step[columns] = found - w[columns]
+        t = self.go(step, shift)
+        if t < SHORT:
+            self.damping = max(CALMER * self.damping, LEAST_DAMPING)
+        elif t >= 1.0:
+            self.damping = self.damping / CALMER if self.damping > LEAST_DAMPING else 0.0
+        return t
+
     def go(self, step: Vector, shift: float) -> float:
         """Go along a step of w and b as far as the function falls; how far, as a share of the step. 1 pass."""
         model = self.model
@@ -250,6 +310,8 @@ class AugmentedLagrangian:
         whole = model.shifted(scores, shift)
         gradient = self.gradient
         slope = float(gradient @ step) + self.rest * shift
+        if model.l1:
+            slope += model.l1 * float(np.sum(np.where(self.w == 0.0, np.abs(step), np.sign(self.w) * step)))
         self.gain = -slope
         t = step_length(self._along(step, shift, whole), slope, flat=FLAT)
         if t > 0.0:
@@ -275,7 +337,7 @@ class AugmentedLagrangian:
             value, derivative = value + 0.5 * l2 * (ww + t * (2.0 * ws + rate)), derivative + l2 * (ws + rate)
             return (value + t * linear, derivative + linear) if linear else (value, derivative)
 
-        return function
+        return total(function, Aimed(self.model.l1, 0.0).along(self.w, step)) if self.model.l1 else function
 
     def _look(self) -> None:
         """Bring the envelope up to date, at the b where u sums to 0 if b is free; half a pass over what has changed."""
@@ -302,7 +364,9 @@ class AugmentedLagrangian:
 
     def _noise(self) -> float:
         """What the rounding of the differences that make `risk_gradient` may add to `lacks`."""
-        return NOISE**2 * self._reach / (2.0 * self.model.l2)
+        if self.model.l2 > 0.0:
+            return NOISE**2 * self._reach / (2.0 * self.model.l2)
+        return NOISE * math.sqrt(self._reach) / self.model.l1 * abs(self.objective())
 
     # -- the free intercept ----------------------------------------------------------------------
 
@@ -350,6 +414,7 @@ class AugmentedLagrangian:
         model = Model(
             part.map,
             part.phi,
+            self.model.l1,
             self.model.l2,
             self.model.free,
             self.risk_gradient - risk_gradient,

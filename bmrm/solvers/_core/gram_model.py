@@ -92,7 +92,7 @@ def minimum(
             check()
             work += float(np.count_nonzero(x)) ** 3 / 3.0
             with np.errstate(over="ignore", invalid="ignore"):  # a curvature may be all but 0
-                reached = _solved(H, q, x, l1, l2)
+                reached = _solved(H, q, x, l1, l2, check)
             if reached or work > WORK:
                 break
         left = violations(q, x, l1, l2, np.empty_like(x))
@@ -111,7 +111,7 @@ def _swept(H: Matrix, q: Vector, x: Vector, l1: float, l2: float, goal: float, c
     return left
 
 
-def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:
+def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float, check: Check) -> bool:
     """Move towards the minimum over the coordinates in use, with fixed signs; returns whether it was reached.
 
     Where coordinates would change their signs (feature-sign search, Lee et al. 2007), they stay at 0 and the others
@@ -124,7 +124,7 @@ def _solved(H: Matrix, q: Vector, x: Vector, l1: float, l2: float) -> bool:
     system.flat[:: used.size + 1] += l2 + TINY * float(system.diagonal().max())
     slope = q[used] + l2 * old + l1 * signs
     diagonal = system.diagonal().copy()
-    step = -solve_positive(system, slope)
+    step = -solve_positive(system, slope, check)
     system.flat[:: used.size + 1] = diagonal
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(step * signs < 0.0, -old / step, np.inf)

@@ -120,7 +120,10 @@ class RowScores:
 
         Where none has any, by 1 before the division by the mass.
         """
-        curvature = self.phi.hessian_diagonal(f)
+        return self.damped(self.phi.hessian_diagonal(f), damping)
+
+    def damped(self, curvature: Scores, damping: float) -> Scores:
+        """As `curvature`, for curvatures that are known."""
         mean = float(self.phi.total(curvature)[0]) / self._rows
         if mean > 0.0:
             return curvature + self.ones * (damping * mean) if damping else curvature

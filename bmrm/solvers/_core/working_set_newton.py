@@ -75,6 +75,14 @@ class Aimed:
         return evaluate
 
 
+def aimed(run: Monitor, w: Vector, l1: float, l2: float) -> float:
+    """A smaller l1 near w: slopes at its minimum are feasible for `l1` itself in spite of what is left to do."""
+    size = l1 * float(np.abs(w).sum())
+    if l2 > 0.0 or not size > 0.0:
+        return l1
+    return l1 * (1.0 - min(MOST_AIM, AIM * run.goal * abs(run.objective) / size))
+
+
 class Run(ABC):
     """Outer iterations: gradient, bound, a step that minimises a model, a line search where it promised too much.
 
@@ -150,7 +158,7 @@ class Run(ABC):
 
     def _next(self, at: Point, settled: Settled) -> tuple[Vector, Settled] | None:
         self.zeros.update(self.certificate)
-        aim = self._aim(at.w)
+        aim = aimed(self.run, at.w, self.l1, self.l2)
         away, worst = violation(at.a, at.w, aim, self.l2)
         after, step = self.propose(at, aim, away, worst)
         return self._moved(at, settled, Aimed(aim, self.l2), after, step)
@@ -194,12 +202,6 @@ class Run(ABC):
             true = float(away[inside].max(initial=0.0)) <= UNTRUE * self.left
             self.share = min(max(self.share * (TIGHTER if true else LOOSER), EXACT), self.rough)
         return self.share
-
-    def _aim(self, w: Vector) -> float:
-        size = self.l1 * float(np.abs(w).sum())
-        if self.l2 > 0.0 or not size > 0.0:
-            return self.l1
-        return self.l1 * (1.0 - min(MOST_AIM, AIM * self.run.goal * self.run.objective / size))
 
     def _moved(
         self, at: Point, settled: Settled, omega: Aimed, after: Vector, step: Scores

@@ -122,8 +122,7 @@ def _of_regularizer(regularizer: Regularizer) -> set[str]:
     words = {"master"} if provides(regularizer, HasMaster) else set()
     words |= {"smooth regularizer"} if regularizer.smooth else set()
     if provides(regularizer, HasConjugate) and provides(regularizer, Elastic):
-        l1, l2 = regularizer.l1 > 0.0, regularizer.l2 > 0.0
-        words |= {"l1 and l2"} if l1 and l2 else {"l1"} if l1 else {"l2"}
+        words |= {"l2" if regularizer.l1 == 0.0 else "l1 and l2" if regularizer.l2 > 0.0 else "l1"}
     return words
 
 
@@ -214,12 +213,14 @@ RULES = (
     Rule("one maximum, l2", (BUNDLE, LINES)),
     Rule("kinked, one score, l2", (BUNDLE, LINES), most={"rows": 1_000}),
     Rule("kinked, one score, l2", (LBFGS, LINES), most={"dim": 20_000}),
+    Rule("kinked, one score, rows, l1", (SEMISMOOTH,)),
     Rule("smooth, one score, rows, l1", (COLUMNS, PROXIMAL), most={"lambda": 3.0}, least={"smaller": 450}),
     Rule("smooth, one score, rows, l1", (PROXIMAL, COLUMNS)),
     Rule("smooth, one score, rows, l1 and l2", (DUAL, PROXIMAL), most={"dim": 450}, least={"entries": 140}),
     Rule("smooth, one score, rows, l1 and l2", (PROXIMAL, COLUMNS), most={"dim": 450}),
     Rule("smooth, one score, rows, l1 and l2", (DUAL, COLUMNS), most={"lambda": 0.03}),
     Rule("smooth, one score, rows, l1 and l2", (COLUMNS, PROXIMAL)),
+    Rule("kinked, one score, rows, l1 and l2", (SEMISMOOTH, DUAL), most={"smaller": 450}),
     Rule("dual steps, l1 and l2", (DUAL, LINES)),
     Rule("smooth, smooth regularizer", (LBFGS,)),
     Rule("dual steps, l2", (DUAL,)),
