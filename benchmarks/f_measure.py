@@ -18,8 +18,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.reading import read
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
-from bmrm.search.f_measure import FMeasure
-from bmrm.search.threshold import best_threshold
+from bmrm.search.f_measure import FMeasure, best_threshold
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 
 LAMBDAS = (1e-5, 1e-4, 1e-3, 1e-2)

@@ -27,20 +27,24 @@ from __future__ import annotations
 
 import glob
 import importlib
+import math
 import re
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import divisible
+from bmrm.data.files import divisible, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.readers._core.formats import ByBytes, Format, by_suffix, formats, recognised
 from bmrm.data.readers._core.raw import Raw, from_one, join, nothing
 from bmrm.data.readers._core.shares import file_share, row_share
-from bmrm.problem import InputError, shown
+from bmrm.problem import InputError, Vector, shown
 
 __all__ = ["Source", "format_for", "from_one", "read", "scan"]
 
@@ -263,3 +267,32 @@ def _maker(prefix: str) -> Callable[[str], Dataset]:
     module, _, attribute = _MAKERS[prefix].partition(":")
     maker: Callable[[str], Dataset] = getattr(importlib.import_module(module), attribute)
     return maker
+
+
+def read_weights(path: str | Path) -> Vector:
+    """The weights of a file with one number per line, for all rows in their order, float64, each finite and >= 0.
+
+    Blank lines and text after a '#' are skipped. The file may be compressed by gzip, bzip2 or xz.
+
+    Raises
+    ------
+    InputError
+        Naming the file and the line.
+    """
+    path = Path(path)
+    weights = array("d")
+    with open_text(path) as file:
+        for line, text in enumerate(file, start=1):
+            token = text.split("#", 1)[0].strip()
+            if not token:
+                continue
+            try:
+                weight = math.nan if "_" in token else float(token)
+            except ValueError:
+                weight = math.nan
+            if not 0.0 <= weight < math.inf:
+                raise InputError(f"{path}, line {line}: {token!r}, expected a finite number >= 0")
+            weights.append(weight)
+    if not weights:
+        raise InputError(f"{path}: the file has no weights")
+    return np.array(weights, np.float64)

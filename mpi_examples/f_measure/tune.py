@@ -13,7 +13,7 @@ import bmrm
 from bmrm.app.model import Model
 from bmrm.data.dataset import Dataset
 from bmrm.search import f_measure
-from bmrm.search.threshold import best_threshold
+from bmrm.search.f_measure import best_threshold
 from mpi_examples.prepare import shared_data
 from mpi_examples.roc_area.data import load
 from mpi_examples.tuning import Contender, compare, options_of_splits, trainer

@@ -14,7 +14,7 @@ from bmrm.data.label_types import restored, restored_rows, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.reading import read
 from bmrm.data.writers import write_npz, write_svmlight
-from bmrm.losses._core.thresholds import best_thresholds
+from bmrm.losses.multilabel_hinge import best_thresholds
 from bmrm.problem import InputError
 from tests.mpi.launch import work
 

@@ -8,8 +8,7 @@ import pytest
 
 from bmrm.data.readers._core.raw import join
 from bmrm.data.readers.svmlight import Svmlight
-from bmrm.data.reading import from_one, read, scan
-from bmrm.data.weights import read_weights
+from bmrm.data.reading import from_one, read, read_weights, scan
 from bmrm.data.writers import write_npz
 from bmrm.problem import InputError
 

@@ -19,8 +19,7 @@ from bmrm.mpi.group import Alone
 from bmrm.problem import InputError
 from bmrm.regularizers.l2 import L2
 from bmrm.run import main
-from bmrm.search.f_measure import FMeasure, fit
-from bmrm.search.threshold import best_threshold, f_beta_at
+from bmrm.search.f_measure import FMeasure, best_threshold, f_beta_at, fit
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 from tests.mpi.launch import work
 

@@ -15,10 +15,9 @@ from bmrm.data.label_types import shown_label, stored
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import features_of
 from bmrm.data.readers._core.raw import Raw, nothing
-from bmrm.data.reading import from_one, is_made, scan, with_columns
+from bmrm.data.reading import from_one, is_made, read_weights, scan, with_columns
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of
-from bmrm.data.weights import read_weights
 from bmrm.mpi.group import Group, together
 from bmrm.problem import InputError, Summary, Vector, shown
 

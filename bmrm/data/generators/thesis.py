@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.generators.csr_arrays import rows_of_columns
+from bmrm.data.matrix import Csr
 from bmrm.problem import InputError, Targets
 from bmrm.registry import check_parameters, parameter
 
@@ -97,3 +97,13 @@ def _chosen(rng: np.random.Generator, rows: int, chance: float) -> NDArray[np.in
     """Rows, each with this probability; the cost is proportional to their number if they are few."""
     count = int(rng.binomial(rows, chance))
     return np.sort(rng.choice(rows, count, replace=False, shuffle=False))
+
+
+def rows_of_columns(columns: Sequence[NDArray[np.int64]], rows: int) -> Csr:
+    """A matrix of 0 and 1 without values; `columns` lists for each column the rows with a 1, ascending."""
+    counts = np.fromiter((column.size for column in columns), np.int64, len(columns))
+    row = np.concatenate(columns) if len(columns) else np.empty(0, np.int64)
+    column = np.repeat(np.arange(len(columns), dtype=np.int32), counts)
+    indptr = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=rows), out=indptr[1:])
+    return Csr(indptr, column[np.argsort(row, kind="stable")], None, len(columns))
