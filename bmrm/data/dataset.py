@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.frames import is_frame, names_of, refuse_hidden, values_of
-from bmrm.data.label_types import as_listed, of_one_type, stored
+from bmrm.data.label_types import as_listed, is_na, of_one_type, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, shown
 from bmrm.data.matrix import Csr, Features, Matrix, nnz_of, part_of, rows_of, with_columns
@@ -288,7 +288,9 @@ def plain_array(values: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name} is a sparse matrix, expected an array")
     try:
         return np.asarray(values)
-    except ValueError as error:
+    except Exception as error:  # tensors raise what they like: on another device, with a gradient
+        if not isinstance(values, (list, tuple)) or not isinstance(error, ValueError):
+            raise InputError(f"{name} is {shown_value(values)}, which is no array ({error})") from error
         lengths = [len(row) if hasattr(row, "__len__") else 0 for row in values]
         row = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
         if row is None:
@@ -376,6 +378,11 @@ def _to_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
         if text is not None:
             place = ", ".join(map(str, np.unravel_index(text, array.shape)))
             raise InputError(f"{name} holds text ({array.flat[text]!r:.40} at {place}), expected numbers")
+        missing = next((k for k, value in enumerate(array.flat) if is_na(value)), None)
+        if missing is not None:
+            at = zip(("row", "column"), np.unravel_index(missing, array.shape), strict=False)
+            where = ", ".join(f"{what} {k}" for what, k in at)
+            raise InputError(f"{name}: {where} is missing ({array.flat[missing]}), expected a number")
     try:
         with np.errstate(over="ignore"):  # longer floats become infinite, which is refused
             return np.asarray(array, np.float64)

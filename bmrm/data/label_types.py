@@ -140,13 +140,17 @@ def of_one_type(array: NDArray[Any], name: str = "y") -> NDArray[Any]:
     except OverflowError:
         raise InputError(f"{name}: integers of more than 64 bits, expected them as text") from None
     except (TypeError, ValueError):
-        row = next(k for k, value in enumerate(values) if _sort_of(value) == "other")
+        row = next((k for k, value in enumerate(values) if _sort_of(value) == "other"), None)
+        if row is None:
+            row = next(k for k, value in enumerate(values) if _sort_of(value) == "time")
         raise InputError(f"{name}: row {row} is {values[row]!r:.60}, expected a label or a number") from None
 
 
 def is_na(value: Any) -> bool:
     """Whether it is NA or NaT of pandas, which are equal to nothing, not even to a truth value."""
-    return type(value).__name__ in ("NAType", "NaTType")
+    return type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
+    )
 
 
 def _sort_of(value: Any) -> str:

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bmrm.data.dataset import Dataset, check_weights, named_matrix, plain_array, plain_labels
 from bmrm.data.frames import is_frame, refuse_hidden, values_of, without_fill
-from bmrm.data.label_types import stored
+from bmrm.data.label_types import is_na, stored
 from bmrm.data.layout import Layout
 from bmrm.data.structure import check_sparse
 from bmrm.losses import LOSSES
@@ -355,8 +355,8 @@ class LinearEstimator(BaseEstimator):
         X = _readable(X)
         try:
             return validate_data(self, X, *y, accept_sparse="csr", dtype=DTYPES, **checks)
-        except ValueError:
-            if is_frame(X):
+        except (TypeError, ValueError) as error:
+            if is_frame(X) or (isinstance(error, TypeError) and any(map(is_na, np.ravel(np.asarray(X, object))))):
                 named_matrix(X)  # says which row and column
             raise
 

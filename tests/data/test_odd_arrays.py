@@ -167,3 +167,53 @@ def test_tokens_and_tags_that_are_missing():
 def test_labels_that_end_with_a_nul_are_not_merged(labels):
     with pytest.raises(InputError, match=r"^y: row 1 is 'a\\x00', expected text that does not end with a NUL"):
         bmrm.fit(np.eye(8), labels)
+
+
+class Tensor:
+    """One of another library that is on another device, or has a gradient."""
+
+    shape = (8,)
+
+    def __init__(self, error):
+        self.error = error
+
+    def __array__(self, dtype=None, copy=None):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [TypeError("can't convert cuda:0"), RuntimeError("requires grad")])
+@pytest.mark.parametrize("argument", ["X", "y", "sample_weight", "groups"])
+def test_what_cannot_become_an_array_says_why(argument, error):
+    given = {"X": np.eye(8), "y": [0.0, 1.0] * 4, argument: Tensor(error)}
+    with pytest.raises(InputError, match=f"which is no array \\({error}\\)"):
+        bmrm.fit(**given)
+
+
+@pytest.mark.parametrize("missing", [np.datetime64("NaT"), np.timedelta64("NaT"), pd.NaT, pd.NA, None])
+def test_a_missing_entry_among_numbers_is_named(missing):
+    numbers = np.array([*range(7), missing], object)
+    with pytest.raises(InputError, match=r"^y: row 7 is missing"):
+        bmrm.fit(np.eye(8), numbers)
+    with pytest.raises(InputError, match=r"^y: row 7 is missing"):
+        Regressor().fit(np.eye(8), numbers)
+
+
+@pytest.mark.parametrize("missing", [pd.NaT, pd.NA])
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame])
+def test_a_missing_feature_of_an_estimator_is_named(missing, form):
+    X = np.eye(8).astype(object)
+    X[3, 2] = missing
+    with pytest.raises(InputError, match=r"^X: row 3, column 2 is (missing|nan)"):
+        Classifier().fit(form(X), [0, 1] * 4)
+
+
+@pytest.mark.parametrize("missing", [np.datetime64("NaT"), pd.NaT, pd.NA])
+def test_a_missing_weight_group_or_feature_is_named(missing):
+    numbers = np.array([*range(7), missing], object)
+    for given, message in (
+        ({"sample_weight": numbers}, "weights: row 7 is missing"),
+        ({"groups": numbers}, "groups: row 7 is missing"),
+        ({"X": np.diag(numbers)}, "X: row 7, column 7 is missing"),
+    ):
+        with pytest.raises(InputError, match=f"^{message}"):
+            bmrm.fit(**{"X": np.eye(8), "y": [0.0, 1.0] * 4, **given})
