@@ -9,6 +9,7 @@ import io
 import lzma
 import os
 import secrets
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,10 @@ def compression(path: Path) -> str | None:
     An empty file, or one whose name but not content is that of a compressed file, is an InputError too.
     """
     try:
+        with explained(path):
+            pipe = stat.S_ISFIFO(path.stat().st_mode)
+        if pipe:
+            raise InputError(f"{path}: a pipe, which can be read only once; expected a file")
         with explained(path), open(path, "rb") as file:
             head = file.read(_LOOK)
     except UnicodeError as error:

@@ -140,9 +140,8 @@ def of_one_type(array: NDArray[Any], name: str = "y") -> NDArray[Any]:
     except OverflowError:
         raise InputError(f"{name}: integers of more than 64 bits, expected them as text") from None
     except (TypeError, ValueError):
-        row = next((k for k, value in enumerate(values) if _sort_of(value) == "other"), None)
-        if row is None:
-            row = next(k for k, value in enumerate(values) if _sort_of(value) == "time")
+        kinds = [_sort_of(value) for value in values]
+        row = kinds.index("other" if "other" in kinds else "time")
         raise InputError(f"{name}: row {row} is {values[row]!r:.60}, expected a label or a number") from None
 
 

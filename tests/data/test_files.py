@@ -257,3 +257,9 @@ def test_lines_that_end_with_what_is_no_line_end(tmp_path, name, row, end):
     (tmp_path / name).write_text(end.join([row] * 4) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"where lines end, expected LF, CR LF or CR"):
         read(tmp_path / name)
+
+
+def test_a_pipe_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")  # to open it would wait for a writer
+    with pytest.raises(InputError, match=r"a\.csv: a pipe, which can be read only once"):
+        read(tmp_path / "a.csv")
