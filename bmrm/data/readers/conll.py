@@ -17,11 +17,11 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.files import checked_path, open_lines, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
-from bmrm.data.readers._core.attributes import has_columns, refuse_attributes
 from bmrm.data.readers._core.columns import columns_there
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import row_share, sentence_border
+from bmrm.data.readers._core.sentences import BySentences, has_columns, refuse_attributes
+from bmrm.data.readers._core.shares import row_share
 from bmrm.data.readers._core.templates import BUILT_IN, Interned, Sentences, Template, intern, parse
 from bmrm.data.vocabulary import MOST_HASH_BITS, NamedColumns, Vocabulary
 from bmrm.problem import InputError, Targets, shown
@@ -33,7 +33,7 @@ _HEAD = 1 << 16
 
 @formats.register("conll")
 @dataclass(frozen=True)
-class Conll:
+class Conll(BySentences):
     """Columns of text, one token per line, a blank line between sentences; features by templates."""
 
     templates: str = parameter(
@@ -81,48 +81,6 @@ class Conll:
         head : the first bytes of a file.
         """
         return has_columns(head)
-
-    @property
-    def keeps_groups(self) -> bool:
-        """Whether sentences stay together: always."""
-        return True
-
-    def heading(self, text: bytes) -> int:
-        """What each piece begins with: nothing.
-
-        Parameters
-        ----------
-        text : whole lines at the start of a file.
-        """
-        return 0
-
-    def last_border(self, text: bytes) -> int:
-        """Behind the last blank line.
-
-        Parameters
-        ----------
-        text : whole lines.
-        """
-        return sentence_border(text)
-
-    def settled(self, text: bytes, alike: Alike) -> Conll:
-        """The format itself: sentences say all.
-
-        Parameters
-        ----------
-        text : whole lines at the start of a file.
-        alike : how the training files were read.
-        """
-        return self
-
-    def has_rows(self, text: bytes) -> bool:
-        """Whether a line is not blank.
-
-        Parameters
-        ----------
-        text : whole lines.
-        """
-        return bool(text.strip())
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the sentences; every part reads the whole file, which is cheap compared with making features.

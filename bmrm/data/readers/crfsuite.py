@@ -19,10 +19,10 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_text
 from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
-from bmrm.data.readers._core.attributes import has_attributes
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import row_share, sentence_border
+from bmrm.data.readers._core.sentences import BySentences, has_attributes
+from bmrm.data.readers._core.shares import row_share
 from bmrm.data.vocabulary import MOST_HASH_BITS, NamedColumns
 from bmrm.problem import InputError, Targets, shown
 from bmrm.registry import check_parameters, parameter
@@ -33,7 +33,7 @@ _VALUE = re.compile(r"(?<!\\)(?:\\\\)*:")
 
 @formats.register("crfsuite")
 @dataclass(frozen=True)
-class Crfsuite:
+class Crfsuite(BySentences):
     """A label and attributes between tabs, one token per line, a blank line between sentences, as CRFsuite has them."""
 
     min_count: int = parameter(1, least=1, doc="tokens that must have an attribute for it to be kept", example=2)
@@ -54,27 +54,6 @@ class Crfsuite:
     def recognises(head: bytes) -> bool:
         """Whether the first lines are labels and attributes with a `=` inside, between tabs."""
         return has_attributes(head)
-
-    @property
-    def keeps_groups(self) -> bool:
-        """As of `Divisible`: sentences stay together."""
-        return True
-
-    def heading(self, text: bytes) -> int:
-        """As of `Divisible`: nothing."""
-        return 0
-
-    def last_border(self, text: bytes) -> int:
-        """As of `Divisible`: behind the last blank line."""
-        return sentence_border(text)
-
-    def settled(self, text: bytes, alike: Alike) -> Crfsuite:
-        """As of `Divisible`: sentences say all."""
-        return self
-
-    def has_rows(self, text: bytes) -> bool:
-        """As of `Divisible`: whether a line is not blank."""
-        return bool(text.strip())
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the sentences; every part reads the whole file."""

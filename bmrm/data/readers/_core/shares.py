@@ -5,7 +5,6 @@ The shares, joined in the order of the parts, are the whole. Consecutive rows of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.files import named_compressed, open_bytes
-
-_BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)\n")
 
 
 def even_share(count: int, part: int, parts: int) -> tuple[int, int]:
@@ -127,11 +124,6 @@ def last_border(text: bytes) -> int:
         last = last if group is None else group
         stop = start
     return end if last is None else 0
-
-
-def sentence_border(text: bytes) -> int:
-    """Behind the last blank line; 0 if there is none."""
-    return max((match.end() for match in _BLANK_LINE.finditer(text)), default=0)
 
 
 def _group_of(line: bytes) -> bytes | None:

@@ -1,13 +1,66 @@
-"""Attribute files of CRFsuite are told apart from columns of tokens, which they resemble."""
+"""What formats of sentences share: a token a line, a blank line between sentences; and how they are told apart."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from bmrm.data.layout import Alike
 from bmrm.problem import InputError
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)\n")
 LINES = 20
 """Number of lines that are examined."""
+
+
+class BySentences:
+    """What a format of sentences is as a `Divisible` one."""
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether sentences stay together: always."""
+        return True
+
+    def heading(self, text: bytes) -> int:
+        """What each piece begins with: nothing.
+
+        Parameters
+        ----------
+        text : whole lines at the start of a file.
+        """
+        return 0
+
+    def last_border(self, text: bytes) -> int:
+        """Behind the last blank line.
+
+        Parameters
+        ----------
+        text : whole lines.
+        """
+        return max((match.end() for match in _BLANK_LINE.finditer(text)), default=0)
+
+    def settled(self, text: bytes, alike: Alike) -> Self:
+        """The format itself: sentences say all.
+
+        Parameters
+        ----------
+        text : whole lines at the start of a file.
+        alike : how the training files were read.
+        """
+        return self
+
+    def has_rows(self, text: bytes) -> bool:
+        """Whether a line is not blank.
+
+        Parameters
+        ----------
+        text : whole lines.
+        """
+        return bool(text.strip())
 
 
 def has_attributes(head: bytes) -> bool:
