@@ -313,10 +313,14 @@ class Registry(Generic[P]):
                 raise InputError(f"{self.kind} is {dict(given)!r}, expected a name or {{'name': ...}}")
             own = {option: value for option, value in given.items() if option != "name"}
             return self.make(given["name"], once(self.kind, own, options or {}))
-        if options:
-            raise InputError(f"options {', '.join(options)} beside a {self.kind} that is made already")
         if isinstance(given, type):
             raise InputError(f"{self.kind} is the class {given.__name__}, expected an instance: {given.__name__}()")
+        if options:
+            words = ", ".join(options)
+            raise InputError(
+                f"options {words} beside a {self.kind} that is made already; "
+                f"expected {words} in {type(given).__name__}(...) or the {self.kind} by its name"
+            )
         return cast("P", given)
 
     def entry_of(self, instance: Any) -> Entry[P] | None:

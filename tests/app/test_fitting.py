@@ -90,7 +90,7 @@ def test_options_reach_the_solver_and_an_instance_keeps_its_own(numbers):
     assert few.solution.status is bmrm.Status.ITERATION_LIMIT
     same = bmrm.fit(X, y, loss="quantile", regularizer=bmrm.L2(1e-6), solver=Bundle(max_iterations=2))
     assert same.solution.objective == few.solution.objective
-    with pytest.raises(InputError, match="made already"):
+    with pytest.raises(InputError, match=r"made already; expected \w+ in \w+\(...\) or the \w+ by its name"):
         bmrm.fit(X, y, loss="quantile", regularizer=bmrm.L2(1e-6), solver=Bundle(), max_iterations=2)
 
 
