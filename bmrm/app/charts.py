@@ -79,7 +79,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
     """From numbers to places in the picture."""
 
     axis: Axis
@@ -126,7 +126,7 @@ class Chart:
     def svg(self, y: float = 0.0) -> Markup:
         """The picture alone, so far down in another."""
         content = (
-            Markup("").join(self._content()) if self._drawn else _text(WIDTH / 2, 20.0, "Nothing to draw.", "middle")
+            Markup("").join(self._content()) if self.drawn else _text(WIDTH / 2, 20.0, "Nothing to draw.", "middle")
         )
         return Markup(
             '<svg y="{:g}" width="{:g}" height="{:g}" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}" '
@@ -139,7 +139,7 @@ class Chart:
         return self.height + max((row for _, row, _ in self._keys), default=0.0)
 
     @cached_property
-    def _drawn(self) -> list[tuple[Line, list[tuple[float, float]]]]:
+    def drawn(self) -> list[tuple[Line, list[tuple[float, float]]]]:
         """The lines that have a point, with their points, thinned evenly where they are many; first and last stay."""
         found = []
         for line in self.lines:
@@ -149,10 +149,23 @@ class Chart:
             found += [(line, points)] if points else []
         return found
 
+    @property
+    def _level(self) -> tuple[float, str] | None:
+        return self.level if self.level is not None and self.y.drawable(self.level[0]) else None
+
+    @cached_property
+    def scales(self) -> tuple[Scale, Scale]:
+        """From numbers to places, across and up; there must be a point to draw."""
+        points = [point for _, points in self.drawn for point in points]
+        heights = [b for _, b in points] + ([] if self._level is None else [self._level[0]])
+        top = self.whole - self.height + TOP
+        across = _scale(self.x, [a for a, _ in points], LEFT, WIDTH - RIGHT)
+        return across, _scale(self.y, heights, self.whole - BOTTOM, top)
+
     @cached_property
     def _keys(self) -> list[tuple[float, float, Line]]:
         """The lines of the legend with their places in rows; none where there is one line."""
-        named = [line for line, _ in self._drawn if line.name and len(self._drawn) > 1]
+        named = [line for line, _ in self.drawn if line.name and len(self.drawn) > 1]
         x, y, found = LEFT, ROW, []
         for line in named:
             width = KEY + LETTER * min(len(line.name), LETTERS) + ROW
@@ -163,26 +176,22 @@ class Chart:
         return found
 
     def _content(self) -> Iterator[Markup]:
-        top = self.whole - self.height + TOP
-        points = [point for _, points in self._drawn for point in points]
-        level = self.level if self.level is not None and self.y.drawable(self.level[0]) else None
-        heights = [b for _, b in points] + ([] if level is None else [level[0]])
-        across = _scale(self.x, [a for a, _ in points], LEFT, WIDTH - RIGHT)
-        up = _scale(self.y, heights, self.whole - BOTTOM, top)
+        across, up = self.scales
         for x, y, line in self._keys:
             yield line.group(line.path(f"M{x:g} {y - 4:g}h26"))
             yield _text(x + KEY, y, shortened(line.name))
         yield from _frame(across, up)
-        if level is not None:
+        if self._level is not None:
+            height, words = self._level
             yield Markup(
                 '<path d="M{:g} {:.1f}H{:g}" stroke="currentColor" stroke-opacity="0.7" stroke-dasharray="3 3"/>'
-            ).format(LEFT, up(level[0]), WIDTH - RIGHT)
-            yield _text(LEFT + 5, up(level[0]) - 5, level[1], opacity=0.7)
-        for line, places in self._drawn:
+            ).format(LEFT, up(height), WIDTH - RIGHT)
+            yield _text(LEFT + 5, up(height) - 5, words, opacity=0.7)
+        for line, places in self.drawn:
             yield line.group(_curve(line, places, across, up))
 
 
-def _curve(line: Line, points: Sequence[tuple[float, float]], across: _Scale, up: _Scale) -> Markup:
+def _curve(line: Line, points: Sequence[tuple[float, float]], across: Scale, up: Scale) -> Markup:
     """The path, cut off at the frame, and marks with their numbers."""
     places = [(across(a), min(max(up(b), up.end - 2.0), up.start + 2.0)) for a, b in points]
     mark = Markup(
@@ -193,7 +202,7 @@ def _curve(line: Line, points: Sequence[tuple[float, float]], across: _Scale, up
     return path + Markup("").join(marks if line.marked and len(points) <= MARKED else [])
 
 
-def _frame(across: _Scale, up: _Scale) -> Iterator[Markup]:
+def _frame(across: Scale, up: Scale) -> Iterator[Markup]:
     """Lines, numbers and labels of both axes."""
     left, right, bottom, top = across.start, across.end, up.start, up.end
     grid = [f"M{x:.1f} {top:g}V{bottom:g}" for x, _ in across.ticks()]
@@ -246,19 +255,19 @@ def decades(low: float, high: float, count: int = 6) -> list[float]:
     return [10.0**k for k in range(first, last + 1, max(1, math.ceil((last - first) / count)))]
 
 
-def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> _Scale:
+def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> Scale:
     low = min(values) if axis.low is None else axis.low
     high = max(values) if axis.high is None else axis.high
     if axis.log:
         low, high = (low / 3.0, high * 3.0) if low >= high else (low, high)
         pad = 10.0 ** (0.04 * (math.log10(high) - math.log10(low)))
-        return _Scale(axis, low / pad, high * pad, start, end)
+        return Scale(axis, low / pad, high * pad, start, end)
     if low >= high:
         half = 1.0 if axis.whole else abs(low) * 1e-3 or 1.0
         low, high = low - half, high + half
     pad = 0.04 * (high - low)
     low, high = low - pad if axis.low is None else low, high + pad if axis.high is None else high
-    return _Scale(axis, low, high, start, end)
+    return Scale(axis, low, high, start, end)
 
 
 def numbers(values: Sequence[float]) -> list[str]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bmrm.app.charts import FONT, WIDTH, Axis, Chart, Line
+from bmrm.app.charts import COLOURS, FONT, WIDTH, Axis, Chart, Line
 from bmrm.problem import Iteration, MissingLibraryError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_OBJECTIVE, _BOUND, _SHADE = "#1b4f72", "#c0561f", "#e9eef2"
-"""Of the PNG."""
 _LETTERS = 64
 """Letters of a line of the title."""
 _LINE, _PAD = 16.0, 10.0
@@ -39,28 +38,16 @@ def convergence_svg(history: Sequence[Iteration], *, title: str, tolerance: floa
     title : above the charts.
     tolerance : drawn into the lower chart as a dashed line.
     """
-    lines = [line for line in history if math.isfinite(line.objective)]
-    at = [float(line.iteration) for line in lines]
-    objective, bound = [line.objective for line in lines], [line.lower_bound for line in lines]
-    finite = [value for value in bound if math.isfinite(value)]
-    steps = Axis("iteration", whole=True)
-    heights = Axis("objective", *_window(objective, finite)) if finite else Axis("objective")
-    level = None if tolerance is None or tolerance <= 0.0 else (tolerance, f"tolerance {tolerance:g}")
-    values = [Line("objective (best so far)", at, objective), Line("lower bound", at, bound, 1, dashed=True)]
-    gaps = [line.relative_gap if math.isfinite(line.lower_bound) else math.nan for line in lines]
-    proved = any(0.0 < gap < math.inf for gap in gaps)
-    charts = [Chart("objective", values, steps, heights)] if lines else []
-    below = Axis("relative gap", log=True)
-    charts += [Chart("relative gap", [Line("relative gap", at, gaps)], steps, below, level)] if proved else []
-    words = [*textwrap.wrap(title, _LETTERS), *([] if proved else [_no_gap(lines)])]
+    values, gaps, words = _charts(history, tolerance)
     top, parts = _PAD, []
-    for text in words:
+    for text in [*textwrap.wrap(title, _LETTERS), *([] if gaps.drawn else [words])]:
         top += _LINE
         parts.append(Markup('<text x="{:g}" y="{:g}">{}</text>').format(_PAD, top, text))
     top += _PAD
-    for chart in charts:
-        parts.append(chart.svg(top))
-        top += chart.whole + _PAD
+    for chart in (values, gaps):
+        if chart.drawn:
+            parts.append(chart.svg(top))
+            top += chart.whole + _PAD
     whole = Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{}" viewBox="0 0 {:g} {:g}" width="{:g}" {}>'
         '<rect width="100%" height="100%" fill="#fff"/>{}</svg>\n'
@@ -68,10 +55,20 @@ def convergence_svg(history: Sequence[Iteration], *, title: str, tolerance: floa
     return str(whole)
 
 
-def _no_gap(lines: Sequence[Iteration]) -> str:
-    """What is said in place of a gap."""
-    proved = any(math.isfinite(line.relative_gap) and math.isfinite(line.lower_bound) for line in lines)
-    return "the gap is 0" if proved else "no lower bound for this problem"
+def _charts(history: Sequence[Iteration], tolerance: float | None) -> tuple[Chart, Chart, str]:
+    """Objective and bound, the relative gap, and what is said in place of a gap where there is none to draw."""
+    lines = [line for line in history if math.isfinite(line.objective)]
+    at = [float(line.iteration) for line in lines]
+    objective, bound = [line.objective for line in lines], [line.lower_bound for line in lines]
+    finite = [value for value in bound if math.isfinite(value)]
+    gaps = [line.relative_gap if math.isfinite(line.lower_bound) else math.nan for line in lines]
+    steps = Axis("iteration", whole=True)
+    heights = Axis("objective", *_window(objective, finite)) if finite else Axis("objective")
+    level = None if tolerance is None or tolerance <= 0.0 else (tolerance, f"tolerance {tolerance:g}")
+    values = [Line("objective (best so far)", at, objective), Line("lower bound", at, bound, 1, dashed=True)]
+    below = Chart("relative gap", [Line("relative gap", at, gaps)], steps, Axis("relative gap", log=True), level)
+    words = "the gap is 0" if any(map(math.isfinite, gaps)) else "no lower bound for this problem"
+    return Chart("objective", values, steps, heights), below, words
 
 
 def convergence(history: Sequence[Iteration], *, title: str, tolerance: float | None = None) -> Figure:
@@ -98,50 +95,38 @@ def convergence(history: Sequence[Iteration], *, title: str, tolerance: float | 
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     figure.suptitle(textwrap.fill(title, _LETTERS), fontsize=11)
-    lines = [line for line in history if math.isfinite(line.objective)]
-    steps = [line.iteration for line in lines]
-    objective = [line.objective for line in lines]
-    marker = "o" if len(lines) < 40 else None
-    style = {"marker": marker, "markersize": 3, "linewidth": 1.6}
-    above.plot(steps, objective, color=_OBJECTIVE, label="objective (best so far)", **style)
-    bounded = [line for line in lines if math.isfinite(line.lower_bound)]
-    if bounded:
-        at, bound = [line.iteration for line in bounded], [line.lower_bound for line in bounded]
-        above.plot(at, bound, color=_BOUND, label="lower bound", **style)
-        above.fill_between(at, bound, [line.objective for line in bounded], color=_SHADE, zorder=0)
-        above.set_ylim(*_window(objective, bound))
-    above.set_ylabel("objective")
-    above.legend(loc="best", frameon=False)
-    certified = [line for line in bounded if 0.0 < line.relative_gap < math.inf]
-    if certified:
-        gaps = [line.relative_gap for line in certified]
-        below.semilogy([line.iteration for line in certified], gaps, color=_OBJECTIVE, **style)
-        if tolerance is not None and tolerance > 0:
-            below.axhline(tolerance, color="0.4", linewidth=1, linestyle="--")
-            below.annotate(
-                f"tolerance {tolerance:g}",
-                (0.005, tolerance),
-                xycoords=("axes fraction", "data"),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="left",
-                fontsize=8,
-                color="0.3",
-            )
-            below.set_ylim(min(*gaps, tolerance) / 3, max(*gaps, tolerance) * 3)
-    else:
-        below.text(0.5, 0.5, _no_gap(lines), transform=below.transAxes, ha="center", va="center", color="0.4")
-        below.set_yticks([])
-    below.set_ylabel("relative gap")
-    below.set_xlabel("iteration")
+    values, gaps, words = _charts(history, tolerance)
+    _draw(values, above)
+    _draw(gaps, below, words)
+    below.set_xlabel(gaps.x.label)
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if len(set(steps)) < 2:
-        below.set_xlim(min(steps, default=0) - 1, max(steps, default=0) + 1)
     for axes in (above, below):
         axes.grid(True, color="0.9", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _draw(chart: Chart, axes: Axes, nothing: str = "") -> None:
+    """The chart by matplotlib, or what is said where there is nothing to draw."""
+    axes.set_ylabel(chart.y.label)
+    if not chart.drawn:
+        axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", va="center", color="0.4")
+        axes.set_yticks([])
+        return
+    for line, points in chart.drawn:
+        style: Any = {"linestyle": "--" if line.dashed else "-", "marker": "o" if len(points) < 40 else None}
+        axes.plot(*zip(*points), color=COLOURS[line.series], label=line.name, markersize=3, linewidth=1.6, **style)
+    across, up = chart.scales
+    axes.set(xlim=(across.low, across.high), ylim=(up.low, up.high), yscale="log" if chart.y.log else "linear")
+    if len(chart.lines) > 1:
+        axes.legend(loc="best", frameon=False)
+    if chart.level is not None:
+        height, words = chart.level
+        axes.axhline(height, color="0.4", linewidth=1, linestyle="--")
+        axes.annotate(
+            words, (0.005, height), (0, 3), ("axes fraction", "data"), "offset points", fontsize=8, color="0.3"
+        )
 
 
 def _window(objective: Sequence[float], bound: Sequence[float]) -> tuple[float, float]:

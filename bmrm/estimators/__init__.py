@@ -27,15 +27,7 @@ _HOME = {
     "SequenceTagger": "tagger",
 }
 
-__all__ = [  # noqa: RUF022 (the order of the documentation)
-    "Classifier",
-    "Regressor",
-    "Ranker",
-    "MultilabelClassifier",
-    "OrdinalClassifier",
-    "NoveltyDetector",
-    "SequenceTagger",
-]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:
