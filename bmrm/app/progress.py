@@ -15,12 +15,6 @@ from bmrm.app.report import number
 from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import Iteration
 
-PLAIN_EVERY = 5.0
-"""Seconds between two lines where the output is not a terminal."""
-FIRST_AFTER = 1.0
-"""Seconds after which a phase, or compilation, is reported there."""
-TICK = 0.25
-
 LEAVING = ("seconds", "iteration", "objective", "bound", "passes")
 """What stands beside the gap, while there is room: the last one leaves first."""
 
@@ -45,12 +39,25 @@ class Progress:
     console : the output.
     quiet : no output.
     phases : the phases of the run.
+    every : seconds between two lines where the output is not a terminal.
+    first_after : seconds after which a phase, or compilation, is reported there.
+    tick : seconds between two looks at the clock there.
     """
 
-    def __init__(self, console: Console, quiet: bool = False, phases: Phases | None = None) -> None:
+    def __init__(
+        self,
+        console: Console,
+        quiet: bool = False,
+        phases: Phases | None = None,
+        *,
+        every: float = 5.0,
+        first_after: float = 1.0,
+        tick: float = 0.25,
+    ) -> None:
         self._console = console
         self._quiet = quiet
         self._phases = Phases() if phases is None else phases
+        self._every, self._first_after, self._tick = every, first_after, tick
         self._live: Live | None = None
         self._line: tuple[Iteration, float] | None = None
         self._last = time.monotonic()
@@ -87,7 +94,7 @@ class Progress:
             return
         with self._lock:
             self._line = line, working_clock()
-            if self._live is None and time.monotonic() - self._last >= PLAIN_EVERY:
+            if self._live is None and time.monotonic() - self._last >= self._every:
                 self._say(self._words())
 
     def _renderable(self) -> Text:
@@ -110,20 +117,20 @@ class Progress:
 
     def _watch(self) -> None:
         """Print plain lines: a phase that lasts for some time, then every few seconds."""
-        while not self._end.wait(TICK):
+        while not self._end.wait(self._tick):
             with self._lock:
                 if self._due():
                     self._say(self._words())
 
     def _due(self) -> bool:
-        if time.monotonic() - self._last >= PLAIN_EVERY:
+        if time.monotonic() - self._last >= self._every:
             return True
         phases = self._phases
         if COMPILING.now is not None:
             phase, lasted = "compile", COMPILING.elapsed - self._compiled_before
         else:
             phase, lasted = phases.name + phases.detail, working_clock() - phases.entered
-        if phase in self._told or lasted < FIRST_AFTER:
+        if phase in self._told or lasted < self._first_after:
             return False
         self._told.add(phase)
         return True

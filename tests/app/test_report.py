@@ -90,11 +90,9 @@ def progress(**options):
     return console.file, Progress(console, **options)
 
 
-def test_plain_lines_come_every_few_seconds(monkeypatch):
-    monkeypatch.setattr("bmrm.app.progress.PLAIN_EVERY", 0.0)
-    monkeypatch.setattr("bmrm.app.progress.TICK", 60.0)
+def test_plain_lines_come_every_few_seconds():
     phases = Phases()
-    file, show = progress(phases=phases)
+    file, show = progress(phases=phases, every=0.0, tick=60.0)
     with show, phases("solve"):
         for line in solution().history:
             show(line)
@@ -103,12 +101,10 @@ def test_plain_lines_come_every_few_seconds(monkeypatch):
         assert part in file.getvalue()
 
 
-def test_plain_lines_name_each_phase_that_lasts(monkeypatch):
+def test_plain_lines_name_each_phase_that_lasts():
     """Whether an iteration ends or not."""
-    monkeypatch.setattr("bmrm.app.progress.FIRST_AFTER", 0.02)
-    monkeypatch.setattr("bmrm.app.progress.TICK", 0.01)
     phases = Phases()
-    file, show = progress(phases=phases)
+    file, show = progress(phases=phases, first_after=0.02, tick=0.01)
     with show:
         for name, detail in (("load", "a9a.svm"), ("solve", ""), ("measure", ""), ("draw", "")):
             with phases(name, detail):
@@ -117,9 +113,8 @@ def test_plain_lines_name_each_phase_that_lasts(monkeypatch):
     assert [line.split("  ")[0] for line in said] == ["reading a9a.svm", "solving", "measuring", "drawing"]
 
 
-def test_quiet_prints_nothing(monkeypatch):
-    monkeypatch.setattr("bmrm.app.progress.PLAIN_EVERY", 0.0)
-    file, show = progress(quiet=True)
+def test_quiet_prints_nothing():
+    file, show = progress(quiet=True, every=0.0)
     with show:
         for line in solution().history:
             show(line)
