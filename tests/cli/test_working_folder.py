@@ -35,7 +35,7 @@ schema: 2
 data: {train: train.svm, bias: none}
 loss: hinge
 regularizer: {name: l2, lambda: 0.1}
-solver: {max_iterations: 2}
+solver: {tolerance: 0.1}
 output: {directory: warmed}
 """
 
