@@ -34,6 +34,8 @@ PATIENCE = 2
 """Rounds without progress after which rounding is assumed to be the limit."""
 CHECK_EVERY, SHARE = 20, 0.01
 """Number of rounds that must close this share of the gap; otherwise the solution ends."""
+LOOK = 5
+"""Number of rounds after which the rounding of the planes' values is measured: a gap within it stays as it is."""
 REFINEMENTS = 6
 """Most corrections of w, once rounding of the multipliers is the limit."""
 
@@ -106,6 +108,8 @@ class ElasticQP:
                 if gap > (1.0 - SHARE) * before:
                     break
                 before = gap
+            if k % LOOK == LOOK - 1 and gap <= self._rounding(point):
+                break
             self._newton(point, accuracy)
             last, point = point, self._evaluate()
             risen = point.lower - last.lower > 8.0 * EPS * abs(point.lower)
@@ -145,6 +149,12 @@ class ElasticQP:
         w = np.empty_like(pull)
         absolute, square = weights_of(pull, self._l1, self._l2, w)
         return self._at(pull, w, absolute, square, linear - 0.5 * self._l2 * square)
+
+    def _rounding(self, point: _Point) -> float:
+        """What the rounding of A alpha, times 1 / l2 in the weights, may do to the value of a plane."""
+        used, n = np.flatnonzero(point.w), self._program.n
+        sizes = np.abs(self._rows.matrix[:n, used])
+        return EPS / self._l2 * float(np.max(sizes @ (self._program.qp.alpha[:n] @ sizes), initial=0.0))
 
     def _at(self, pull: Vector, w: Vector, absolute: float, square: float, lower: float) -> _Point:
         """The point with these weights, whose norms are given: the planes' values and the objective."""
