@@ -50,7 +50,7 @@ class RankAscents:
 
     def size(self, rows: LocalRows) -> tuple[float, float]:
         """Nanoseconds that a sweep takes, and rows of a weight above 0."""
-        return rows.work(), rows.squares()[1]
+        return rows.work(), rows.sizes()[1]
 
     def round(
         self, rows: LocalRows, number: int, rounds: int, v: Vector, constant: Vector, penalty: float, factor: float
@@ -148,10 +148,10 @@ class RemoteAscentRows:
         """As of `AscentRows`."""
         return self._ranks.number(self._slot, "offset")
 
-    def squares(self) -> tuple[float, float]:
+    def sizes(self) -> tuple[float, float, float, float]:
         """As of `AscentRows`."""
-        squares, rows = self._ranks.ask(self._slot, "squares", answer=(SUM, SUM))
-        return squares, rows
+        squares, rows, scores, slopes = self._ranks.ask(self._slot, "sizes", answer=(SUM,) * 4)
+        return squares, rows, scores, slopes
 
     def slope(self) -> RemoteScores:
         """As of `AscentRows`."""

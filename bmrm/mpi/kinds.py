@@ -38,7 +38,7 @@ KINDS = {
     "modified": _kind(RankModified, "target_sums mass", variant="phi"),
     "blocks": _kind(lambda rank: rank.share.offered(Blocks), "values_and_subgradients infima"),
     "ascents": _kind(RankAscents, "size round", begin="ascent"),
-    "ascent": _kind(None, "unshrink totals derivative settle offset squares slope scores"),
+    "ascent": _kind(None, "unshrink totals derivative settle offset sizes slope scores"),
     "rounding": _kind(RankRounding, "at absolute_scores absolute_rmatvec"),
     "identity": _kind(lambda rank: rank.share.identity, "fingerprint"),
     "validation": _kind(None, "scores"),

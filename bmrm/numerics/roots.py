@@ -15,8 +15,8 @@ ZERO = 1e-15
 """A sum of slopes, whose sizes add up to about 1, that is 0 but for rounding."""
 FAR = 10.0
 """The longest step of Newton's method before a bracket is known, and how fast it grows with t."""
-FARTHEST = 1e15
-"""No zero is looked for beyond."""
+FARTHEST = 1e21
+"""No zero is looked for beyond so many of the first distance."""
 
 
 def newton_root(
@@ -81,7 +81,7 @@ class _Secants(Rule):
     """From 0 outwards until the sign changes, eight times as far each time; then secants, every eighth a bisection."""
 
     def __init__(self, first: float) -> None:
-        self._reach, self._inside, self._illinois = first, 0, Illinois()
+        self._reach, self._farthest, self._inside, self._illinois = first, FARTHEST * first, 0, Illinois()
 
     def settled(self, trial: Trial) -> bool:
         return trial.derivative == 0.0
@@ -91,7 +91,7 @@ class _Secants(Rule):
         self._illinois.note(side)
         if low is None or high is None:
             t, self._reach = math.copysign(self._reach, -here.derivative), 8.0 * self._reach
-            return [t] if self._reach <= 8.0 * FARTHEST else []
+            return [t] if self._reach <= 8.0 * self._farthest else []
         self._inside += 1
         if high.t - low.t <= 1e-16 * (abs(low.t) + abs(high.t)):
             return []

@@ -87,5 +87,5 @@ def _warm_up_rows(rows: LocalRows, start: Scores | None, near: Scores | None, st
     rows.totals(shift)
     rows.settle(shift + np.arange(1.0, 1.0 + shift.size))
     rows.offset()
-    rows.squares()
+    rows.sizes()
     rows.slope()

@@ -19,6 +19,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.dual_coordinate import DualCoordinate
 from bmrm.solvers.line_search_bundle import LineSearchBundle
 from bmrm.solvers.newton import Newton
+from bmrm.solvers.semismooth_newton import SemismoothNewton
 from tests import problems
 from tests.targets import default_instance, targets_for
 
@@ -218,3 +219,47 @@ def test_a_start_of_a_smooth_loss_begins_with_the_slopes_at_its_scores():
     warm = DualCoordinate(tolerance=1e-6).minimize(risk, L2(1e-5), start=there.w)
     assert warm.converged
     assert warm.details["sweeps"] <= 2.0
+
+
+IN_UNITS = {
+    "quantile": 1,
+    "least_absolute_deviation": 1,
+    "least_squares": 2,
+    "expectile": 2,
+}
+"""Losses of which (targets, scores) times c is the power of c that stands here."""
+
+
+@pytest.mark.parametrize("unit", [2.0**-100, 2.0**33, 2.0**66, 2.0**330])
+@pytest.mark.parametrize("name", IN_UNITS)
+def test_targets_of_any_unit_give_the_same_optimum(name, unit):
+    """With a free intercept, at a lambda that leaves the weights their part, and at one that leaves next to nothing."""
+    random, power = np.random.default_rng(0), IN_UNITS[name]
+    X = random.normal(size=(60, 3))
+    y = X @ [1.0, 2.0, 3.0] + random.normal(size=60) + 0.5
+    loss = LOSSES.make(name)
+    for lam in (0.1, 1e6):
+        data = [Dataset.from_arrays(X, y * c, None) for c in (1.0, unit)]
+        solver = DualCoordinate(tolerance=1e-5)
+        plain, ours = (
+            solver.minimize(FreeIntercept(LinearRisk(each, loss)), L2(lam * c ** (power - 2)))
+            for each, c in zip(data, (1.0, unit), strict=True)
+        )
+        assert plain.status is ours.status is Status.CONVERGED
+        assert plain.objective == pytest.approx(ours.objective / unit**power, rel=2e-5)
+        assert ours.lower_bound <= plain.objective * unit**power * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("solver", [DualCoordinate(), SemismoothNewton(), LineSearchBundle()])
+@pytest.mark.parametrize(("name", "bounded"), [("quantile", 0.5), ("epsilon_insensitive", 1.0), ("huber", 1.0)])
+def test_weights_next_to_nothing_beside_large_targets(solver, name, bounded):
+    """Slopes are bounded, targets 1e20: at lambda 1 the optimum is that of the intercept, the median, alone."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 3))
+    y = X @ [1.0, 2.0, 3.0] * 1e20
+    risk = FreeIntercept(LinearRisk(Dataset.from_arrays(X, y, None), LOSSES.make(name)))
+    solution = solver.minimize(risk, L2(1.0))
+    least = bounded * float(np.mean(np.abs(y - np.median(y))))
+    assert solution.status is Status.CONVERGED
+    assert solution.objective == pytest.approx(least, rel=1e-10)
+    assert least * (1.0 - 1e-3) <= solution.lower_bound <= least * (1.0 + 1e-10)

@@ -202,7 +202,8 @@ def offsets(state, arguments):  # type: ignore[no-untyped-def]
     """The sum of s loss(g) - u g: minus the sum of the conjugates at u. It calls `value_row` and `prox_row`.
 
     A long step leaves few digits to g, so that u may be no slope there: then a score is sought at which it is. A short
-    one leaves few to u, a difference of scores over k; what the rounding of the two may be at most is taken off.
+    one leaves few to u, a difference of scores over k, which may be a slope at another score, as far off as the target
+    is; what the rounding of the two may be at most is taken off.
     """
     total, size = 0.0, 0.0
     for i in range(state.size // WIDTH):
@@ -220,7 +221,7 @@ def offsets(state, arguments):  # type: ignore[no-untyped-def]
             total += value - product
             size += abs(value) + abs(product)
             if k > 0.0 and (u != 0.0 or abs(g) > LONG):
-                size += abs(g + k * u) / k * abs(g)
+                size += abs(g + k * u) / k * (abs(g) + abs(y))
     rounding = ROUNDING * size
     return total - rounding if rounding > OF_NO_ACCOUNT * abs(total) else total
 

@@ -27,14 +27,22 @@ BESIDE = 0.1
 
 
 class _Batches(Rule):
-    """All that may be good inside the bracket, as long as that shrinks."""
+    """All that may be good inside the bracket, as long as that shrinks.
 
-    def __init__(self, infimum: float) -> None:
-        self._width, self._infimum = math.inf, infimum
+    Parameters
+    ----------
+    infimum : as of `search`.
+    size : how wide the first bracket is: a point near 0 may be as far from the minimum.
+    """
+
+    def __init__(self, infimum: float, size: float) -> None:
+        self._width, self._infimum, self._size = math.inf, infimum, size
 
     def settled(self, trial: Trial) -> bool:
         """A nan says that rows of both signs overflow: one of them does wherever b is."""
-        return trial.flat or math.isnan(trial.derivative)
+        if math.isnan(trial.derivative):
+            return True
+        return trial.flat and abs(trial.derivative) * self._size <= ROUNDING * abs(trial.value)
 
     def following(self, low: Trial | None, high: Trial | None, here: Trial) -> list[float]:
         if low is None or high is None:
@@ -87,7 +95,7 @@ def search(curve: Along, start: float, reach: float, infimum: float = -math.inf)
     at = trials_of(curve)
     with np.errstate(over="ignore", invalid="ignore"):  # rows that overflow make a sum inf or nan, and are told so
         first, *others = _around(at, start, reach)
-        rule = _Batches(infimum)
+        rule = _Batches(infimum, max([other.t - first.t for other in others], default=0.0))
         low, high = (first, first) if rule.settled(first) else narrowed(at, others, rule, first)
     return None if low is None or high is None or math.isnan(low.derivative) else (low, high)
 

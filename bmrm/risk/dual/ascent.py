@@ -106,13 +106,15 @@ class Ascent:
         self._threshold, self._l2 = l1 / l2, l2
         self._v = np.zeros(risk.dim)
         self._constant = np.zeros(risk.scores_per_row)
-        self._intercept, self._balance = intercept, Balance(risk.scores_per_row, risk.mass)
+        self._intercept = intercept
         self._sum = np.zeros(risk.scores_per_row)
         """Of the slopes, in units in which the constant moves by `_penalty` times as much."""
         self._visited = np.inf
         """Rows visited since v was last computed from the slopes; inf before the first sweep."""
         rows.begin(start, near, intercept)
-        self._least_penalty = self._penalty = _penalty(*rows.squares()) if intercept else 0.0
+        squares, count, scores, slopes = rows.sizes() if intercept else (0.0, 1.0, 1.0, risk.mass)
+        self._balance = Balance(risk.scores_per_row, slopes, scores / max(count, 1.0))
+        self._least_penalty = self._penalty = _penalty(squares, count) if intercept else 0.0
         if start is not None or near is not None:
             share = LITTLE if start is None else 1.0
             shift = self._balanced(share) if intercept else None
@@ -140,8 +142,8 @@ class Ascent:
         self._constant = self._constant + move
         with np.errstate(over="ignore", invalid="ignore"):  # of targets whose squares are as large as numbers are
             squares = float(before @ before)
-        kept = float(self._sum @ before) / squares if squares else 0.0
-        lost = self._l2 * abs(float(self._sum @ move)) / (1.0 - min(max(kept, 0.0), MOST_KEPT))
+            kept = float(self._sum @ before) / squares if squares else 0.0
+            lost = self._l2 * abs(float(self._sum @ move)) / (1.0 - min(max(kept, 0.0), MOST_KEPT))
         change = FASTER if kept > 0.0 and lost > CREEPING * gap else SLOWER
         self._penalty = max(change * self._penalty, self._least_penalty)
 

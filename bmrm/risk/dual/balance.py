@@ -17,8 +17,10 @@ Derivative = Callable[[Vector], Matrix]
 """From such constants to the derivative of the sums, (scores per row, scores per row)."""
 TRIES = 100
 """Steps of Newton's method at most."""
-BALANCED = 1e-13
-"""Share of the mass of the rows that may be left of a sum: rounding."""
+BALANCED, ROUGHLY = 1e-13, 1e-6
+"""Share of the sizes of slopes that may be left of a sum: rounding, and that of one sum over slopes of few digits."""
+NEAR = 1e-6
+"""The first constant that is tried, in units."""
 RIDGE = 1e-12
 """What is added to a singular matrix, relative to its trace."""
 
@@ -33,11 +35,12 @@ class Balance:
     Parameters
     ----------
     scores : how many.
-    mass : of the rows, which slopes are of the size of.
+    slopes : the sum of their sizes.
+    unit : the mean size of scores.
     """
 
-    def __init__(self, scores: int, mass: float) -> None:
-        self._scores, self._most = scores, BALANCED * mass
+    def __init__(self, scores: int, slopes: float, unit: float = 1.0) -> None:
+        self._scores, self._slopes, self._unit = scores, slopes, unit
         self._matrix: Matrix | None = None
 
     def find(self, totals: Totals, derivative: Derivative, check: Check = unchecked) -> Vector | None:
@@ -47,15 +50,15 @@ class Balance:
         when all constants do by the same amount, so that the last of them stays 0.
         """
         if self._scores == 1:
-            root = secant_root(totals)
+            root = secant_root(totals, NEAR * self._unit)
             constant = np.array([0.0 if root is None else root])
             # Where targets are so large that slopes jump from one number to the next there is none.
-            return None if root is None or abs(float(totals(constant)[0])) > self._most else constant
+            return None if root is None or abs(float(totals(constant)[0])) > ROUGHLY * self._slopes else constant
         here = np.zeros(self._scores)
         sums = totals(here)
         for _ in range(TRIES):
             check()
-            if np.abs(sums).max() <= self._most:
+            if np.abs(sums).max() <= BALANCED * self._slopes:
                 return here
             fresh = self._matrix is None
             if self._matrix is None:
@@ -78,7 +81,7 @@ class Balance:
 
     def _step(self, sums: Vector) -> Vector:
         assert self._matrix is not None
-        ridge = RIDGE * max(float(np.trace(self._matrix)), self._most)
+        ridge = RIDGE * max(float(np.trace(self._matrix)), BALANCED * self._slopes)
         matrix = self._matrix + ridge * np.eye(self._scores - 1)
         try:
             part = np.linalg.solve(matrix, -sums[:-1])

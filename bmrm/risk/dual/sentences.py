@@ -189,11 +189,12 @@ class SentenceRows(LocalRows):
         """As of `AscentRows`; half a pass. A shift changes nothing."""
         return TailedMap(self.map, self._layout).rmatvec(self._slopes())
 
-    def squares(self) -> tuple[float, float]:
+    def sizes(self) -> tuple[float, float, float, float]:
         """As of `AscentRows`; the rows of sentences of weight 0 count, too."""
         products, gram_at = self._sentences.grams, self._sentences.gram_at
         diagonals = [products[at : at + n * n : n + 1] for at, n in zip(gram_at, self._lengths, strict=False)]
-        return float(sum(diagonal.sum() for diagonal in diagonals)), float(self._sentences.starts[-1])
+        rows = float(self._sentences.starts[-1])
+        return float(sum(diagonal.sum() for diagonal in diagonals)), rows, rows, rows
 
     def scores(self) -> Array:
         """As of `AscentRows`: zeros; there is no free intercept."""

@@ -18,7 +18,7 @@ from bmrm.kernels.dual.rows import Rows
 from bmrm.kernels.dual.sweep import CAUTION, CURVE, DRIFT, GAP, SHIFT, TARGET, WEIGHT, WIDTH, Shrinking
 from bmrm.kernels.dual.team import OPEN, VISITED
 from bmrm.kernels.products.vectors import plain
-from bmrm.problem import Check, Vector, unchecked
+from bmrm.problem import Check, Vector, facts_of, unchecked
 from bmrm.risk.dual.joint import Gathering, LocalRows, rounds_for, threads_for
 from bmrm.risk.dual.visits import Visits
 from bmrm.risk.linear_map import DataMap
@@ -35,8 +35,9 @@ scores may take, where their proximal maps need many exponentials."""
 PER_ROW, PER_ENTRY, DENSE = 20.0, 1.0, 0.3
 """Nanoseconds that a visit takes for each score of a row, and besides for each entry of a row that is sparse, or
 dense."""
-LEAST_CURVE = 1e-5
-"""Curvature of a row whose features are (nearly) zero: slopes come from differences divided by it."""
+LEAST_CURVE, LEAST_LARGE = 1e-5, 1e-9
+"""Curvatures of a row whose features are (nearly) zero, in units of scores: slopes come from differences divided by
+them. The second is for units above 1, so that scores of 1e20 still tell one slope from another."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,10 @@ class ShuffledRows(LocalRows):
         self._arguments = prepared.arguments
         self._state = aligned(rows * WIDTH)
         table = self._state.reshape(rows, WIDTH)
-        table[:, CURVE] = np.maximum((stored.norms + map.bias) * self.scale, LEAST_CURVE)
+        units, *self._sizes = units_of(prepared)
+        units = units[self._places]
+        least = np.maximum(LEAST_CURVE * np.minimum(units, 1.0), LEAST_LARGE * units)
+        table[:, CURVE] = np.maximum((stored.norms + map.bias) * self.scale, least)
         table[:, TARGET] = prepared.y[self._places]
         table[:, WEIGHT] = 1.0 if prepared.weights is None else prepared.weights[self._places]
         table[:, SHIFT] = stored.along
@@ -275,10 +279,10 @@ class ShuffledRows(LocalRows):
         self._open = self._present
         self._shrinking.margin[0] = np.inf
 
-    def squares(self) -> tuple[float, float]:
+    def sizes(self) -> tuple[float, float, float, float]:
         """As of `AscentRows`."""
         table = self._state.reshape(-1, WIDTH)
-        return float(table[self._present, CURVE].sum()) / self.scale, float(self._present.size)
+        return float(table[self._present, CURVE].sum()) / self.scale, float(self._present.size), *self._sizes
 
 
 @dataclass(frozen=True)
@@ -299,6 +303,30 @@ class OrderedRows:
     norms: Array
     shift: Vector | None
     along: Array | float
+
+
+def units_of(prepared: Any) -> tuple[Array, float, float]:
+    """The differences of scores by which the slope of each row changes, and the sums of the sizes of scores and slopes.
+
+    1, and sums of 1 and of the mass, but for numbers as targets: scores are of their size, and a row's difference is
+    its target, or the mean of all if that is larger, over the mean slope at scores of 0; so it is the size of targets
+    where slopes do not grow with it, and 1 where they do.
+    """
+    rows, facts = prepared.rows, facts_of(prepared.loss)
+    weights = np.ones(rows) if prepared.weights is None else prepared.weights
+    usual = np.ones(rows), float(rows), float(weights.sum())
+    if facts.task != "regression" or facts.targets_from or not usual[2]:
+        return usual
+    sizes = np.abs(prepared.y)
+    largest = float(sizes.max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        slopes = float(np.abs(prepared.value_and_slope(np.zeros(rows))[1]).sum())
+        if not 0.0 < slopes < math.inf:
+            return usual
+        mean = largest * float(weights @ (sizes / largest)) / usual[2]
+        units = np.maximum(sizes, mean) * (usual[2] / slopes)
+        size = rows * mean
+    return (units, size, slopes) if np.all(np.isfinite(units)) and math.isfinite(size) else usual
 
 
 def cost_of(map: DataMap, stored: OrderedRows, width: int) -> float:

@@ -78,8 +78,11 @@ class AscentRows(Protocol):
         """The sum of minus the conjugates at the slopes, or less where rounding of them shows."""
         ...
 
-    def squares(self) -> tuple[float, float]:
-        """The sum of the squared norms of the rows' features, and the number of rows; those of weight 0 left out."""
+    def sizes(self) -> tuple[float, float, float, float]:
+        """The sum of the squared norms of the rows' features, and the number of rows; those of weight 0 left out.
+
+        Then the sums of the sizes of scores and of slopes.
+        """
         ...
 
     def slope(self) -> Scores:
