@@ -124,7 +124,7 @@ class ShuffledRows(LocalRows):
         self._arguments = prepared.arguments
         self._state = aligned(rows * WIDTH)
         table = self._state.reshape(rows, WIDTH)
-        units, *self._sizes = units_of(prepared)
+        units, self._scores, self._steep = units_of(prepared)
         units = units[self._places]
         least = np.maximum(LEAST_CURVE * np.minimum(units, 1.0), LEAST_LARGE * units)
         table[:, CURVE] = np.maximum((stored.norms + map.bias) * self.scale, least)
@@ -282,7 +282,8 @@ class ShuffledRows(LocalRows):
     def sizes(self) -> tuple[float, float, float, float]:
         """As of `AscentRows`."""
         table = self._state.reshape(-1, WIDTH)
-        return float(table[self._present, CURVE].sum()) / self.scale, float(self._present.size), *self._sizes
+        squares = float(table[self._present, CURVE].sum()) / self.scale
+        return squares, float(self._present.size), self._scores, self._steep
 
 
 @dataclass(frozen=True)
