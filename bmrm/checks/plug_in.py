@@ -20,8 +20,6 @@ from bmrm.vocabulary import elsewhere
 CLASSES = 3
 ROWS = 36
 Maker = Callable[[np.random.Generator, int, Any], Any]
-MAKERS: dict[str, Maker] = {}
-"""By the task of a loss."""
 
 
 def name_of(plug_in: Any) -> str:
@@ -153,25 +151,10 @@ def example_of(cls: type[Any], options: dict[str, Any] | None = None) -> Any:
     return cls(**values)
 
 
-def _task(name: str) -> Callable[[Maker], Maker]:
-    def keep(maker: Maker) -> Maker:
-        MAKERS[name] = maker
-        return maker
-
-    return keep
-
-
-@_task("binary")
-def _binary(rng: np.random.Generator, rows: int, loss: Any) -> Any:
-    return np.where(rng.random(rows) < 0.4, 1.0, -1.0)
-
-
-@_task("multiclass")
 def _multiclass(rng: np.random.Generator, rows: int, loss: Any) -> Any:
     return np.arange(rows, dtype=float)[rng.permutation(rows)] % CLASSES
 
 
-@_task("regression")
 def _regression(rng: np.random.Generator, rows: int, loss: Any) -> Any:
     """Partly whole numbers, so that scores can meet them."""
     y = rng.integers(-2, 3, size=rows).astype(float)
@@ -180,12 +163,6 @@ def _regression(rng: np.random.Generator, rows: int, loss: Any) -> Any:
     return y if lowest is None else np.abs(y) + lowest
 
 
-@_task("novelty")
-def _novelty(rng: np.random.Generator, rows: int, loss: Any) -> Any:
-    return np.array(["not", "looked", "at"])[np.arange(rows) % 3]
-
-
-@_task("ranking")
 def _ranking(rng: np.random.Generator, rows: int, loss: Any) -> Any:
     """Four grades; the first five rows, which are a group, have all the same."""
     y = rng.integers(0, 4, size=rows).astype(float)
@@ -193,22 +170,6 @@ def _ranking(rng: np.random.Generator, rows: int, loss: Any) -> Any:
     return y
 
 
-@_task("sequence")
-def _sequence(rng: np.random.Generator, rows: int, loss: Any) -> Any:
-    return np.arange(rows, dtype=float)[rng.permutation(rows)] % CLASSES
-
-
-@_task("ordinal")
-def _ordinal(rng: np.random.Generator, rows: int, loss: Any) -> Any:
-    return np.arange(rows)[rng.permutation(rows)] % 4 + 1.0
-
-
-@_task("multivariate")
-def _multivariate(rng: np.random.Generator, rows: int, loss: Any) -> Any:
-    return np.stack([_regression(rng, rows, loss) for _ in range(CLASSES)], axis=1)
-
-
-@_task("multilabel")
 def _multilabel(rng: np.random.Generator, rows: int, loss: Any) -> Any:
     """Labels 1, 2, 5 and 7; one row without any, one with all."""
     names = np.array([1.0, 2.0, 5.0, 7.0])
@@ -217,7 +178,21 @@ def _multilabel(rng: np.random.Generator, rows: int, loss: Any) -> Any:
     return LabelSets.from_rows(sets)
 
 
-@_task("ontology")
 def _ontology(rng: np.random.Generator, rows: int, loss: Any) -> Any:
     names = np.array(loss.tree.nodes)[loss.candidate]
     return names[rng.permutation(rows) % len(names)]
+
+
+MAKERS: Mapping[str, Maker] = {
+    "binary": lambda rng, rows, loss: np.where(rng.random(rows) < 0.4, 1.0, -1.0),
+    "multiclass": _multiclass,
+    "sequence": _multiclass,
+    "regression": _regression,
+    "multivariate": lambda rng, rows, loss: np.stack([_regression(rng, rows, loss) for _ in range(CLASSES)], axis=1),
+    "novelty": lambda rng, rows, loss: np.array(["not", "looked", "at"])[np.arange(rows) % 3],
+    "ranking": _ranking,
+    "ordinal": lambda rng, rows, loss: np.arange(rows)[rng.permutation(rows)] % 4 + 1.0,
+    "multilabel": _multilabel,
+    "ontology": _ontology,
+}
+"""By the task of a loss."""
