@@ -48,7 +48,7 @@ from bmrm.problem import (
     timed_curve,
 )
 from bmrm.risk.constants.mixture import Mixture, derivative_of, point_at, refuse_degenerate, rounding_of_sums, slope_of
-from bmrm.risk.constants.newton import second_derivative
+from bmrm.risk.constants.newton import inverse_of, second_derivative
 from bmrm.risk.constants.search import minimum_over_constant
 from bmrm.risk.constants.simplex import Past, minimum_over_constants
 from bmrm.risk.dual.steps import free_steps
@@ -334,7 +334,7 @@ class ProfiledPhi(ScoreFunction):
         phi = self.phi
         here = f + phi.constant(self.mixture(f).best)
         inner = second_derivative(phi, here, self.meter.check)
-        return SchurComplement(1.0 * f, here, np.asarray(np.linalg.pinv(inner, hermitian=True)))
+        return SchurComplement(1.0 * f, here, inverse_of(inner, self.meter.check))
 
     def hessian_diagonal(self, f: Scores) -> Scores:
         """No diagonal: IncompatibleError."""

@@ -63,6 +63,8 @@ ALL, ONCE = 0.9, 1.5
 twice."""
 LAG = 0.75
 """Lag of the gap estimate, in sweeps; measured on problems where the gap falls by 1.2 to 12 in a sweep."""
+HASTE = 1.2
+"""Share of the time of a sweep and an evaluation that is left when the last evaluation of a time limit is made."""
 SLOPES = "rows_slopes"
 """Its name in the saved state."""
 SCORES, BALANCE = "rows_scores", "balance"
@@ -195,6 +197,9 @@ class _Run:
         """In iterations of this run."""
         self.idle = 0
         self.visits = 0.0
+        self.look_took = 0.0
+        """Seconds of the last evaluation."""
+        self.looked_last = False
         self.ascent: DualAscent | None = None
 
     def go(self, warm: bool, slope: Scores | None) -> Solution:
@@ -234,10 +239,11 @@ class _Run:
         if self.rows is not None:
             run.state = self._state
         while not done:
+            before = run.budget.seconds
             found = ascent.sweep()
             self.visits += found.visits
             self._guess(found)
-            looked = self._worth_a_look(ascent, len(run.history) - begun)
+            looked = self._worth_a_look(ascent, len(run.history) - begun) or self._last_look(before)
             if looked:
                 self._evaluate(ascent, found)
             done = run.record() or self._stalled()
@@ -313,9 +319,22 @@ class _Run:
         gap, share = self.caution * self.guess, max(self.run.goal, FINEST)
         return gap <= share * abs(self.run.objective) and gap <= share * abs(ascent.value() + gap)
 
+    def _last_look(self, before: float) -> bool:
+        """Whether there is just time to balance many constants, which is broken off at the end; once.
+
+        `before` is when the last sweep began.
+        """
+        budget = self.run.budget
+        look = self.free is not None and budget.left < HASTE * (budget.seconds - before + self.look_took)
+        if self.looked_last or not look or self.look_took == 0.0:
+            return False
+        self.looked_last = True
+        return True
+
     def _evaluate(self, ascent: DualAscent, found: DualSweep) -> None:
         """Objective and bound of the current state; shrunk rows become active again if they explain a large gap."""
         run = self.run
+        begin = run.budget.seconds
         w = ascent.weights
         f = self.scored.map.matvec(w)
         objective = self._objective(w, f, ascent.constant)
@@ -324,6 +343,7 @@ class _Run:
             self.intercept.settled.note(w, ascent.constant, objective)
         run.improve(w, objective, fresh=self.free is None)
         bound = self._prove(ascent)
+        self.look_took = run.budget.seconds - begin
         gained = before[0] - run.objective > rounding or run.lower_bound - before[1] > rounding
         self.idle = 0 if gained else self.idle + 1
         ratio = (objective - bound) / self.guess if self.guess > 0.0 else math.inf

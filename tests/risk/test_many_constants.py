@@ -7,8 +7,11 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import DualBlocks, Scored, Status, ability
+from bmrm.problem import DualBlocks, Meter, Scored, Status, ability, metered_risk, unchecked
 from bmrm.regularizers.l2 import L2
+from bmrm.risk.constants import newton
+from bmrm.risk.constants.mixture import point_at
+from bmrm.risk.dual import ascent as dual_ascent
 from bmrm.risk.dual.many import ManyScoreRows
 from bmrm.risk.dual.visits import AscentRows
 from bmrm.risk.intercept import FreeIntercept
@@ -106,3 +109,59 @@ def test_a_time_limit_is_kept_with_many_classes(solver):
     phi = risk.phi.phi
     again = phi.value_and_slope(risk.map.matvec(found.w) + phi.constant(b))[0] + L2(1e-3).value(found.w)
     assert found.lower_bound <= found.objective == pytest.approx(again, rel=1e-12)
+
+
+def test_newtons_step_for_many_constants_needs_no_spectrum(monkeypatch):
+    phi = ability(LinearRisk(many(150), LOSSES.make("softmax")), Scored).phi
+    f = np.random.default_rng(3).normal(size=(400, 150))
+    here = point_at(phi, f, np.zeros(150))
+    matrix, least = phi.hessian_total(f), np.full(150, 1e-16)
+    monkeypatch.setattr(newton, "FEW", 150)
+    expected = newton.step_to_zero(newton.Curvature(matrix), here, least, unchecked)
+    monkeypatch.undo()
+    asked = []
+    monkeypatch.setattr(np.linalg, "eigh", lambda matrix: pytest.fail("a spectrum"))
+    step = newton.step_to_zero(newton.Curvature(matrix), here, least, lambda: asked.append(1))
+    np.testing.assert_allclose(step - step.mean(), expected - expected.mean(), atol=1e-6 * np.abs(expected).max())
+    assert abs(step.mean()) < 10.0 * np.abs(step).max()
+    assert len(asked) > 3  # a time limit ends it
+
+
+def test_a_step_that_takes_many_products_is_found_by_the_spectrum():
+    """Groups of classes that hardly meet: 300 eigenvalues over ten decades, not along the axes."""
+    r = np.random.default_rng(4)
+    Q, _ = np.linalg.qr(r.normal(size=(300, 300)))
+    matrix, sums = (Q * np.logspace(-5, 5, 300)) @ Q.T, r.normal(size=300)
+    here = newton.Point(np.zeros(300), 1.0, None, sums)
+    curvature = newton.Curvature(0.5 * (matrix + matrix.T))
+    step = newton.step_to_zero(curvature, here, np.zeros(300), unchecked)
+    assert curvature.resolved
+    # the ridge, 1e-10 of the mean eigenvalue, is a tenth of the smallest one
+    assert np.abs(matrix @ step + sums).max() < 0.2 * np.abs(sums).max()
+
+
+def test_the_inverse_for_many_constants_is_the_pseudoinverse_where_sums_are_0():
+    phi = ability(LinearRisk(many(150), LOSSES.make("softmax")), Scored).phi
+    matrix = phi.hessian_total(np.random.default_rng(5).normal(size=(400, 150)))
+    sums = np.random.default_rng(6).normal(size=150)
+    sums -= sums.mean()
+    found, expected = newton.inverse_of(matrix, unchecked) @ sums, np.linalg.pinv(matrix, hermitian=True) @ sums
+    np.testing.assert_allclose(found - found.mean(), expected, atol=1e-7 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("loss", ["softmax", "multiclass_hinge"])
+def test_a_balance_that_time_leaves_no_room_for_claims_nothing(loss, monkeypatch):
+    spent = []
+    risk = metered_risk(FreeIntercept(LinearRisk(many(20), LOSSES.make(loss))), Meter(spent=lambda: bool(spent)))
+    ascent = ability(risk, DualBlocks).ascent(0.0, 0.1, seed=0, intercept=True)
+    for _ in range(3):
+        ascent.sweep()
+    monkeypatch.setattr(dual_ascent, "GRACE", 0.0)
+    spent.append(True)
+    a, b = ascent.plane(anew=True)
+    assert not a.any()
+    assert b == risk.infimum
+    monkeypatch.setattr(dual_ascent, "GRACE", 60.0)
+    a, b = ascent.plane(anew=True)
+    assert b - a @ a / 0.2 > risk.infimum
+    assert b - a @ a / 0.2 <= risk.value_and_subgradient(np.zeros(risk.dim))[0]

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.blas_threads import lapack
+from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import Check, ScoreFunction, Scores, Vector
 from bmrm.risk.constants.mixture import EPS, Point, point_at, vanishes
 
@@ -27,21 +30,37 @@ NOISE = 16.0 * EPS
 UNTOLD = 1e-8
 """Relative predicted decrease below which rounding decides the Armijo test on values: one on the gradient replaces it,
 the sums must shrink."""
+FEW = 128
+"""Constants up to which a spectrum is found at once."""
+RIDGE = 1e-10
+"""What is added to a second derivative, relative to its mean eigenvalue, so that flat directions have finite steps."""
+ACCURATE, PRODUCTS = 1e-8, 100
+"""Share of the sums that conjugate gradients may leave, and the products they are given for that."""
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
-    """The eigenvalues of a second derivative in the constants, not negative, and its directions, a column each."""
+class Curvature:
+    """A second derivative in the constants, (K, K)."""
 
-    values: Vector
-    directions: Array
+    matrix: Array
+
+    @cached_property
+    def spectrum(self) -> tuple[Vector, Array]:
+        """The eigenvalues, not negative, and their directions, a column each; for 2,000 constants it takes seconds."""
+        values, directions = np.linalg.eigh(self.matrix)
+        return np.maximum(values, 0.0), directions
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the spectrum is at hand."""
+        return "spectrum" in vars(self)
 
 
 @dataclass
 class Memory:
     """The second derivative of an earlier search, which need not be that of this one."""
 
-    curvature: Spectrum | None = None
+    curvature: Curvature | None = None
 
 
 def newton(
@@ -58,8 +77,9 @@ def newton(
             return here, True
         fresh = memory.curvature is None
         if memory.curvature is None:
-            memory.curvature = _spectrum(second_derivative(phi, f + phi.constant(here.b), check))
-        step = None if memory.curvature is None else step_to_zero(memory.curvature, here, least)
+            matrix = second_derivative(phi, f + phi.constant(here.b), check)
+            memory.curvature = Curvature(matrix) if np.all(np.isfinite(matrix)) else None
+        step = None if memory.curvature is None else step_to_zero(memory.curvature, here, least, check)
         if step is None:
             memory.curvature = None
             break
@@ -111,29 +131,68 @@ def _better(here: Point, after: Point, promised: float, share: float) -> bool:
     return silent and after.size <= share * here.size
 
 
-def step_to_zero(curvature: Spectrum, here: Point, least: Vector) -> Vector | None:
+def step_to_zero(curvature: Curvature, here: Point, least: Vector, check: Check) -> Vector | None:
     """Newton's step; None where the sums are but rounding, `least`.
 
     Nothing along directions in which the sums are no more than that: flat ones, as a shift of all classes, or of some
     that are compared only with each other, would be followed for ever.
     """
-    sums = curvature.directions.T @ here.sums
-    sums[np.abs(sums) <= float(least.max())] = 0.0
-    # The ridge keeps steps finite where a direction is all but flat.
-    ridge = 1e-10 * max(float(curvature.values.sum()), here.size) / len(here.b)
-    with np.errstate(divide="ignore"):  # no second derivative at all: no step
-        shares = np.divide(-sums, curvature.values + ridge, out=np.zeros_like(sums), where=sums != 0.0)
-    with np.errstate(invalid="ignore"):
-        step = np.asarray(curvature.directions @ shares, np.float64)
+    ridge = RIDGE * max(float(np.trace(curvature.matrix)), here.size) / len(here.b)
+    step = None
+    if len(here.b) > FEW and not curvature.resolved:
+        step = _by_products(curvature.matrix, ridge, here, float(least.max()), check)
+    if step is None:
+        check()
+        step = _by_spectrum(curvature, ridge, here, float(least.max()))
     return step if np.all(np.isfinite(step)) and step @ here.sums < 0.0 else None
 
 
-def _spectrum(curvature: Array) -> Spectrum | None:
-    """None where the second derivative is not finite."""
-    if not np.all(np.isfinite(curvature)):
+def _by_spectrum(curvature: Curvature, ridge: float, here: Point, least: float) -> Vector:
+    values, directions = curvature.spectrum
+    sums = directions.T @ here.sums
+    sums[np.abs(sums) <= least] = 0.0
+    with np.errstate(divide="ignore"):  # no second derivative at all: no step
+        shares = np.divide(-sums, values + ridge, out=np.zeros_like(sums), where=sums != 0.0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(directions @ shares, np.float64)
+
+
+def _by_products(matrix: Array, ridge: float, here: Point, least: float, check: Check) -> Vector | None:
+    """By conjugate gradients, which end before they follow flat directions; None where they take long.
+
+    Then a spectrum takes no longer, which no check can end.
+    """
+    diagonal = matrix.diagonal() + ridge
+    if not diagonal.min() > 0.0:
         return None
-    values, directions = np.linalg.eigh(curvature)
-    return Spectrum(np.maximum(values, 0.0), directions)
+    gradients = ConjugateGradients(-here.sums, lambda residual: residual / diagonal)
+    step, goal = np.zeros_like(here.sums), max(least, ACCURATE * here.size)
+    for _ in range(PRODUCTS):
+        if np.abs(gradients.residual).max() <= goal:
+            return step
+        check()
+        direction = gradients.direction
+        length = gradients.advance(matrix @ direction + ridge * direction)
+        if length is None:
+            break
+        step = step + length * direction
+    return None
+
+
+def inverse_of(matrix: Array, check: Check) -> Array:
+    """The inverse of a second derivative in the constants, for sums that have no part along its flat directions."""
+    size = len(matrix)
+    if size > FEW:  # of a pseudoinverse, which a check cannot end, a factor takes a tenth
+        mean = float(np.trace(matrix)) / size
+        raised = matrix + RIDGE * mean * np.eye(size)
+        if np.abs(matrix.sum(axis=1)).max() <= size * EPS * mean:  # a common shift is flat, and would cost digits
+            raised += mean / size
+        factor, failed = lapack().dpotrf(raised, lower=1, overwrite_a=1)
+        check()
+        if not failed:
+            lower = np.tril(lapack().dpotri(factor, lower=1)[0])
+            return np.asarray(lower + np.tril(lower, -1).T)
+    return np.asarray(np.linalg.pinv(matrix, hermitian=True))
 
 
 def second_derivative(phi: ScoreFunction, at: Scores, check: Check) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmrm.problem import Check, ScoreFunction, Scores, Vector
 from bmrm.risk.constants.mixture import EPS, Mixture, Point, mixture_of, overflow, point_at
-from bmrm.risk.constants.newton import Memory, Spectrum, newton, step_to_zero
+from bmrm.risk.constants.newton import Curvature, Memory, newton, step_to_zero
 from bmrm.risk.constants.planes import ACCURACY, NEAR, Remembered, minimum_by_planes
 
 LARGEST = 32.0
@@ -66,7 +66,7 @@ def minimum_over_constants(
             found, left = mixture_of([here], np.ones(1)), _left(here)
             return found if left <= ACCURACY * abs(here.value) else replace(found, value=found.value - left)
         if memory.curvature is not None:
-            corrected = _corrected(phi, f, here, memory.curvature, rounding, least)
+            corrected = _corrected(phi, f, here, memory.curvature, rounding, least, check)
             if corrected is not None:
                 return corrected
     return minimum_by_planes(phi, f, here, past.planes, rounding, infimum, check)
@@ -96,14 +96,14 @@ def _finer(
 
 
 def _corrected(
-    phi: ScoreFunction, f: Scores, here: Point, curvature: Spectrum, rounding: float, least: Vector
+    phi: ScoreFunction, f: Scores, here: Point, curvature: Curvature, rounding: float, least: Vector, check: Check
 ) -> Mixture | None:
     """`here`, whose sums are small, mixed with a little of a point where they are opposite and large; None if in vain.
 
     Scores are rounded when a constant is added to them, so that no constant makes the sums smaller than the second
     derivative times this rounding; the slopes are right, for the rounded scores.
     """
-    step = step_to_zero(curvature, here, least)
+    step = step_to_zero(curvature, here, least, check)
     if step is None:
         return None
     other = point_at(phi, f, here.b + OPPOSITE * step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -28,6 +29,8 @@ PENALTY = 0.05
 FASTER, SLOWER, CREEPING, MOST_KEPT = 1.3, 0.7, 0.1, 0.9
 """The square is multiplied by FASTER where the loss caused by the non-zero sum of the slopes, extrapolated from its
 decrease (at most a factor MOST_KEPT a sweep), exceeds CREEPING times the gap, and by SLOWER elsewhere."""
+GRACE = 0.1
+"""Seconds for which the last balance is searched when time is over; without one the bounds before count."""
 REFRESH = 64
 """Visits of every row after which running sums are not trusted any more."""
 
@@ -82,6 +85,22 @@ class RowAscents:
             return Ascent(self, self.make(l1, l2, seed, self.meter.check), l1, l2, start, near, intercept)
 
         return self.meter.timed(0.0 if start is None and near is None else 0.5, begun)
+
+
+class _OutOfTimeError(Exception):
+    """There is no time for a balance."""
+
+
+class _Grace:
+    """A check that leaves `GRACE` seconds to what begins when time is over, to end a run well."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter, self._begin = meter, time.perf_counter()
+
+    def check(self) -> None:
+        self._meter.check()
+        if self._meter.spent() and time.perf_counter() > self._begin + GRACE:
+            raise _OutOfTimeError
 
 
 class Ascent:
@@ -191,7 +210,10 @@ class Ascent:
     def _balanced(self, share: float = 1.0) -> Vector | None:
         rows = self._rows
         totals, derivative = partial(rows.totals, share=share), partial(rows.derivative, share=share)
-        return self._balance.find(totals, derivative, self.meter.check)
+        try:
+            return self._balance.find(totals, derivative, _Grace(self.meter).check)
+        except _OutOfTimeError:
+            return None
 
     def _floor(self) -> tuple[Vector, float]:
         return np.zeros(self._risk.dim), self._risk.infimum

@@ -72,7 +72,12 @@ class Balance:
                 continue
             self._matrix = None
             if fresh:
-                length = secant_root(lambda t, at=here, along=step: totals(at + t[0] * along) @ along, first=0.5)  # type: ignore[misc]
+
+                def along(t: Vector, at: Vector = here, way: Vector = step) -> float:
+                    check()
+                    return float(totals(at + t[0] * way) @ way)
+
+                length = secant_root(along, first=0.5)
                 if not length:
                     break
                 here = here + length * step

@@ -55,6 +55,11 @@ class Budget:
         return working_clock() - self.begin
 
     @property
+    def left(self) -> float:
+        """Seconds until the limit; inf without one."""
+        return self._end - working_clock()
+
+    @property
     def compiling(self) -> float:
         """Seconds of compiling since the run began."""
         return COMPILING.seconds - self._compiled
