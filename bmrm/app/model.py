@@ -444,7 +444,10 @@ class Model:
 
         Parameters
         ----------
-        source, format, labelled : as of `read`.
+        source : a file, several by a glob or a list, `sklearn:NAME` or `synthetic:NAME`.
+        format : a name, or `{name: ..., option: value}`; "auto" is the format of the training files, unless the file
+            name implies another.
+        labelled : whether there must be labels.
 
         Raises
         ------
@@ -462,7 +465,8 @@ class Model:
 
         Parameters
         ----------
-        format, labelled : as of `read`.
+        format : a name, or `{name: ..., option: value}`; "auto" for that of the training files.
+        labelled : whether there must be labels.
         """
         layout = self.layout or Layout()
         plain, columns = parted(format)

@@ -119,7 +119,7 @@ def row(function: Function) -> Any:
 
     Parameters
     ----------
-    function : of numbers, with arguments as of `bmrm.losses.hinge`.
+    function : a function of numbers, with the arguments that those of `bmrm.losses.hinge` have.
     """
     return Row(function, fast_jit)
 
@@ -129,7 +129,7 @@ def strict_row(function: Function) -> Any:
 
     Parameters
     ----------
-    function : as of `row`.
+    function : a function of numbers, with the arguments that those of `bmrm.losses.hinge` have.
     """
     return Row(function, jit)
 

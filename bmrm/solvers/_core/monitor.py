@@ -97,7 +97,10 @@ class IterativeSolver:
 
         Parameters
         ----------
-        risk, regularizer, start, callback : as of `Solver.minimize`; `start` may be a `Start`, too.
+        risk : R, with the abilities that the solver asks for.
+        regularizer : Omega.
+        start : (dim,), or a `Start`, where to begin; None: at zero.
+        callback : called with an `Iteration` after each iteration; None for none.
         """
         budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
         w = starting_point(risk, start)
