@@ -24,6 +24,8 @@ SAFETY = 0.01
 """Share of the accuracy that is requested of cvxopt: multipliers are projected onto the simplices afterwards."""
 TINIEST = 1e-100
 """A slope so small is none."""
+LEAST_SHARE = 1e-300
+"""Multipliers are counted in no smaller units."""
 SCALES = (1.0, 1e2, 1e-2)
 """Scalings of the objective that are tried in turn."""
 
@@ -68,15 +70,20 @@ class CvxoptQP(CvxoptMaster):
         present = sums.any(axis=1)
         if count == 0:
             return MasterSolution(np.zeros(planes.dim), {}, -math.inf)
-        rows = self._rows()
-        P = np.zeros((count, count))
-        P[:n, :n] = rows @ rows.T / lam
         # Above the infima, and each multiplier in units of the most that it can usefully be: planes may differ in size
-        # by more than an interior point can tell apart.
+        # by more than an interior point can tell apart, and their products overflow in other units.
         above = b - np.where(np.isfinite(planes.infima), planes.infima, 0.0) @ sums
         depth = float(above.max()) or 1.0
-        most = 1.0 / np.maximum(1.0, np.diagonal(P) / abs(depth))
-        P, above = P * np.outer(most, most), above * most
+        rows = self._rows()
+        steepest = np.maximum(np.abs(rows).max(axis=1, initial=0.0), TINIEST)
+        level = rows / steepest[:, None]
+        most = np.ones(count)
+        with np.errstate(divide="ignore", over="ignore"):  # slopes of no size have no most
+            most[:n] = np.clip(abs(depth) * lam / np.square(level).sum(axis=1) / steepest / steepest, LEAST_SHARE, 1.0)
+        level *= (steepest * most[:n])[:, None]
+        P = np.zeros((count, count))
+        P[:n, :n] = level @ level.T / lam
+        above *= most
         unit = max(float(np.abs(above).max()), float(np.diagonal(P).max()), 1e-300)
         found = interior_point(
             solvers.qp,
@@ -139,26 +146,26 @@ class CvxoptLP(CvxoptMaster):
         planes, K, n = self.planes, self._blocks, len(self.planes)
         b = np.concatenate([planes.offsets, self._infima.values])
         slopes = np.zeros((planes.dim, n + K))
-        slopes[:, :n] = (self._rows() / self._flat).T
+        slopes[:, :n] = self._rows().T
         # features that no multipliers can bring to lambda have weight 0
-        screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * K > 1.0)
-        slopes, b_scaled = slopes * most, b * most
+        screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) > self._flat / K)
+        slopes, b_scaled = slopes[screened] * most, b * most
         unit = float(np.abs(b_scaled).max()) or 1.0
-        steepest = np.maximum(1.0, np.abs(slopes[screened]).max(axis=1, initial=0.0))
-        level = slopes[screened] / steepest[:, None]
+        steepest = np.maximum(self._flat, np.abs(slopes).max(axis=1, initial=0.0))
+        level = slopes / steepest[:, None]
         found = interior_point(
             solvers.lp,
             accuracy,
             matrix(-b_scaled / unit),
             matrix(np.concatenate([level, -level, -np.eye(n + K)])),
-            matrix(np.concatenate([1.0 / steepest, 1.0 / steepest, np.zeros(n + K)])),
+            matrix(np.concatenate([self._flat / steepest, self._flat / steepest, np.zeros(n + K)])),
             matrix(self._sums(np.arange(K)) * most),
             matrix(np.ones(K)),
         )
         x, z = np.array(found["x"]).ravel() * most, np.array(found["z"]).ravel()
         w = np.zeros(planes.dim)
         d = len(screened)
-        w[screened] = (z[d : 2 * d] - z[:d]) / steepest * (unit / self._flat)
+        w[screened] = (z[d : 2 * d] - z[:d]) / steepest * unit
         return x, w
 
 
@@ -176,7 +183,8 @@ def usable_shares(
     curved : the height of each plane above 0, over the curvature of what larger slopes cost.
     """
     steepest = np.maximum(np.abs(rows).max(axis=1, initial=0.0), TINIEST)
-    shares: NDArray[np.float64] = np.minimum(1.0, (flat + curved / steepest) / steepest)
+    with np.errstate(over="ignore"):
+        shares: NDArray[np.float64] = np.minimum(1.0, (flat + curved / steepest) / steepest)
     return shares
 
 
@@ -235,7 +243,7 @@ class CvxoptElastic(CvxoptMaster):
         sums = self._sums(infima)
         present = sums.any(axis=1)
         slopes = self._rows().T
-        screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) * self._blocks > l1)
+        screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) > l1 / self._blocks)
         p = len(screened)
         # u in units of l1, the objective in units of its largest coefficient
         most = np.ones(count)
