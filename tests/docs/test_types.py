@@ -101,8 +101,8 @@ def test_blocks_of_pages_have_no_type_error(checker, folder):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("checker", [mypy, pyright])
-def test_examples_have_no_type_error(checker):
-    assert checker(EXAMPLES, ROOT) == []
+def test_examples_have_no_type_error(checker, tmp_path):
+    assert checker(EXAMPLES, tmp_path) == []
 
 
 @pytest.mark.nightly
