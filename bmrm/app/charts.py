@@ -7,6 +7,8 @@ sheet may set; without one the attributes hold.
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +16,7 @@ from functools import cached_property
 from markupsafe import Markup
 
 WIDTH, HEIGHT = 440.0, 280.0
-LEFT, RIGHT, TOP, BOTTOM = 66.0, 12.0, 10.0, 44.0
+LEFT, RIGHT, TOP, BOTTOM = 78.0, 12.0, 10.0, 44.0
 COLOURS = ("#0072b2", "#c4500a", "#00805e", "#9a3e8c", "#7a6200", "#4a4f57")
 """They differ in lightness too. Further lines begin again with the first, in another dash."""
 FONT = 'font-size="12" font-family="system-ui, Segoe UI, Roboto, Helvetica Neue, Arial, DejaVu Sans, sans-serif"'
@@ -22,6 +24,10 @@ KEY, LETTER, ROW = 32.0, 6.5, 16.0
 """Of the legend: width of a piece of a line, of a letter, height of a row."""
 LETTERS = 50
 """The most letters of a name in the legend."""
+LARGEST = 1e300
+"""The largest size of a number that is drawn: twice its distance from another is finite."""
+TICK = 8
+"""The most letters of a number at an axis; longer ones are told as their distance from the first."""
 MARKED = 60
 """The most points of a line that get a mark with its numbers as a tooltip."""
 LEAST = 1e-280
@@ -37,7 +43,8 @@ class Line:
     Attributes
     ----------
     name : for the legend; empty for none.
-    x, y : as many numbers; points that are not finite, or below `LEAST` on a logarithmic axis, are left out.
+    x, y : as many numbers; points that are not finite, over `LARGEST`, or below `LEAST` on a logarithmic
+        axis, are left out.
     series : the colour, from 0.
     dashed, marked : how it is drawn.
     """
@@ -75,7 +82,7 @@ class Axis:
 
     def drawable(self, value: float) -> bool:
         """Whether the number has a place on the axis."""
-        return math.isfinite(value) and not (self.log and value < LEAST)
+        return abs(value) <= LARGEST and not (self.log and value < LEAST)
 
 
 @dataclass(frozen=True)
@@ -92,11 +99,27 @@ class Scale:
         low, high, value = (math.log10(v) if self.axis.log else v for v in (self.low, self.high, value))
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
+    @cached_property
+    def _values(self) -> list[float]:
+        found = decades(self.low, self.high) if self.axis.log else steps(self.low, self.high)
+        return [value for value in found if not self.axis.whole or value == round(value)]
+
+    @cached_property
+    def base(self) -> float:
+        """What numbers at the axis are told from: 0 where they are short."""
+        return self._values[0] if max(map(len, numbers(self._values)), default=0) > TICK else 0.0
+
+    @property
+    def label(self) -> str:
+        """With the base."""
+        beside = "" if not self.base else f" {'+' if self.base < 0.0 else '-'} {abs(self.base):.15g}"
+        return shortened(self.axis.label, LETTERS // 2 if beside else 34) + beside
+
     def ticks(self) -> list[tuple[float, str]]:
         """Places and numbers."""
-        found = decades(self.low, self.high) if self.axis.log else steps(self.low, self.high)
-        found = [value for value in found if not self.axis.whole or value == round(value)]
-        return [(self(value), text) for value, text in zip(found, numbers(found))]
+        # Round numbers have few digits, their differences too: more are rounding.
+        texts = numbers([float(f"{v - self.base:.3g}") if self.base else v for v in self._values])
+        return [(self(value), text) for value, text in zip(self._values, texts)]
 
 
 @dataclass(frozen=True)
@@ -131,7 +154,7 @@ class Chart:
         return Markup(
             '<svg y="{:g}" width="{:g}" height="{:g}" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}" '
             'fill="currentColor" {}>{}</svg>'
-        ).format(y, WIDTH, self.whole, WIDTH, self.whole, self.title, Markup(FONT), content)
+        ).format(y, WIDTH, self.whole, WIDTH, self.whole, clean(self.title), Markup(FONT), content)
 
     @cached_property
     def whole(self) -> float:
@@ -168,7 +191,7 @@ class Chart:
         named = [line for line, _ in self.drawn if line.name and len(self.drawn) > 1]
         x, y, found = LEFT, ROW, []
         for line in named:
-            width = KEY + LETTER * min(len(line.name), LETTERS) + ROW
+            width = KEY + LETTER * _width(shortened(line.name)) + ROW
             if x > LEFT and x + width > WIDTH:
                 x, y = LEFT, y + ROW
             found.append((x, y, line))
@@ -186,7 +209,7 @@ class Chart:
             yield Markup(
                 '<path d="M{:g} {:.1f}H{:g}" stroke="currentColor" stroke-opacity="0.7" stroke-dasharray="3 3"/>'
             ).format(LEFT, up(height), WIDTH - RIGHT)
-            yield _text(LEFT + 5, up(height) - 5, words, opacity=0.7)
+            yield _text(LEFT + 5, up(height) - 5, shortened(words), opacity=0.7)
         for line, places in self.drawn:
             yield line.group(_curve(line, places, across, up))
 
@@ -197,7 +220,7 @@ def _curve(line: Line, points: Sequence[tuple[float, float]], across: Scale, up:
     mark = Markup(
         '<circle cx="{:.1f}" cy="{:.1f}" r="2.6" fill="currentColor"><title>{}: {:.6g}, {:.10g}</title></circle>'
     )
-    marks = [mark.format(*place, line.name, *point) for place, point in zip(places, points)]
+    marks = [mark.format(*place, clean(line.name), *point) for place, point in zip(places, points)]
     path = line.path("M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places))
     return path + Markup("").join(marks if line.marked and len(points) <= MARKED else [])
 
@@ -214,21 +237,33 @@ def _frame(across: Scale, up: Scale) -> Iterator[Markup]:
         yield _text(x, bottom + 16, text, "middle", 0.7)
     for y, text in up.ticks():
         yield _text(left - 6, y + 4, text, "end", 0.7)
-    yield _text((left + right) / 2, bottom + BOTTOM - 6, across.axis.label, "middle")
+    yield _text((left + right) / 2, bottom + BOTTOM - 6, across.label, "middle")
     turned = Markup('<g transform="translate(12 {:.1f}) rotate(-90)">{}</g>')
-    yield turned.format((top + bottom) / 2, _text(0.0, 0.0, up.axis.label, "middle"))
+    yield turned.format((top + bottom) / 2, _text(0.0, 0.0, up.label, "middle"))
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start", opacity: float = 1.0) -> Markup:
     return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" opacity="{:g}">{}</text>').format(
-        x, y, anchor, opacity, text
+        x, y, anchor, opacity, clean(text)
     )
 
 
-def shortened(name: str) -> str:
-    """The name, without its middle where it has more than `LETTERS`."""
-    half = LETTERS // 2 - 2
-    return name if len(name) <= LETTERS else f"{name[:half]}...{name[-half:]}"
+def clean(text: str) -> str:
+    """The text with a mark for each character that XML does not allow, so that every reader takes the picture."""
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
+
+
+def _width(text: str) -> float:
+    """In letters of usual width."""
+    return sum(2.0 if unicodedata.east_asian_width(c) in "WF" else 1.4 if c.isupper() else 1.0 for c in text)
+
+
+def shortened(name: str, most: int = LETTERS) -> str:
+    """The name, without its middle where it is wider than so many letters."""
+    if _width(name) <= most:
+        return name
+    half = next(k for k in range(most // 2 - 1, -1, -1) if _width(name[:k]) + _width(name[len(name) - k :]) <= most - 3)
+    return f"{name[:half]}...{name[len(name) - half :]}"
 
 
 def swatch(series: int) -> Markup:
@@ -261,9 +296,9 @@ def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> Sca
     if axis.log:
         low, high = (low / 3.0, high * 3.0) if low >= high else (low, high)
         pad = 10.0 ** (0.04 * (math.log10(high) - math.log10(low)))
-        return Scale(axis, low / pad, high * pad, start, end)
-    if low >= high:
-        half = 1.0 if axis.whole else abs(low) * 1e-3 or 1.0
+        return Scale(axis, max(low / pad, 1e-300), min(high * pad, 1e305), start, end)
+    if high - low <= 8.0 * max(math.ulp(low), math.ulp(high)):
+        half = 1.0 if axis.whole else max(abs(low) * 1e-3, LEAST) if low else 1.0
         low, high = low - half, high + half
     pad = 0.04 * (high - low)
     low, high = low - pad if axis.low is None else low, high + pad if axis.high is None else high

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bmrm.app.charts import COLOURS, FONT, WIDTH, Axis, Chart, Line
+from bmrm.app.charts import COLOURS, FONT, WIDTH, Axis, Chart, Line, clean
 from bmrm.problem import Iteration, MissingLibraryError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def convergence_svg(history: Sequence[Iteration], *, title: str, tolerance: floa
     title : above the charts.
     tolerance : drawn into the lower chart as a dashed line.
     """
+    title = clean(title)
     values, gaps, words = _charts(history, tolerance)
     top, parts = _PAD, []
     for text in [*textwrap.wrap(title, _LETTERS), *([] if gaps.drawn else [words])]:
