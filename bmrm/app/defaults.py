@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import is_whole
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES
+from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, facts_of
 from bmrm.registry import Entry
 
@@ -20,38 +22,71 @@ INTERCEPTS = {"free": "free intercept", "regularized": "constant feature", "none
 """What tables call the values of `data.bias`."""
 
 
-def default_loss(data: Dataset) -> tuple[str, str]:
-    """The name of a loss that fits the targets, and what they were taken for.
+def default_loss(data: Dataset, group: Group | None = None, name: str = "y") -> tuple[str, str]:
+    """Collective: the name of a loss that fits the targets of all ranks, and what they were taken for.
 
     Two labels are classes, whatever their type; more are classes where they are text, integers or truth values, and
     numbers where they are floats.
+
+    Parameters
+    ----------
+    group : the ranks; None for this process alone.
+    name : what messages call the targets.
 
     Raises
     ------
     InputError
         Where the targets may mean either, or there are none.
     """
+    group = Alone() if group is None else group
+    found: tuple[str, str] | None = None
+    told = group.gather(_kinds(data))
+    with together(group):
+        if told is not None:
+            found = _loss_for([one for one in told if one], name)
+    loss, words = group.broadcast(found)
+    return loss, words
+
+
+def _kinds(data: Dataset) -> dict[str, Any]:
+    """What the targets of some rows are, for other ranks; {} where there are none.
+
+    `values` are the different ones of positive weight; of numbers that are not whole no more than tell that.
+    """
     y, dtype = data.targets.y, data.targets.dtype
-    if not data.labelled:
-        raise InputError(
-            "y is None, expected a label or a number for each row of X, or a loss that needs none: novelty"
-        )
+    if not data.labelled or not data.rows:
+        return {}
     if isinstance(y, LabelSets):
-        return "multilabel_hinge", "sets of labels"
+        return {"sets": True}
     if y.ndim != 1:
-        raise InputError(
-            f"y has shape {y.shape}, expected one label or number per row, or a loss by name: "
-            "multivariate_least_squares for numbers, multilabel_hinge for a matrix of 0 and 1"
-        )
+        return {"shape": list(y.shape)}
     values = np.unique(y if data.targets.weights is None else y[data.targets.weights > 0.0])
     floats = y.dtype.kind == "f" and not is_whole(dtype)
-    if floats and (len(values) != 2 or bool(np.any(values != np.rint(values)))):
+    whole = not floats or bool(np.all(values == np.rint(values)))
+    return {"floats": floats, "whole": whole, "values": (values[:3] if floats else values).tolist()}
+
+
+def _loss_for(kinds: Sequence[Mapping[str, Any]], name: str) -> tuple[str, str]:
+    if not kinds:
+        none = "y is None" if name == "y" else f"{name} has no labels"
+        raise InputError(f"{none}, expected a label or a number for each row of X, or a loss that needs none: novelty")
+    if any("sets" in one for one in kinds):
+        return "multilabel_hinge", "sets of labels"
+    shape = next((one["shape"] for one in kinds if "shape" in one), None)
+    if shape is not None:
+        raise InputError(
+            f"{name} has shape {tuple(shape)}, expected one label or number per row, or a loss by name: "
+            "multivariate_least_squares for numbers, multilabel_hinge for a matrix of 0 and 1"
+        )
+    values = {value for one in kinds for value in one["values"]}
+    whole = all(one["whole"] for one in kinds)
+    if any(one["floats"] for one in kinds) and not (whole and len(values) == 2):
         return "least_squares", "numbers"
     if len(values) <= 2:
         return "hinge", "two classes"
-    if len(values) > MOST_CLASSES and y.dtype.kind != "U":
+    if len(values) > MOST_CLASSES and not any(isinstance(value, str) for value in values):
         raise InputError(
-            f"y holds {len(values)} different integers, expected a loss by name: least_squares for numbers, "
+            f"{name} holds {len(values)} different integers, expected a loss by name: least_squares for numbers, "
             "multiclass_hinge for classes"
         )
     return facts_of(LOSSES.get("hinge").cls).multiclass, f"{len(values)} classes"

@@ -292,7 +292,7 @@ def minimize(
         array of shape (dim,))`.
     regularizer : an instance, for example `bmrm.L2(1e-4)`.
     solver : a name (see `bmrm solvers`), `{"name": ..., option: value}`, or an instance.
-    tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-3, as at every door.
+    tolerance : relative gap to reach, (objective - lower bound) / |objective|; None for 1e-4, as at every door.
     absolute_tolerance : gap to reach, in units of J; None for 0. Either ends the run.
     max_iterations : iterations at most; None for 10,000.
     time_limit : seconds at most; None for no limit.

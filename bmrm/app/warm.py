@@ -19,7 +19,7 @@ from bmrm.app.fit import fit
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.load import compile_reader, load
 from bmrm.app.pipeline.solve import BIASES, Problem, solve, warm_up_ranks
-from bmrm.app.pipeline.train import measure_parts, problem_of, train
+from bmrm.app.pipeline.train import measure_parts, problem_of, train, with_loss
 from bmrm.checks.plug_in import groups_for, instance_of, targets_for
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
@@ -159,7 +159,7 @@ def _as_config(path: str) -> None:
         settings = load_settings(path, [f"output.directory={folder}/out", f"solver.time_limit={LONGEST}"]).plain()
         train(settings, Alone(), quiet=True)
         loaded = load(settings["data"], settings["seed"], Alone())
-    problem = problem_of(settings)
+    problem = problem_of(with_loss(settings, loaded.train, Alone())[0])
     data = SCALINGS[problem.scale].rows(loaded.train)
     compile_reader("auto")
     columns = SCALINGS[problem.scale].columns(data, Alone()) or Columns()

@@ -35,10 +35,10 @@ def refusal(config, text, *overrides) -> str:
 def test_defaults_are_those_of_the_design(config):
     plain = config(MINIMAL).plain()
     assert plain["schema"] == 2
-    assert plain["data"]["bias"] == "free"
+    assert plain["data"]["bias"] is None
     assert plain["data"]["scale"] == "none"
     assert plain["data"]["format"] == "auto"
-    assert plain["loss"] == {"name": "hinge"}
+    assert plain["loss"] is None
     assert plain["solver"]["name"] == "auto"
     assert plain["solver"]["tolerance"] == 1e-4
     assert plain["solver"]["max_iterations"] == 10000
@@ -167,7 +167,7 @@ WRONG = {
     "loss: {name: quantile, tau: high}": ("line 4", "loss.tau is 'high'", "a number"),
     "loss: {name: quantile, tau: .nan}": ("line 4", "loss.tau is nan", "a finite number"),
     "loss: [hinge]": ("line 4", "loss is ['hinge']", "a name or"),
-    "loss:": ("line 4", "loss is None", "a name or"),
+    "loss: {tau: 0.3}": ("line 4", "loss has options but no name", "{name: hinge, ...}"),
     "solver: {name: bundel}": ("line 4", "unknown solver 'bundel'", "did you mean 'bundle'"),
     "solver: {name: auto, tolerence: 1}": ("line 4", "no option 'tolerence'", "did you mean 'tolerance'"),
     "solver: {name: auto, tolerance: -1}": ("line 4", "solver.tolerance is -1", ">= 0"),

@@ -1,11 +1,21 @@
 """`bmrm.fit(X, y)` with nothing else: which problem it takes, and that it says so."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import Ridge
 
 import bmrm
+from bmrm.app.config.config import load_settings
+from bmrm.app.defaults import _kinds as default_kinds
+from bmrm.app.defaults import default_loss
+from bmrm.cli import main
+from bmrm.data.dataset import Dataset
+from bmrm.data.reading import read
+from bmrm.mpi.group import Alone
 from bmrm.problem import InputError
 
 random = np.random.default_rng(0)
@@ -32,6 +42,63 @@ def test_the_loss_by_the_kind_of_y(kind):
     assert model.header["bias"] == "free"
     assert set(model.header["chosen"]) == {"loss", "lambda"}
     assert loss in repr(model)
+
+
+FILES = {
+    "two integers": ("+1 1:1\n-1 2:1\n+1 3:1\n", "hinge"),
+    "three integers": ("0 1:1\n1 2:1\n2 3:1\n", "multiclass_hinge"),
+    "numbers": ("0.5 1:1\n1 2:1\n2 3:1\n", "least_squares"),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_config_without_a_loss_takes_that_of_fit(kind, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text, loss = FILES[kind]
+    Path("rows.svm").write_text(text)
+    assert main(["train", "rows.svm", "--tolerance", "1e-9"]) == 0
+    model, python = bmrm.load_model("runs/rows/model.npz"), bmrm.fit(read("rows.svm"), tolerance=1e-9)
+    assert model.loss.name == python.loss.name == loss
+    assert model.header["objective"] == pytest.approx(python.solution.objective, rel=1e-8)
+    assert f"bmrm: loss: {loss} for " in capsys.readouterr().err
+    written = yaml.safe_load(Path("runs/rows/config.yaml").read_text())
+    assert (written["loss"]["name"], written["data"]["bias"]) == (loss, "free")
+    assert main(["train", "rows.svm", "--tolerance", "1e-9", "--resume"]) == 0
+    assert "nothing is left to do" in capsys.readouterr().err
+
+
+def test_a_config_of_schema_1_without_a_loss_stays_that_of_hinge(tmp_path):
+    config = tmp_path / "old.yaml"
+    config.write_text("schema: 1\ndata: {train: rows.svm}\n")
+    assert load_settings(config).plain()["loss"] == {"name": "hinge"}
+
+
+def test_a_config_without_a_loss_asks_what_may_mean_several_things(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("many.svm").write_text("".join(f"{k} 1:1\n" for k in range(300)))
+    assert main(["train", "many.svm"]) == 2
+    assert "data.train holds 300 different integers, expected a loss by name" in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+class Shares(Alone):
+    """Rank 0 of two, which hears of the other's targets."""
+
+    size = 2
+
+    def __init__(self, other):
+        self.other = other
+
+    def gather(self, value):
+        return [value, None if value is None else default_kinds(self.other)]
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_ranks_take_the_loss_that_one_of_them_would_take_of_all_rows(kind):
+    y, loss = LABELS[kind]
+    half = Dataset.from_arrays(X[:2], y[:2]), Dataset.from_arrays(X[2:], y[2:])
+    assert default_loss(half[0], Shares(half[1]))[0] == loss
+    assert default_loss(half[1], Shares(half[0]))[0] == loss
 
 
 def test_the_defaults_are_those_of_the_written_problem():

@@ -148,7 +148,7 @@ WRONG = {
     "train train.svm --tolerance -1": "expected >= 0",
     "train train.svm --bias fre": "did you mean 'free'",
     "train train.svm --loss hinj": "did you mean 'hinge'",
-    "train train.svm --loss.h 3": "loss 'hinge' has no option 'h'",
+    "train train.svm --loss.h 3": "loss has options but no name, expected such as {name: hinge, ...}",
     "train train.svm --loss huber_hinge --loss.hh 3": "did you mean 'h'",
     "train train.svm --metrics auk": "did you mean 'auc'",
     "train train.svm --data.format.label y": "data.format has options but no name, expected such as {name: csv",

@@ -160,7 +160,11 @@ class Settings(BaseModel):
         description="version of this schema; 1 is read with its defaults, such as `data.bias: none`",
     )
     data: DataSection
-    loss: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm losses`")
+    loss: dict[str, Any] | None = Field(
+        None,
+        description="a name or `{name: ..., option: ...}`, see `bmrm losses`; null = by the targets: `hinge` for two "
+        "classes, `multiclass_hinge` for more, `least_squares` for numbers",
+    )
     regularizer: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm regularizers`")
     solver: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm solvers`")
     search: dict[str, Any] | None = Field(
@@ -193,7 +197,7 @@ _THREADS = (
     "threads of each rank; null = its share of the cores of its node",
 )
 PLUG_INS: Mapping[str, PlugIn] = {
-    "loss": PlugIn(LOSSES, "hinge"),
+    "loss": PlugIn(LOSSES, ""),
     "regularizer": PlugIn(REGULARIZERS, "l2"),
     "solver": PlugIn(SOLVERS, "auto", {"threads": _THREADS}),
 }
@@ -367,7 +371,9 @@ def _settings(document: Document, default_directory: str) -> Settings:
     _renamed(document, problems)
     _old_defaults(document)
     value = dict(value)
-    for section in PLUG_INS:
+    if value.get("loss") is None and (value.get("search") is not None or value.get("schema") == 1):
+        value["loss"] = "hinge"  # as before the targets told, and as searches begin
+    for section in PLUG_INS if value.get("loss") is not None else [*PLUG_INS][1:]:
         value[section] = _plug_in((section,), PLUG_INS[section], value.get(section, {}), problems)
     if value.get("search") is not None:
         value["search"] = _plug_in(("search",), SEARCH, value["search"], problems)
@@ -408,7 +414,7 @@ def _old_defaults(document: Document) -> None:
 def _resolved(settings: Settings, directory: str) -> Settings:
     """The same in the newest schema, with what the defaults of `data.bias` and `output.directory` stand for."""
     data, output = settings.data, settings.output
-    if data.bias is None:
+    if data.bias is None and settings.loss is not None:
         data = data.model_copy(update={"bias": default_bias(LOSSES.instance(settings.loss))})
     if output.directory is None:
         output = output.model_copy(update={"directory": directory})
@@ -434,11 +440,11 @@ def _renamed(document: Document, problems: Problems) -> None:
 
 def _check_metrics(settings: Settings, problems: Problems) -> None:
     """Add a problem for measures that do not fit the loss."""
-    name = settings.loss.get("name")
-    if name is None:
-        return
     if settings.output.follow is not None and settings.data.validation is None:
         problems.append((("output", "follow"), "output.follow measures validation rows, but data.validation is null"))
+    name: str | None = (settings.loss or {}).get("name")
+    if name is None:
+        return
     for field in ("metrics", "follow"):
         try:
             check_metrics(getattr(settings.output, field), LOSSES.get(name).cls)
@@ -458,8 +464,10 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
         problems.append((place, f"{section} is {shown(value)}, expected a name or {{name: ...}}"))
         return {}
     name = value.pop("name")
-    if plug_in is FORMATS and name == AUTO:
-        problems.append((place, f"{section or 'format'} has options but no name, expected such as {{name: csv, ...}}"))
+    if not name or (plug_in is FORMATS and name == AUTO):
+        example = "csv" if plug_in is FORMATS else "hinge"
+        expected_name = f"expected such as {{name: {example}, ...}}"
+        problems.append((place, f"{section or 'format'} has options but no name, {expected_name}"))
         return {}
     try:
         entry = plug_in.registry.get(name)

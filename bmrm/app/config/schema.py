@@ -31,6 +31,7 @@ def json_schema() -> dict[str, Any]:
     for section, plug_in in PLUG_INS.items():
         schema["properties"][section] = _plug_in_schema(plug_in)
     schema["$defs"]["DataSection"]["properties"]["format"] = {"anyOf": [{"const": AUTO}, _plug_in_schema(FORMATS)]}
+    schema["properties"]["loss"]["anyOf"].append({"type": "null"})
     schema["properties"]["search"] = {"anyOf": [_plug_in_schema(SEARCH), {"type": "null"}], "default": None}
     schema["required"] = ["data"]
     found: dict[str, Any] = standard(schema)
@@ -95,6 +96,8 @@ def _lines() -> Iterator[str]:
     yield from ("## `seed`", "", f"{Settings.model_fields['seed'].description}; default 0.", "")
     for section, plug_in in {**PLUG_INS, "search": SEARCH, "data.format": FORMATS}.items():
         yield from (f"## `{section}`", "")
+        if section == "loss":
+            yield from (f"{Settings.model_fields['loss'].description}.", "")
         if plug_in.extra:
             yield from ("For every name:", "", "| option | default | meaning |", "|---|---|---|")
             for key, (_, default, doc) in plug_in.extra.items():

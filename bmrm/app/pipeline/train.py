@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmrm.app.config.relative import ONE_OVER_M
-from bmrm.app.defaults import INTERCEPTS
+from bmrm.app.defaults import INTERCEPTS, default_bias, default_loss
 from bmrm.app.measure import check_metrics, scored, scores_of
 from bmrm.app.model import Model
 from bmrm.app.model_file import from_plain
@@ -133,18 +133,18 @@ def _train(
 ) -> Ended | None:
     """Collective: the outcome of the run, on rank 0."""
     phases.started()
-    facts = fingerprint.of_settings(settings)
     with together(group):
-        _look_into_folder(settings["output"], facts, group, opening=True)
-        problem = problem_of(settings, leads=group.rank == 0)
-        if group.rank == 0:
-            for field in ("metrics", "follow"):
-                check_metrics(settings["output"][field], problem.loss)
+        _look_into_folder(settings["output"], None, group, opening=True)
+    if settings["loss"] is not None:  # what is wrong is said before rows are read
+        _problem(settings, group)
     sharing, dealt = Sharing.of(settings), False
     if group.size > 1 and group.rank == 0 and not quiet:
         print(f"bmrm: {sharing.in_words()}", file=sys.stderr)
     with phases("load", ", ".join(settings["data"]["train"])):
         loaded = load(settings["data"], settings["seed"], group)
+        settings, notes = with_loss(settings, loaded.train, group)
+        loaded = replace(loaded, notes=(*loaded.notes, *notes))
+        facts, problem = _problem(settings, group)
         if group.size > 1:  # the first of a node compiles
             few = loaded.train.part(0, min(FEW, loaded.train.rows))
             group.first_per_node(lambda: fingerprint.of_rows(few, Alone()))
@@ -202,6 +202,30 @@ def _train(
         if earlier:
             summary["resumed"] = {"seconds": earlier}
         return _write(replace(model, header={**model.header, "problem": facts}), summary, curves, settings, phases)
+
+
+def _problem(settings: Mapping[str, Any], group: Group) -> tuple[fingerprint.Facts, Problem]:
+    """Collective: what settings with a loss describe; InputError where it does not fit, or the folder has another."""
+    facts = fingerprint.of_settings(settings)
+    with together(group):
+        _look_into_folder(settings["output"], facts, group)
+        problem = problem_of(settings, leads=group.rank == 0)
+        if group.rank == 0:
+            for field in ("metrics", "follow"):
+                check_metrics(settings["output"][field], problem.loss)
+    return facts, problem
+
+
+def with_loss(settings: Mapping[str, Any], data: Dataset, group: Group) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Collective: the settings, with a loss by the targets where they have none, and what to say of that."""
+    if settings["loss"] is not None:
+        return settings, ()
+    name, found = default_loss(data, group, "data.train")
+    loss = LOSSES.make(name)
+    section = settings["data"]
+    bias = default_bias(loss) if section["bias"] is None else section["bias"]
+    chosen = {**settings, "loss": LOSSES.describe(loss), "data": {**section, "bias": bias}}
+    return chosen, (f"loss: {name} for {found}, since none is given",)
 
 
 def _say_ranks(loaded: Loaded, group: Group, threads: int, quiet: bool) -> None:
@@ -297,7 +321,9 @@ def _title(settings: Mapping[str, Any], loss: str = "") -> str:
     return f"{loss} + {settings['regularizer']['name']} on {', '.join(settings['data']['train'])}"
 
 
-def _look_into_folder(output: Mapping[str, Any], facts: fingerprint.Facts, group: Group, opening: bool = False) -> None:
+def _look_into_folder(
+    output: Mapping[str, Any], facts: fingerprint.Facts | None, group: Group, opening: bool = False
+) -> None:
     """On rank 0: raise InputError if results could not be written, or would replace those of another problem."""
     if group.rank != 0:
         return
@@ -307,7 +333,7 @@ def _look_into_folder(output: Mapping[str, Any], facts: fingerprint.Facts, group
     directory = Path(output["directory"])
     if opening:
         open_folder(directory)
-    if not output["overwrite"]:
+    if facts is not None and not output["overwrite"]:
         refuse_others(directory, facts)
 
 
