@@ -87,6 +87,7 @@ def newton(
             after = _descent(phi, f, here, step, check)
             if after is None:
                 break
+            after = _farther(phi, f, here, after, check)
             if after.size > FAST * here.size:
                 memory.curvature = None
             here = after
@@ -115,6 +116,22 @@ def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector, check: Ch
         if not np.any(here.b + length * step != here.b):
             return None
     return None
+
+
+def _farther(phi: ScoreFunction, f: Scores, here: Point, after: Point, check: Check) -> Point:
+    """`after`, or a point 2, 4, ... times as far, as long as the value falls and the sums along the step stay large.
+
+    In an exponential tail Newton's steps are short, and values cost less than second derivatives.
+    """
+    while after.size > FAST * here.size:
+        check()
+        step = after.b - here.b
+        beyond = point_at(phi, f, here.b + 2.0 * step)
+        promised = float(step @ after.sums)
+        if not (promised < 0.0 and beyond.finite and beyond.value - after.value <= 0.1 * promised):
+            break
+        after = beyond
+    return after
 
 
 def _better(here: Point, after: Point, promised: float, share: float) -> bool:
