@@ -117,7 +117,7 @@ def given_fields(title: str, fields: Iterable[dataclasses.Field[Any]], options: 
         For an option that the class, which messages call `title`, does not have.
     """
     known = {option_name(field.name): field.name for field in fields}
-    found = translated(f"{title} has no option", options, known, "config")
+    found = translated(f"{title} has no option", options, known, "fit")
     return {known[option]: value for option, value in found.items()}
 
 
@@ -316,7 +316,7 @@ class Registry(Generic[P]):
         if isinstance(given, type):
             raise InputError(f"{self.kind} is the class {given.__name__}, expected an instance: {given.__name__}()")
         if options:
-            words = ", ".join(options)
+            words = ", ".join(map(field_name, options))
             raise InputError(
                 f"options {words} beside a {self.kind} that is made already; "
                 f"expected {words} in {type(given).__name__}(...) or the {self.kind} by its name"

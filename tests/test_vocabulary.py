@@ -108,7 +108,7 @@ def test_the_words_of_the_issue_name_the_right_thing():
     assert "did you mean 'logistic'" in refused(bmrm.fit, X, Y, loss="logistc")
     assert "use lam: 1 / (C m)" in refused(bmrm.fit, X, Y, C=1.0)
     assert "use alpha: 1 / (C m)" in refused(bmrm.Classifier, C=1.0)
-    assert "use regularizer.lambda: 1 / (C m)" in refused(REGULARIZERS.make, "l2", {"C": 1.0})
+    assert "use lam: 1 / (C m)" in refused(REGULARIZERS.make, "l2", {"C": 1.0})
     assert "(did you mean 'loss'?)" in refused(bmrm.fit, X, Y, los="hinge")
     assert "'auto'" not in refused(bmrm.fit, X, Y, nonsense=1)
 

@@ -56,6 +56,9 @@ def _plug_in_of(word: str, given: Mapping[str, Any]) -> str:
             return _place_of(word, argument, [name])
     if word.lower() in ANSWERS:
         return ""
+    kind, _, rest = word.partition("_")
+    if kind in registries and rest in ("options", "params", "kwargs", "args"):
+        return "; use solver_options" if kind == "solver" else f"; use {kind}={{'name': ..., option: value}}"
     for argument, registry in registries.items():
         owners = [entry.name for entry in registry.all() if word in registry.options(entry.name)]
         if owners:

@@ -121,7 +121,7 @@ def test_a_named_regularizer_takes_lambda():
     assert model.solution.objective == written.solution.objective
     assert "chosen" not in model.header
     assert bmrm.fit(X, y, regularizer="l1").header["chosen"]["lambda"] == "1 / m"
-    with pytest.raises(InputError, match="lambda beside a regularizer"):
+    with pytest.raises(InputError, match=r"options lam beside a regularizer .* expected lam in L2\("):
         bmrm.fit(X, y, regularizer=bmrm.L2(1.0), lam=1.0)
 
 

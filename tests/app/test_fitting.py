@@ -157,3 +157,19 @@ assert "fit" in dir(bmrm)
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="no attribute 'fti'"):
         bmrm.fti  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"loss": {"name": "logistic", "class_weight": "balanced"}}, "has no option 'class_weight'; use sample_weight"),
+        ({"regularizer": {"name": "l2", "C": 1.0}}, "has no option 'C'; use lam: 1 / "),
+        ({"loss_options": {"delta": 2.0}}, r"'loss_options'; use loss=\{'name': ..., option: value\}"),
+        ({"regularizer_kwargs": {}}, r"'regularizer_kwargs'; use regularizer=\{'name': ..., option: value\}"),
+        ({"solver_params": {"memory": 5}}, "'solver_params'; use solver_options"),
+        ({"regularizer": bmrm.L2(1.0), "lam": 1.0}, r"expected lam in L2\("),
+    ],
+)
+def test_python_is_answered_in_words_of_python(numbers, given, said):
+    with pytest.raises(InputError, match=said):
+        bmrm.fit(*numbers, **given)
