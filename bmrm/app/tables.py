@@ -37,7 +37,7 @@ def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
 
 
 def lines(headings: Sequence[str], rows: Sequence[Sequence[str]], limit: int | None) -> list[str]:
-    """The lines of a table, none longer than `limit` if its last column has `NARROWEST` characters then."""
+    """The lines of a table, none longer than `limit`, which is taken as at least `NARROWEST`."""
     widths = [max(len(cell) for cell in column) for column in zip(headings, *rows)]
     return [line for cells in [headings, *rows] for line in _lines_of(cells, widths, limit)]
 
@@ -54,9 +54,13 @@ def _lines_of(cells: Sequence[str], widths: Sequence[int], limit: int | None) ->
 
 
 def _wrapped(start: str, text: str, limit: int | None) -> list[str]:
-    """`start` and a text, wrapped to the right of it."""
+    """`start` and a text, wrapped to the right of it; below it where there are fewer than `NARROWEST` characters."""
     if limit is None:
         return [(start + " ".join(text.split())).rstrip()]
-    room = max(limit, len(start) + NARROWEST)
     options: dict[str, Any] = {"subsequent_indent": " " * len(start), "break_on_hyphens": False}
-    return textwrap.wrap(text, room, initial_indent=start, **options) or [start.rstrip()]
+    if limit - len(start) >= min(NARROWEST, len(text)):
+        return textwrap.wrap(text, limit, initial_indent=start, **options) or [start.rstrip()]
+    indent, room = 2 * GAP, max(limit, NARROWEST)
+    options |= {"subsequent_indent": indent}
+    above = textwrap.wrap(" ".join(start.split()), room, **options)
+    return above + textwrap.wrap(text, room, initial_indent=indent, **options)

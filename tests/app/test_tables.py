@@ -16,6 +16,13 @@ def test_lines_fit(rows, limit):
     assert max(map(len, found)) <= limit
 
 
+@given(ROWS, st.integers(40, 79))
+def test_narrow_terminals_get_the_last_cell_below(rows, limit):
+    found = lines(("a", "b", "c"), rows, limit)
+    assert max(map(len, found)) <= limit
+    assert " ".join(found).split() == [cell for row in [("a", "b", "c"), *rows] for cell in row]
+
+
 @given(ROWS)
 def test_piped_lines_have_every_cell_whole(rows):
     for row, line in zip(rows, lines(("a", "b", "c"), rows, None)[1:]):
