@@ -33,7 +33,7 @@ from bmrm.risk.structured import StructuredRisk
 from bmrm.search import Search
 from bmrm.search import register as register_search
 from bmrm.solvers import register as register_solver
-from bmrm.solvers._core.monitor import IterativeSolver
+from bmrm.solvers._core.monitor import IterativeSolver, Step, Steps
 
 __all__ = [  # noqa: RUF022 (the order of use)
     "register_loss",
@@ -53,6 +53,8 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "check_regularizer",
     "register_solver",
     "IterativeSolver",
+    "Step",
+    "Steps",
     "register_search",
     "Search",
     "check_risk",

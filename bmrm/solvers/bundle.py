@@ -11,18 +11,15 @@ from numpy.typing import NDArray
 
 from bmrm.problem import (
     Blocks,
-    Callback,
     IncompatibleError,
-    Regularizer,
     Risk,
     SavedPlanes,
-    Solution,
     Vector,
     ability,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.monitor import Monitor, Step, Steps
 from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 
 Oracle = Callable[[Vector], tuple[Vector, NDArray[np.float64]]]
@@ -56,35 +53,19 @@ class Bundle(PlaneSolver):
 
     cuts_per_pass: int = parameter(1, least=1, doc="planes a pass, one for each block of rows", example=3)
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-        planes: SavedPlanes | None = None,
-        kept: KeptModel | None = None,
-    ) -> Solution:
-        """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model.
+    def steps(self, run: Monitor, planes: SavedPlanes | None = None, kept: KeptModel | None = None) -> Steps:
+        """As of `IterativeSolver`, with what `minimize` takes."""
+        oracle, infima = self._oracle(run.risk)
+        return self._loop(run, oracle, self.model(run, infima, planes, kept))
 
-        `kept` is the state of an interrupted run on the same risk and regularizer, which is continued.
-        """
-        with self.monitor(risk, regularizer, start, callback) as run:
-            oracle, infima = self._oracle(run.risk)
-            model = self.model(run, infima, planes, kept, start is None)
-            with run.iterating():
-                self._loop(run, oracle, model, run.start)
-            return self.finished(run, model, self.name)
-
-    def _loop(self, run: Monitor, oracle: Oracle, model: PlaneModel, w: Vector) -> None:
+    def _loop(self, run: Monitor, oracle: Oracle, model: PlaneModel) -> Steps:
+        w = run.start
         while True:
             values, slopes = oracle(w)
             value = float(values.sum())
             run.fits(w, value, slopes[0] if len(slopes) == 1 else slopes.sum(axis=0))
             run.improve(w, value + run.regularizer.value(w), fresh=True)
-            if run.record():
-                return
+            yield Step.ITERATION
             with np.errstate(over="ignore", invalid="ignore"):
                 offsets = slopes @ w
             if not math.isfinite(value) or not np.all(np.isfinite(offsets)):

@@ -12,24 +12,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmrm.problem import (
-    Callback,
     ColumnModel,
     IncompatibleError,
     Meter,
     ProblemSize,
     QuadraticModel,
-    Regularizer,
-    Risk,
     Scored,
     Scores,
-    Solution,
     Vector,
     ability,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.gram_model import GramModel
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Steps
 from bmrm.solvers._core.points import Point
 from bmrm.solvers._core.row_scores import RowScores, lambdas
 from bmrm.solvers._core.working_set import Columns, chosen, violation
@@ -101,18 +97,9 @@ class CoordinateDescent(IterativeSolver):
     first_columns: int = parameter(500, least=1, doc="size of the first working set", example=1)
     sweeps: int = parameter(200, least=1, doc="over the columns of a model, at most", example=1)
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`."""
-        l1, l2 = lambdas("coordinate_descent", regularizer)
-        with self.monitor(risk, regularizer, start, callback) as run:
-            return _ColumnRun(self, run, l1, l2).go()
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`."""
+        return _ColumnRun(self, run, *lambdas("coordinate_descent", run.regularizer)).go()
 
 
 class _ColumnRun(Run):

@@ -45,7 +45,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.budget import Stop
 from bmrm.solvers._core.certificate import plane_bound
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 TRIES = 16
 """Sweeps in which the slopes of a start must prove something."""
@@ -154,20 +154,24 @@ class DualCoordinate(IterativeSolver):
 
         `start` and `slope` are ignored if in 16 sweeps they prove no more than what the risk is never below.
         """
+        return self.driven(risk, regularizer, start, callback, slope=slope)
+
+    def steps(self, run: Monitor, slope: Scores | None = None) -> Steps:
+        """As of `IterativeSolver`, with what `minimize` takes."""
+        regularizer = run.regularizer
         if not (provides(regularizer, Elastic) and regularizer.l2 > 0.0):
             raise IncompatibleError(
                 f"dual_coordinate needs a regularizer with l2 > 0, which {type(regularizer).__name__} has not; use l2"
                 " or elastic_net, or solver line_search_bundle"
             )
-        with self.monitor(risk, regularizer, start, callback) as run:
-            rows = ability(run.risk, RowScores)
-            steps, scored = ability(run.risk, DualBlocks), ability(run.risk, Scored)
-            if steps is None or scored is None:
-                raise IncompatibleError(
-                    "dual_coordinate needs a mean over rows in memory of a loss whose proximal map is compiled;"
-                    " use line_search_bundle or lbfgs"
-                )
-            return _Run(self, run, steps, scored, regularizer, rows).go(start is not None, slope)
+        rows = ability(run.risk, RowScores)
+        steps, scored = ability(run.risk, DualBlocks), ability(run.risk, Scored)
+        if steps is None or scored is None:
+            raise IncompatibleError(
+                "dual_coordinate needs a mean over rows in memory of a loss whose proximal map is compiled;"
+                " use line_search_bundle or lbfgs"
+            )
+        return _Run(self, run, steps, scored, regularizer, rows).go(not run.chooses_start, slope)
 
 
 class _Run:
@@ -201,17 +205,24 @@ class _Run:
         """Seconds of the last evaluation."""
         self.looked_last = False
         self.ascent: DualAscent | None = None
+        self.unseen: DualSweep | None = None
+        """The last sweep, where its end was not evaluated."""
 
-    def go(self, warm: bool, slope: Scores | None) -> Solution:
+    def go(self, warm: bool, slope: Scores | None) -> Steps:
         """The whole run."""
         run = self.run
         run.patience = self.options.max_iterations + 1  # evaluations are rare: `_evaluate` counts those in vain
-        with run.iterating(), self._leaving_well():
-            self._sweep_on(warm, slope)
-        details: dict[str, Any] = {"sweeps": self.visits}
-        if self.ascent is not None:
-            details["slope"] = self.ascent.slope()
-        return run.solution(self.options.name, details=details)
+        run.finish = self._finish
+        with self._leaving_well():
+            yield from self._sweeps(warm, slope)
+        return None
+
+    def _finish(self) -> dict[str, Any]:
+        if self.ascent is None:
+            return {"sweeps": self.visits}
+        if self.unseen is not None:
+            self._evaluate(self.ascent, self.unseen)
+        return {"sweeps": self.visits, "slope": self.ascent.slope()}
 
     @contextmanager
     def _leaving_well(self) -> Iterator[None]:
@@ -225,30 +236,32 @@ class _Run:
                 self._prove(self.ascent, anew=True)
             raise
 
-    def _sweep_on(self, warm: bool, slope: Scores | None) -> None:
+    def _sweeps(self, warm: bool, slope: Scores | None) -> Steps:
         run = self.run
         f = self.scored.map.matvec(run.start) if warm else self.scored.phi.constant(self._zeros)
         objective = self._objective(run.start, f, None if warm else self._zeros)
         if self.intercept is not None and self.free is not None and not warm:
             self.intercept.settled.note(run.start, self._zeros, objective)
         run.improve(run.start, objective, fresh=warm or self.free is None)
-        done = run.record()
+        yield Step.ITERATION
         begun = len(run.history) - 1
         ascent = self.ascent = self._begin(f if warm else None, slope)
         run.confirm = self._confirm
         if self.rows is not None:
             run.state = self._state
-        while not done:
-            before = run.budget.seconds
+        while True:
+            before, self.unseen = run.budget.seconds, None
             found = ascent.sweep()
             self.visits += found.visits
             self._guess(found)
-            looked = self._worth_a_look(ascent, len(run.history) - begun) or self._last_look(before)
-            if looked:
+            if self._worth_a_look(ascent, len(run.history) - begun) or self._last_look(before):
                 self._evaluate(ascent, found)
-            done = run.record() or self._stalled()
-            if done and not looked:
-                self._evaluate(ascent, found)
+            else:
+                self.unseen = found
+            yield Step.ITERATION
+            if self.idle >= NOTHING_GAINED:
+                self.idle = 0
+                yield Step.STALLED
 
     @property
     def _zeros(self) -> Vector:
@@ -379,9 +392,3 @@ class _Run:
         else:
             value = self.free.value_and_slope(f + self.free.constant(constant))[0]
         return value + self.run.regularizer.value(w)
-
-    def _stalled(self) -> bool:
-        if self.idle >= NOTHING_GAINED and self.run.status is None:
-            self.idle = 0
-            self.run.stall()
-        return self.run.status is not None

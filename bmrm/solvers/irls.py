@@ -16,17 +16,14 @@ import numpy as np
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.line_search import total
 from bmrm.problem import (
-    Callback,
     HasCurvature,
     IncompatibleError,
     InputError,
     LinearMap,
     Regularizer,
-    Risk,
     Scored,
     ScoreFunction,
     Scores,
-    Solution,
     Vector,
     ability,
     provides,
@@ -35,7 +32,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.modified_loss import changes_of, check_limits, modified_loss, start_at_mean
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
 from bmrm.solvers._core.points import Point, noted, placed
 from bmrm.solvers._core.presets import chosen, resolved
@@ -203,18 +200,9 @@ class IRLS(IterativeSolver):
             values["cgeps"] = 0.0
         return chosen(self, values)
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`."""
-        options = self.resolved()
-        with options.monitor(risk, regularizer, start, callback) as run:
-            return Reweighting(options, run, fresh=start is None).go(self.name)
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`."""
+        return Reweighting(self, run).go()
 
 
 HALVINGS = 40
@@ -228,11 +216,10 @@ class Reweighting:
     Parameters
     ----------
     options : with every value of the preset filled in.
-    run : the bookkeeping.
-    fresh : whether the start is the solver's own choice.
+    run : what it drives.
     """
 
-    def __init__(self, options: IRLS, run: Monitor, fresh: bool) -> None:
+    def __init__(self, options: IRLS, run: Monitor) -> None:
         scored = ability(run.risk, Scored)
         if scored is None or not scored.phi.facts.smooth:
             needed, instead = (OF_SCORES, "bundle") if scored is None else ("a smooth loss", "line_search_bundle")
@@ -247,48 +234,46 @@ class Reweighting:
         self.fit, self.judge = self._models()
         self.rows = float(self.phi.total(self.phi.constant(np.ones(self.phi.facts.scores_per_row)))[0])
         self.certificate = Certificate(run.regularizer, run.risk.infimum)
-        if options.binitmean and fresh:
+        if options.binitmean and run.chooses_start:
             start_at_mean(run)
         self.first_norm = math.nan
         self.deviances: list[float] = []
         self.cg_iterations: list[int] = []
         self.best = (math.inf, run.start, math.inf)
 
-    def go(self, name: str) -> Solution:
-        """Iterate until a rule or a limit is met."""
-        run, rule = self.run, ""
-        with run.iterating():
-            w = run.start
-            f, fresh = self.map.matvec(w), True
-            while True:
-                point = placed(self.map, self.phi, w, f, fresh=fresh)
-                objective = noted(run, self.certificate, point)
-                self._note(w, f, point.value, objective)
-                if run.record():
-                    break
-                rule = "" if run.refreshed else self._own_rule()
-                if rule:
-                    run.finish_by_rule()
-                    break
-                if not run.refreshed:
-                    system = self._system(point)
-                    if not (math.isfinite(objective) and system.finite):
-                        w = 0.5 * (run.w + w)
-                        f, fresh = self.map.matvec(w), True
-                        continue
-                    moved = self._step(system)
-                    if moved is not None:
-                        (w, f), fresh = moved, run.careful
-                        f = self.map.matvec(w) if run.careful else f
-                    elif run.stall():
-                        break
-                if run.refreshed:
-                    w = run.w
+    def go(self) -> Steps:
+        """Iterate until a rule is met."""
+        run = self.run
+        run.finish = self._finish
+        w = run.start
+        f, fresh = self.map.matvec(w), True
+        while True:
+            point = placed(self.map, self.phi, w, f, fresh=fresh)
+            objective = noted(run, self.certificate, point)
+            self._note(w, f, point.value, objective)
+            afresh = yield Step.ITERATION
+            rule = "" if afresh else self._own_rule()
+            if rule:
+                return rule
+            if not afresh:
+                system = self._system(point)
+                if not (math.isfinite(objective) and system.finite):
+                    w = 0.5 * (run.w + w)
                     f, fresh = self.map.matvec(w), True
+                    continue
+                moved = self._step(system)
+                if moved is not None:
+                    (w, f), fresh = moved, run.careful
+                    f = self.map.matvec(w) if run.careful else f
+                    continue
+                yield Step.STALLED
+            w = run.w
+            f, fresh = self.map.matvec(w), True
+
+    def _finish(self) -> dict[str, Any]:
         if self.options.returns == "deviance" and math.isfinite(self.best[2]):
-            run.settle(self.best[1])
-        details = {"deviance": np.array(self.deviances), "cg_iterations": np.array(self.cg_iterations)}
-        return run.solution(f"{name}: {rule}" if rule else name, details=details)
+            self.run.settle(self.best[1])
+        return {"deviance": np.array(self.deviances), "cg_iterations": np.array(self.cg_iterations)}
 
     def _system(self, point: Point) -> WeightedSystem:
         if self.fit is not self.phi:

@@ -12,11 +12,11 @@ from bmrm.kernels.products.quasi_newton import combined, pair_products, store_pa
 from bmrm.kernels.products.vectors import dot, norm
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import enough, total, wolfe_search
-from bmrm.problem import Callback, ProblemSize, Regularizer, Risk, Scored, Solution, Vector, ability
+from bmrm.problem import ProblemSize, Scored, Vector, ability
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.points import FusedIterate, Iterate, Point, ScoredIterate, noted
 
 LEFT, LESS = 0.9, 0.5
@@ -60,19 +60,9 @@ class LBFGS(IterativeSolver):
 
     memory: int = parameter(10, least=1, doc="pairs of steps kept", example=1)
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`."""
-        with self.monitor(risk, regularizer, start, callback) as run:
-            with run.iterating():
-                _Run(self.memory, run).go()
-            return run.solution(self.name)
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`."""
+        return (yield from _Run(self.memory, run).go())
 
 
 class _Run:
@@ -86,19 +76,18 @@ class _Run:
         self.objective, self.gradient = self._joined(self.iterate.point)
         self.first = norm(self.gradient)
 
-    def go(self) -> None:
-        """Iterate until the gap or a limit is met, or no step is left."""
-        while not self.run.record():
-            if self.run.refreshed:
+    def go(self) -> Steps:
+        """Iterate as long as there is a step."""
+        while True:
+            if (yield Step.ITERATION):
                 self._renew()
             if self.regularizer.smooth and self.run.flat(norm(self.gradient), norm(self.iterate.point.a), self.first):
-                return
+                return ""
             if self._search():
                 continue
             self.inverse.forget()
             if not self._search():
-                if self.run.stall():
-                    return
+                yield Step.STALLED
                 self._renew()
 
     def _renew(self) -> None:

@@ -16,15 +16,12 @@ from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import NEAR_ZERO, Along, minimize_along, minimum_of_pieces, total
 from bmrm.problem import (
-    Callback,
     Elastic,
     IncompatibleError,
     Regularizer,
-    Risk,
     SavedPlanes,
     Scored,
     Scores,
-    Solution,
     Vector,
     ability,
     provides,
@@ -33,7 +30,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.cuts import Cuts, FreeCuts
 from bmrm.solvers._core.joint_planes import Joint
-from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.monitor import Monitor, Step, Steps
 from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 from bmrm.solvers._core.row_scores import OF_SCORES
 
@@ -99,33 +96,19 @@ class LineSearchBundle(PlaneSolver):
     mu: float | None = parameter(None, above=0.0, most=1.0, doc="place of the cut; null adapts", example=0.1)
     search: str = parameter("bracket", doc="of the line", choices=("bracket", "exact"), example="exact")
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-        planes: SavedPlanes | None = None,
-        kept: KeptModel | None = None,
-    ) -> Solution:
-        """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model.
+    def steps(self, run: Monitor, planes: SavedPlanes | None = None, kept: KeptModel | None = None) -> Steps:
+        """As of `IterativeSolver`, with what `minimize` takes.
 
-        `kept` is the state of an interrupted run on the same risk and regularizer, which is continued.
         Raises IncompatibleError where the risk has no scores, or the exact search does not fit.
         """
-        with self.monitor(risk, regularizer, start, callback) as run:
-            scored = ability(run.risk, Scored)
-            if scored is None:
-                raise IncompatibleError(f"line_search_bundle needs {OF_SCORES}; use bundle")
-            if self.search == "exact":
-                self._check_exact(scored, regularizer)
-            model = self.model(run, (risk.infimum,), planes, kept, start is None)
-            free = scored.intercept if scored.phi.facts.scores_per_row > 1 else None
-            cuts = Cuts(scored) if free is None else FreeCuts(scored, free)
-            with run.iterating():
-                self._loop(run, cuts, model)
-            return self.finished(run, model, self.name)
+        scored = ability(run.risk, Scored)
+        if scored is None:
+            raise IncompatibleError(f"line_search_bundle needs {OF_SCORES}; use bundle")
+        if self.search == "exact":
+            self._check_exact(scored, run.regularizer)
+        model = self.model(run, (run.risk.infimum,), planes, kept)
+        free = scored.intercept if scored.phi.facts.scores_per_row > 1 else None
+        return self._loop(run, Cuts(scored) if free is None else FreeCuts(scored, free), model)
 
     def _check_exact(self, scored: Scored, regularizer: Regularizer) -> None:
         if not (scored.phi.facts.piecewise_linear and provides(regularizer, Elastic)):
@@ -134,12 +117,13 @@ class LineSearchBundle(PlaneSolver):
                 " intercept, and l1, l2 or elastic_net; use search: bracket, or bias: regularized or none"
             )
 
-    def _loop(self, run: Monitor, cuts: Cuts, model: PlaneModel) -> None:
+    def _loop(self, run: Monitor, cuts: Cuts, model: PlaneModel) -> Steps:
         here = cuts.start(run.start)
         best = _Best(here.w, here.f, here.value + run.regularizer.value(here.w), here.b)
         self._improved(run, cuts, best, fresh=True)
-        done, first, stuck, share = run.record(), 1.0, False, CUT_ACCURACY
-        while not done:
+        yield Step.ITERATION
+        first, stuck, share = 1.0, False, CUT_ACCURACY
+        while True:
             gap = max(run.objective - run.lower_bound, 0.0)
             plane, lower = cuts.plane(here, share * gap)
             if lower is not None:
@@ -152,8 +136,9 @@ class LineSearchBundle(PlaneSolver):
             there_f, there_b = cuts.scores(proposal.w, best.b)
             step_f, step_b = there_f - best.f, there_b - best.b
             t = self._search(run, cuts, best, proposal.w - best.w, step_f, step_b, first)
-            done, left_f, left_b = run.record(), (1.0 - t) * step_f, (1.0 - t) * step_b
-            if run.refreshed or (run.careful and t > 0.0):
+            afresh = yield Step.ITERATION
+            left_f, left_b = (1.0 - t) * step_f, (1.0 - t) * step_b
+            if afresh or (run.careful and t > 0.0):
                 best = self._anew(run, cuts, best)
                 left_f, left_b = there_f - best.f, there_b - best.b
             first = min(max(t, 1e-4), 1.0) if t > 0.0 else first
@@ -161,9 +146,9 @@ class LineSearchBundle(PlaneSolver):
             # Where planes bring nothing any more they were not exact enough.
             share = 0.1 * share if run.objective - run.lower_bound > STILL * gap else CUT_ACCURACY
             stuck = t <= NEAR_ZERO and cuts.free and not stuck
-            if stuck and not done:  # the constants may be to blame
+            if stuck:  # the constants may be to blame
                 here = cuts.again(best.w, best.f, best.b)
-            elif not done:
+            else:
                 here = self._cut(run, cuts, best, mu, proposal.w, left_f, left_b)
 
     def _cut(

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bmrm.kernels.products.vectors import norm
 from bmrm.numerics.line_search import step_length, total
 from bmrm.problem import (
-    Callback,
     Elastic,
     HasCurvature,
     IncompatibleError,
     ProblemSize,
-    Regularizer,
-    Risk,
     RowParts,
     Scored,
-    Solution,
-    Vector,
     ability,
     provides,
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
-from bmrm.solvers._core.newton.models import CgModel, Step, model_for
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
+from bmrm.solvers._core.newton.models import CgModel, Direction, model_for
 from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
 from bmrm.solvers._core.newton.rows import RowGram, rank_at_most
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
@@ -101,17 +96,9 @@ class Newton(IterativeSolver):
         None, doc="of the sample; null = the config's", least=0, example=1, beside={"sample": 0.3}
     )
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`."""
-        with self.monitor(risk, regularizer, start, callback) as monitor:
-            return Run(self, monitor).go(fresh=start is None)
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`."""
+        return Run(self, run).go()
 
 
 WIDEST = 8192
@@ -199,39 +186,38 @@ class Run:
             of["rows"] = costs.of_rows * a_pass / STEPS + rank**3 / 3.0 / FACTOR_SPEED
         return min(of, key=lambda name: of[name])
 
-    def go(self, fresh: bool) -> Solution:
+    def go(self) -> Steps:
         """The whole run."""
         monitor, goal = self.monitor, self.objective
-        with monitor.iterating():
-            point = goal.at(monitor.start, goal.map.matvec(monitor.start))
-            done = self._note(point)
-            if not done and fresh:
-                found = start_from_sample(self.options, monitor, steady=True, exact=True)
-                if found is not None:
-                    sampled = goal.at(found.w, goal.map.matvec(found.w), point.b)
-                    point = sampled if sampled.objective < point.objective else point
-                    done = self._note(point)
-            steepest = norm(point.gradient)
-            while not done and not monitor.flat(norm(point.gradient), norm(point.a), steepest):
-                if monitor.refreshed:
-                    point = goal.at(monitor.w, goal.map.matvec(monitor.w), point.b)
-                moved = self._moved(point)
-                if moved is not None:
-                    point = moved
-                    done = self._note(point)
-                else:
-                    done = monitor.stall()
-        name, details = self.options.name, {}
-        if isinstance(self.model, CgModel):
-            details["cg_iterations"] = np.array(self.model.iterations)
-        return monitor.solution(name, details=details)
+        monitor.finish = self._details
+        point = goal.at(monitor.start, goal.map.matvec(monitor.start))
+        self._note(point)
+        afresh = yield Step.ITERATION
+        found = start_from_sample(self.options, monitor, steady=True, exact=True) if monitor.chooses_start else None
+        if found is not None:
+            sampled = goal.at(found.w, goal.map.matvec(found.w), point.b)
+            point = sampled if sampled.objective < point.objective else point
+            self._note(point)
+            afresh = yield Step.ITERATION
+        steepest = norm(point.gradient)
+        while not monitor.flat(norm(point.gradient), norm(point.a), steepest):
+            if afresh:
+                point = goal.at(monitor.w, goal.map.matvec(monitor.w), point.b)
+            moved = self._moved(point)
+            if moved is not None:
+                point = moved
+                self._note(point)
+            afresh = yield Step.STALLED if moved is None else Step.ITERATION
+        return ""
 
-    def _note(self, point: SmoothPoint) -> bool:
-        """Bound and objective of a point; whether to stop."""
+    def _details(self) -> dict[str, Any]:
+        return {"cg_iterations": np.array(self.model.iterations)} if isinstance(self.model, CgModel) else {}
+
+    def _note(self, point: SmoothPoint) -> None:
+        """Bound and objective of a point."""
         self.monitor.improve(point.w, point.objective, fresh=point.fresh)
         if abs(point.rest) <= SKEWED:
             self.monitor.take_plane(self.certificate, point.w, point.value, point.a, point.offset)
-        return self.monitor.record()
 
     def _moved(self, point: SmoothPoint) -> SmoothPoint | None:
         """The next point; None where no step makes J smaller."""
@@ -252,7 +238,7 @@ class Run:
         t = step_length(function, slope)
         return self._at(point, step, t) if t > 0.0 else None
 
-    def _at(self, point: SmoothPoint, step: Step, t: float) -> SmoothPoint:
+    def _at(self, point: SmoothPoint, step: Direction, t: float) -> SmoothPoint:
         w, anew = point.w + t * step.w, self.monitor.careful
         f = self.objective.map.matvec(w) if anew else point.f + t * step.f
         # A whole step from 0, all that a quadratic takes, has the scores of its end.

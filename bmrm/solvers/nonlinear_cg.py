@@ -13,13 +13,8 @@ from bmrm.kernels.products.vectors import norm
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import LARGEST_STEP, Along, total
 from bmrm.problem import (
-    Callback,
     IncompatibleError,
-    Regularizer,
-    Risk,
     Scored,
-    Solution,
-    Status,
     Vector,
     ability,
 )
@@ -28,7 +23,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.modified_loss import changes_of, check_limits, modified_loss, start_at_mean
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.truncated_cg import Watched, relative_change
 from bmrm.solvers._core.points import Iterate, ScoredIterate, noted, placed
 from bmrm.solvers._core.presets import chosen, resolved
@@ -211,18 +206,9 @@ class NonlinearCG(IterativeSolver):
         values = chosen(self, PRESETS[self.preset])
         check_limits("NonlinearCG", values["modelmin"], values["modelmax"])
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`."""
-        options = self.resolved()
-        with options.monitor(risk, regularizer, start, callback) as run:
-            return _Run(options, run, fresh=start is None).go(self.name)
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`."""
+        return (yield from _Run(self, run).go())
 
     def resolved(self) -> NonlinearCG:
         """The same with every option of the preset filled in, and `cgmax` among the limits."""
@@ -235,11 +221,10 @@ class _Run:
     Parameters
     ----------
     options : with every value of the preset filled in.
-    run : the bookkeeping.
-    fresh : whether the start is the solver's own choice.
+    run : what it drives.
     """
 
-    def __init__(self, options: NonlinearCG, run: Monitor, fresh: bool) -> None:
+    def __init__(self, options: NonlinearCG, run: Monitor) -> None:
         scored = ability(run.risk, Scored)
         kinked = "loss" if scored is not None and not scored.phi.facts.smooth else ""
         kinked = kinked or ("" if run.regularizer.smooth else f"regularizer {type(run.regularizer).__name__}")
@@ -249,7 +234,7 @@ class _Run:
                 " smooth loss"
             )
         self.options, self.run = options, run
-        if options.binitmean and fresh:
+        if options.binitmean and run.chooses_start:
             start_at_mean(run)
         changes = changes_of(margin=options.margin, modelmin=options.modelmin, modelmax=options.modelmax)
         self.judge = scored if changes else None
@@ -269,40 +254,38 @@ class _Run:
         self.best = (math.inf, run.start)
         self.watched = Watched(math.inf if options.cgwindow is None else options.cgwindow)
 
-    def go(self, name: str) -> Solution:
+    def go(self) -> Steps:
         """Algorithm 8."""
-        run, rule = self.run, ""
-        with run.iterating():
-            r, d = self._note(), np.zeros_like(run.start)
-            before, since, steepest = r, 0, norm(r)
-            while not run.record():
-                if run.refreshed:
+        run = self.run
+        run.finish = self._finish
+        r, d = self._note(), np.zeros_like(run.start)
+        before, since, steepest = r, 0, norm(r)
+        while True:
+            if (yield Step.ITERATION):
+                r, since = self._renewed(), 0
+            if run.flat(norm(r), norm(self.iterate.point.a), steepest):
+                return "the gradient is small"
+            rule = self._own_rule()
+            if rule:
+                return rule
+            fresh = self._restarts(r, before, since)
+            beta = 0.0 if fresh else self.update(r, before, d)
+            d = r + beta * d if math.isfinite(beta) else r
+            if not self._search(d, r):
+                d, fresh = r, True
+                if not self._search(r, r):
+                    yield Step.STALLED
                     r, since = self._renewed(), 0
-                if run.flat(norm(r), norm(self.iterate.point.a), steepest):
-                    rule = "the gradient is small"
-                    break
-                rule = self._own_rule()
-                if rule:
-                    run.finish_by_rule()
-                    break
-                fresh = self._restarts(r, before, since)
-                beta = 0.0 if fresh else self.update(r, before, d)
-                d = r + beta * d if math.isfinite(beta) else r
-                if not self._search(d, r):
-                    d, fresh = r, True
-                    if not self._search(r, r):
-                        if run.stall():
-                            break
-                        r, since = self._renewed(), 0
-                        continue
-                self.restarts += fresh
-                since = 1 if fresh else since + 1
-                before, r = r, self._note()
-                self.watched.take(self.risks[-1])
+                    continue
+            self.restarts += fresh
+            since = 1 if fresh else since + 1
+            before, r = r, self._note()
+            self.watched.take(self.risks[-1])
+
+    def _finish(self) -> dict[str, Any]:
         if self.options.returns == "deviance":
-            run.settle(self.best[1])
-        details = {"risk": np.array(self.risks), "restarts": self.restarts, "trials": self.trials}
-        return run.solution(f"{name}: {rule}" if run.status is Status.OWN_RULE else name, details=details)
+            self.run.settle(self.best[1])
+        return {"risk": np.array(self.risks), "restarts": self.restarts, "trials": self.trials}
 
     def _note(self) -> Vector:
         """Record the point; returns minus the gradient of J."""

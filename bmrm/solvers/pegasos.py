@@ -14,15 +14,10 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import careful_norm
 from bmrm.problem import (
-    Callback,
     IncompatibleError,
     InputError,
-    Regularizer,
-    Risk,
     RowSubsets,
-    Solution,
     State,
-    Status,
     StronglyConvex,
     Vector,
     ability,
@@ -30,7 +25,7 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 Rows = NDArray[np.int64]
 
@@ -260,28 +255,21 @@ class Pegasos(IterativeSolver):
         """Those that are combined; empty for `plain`."""
         return frozenset((self.variant,) if isinstance(self.variant, str) else self.variant) - {PLAIN}
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`."""
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`."""
+        regularizer = run.regularizer
         if not (isinstance(regularizer, StronglyConvex) and regularizer.modulus > 0.0):
             raise IncompatibleError(
                 f"pegasos needs a strongly convex regularizer, which {type(regularizer).__name__} is not; use l2, or"
                 " solver bundle"
             )
-        with self.monitor(risk, regularizer, start, callback) as run:
-            subsets = ability(run.risk, RowSubsets)
-            if subsets is None and self.sample is not None:
-                raise IncompatibleError(
-                    "pegasos draws rows, which needs a loss that is a sum over rows and no free intercept; use bias:"
-                    " regularized or none, sample: null (all rows in each step), or solver bundle"
-                )
-            return _Run(self, run, regularizer.modulus, subsets).go(self.name)
+        subsets = ability(run.risk, RowSubsets)
+        if subsets is None and self.sample is not None:
+            raise IncompatibleError(
+                "pegasos draws rows, which needs a loss that is a sum over rows and no free intercept; use bias:"
+                " regularized or none, sample: null (all rows in each step), or solver bundle"
+            )
+        return _Run(self, run, regularizer.modulus, subsets).go()
 
 
 @dataclass
@@ -316,33 +304,21 @@ class _Run:
         self.steps_a_round = o.evaluate_every * max(1, math.ceil(rows / size))
         self.certificate = Certificate(self.run.regularizer, self.run.risk.infimum)
 
-    def go(self, name: str) -> Solution:
-        """Rounds of steps until a rule or a limit is met."""
-        run, rule = self.run, ""
-        run.patience = PATIENCE
-        with run.iterating():
-            rule = self._rounds()
-        details = {"steps": self.steps, "bad_steps": self.bad_steps, **self.sampler.details()}
-        if self.options.trace is not None:
-            details |= {"value": np.array(self.values), "bad": np.array(self.bad, bool)}
-        named = f"{name}: {rule}" if run.status is Status.OWN_RULE else name
-        return run.solution(named, details=details)
-
-    def _rounds(self) -> str:
-        """Returns the rule."""
+    def go(self) -> Steps:
+        """Rounds of steps until a rule is met."""
         run, options, rule = self.run, self.options, ""
+        run.patience, run.finish = PATIENCE, self._details
         w = run.start
         mean = w
         run.iterate = w
         value = self._evaluate(w)
         if options.projection:
             self.radius = self._radius(value, w)
-        done = run.record()
+        yield Step.ITERATION
         saved = None if run.earlier is None else run.earlier.state_of("pegasos", *STATE)
         if saved is not None:
             w, mean = self._resume(saved)
-        epochs = self.epochs
-        while not done:
+        while not rule:
             for _ in range(self.steps_a_round):
                 rows = self.sampler.draw()
                 if not rows.size:
@@ -351,16 +327,19 @@ class _Run:
                 w = self._step(w, rows)
                 self.steps += 1
                 mean = mean + (w - mean) / self.steps
-            epochs = self.epochs = epochs + options.evaluate_every
+            self.epochs += options.evaluate_every
             run.state, run.iterate = partial(self._state, w, mean), w
             self._evaluate(w, mean if options.averaging else None)
-            done = run.record()
-            if not done and options.epochs is not None and epochs >= options.epochs:
-                rule = f"{epochs} epochs"
-            if not done and rule:
-                run.finish_by_rule()
-                done = True
+            yield Step.ITERATION
+            if options.epochs is not None and self.epochs >= options.epochs:
+                rule = f"{self.epochs} epochs"
         return rule
+
+    def _details(self) -> dict[str, Any]:
+        details = {"steps": self.steps, "bad_steps": self.bad_steps, **self.sampler.details()}
+        if self.options.trace is not None:
+            details |= {"value": np.array(self.values), "bad": np.array(self.bad, bool)}
+        return details
 
     def _state(self, w: Vector, mean: Vector) -> State:
         counts = np.array([self.steps, self.bad_steps, self.epochs])

@@ -13,15 +13,10 @@ import numpy as np
 
 from bmrm.problem import (
     ActiveSet,
-    Callback,
     IncompatibleError,
     InputError,
-    Regularizer,
-    Risk,
     RowSubsets,
-    Solution,
     State,
-    Status,
     Vector,
     ability,
     shown,
@@ -29,7 +24,7 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 QUIET, LEAST, MOST = 10, 5, 15
 """Steps without a slope until a row becomes dormant, and steps that it stays dormant."""
@@ -113,22 +108,14 @@ class Probe(IterativeSolver):
         if self.diagnostics is not None and set(self.diagnostics) != {"reference"}:
             raise InputError(f"Probe: diagnostics has {shown(sorted(self.diagnostics))}, expected reference")
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`."""
-        if not math.isfinite(risk.infimum):
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`."""
+        if not math.isfinite(run.risk.infimum):
             raise IncompatibleError("probe needs a risk whose infimum is known; use solver bundle")
         reference = None if self.diagnostics is None else np.array(self.diagnostics["reference"], np.float64)
-        if reference is not None and reference.shape != (risk.dim,):
-            raise InputError(f"probe: the reference has shape {reference.shape}, expected ({risk.dim},)")
-        with self.monitor(risk, regularizer, start, callback) as run:
-            return _Run(self, run, reference).go(self.name)
+        if reference is not None and reference.shape != (run.risk.dim,):
+            raise InputError(f"probe: the reference has shape {reference.shape}, expected ({run.risk.dim},)")
+        return _Run(self, run, reference).go()
 
 
 @dataclass
@@ -149,48 +136,46 @@ class _Run:
         self.certificate = Certificate(self.run.regularizer, self.run.risk.infimum)
         self.run.patience = PATIENCE
 
-    def go(self, name: str) -> Solution:
+    def go(self) -> Steps:
         """Algorithm 1."""
         run, floor = self.run, self.run.risk.infimum
+        run.finish = self._finish
         cycles = Cycles(self.options.gamma, self.options.ccf)
-        w, before, rule = run.start, UNSEEN, ""
-        start = w
-        with run.iterating():
-            saved = None if run.earlier is None else run.earlier.state_of("probe", *STATE)
-            if saved is not None:
-                self._evaluate(w)
-                w, before = self._resume(saved, cycles)
-            while True:
-                run.state, run.iterate = partial(self._state, w, before, cycles.numbers()), w
-                value, g, active = self._evaluate(w)
-                least = run.objective if self.lowest is None else self.lowest[0]
-                least = least - floor if math.isfinite(least) else UNSEEN
-                rose = value > before
-                cycles.step(rose, least)
-                self._note(value, cycles, active, w)
-                if run.record(iteration=len(run.history)):
-                    break
-                if cycles.phi < self.options.epsilon:
-                    rule = "phi is below epsilon"
-                    run.finish_by_rule()
-                    break
-                before = value
-                with np.errstate(over="ignore", invalid="ignore"):  # a gradient too steep for its square is no guide
-                    square = float(g @ g)
-                if not (math.isfinite(value) and math.isfinite(square)):
-                    w = 0.5 * (run.w + w)
-                elif square == 0.0:
-                    run.stall()
-                    break
-                else:
-                    step = (value - floor - (1.0 - cycles.phi) * least) / square * g
-                    w = np.subtract(w, step, out=step)
+        w, before = run.start, UNSEEN
+        saved = None if run.earlier is None else run.earlier.state_of("probe", *STATE)
+        if saved is not None:
+            self._evaluate(w)
+            w, before = self._resume(saved, cycles)
+        while True:
+            run.state, run.iterate = partial(self._state, w, before, cycles.numbers()), w
+            value, g, active = self._evaluate(w)
+            least = run.objective if self.lowest is None else self.lowest[0]
+            least = least - floor if math.isfinite(least) else UNSEEN
+            rose = value > before
+            cycles.step(rose, least)
+            self._note(value, cycles, active, w)
+            yield Step.ITERATION
+            if cycles.phi < self.options.epsilon:
+                return "phi is below epsilon"
+            before = value
+            with np.errstate(over="ignore", invalid="ignore"):  # a gradient too steep for its square is no guide
+                square = float(g @ g)
+            if not (math.isfinite(value) and math.isfinite(square)):
+                w = 0.5 * (run.w + w)
+            elif square == 0.0:
+                yield Step.STALLED
+                return None
+            else:
+                step = (value - floor - (1.0 - cycles.phi) * least) / square * g
+                w = np.subtract(w, step, out=step)
+
+    def _finish(self) -> dict[str, Any]:
         if self.lowest is not None:
             self._evaluate_all(self.lowest[1])
         details: dict[str, Any] = {key: np.array(values) for key, values in self.trace.items()}
         if self.reference is not None:
-            details |= self._idealised(start, self.reference, len(self.trace.get("value", [])))
-        return run.solution(f"{name}: {rule}" if run.status is Status.OWN_RULE else name, details=details)
+            details |= self._idealised(self.run.start, self.reference, len(self.trace.get("value", [])))
+        return details
 
     def _state(self, w: Vector, before: float, numbers: list[float]) -> State:
         lowest = {} if self.lowest is None else {"lowest": self.lowest[1]}

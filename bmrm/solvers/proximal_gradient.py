@@ -9,14 +9,10 @@ import numpy as np
 
 from bmrm.kernels.products.vectors import norm as norm_of
 from bmrm.problem import (
-    Callback,
     HasProx,
     IncompatibleError,
-    Regularizer,
-    Risk,
     Scored,
     Scores,
-    Solution,
     Vector,
     ability,
     plane_at,
@@ -26,7 +22,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 GROWTH, SHRINK = 2.0, 0.9
 """Factors of the curvature estimate: when a step was too long, and after every step."""
@@ -74,26 +70,19 @@ class ProximalGradient(IterativeSolver):
     restart: bool = parameter(True, doc="start momentum anew when it points uphill", example=False)
     initial_curvature: float | None = parameter(None, above=0.0, doc="first L; null estimates it", example=100.0)
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`."""
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`."""
+        regularizer = run.regularizer
         if not provides(regularizer, HasProx):
             raise IncompatibleError(
                 f"proximal_gradient needs a regularizer with a proximal map, which {type(regularizer).__name__} has"
                 " not; use l1 or l2, or solver bundle"
             )
-        with self.monitor(risk, regularizer, start, callback) as run:
-            scored = ability(run.risk, Scored)
-            if scored is not None and not scored.phi.facts.smooth:
-                raise IncompatibleError("proximal_gradient needs a smooth loss; use line_search_bundle or bundle")
-            oracle = _Plain(run) if scored is None else _WithScores(run, scored)
-            return _Run(self, run, regularizer, oracle).go(self.name)
+        scored = ability(run.risk, Scored)
+        if scored is not None and not scored.phi.facts.smooth:
+            raise IncompatibleError("proximal_gradient needs a smooth loss; use line_search_bundle or bundle")
+        oracle = _Plain(run) if scored is None else _WithScores(run, scored)
+        return _Run(self, run, regularizer, oracle).go()
 
 
 @dataclass(frozen=True)
@@ -163,41 +152,41 @@ class _Run:
         self.restarts = 0
         run.patience = PATIENCE
 
-    def go(self, name: str) -> Solution:
-        """Iterate until the gap or a limit is met."""
+    def go(self) -> Steps:
+        """Iterate as long as there is a step."""
         run, oracle = self.run, self.oracle
-        with run.iterating():
-            w = v = oracle.point(run.start)
+        run.finish = lambda: {"restarts": self.restarts, "curvature": self.curvature}
+        w = v = oracle.point(run.start)
+        value, a, offset = oracle.gradient(v)
+        self._note(v, value, a, offset)
+        self._improve(w, value)
+        yield Step.ITERATION
+        self.curvature = self.options.initial_curvature or self._estimate(v, a)
+        momentum, longest = 1.0, 0.0
+        while True:
+            after, after_value = self._step(v, value, a)
+            if after is None:
+                yield Step.STALLED
+                return None
+            self._improve(after, after_value)
+            length = self.curvature * norm_of(after.w - v.w)
+            longest = max(length, longest)
+            yield Step.ITERATION
+            if run.flat(length, norm_of(a), longest):
+                return ""
+            uphill = float((v.w - after.w) @ (after.w - w.w)) > 0.0
+            if self.options.restart and uphill:
+                momentum = 1.0
+                self.restarts += 1
+            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+            share = (momentum - 1.0) / following if self.options.momentum else 0.0
+            v, w, momentum = oracle.between(after, w, share) if share else after, after, following
             value, a, offset = oracle.gradient(v)
+            if not math.isfinite(value):
+                v, momentum = after, 1.0
+                value, a, offset = oracle.gradient(v)
             self._note(v, value, a, offset)
-            self._improve(w, value)
-            if not run.record():
-                self.curvature = self.options.initial_curvature or self._estimate(v, a)
-                momentum, longest = 1.0, 0.0
-                while True:
-                    after, after_value = self._step(v, value, a)
-                    if after is None:
-                        run.stall()
-                        break
-                    self._improve(after, after_value)
-                    length = self.curvature * norm_of(after.w - v.w)
-                    longest = max(length, longest)
-                    if run.record() or run.flat(length, norm_of(a), longest):
-                        break
-                    uphill = float((v.w - after.w) @ (after.w - w.w)) > 0.0
-                    if self.options.restart and uphill:
-                        momentum = 1.0
-                        self.restarts += 1
-                    following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
-                    share = (momentum - 1.0) / following if self.options.momentum else 0.0
-                    v, w, momentum = oracle.between(after, w, share) if share else after, after, following
-                    value, a, offset = oracle.gradient(v)
-                    if not math.isfinite(value):
-                        v, momentum = after, 1.0
-                        value, a, offset = oracle.gradient(v)
-                    self._note(v, value, a, offset)
-                    self.curvature *= SHRINK
-        return run.solution(name, details={"restarts": self.restarts, "curvature": self.curvature})
+            self.curvature *= SHRINK
 
     def _note(self, v: _At, value: float, a: Vector, offset: float) -> None:
         self.run.take_plane(self.certificate, v.w, value, a, offset)

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmrm.problem import Callback, Regularizer, Risk, Scores, Solution, Vector
+from bmrm.problem import Scores, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.gram_model import GramModel
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Steps
 from bmrm.solvers._core.points import Point
 from bmrm.solvers._core.row_scores import lambdas
 from bmrm.solvers._core.row_start import start_from_sample
@@ -74,21 +74,13 @@ class ProximalNewton(IterativeSolver):
         None, doc="of the sample; null = the config's", least=0, example=1, beside={"sample": 0.3}
     )
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`."""
-        l1, l2 = lambdas("proximal_newton", regularizer)
-        with self.monitor(risk, regularizer, start, callback) as run:
-            if start is None:
-                found = start_from_sample(self, run, steady=True, exact=run.risk.dim <= self.first_columns)
-                run.start = run.start if found is None else found.w
-            return _GramRun(self, run, l1, l2).go()
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`."""
+        l1, l2 = lambdas("proximal_newton", run.regularizer)
+        if run.chooses_start:
+            found = start_from_sample(self, run, steady=True, exact=run.risk.dim <= self.first_columns)
+            run.start = run.start if found is None else found.w
+        return _GramRun(self, run, l1, l2).go()
 
 
 class _GramRun(Run):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Model
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import plane_bound
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.rows import RowGram
 from bmrm.solvers._core.row_scores import OF_SCORES
 from bmrm.solvers._core.row_start import Start, start_from_sample
@@ -125,8 +125,11 @@ class SemismoothNewton(IterativeSolver):
         slope: Scores | None = None,
     ) -> Solution:
         """As of `Solver`; `slope` of phi, for example from a dual solver, gives the first multipliers."""
-        with self.monitor(risk, regularizer, start, callback) as monitor:
-            return Run(self, monitor, slope).go(fresh=start is None and slope is None)
+        return self.driven(risk, regularizer, start, callback, slope=slope)
+
+    def steps(self, run: Monitor, slope: Scores | None = None) -> Steps:
+        """As of `IterativeSolver`, with what `minimize` takes."""
+        return Run(self, run, slope).go(fresh=run.chooses_start and slope is None)
 
 
 STATE = ("point", "sigma", "rows_slopes")
@@ -218,36 +221,31 @@ class Run:
         rank = self.parts.rows * max(1, self.scored.of_rows.facts.scores_per_row - 1)
         return rank <= min(WIDEST, FEW * self.monitor.risk.dim)
 
-    def go(self, fresh: bool) -> Solution:
-        """The whole run."""
-        monitor, options = self.monitor, self.options
-        with monitor.iterating():
-            self._iterate(fresh)
-        details = {"penalties": self.penalties, "steps": self.steps}
-        if self.state is not None:
-            details["slope"] = self.state.envelope.slope
-        return monitor.solution(options.name, details=details)
+    def _details(self) -> dict[str, Any]:
+        details: dict[str, Any] = {"penalties": self.penalties, "steps": self.steps}
+        return details if self.state is None else {**details, "slope": self.state.envelope.slope}
 
-    def _iterate(self, fresh: bool) -> None:
+    def go(self, fresh: bool) -> Steps:
+        """The whole run, from a sample of the rows if `fresh`."""
         monitor, options = self.monitor, self.options
+        monitor.finish = self._details
         state = self._resumed() or self._first(monitor.start)
         monitor.confirm = self._confirm
         self._note(state, fresh=not self.model.free)
-        done = monitor.record()
-        if not done and fresh:
-            found = start_from_sample(options, monitor, steady=False)
-            if found is not None:
-                state = self._sampled(found)
-                self._note(state, fresh=not self.model.free)
-                done = monitor.record()
+        afresh = yield Step.ITERATION
+        found = start_from_sample(options, monitor, steady=False) if fresh else None
+        if found is not None:
+            state = self._sampled(found)
+            self._note(state, fresh=not self.model.free)
+            afresh = yield Step.ITERATION
         lost, missing, before, rounds, most = False, math.inf, 0, 0, math.inf
-        while not done:
-            if monitor.refreshed:
+        while True:
+            if afresh:
                 state, lost, missing = self._anew(state), False, math.inf
             solved, missing = _solved(state, missing)
             if solved or lost:
                 if state.sigma > STEEPEST:
-                    done = monitor.stall()
+                    afresh = yield Step.STALLED
                     continue
                 easy = self.steps - before <= EASY
                 before = self.steps
@@ -265,11 +263,11 @@ class Run:
             moved, state = self._improved(state)
             in_vain = state.gain <= ROUNDING * abs(monitor.objective) and state.lacks() > VAIN * lacked
             if lost and (in_vain or (not moved and lacked > 0.0)):
-                done = monitor.stall()
+                afresh = yield Step.STALLED
                 continue
             lost = in_vain or (not moved and lacked > 0.0)
             self._note(state)
-            done = monitor.record()
+            afresh = yield Step.ITERATION
 
     def _resumed(self) -> AugmentedLagrangian | None:
         """The final state of an earlier run, in its own units."""

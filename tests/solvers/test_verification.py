@@ -1,8 +1,11 @@
 """What a run ends with was evaluated at the point that it returns, whatever its solver carried along."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
+from bmrm import extend
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.problem import Status
@@ -10,6 +13,7 @@ from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.certificate import SinglePlane
 from bmrm.solvers._core.monitor import UNDONE, IterativeSolver
 from tests import problems
 
@@ -120,3 +124,49 @@ def test_what_the_rounding_of_far_planes_may_be_is_taken_off_the_bound():
     solution = SOLVERS.make("probe", {"max_iterations": 60}).minimize(risk, L1(lam=0.005), start=start)
     least = risk.value_and_subgradient(np.zeros(1))[0]
     assert solution.lower_bound <= least * (1.0 + 1e-13)
+
+
+@dataclass(frozen=True)
+class Descent(extend.IterativeSolver):
+    """Gradient steps, which tell of an objective that is too low for the first ones, as if it had drifted."""
+
+    name = "descent"
+    steps_off: int = 2
+    small: float = 0.0
+
+    def steps(self, run):
+        run.finish = lambda: {"renewed": renewed, "closed": True}
+        w, renewed, count = run.start, 0, 0
+        while True:
+            value, a = run.risk.value_and_subgradient(w)
+            run.take_plane(SinglePlane(run.regularizer, run.risk.infimum), w, value, a)
+            objective = value + run.regularizer.value(w)
+            drifted = count < self.steps_off
+            run.improve(w, run.lower_bound if drifted else objective, fresh=not drifted)
+            count += 1
+            if (yield extend.Step.ITERATION):
+                renewed += 1
+                w = run.w
+                continue
+            if np.linalg.norm(a + LAM * w) <= self.small:
+                return "the gradient is small"
+            w = w - 0.1 * (a + LAM * w)
+
+
+def test_steps_of_ones_own_are_driven_to_the_gap_and_told_to_begin_afresh(risk):
+    found = Descent(tolerance=1e-6).minimize(risk, L2(LAM))
+    assert found.status is Status.CONVERGED
+    assert found.solver == "descent"
+    assert found.details == {"renewed": 2, "closed": True}
+    assert found.objective == pytest.approx(J(risk, found.w), rel=1e-15)
+    exact = SOLVERS.make("newton", {"tolerance": 1e-12}).minimize(risk, L2(LAM))
+    assert found.lower_bound <= exact.objective <= found.objective * (1.0 + 1e-12)
+
+
+def test_a_rule_of_ones_own_and_limits_end_the_steps(risk):
+    found = Descent(tolerance=0.0, steps_off=0, small=1e-3).minimize(risk, L2(LAM))
+    assert found.status is Status.OWN_RULE
+    assert found.solver == "descent: the gradient is small"
+    few = Descent(tolerance=0.0, steps_off=0, max_iterations=3).minimize(risk, L2(LAM))
+    assert few.status is Status.ITERATION_LIMIT
+    assert (few.iterations, few.solver) == (3, "descent")

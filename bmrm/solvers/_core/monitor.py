@@ -1,11 +1,12 @@
-"""The loop's bookkeeping, written once: limits, callback, history, Ctrl-C, stalling; best point and bound: `Best`."""
+"""The driver: one loop for all solvers, with limits, callback, history, Ctrl-C; best point and bound: `Best`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
+from enum import Enum
 from types import TracebackType
 from typing import Any, ClassVar
 
@@ -55,6 +56,23 @@ UNDONE = 8
 """Times that a run goes on after its last values were found to be others; then it has stalled."""
 
 
+class Step(Enum):
+    """What a solver yields, having told the run of points, planes and bounds."""
+
+    ITERATION = 0
+    """An iteration is complete."""
+    STALLED = 1
+    """There is no further progress from here."""
+
+
+Steps = Generator[Step, bool, str | None]
+"""A solver at work.
+
+It is sent whether values were found to be others than it told: then it goes on from `run.w`, and forms anew what it
+carries along, such as scores. It returns the rule of its own that it has met, in words or "", and None without one.
+"""
+
+
 @dataclass(frozen=True)
 class IterativeSolver:
     """The options that every solver has.
@@ -90,6 +108,31 @@ class IterativeSolver:
         """
         return relative_goal(objective, self.tolerance, self.absolute_tolerance)
 
+    def minimize(
+        self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None
+    ) -> Solution:
+        """As of `Solver`: drives the `steps`."""
+        return self.driven(risk, regularizer, start, callback)
+
+    def driven(
+        self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None, **given: Any
+    ) -> Solution:
+        """The same; what is `given` besides goes to `steps`."""
+        options = self.resolved()
+        with options.monitor(risk, regularizer, start, callback) as run:
+            return run.drive(options.steps(run, **given))
+
+    def steps(self, run: Monitor) -> Steps:
+        """The solver at work on `run.risk` and `run.regularizer` from `run.start`; see `Steps`.
+
+        Raises IncompatibleError, before the first step, where it does not fit.
+        """
+        raise NotImplementedError(f"solver {self.name} has no steps")
+
+    def resolved(self) -> IterativeSolver:
+        """The same with every option that is left to a preset filled in."""
+        return self
+
     def monitor(
         self, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
     ) -> Monitor:
@@ -115,6 +158,7 @@ class IterativeSolver:
             callback=callback,
             budget=budget,
             earlier=earlier,
+            chooses_start=start is None,
         )
 
 
@@ -132,6 +176,10 @@ def starting_point(risk: Risk, start: Vector | Start | None) -> Vector:
     return w
 
 
+def _nothing() -> None:
+    """No planes are kept."""
+
+
 @dataclass
 class Monitor(Best):
     """What changes during a run. `record` is called once an iteration and says whether to stop."""
@@ -144,6 +192,8 @@ class Monitor(Best):
     budget: Budget
     earlier: Start | None = None
     """Where another run on the same problem was, that this one goes on from."""
+    chooses_start: bool = True
+    """Whether the solver may begin where it likes."""
     status: Status | None = None
     history: list[Iteration] = field(default_factory=list)
     seconds_master: float = 0.0
@@ -153,10 +203,14 @@ class Monitor(Best):
     iterate: Vector | None = None
     """Where the solver is, for callbacks, if that is another point than the best."""
     refreshed: bool = False
-    """Whether the last `record` or `stall` has found other values than it was told. The run goes on from `w`, and a
-    solver that carries something along, such as scores, must form it anew."""
+    """Whether the last `record` or `stall` has found other values than it was told: what a solver is sent."""
     careful: bool = False
     """Whether that has happened before: far points or large features leave little of what is carried along."""
+    finish: Callable[[], Mapping[str, Any]] = dict
+    """Called when the last step is done, whatever ended the run: what the solver still has to tell the run, and
+    `Solution.details`."""
+    saved: Callable[[], SavedPlanes | None] = _nothing
+    """`Solution.planes`."""
     state: Callable[[], State] | None = None
     """What the solver needs to go on from here, besides the best point; see `Start`."""
     _was_flat: bool = field(default=False, init=False)
@@ -191,6 +245,28 @@ class Monitor(Best):
         finally:
             self._one_thread.__exit__(None, None, None)
 
+    def drive(self, steps: Steps) -> Solution:
+        """Follow the solver to the end of the run."""
+        rule = self.follow(steps)
+        details = self.finish()
+        name = self.options.name
+        return self.solution(f"{name}: {rule}" if rule and self.status is Status.OWN_RULE else name, details)
+
+    def follow(self, steps: Steps) -> str | None:
+        """Take the steps until the run ends; returns the solver's own rule if that has ended it."""
+        rule = None
+        with self.iterating():
+            try:
+                step = next(steps)
+                while not (self.record() if step is Step.ITERATION else self.stall()):
+                    step = steps.send(self.refreshed)
+                steps.close()
+            except StopIteration as end:
+                rule = end.value
+                if rule is not None:
+                    self.finish_by_rule()
+        return rule
+
     @property
     def seconds(self) -> float:
         """Since the start of the run, without compiling."""
@@ -221,14 +297,14 @@ class Monitor(Best):
         finally:
             self.seconds_master += working_clock() - begin
 
-    def record(self, *, iteration: int | None = None) -> bool:
+    def record(self) -> bool:
         """Close an iteration: history, callback, limits. True when the run must stop; `status` then says why.
 
         Before it stops, what is said of it is verified; where it must go on then, see `refreshed`.
         """
         self._compare()
         previous = self.history[-1] if self.history else None
-        self.history.append(self._line(len(self.history) if iteration is None else iteration))
+        self.history.append(self._line(len(self.history)))
         stop = self.callback is not None and bool(self.callback(self._told()))
         moved = previous is None or _moved(previous, self.history[-1]) or self._catches_up()
         self._idle = 0 if moved else self._idle + 1
@@ -294,9 +370,7 @@ class Monitor(Best):
             self.status = Status.OWN_RULE
         self._compare()
 
-    def solution(
-        self, solver: str, planes: SavedPlanes | None = None, details: Mapping[str, Any] | None = None
-    ) -> Solution:
+    def solution(self, solver: str, details: Mapping[str, Any] | None = None) -> Solution:
         """The result, verified; the last line of the history is brought up to date."""
         self._checked()
         met = self.relative_gap <= self.goal
@@ -318,7 +392,7 @@ class Monitor(Best):
             seconds=self.seconds,
             history=tuple(self.history),
             solver=solver,
-            planes=planes if found is None else None,
+            planes=self.saved() if found is None else None,
             details=dict(details or {}) | ({} if found is None else {**found.details, "raw_bound": self.lower_bound}),
             message=self._without_bound() if found is None else found.message,
             seconds_compiling=self.budget.compiling,

@@ -10,6 +10,7 @@ import numpy as np
 
 from bmrm.kernels.products.vectors import dot_and_sizes
 from bmrm.problem import (
+    Callback,
     Fingerprint,
     HasMaster,
     HasProx,
@@ -59,12 +60,28 @@ class PlaneSolver(IterativeSolver):
     max_planes: int | None = parameter(None, least=4, doc="planes kept at most", example=4)
     keep_planes: bool = parameter(False, doc="keep the planes in the solution", example=True)
 
+    def minimize(
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | None = None,
+        callback: Callback | None = None,
+        planes: SavedPlanes | None = None,
+        kept: KeptModel | None = None,
+    ) -> Solution:
+        """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model.
+
+        `kept` is the state of an interrupted run on the same risk and regularizer, which is continued.
+        """
+        return self.driven(risk, regularizer, start, callback, planes=planes, kept=kept)
+
     def model(
-        self, run: Monitor, infima: Sequence[float], planes: SavedPlanes | None, kept: KeptModel | None, fresh: bool
+        self, run: Monitor, infima: Sequence[float], planes: SavedPlanes | None, kept: KeptModel | None
     ) -> PlaneModel:
         """An empty model, or one that starts from the planes of another run.
 
-        Then the run has its bound and, where it is to choose its start (`fresh`), begins at its minimiser.
+        Then the run has its bound and, where the solver is to choose its start, begins at its minimiser.
         """
         model = kept.model if kept is not None else None
         if model is None or model.planes.infima != tuple(infima):
@@ -83,14 +100,15 @@ class PlaneSolver(IterativeSolver):
             proposal = model.solve(master_accuracy(self.tolerance)) if len(model.planes) else None
         if proposal is not None:
             run.raise_bound(*model.proof(proposal))
-            run.start = proposal.w if fresh else run.start
+            run.start = proposal.w if run.chooses_start else run.start
+        if self.keep_planes:
+            run.saved = lambda: self._saved(run, model)
         return model
 
-    def finished(self, run: Monitor, model: PlaneModel, name: str) -> Solution:
-        """The solution, with the planes if they are to be kept."""
-        identity = ability(run.risk, Fingerprint) if self.keep_planes else None
-        saved = model.saved(identity.fingerprint() if identity is not None else "") if self.keep_planes else None
-        return run.solution(name, saved)
+    def _saved(self, run: Monitor, model: PlaneModel) -> SavedPlanes:
+        """The planes, if they are to be kept."""
+        identity = ability(run.risk, Fingerprint)
+        return model.saved(identity.fingerprint() if identity is not None else "")
 
 
 @dataclass

@@ -12,11 +12,11 @@ import numpy as np
 from bmrm.kernels.products.lines import absolute_line
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.line_search import Along, minimize_along, total
-from bmrm.problem import Scores, Solution, Vector
+from bmrm.problem import Scores, Vector
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.gap_safe import SafeZeros
-from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.monitor import Monitor, Step, Steps
 from bmrm.solvers._core.points import Point, noted
 from bmrm.solvers._core.row_scores import RowScores, Settled
 from bmrm.solvers._core.working_set import Columns, violation
@@ -134,27 +134,25 @@ class Run(ABC):
     def rejected(self) -> None:
         """The model promised too much."""
 
-    def go(self) -> Solution:
-        """Iterate until the gap or a limit is met."""
+    def go(self) -> Steps:
+        """Iterate as long as a model leads on."""
         run = self.run
-        with run.iterating():
-            w, at = run.start, self.rows.settled(self.rows.map.matvec(run.start))
+        run.finish = self.details
+        w, at = run.start, self.rows.settled(self.rows.map.matvec(run.start))
+        fresh = not self.rows.free
+        while True:
+            point = Point(w, at.value, self.rows.map.rmatvec(at.slope), at.offset, at.f, fresh=fresh)
+            noted(run, self.certificate, point)
+            self._prove(point)
+            afresh = yield Step.ITERATION
+            moved = None if afresh else self._next(point, at)
+            if moved is not None:
+                (w, at), fresh = moved, run.careful and not self.rows.free
+                continue
+            if not afresh:
+                yield Step.STALLED
+            w, at = run.w, self.rows.settled(self.rows.map.matvec(run.w))
             fresh = not self.rows.free
-            while True:
-                point = Point(w, at.value, self.rows.map.rmatvec(at.slope), at.offset, at.f, fresh=fresh)
-                noted(run, self.certificate, point)
-                self._prove(point)
-                if run.record():
-                    break
-                moved = None if run.refreshed else self._next(point, at)
-                if moved is not None:
-                    (w, at), fresh = moved, run.careful and not self.rows.free
-                elif run.refreshed or not run.stall():
-                    w, at = run.w, self.rows.settled(self.rows.map.matvec(run.w))
-                    fresh = not self.rows.free
-                else:
-                    break
-        return run.solution(self.name, details=self.details())
 
     def _next(self, at: Point, settled: Settled) -> tuple[Vector, Settled] | None:
         self.zeros.update(self.certificate)

@@ -38,7 +38,7 @@ LONGEST = 1000
 
 
 @dataclass(frozen=True)
-class Step:
+class Direction:
     """A change of w and b, with the change of the scores: of w alone, and of both.
 
     `computed` says whether `f` is a product of the data with w, not a sum of such products.
@@ -54,7 +54,7 @@ class Step:
 class NewtonModel(Protocol):
     """Solves for steps."""
 
-    def step(self, point: SmoothPoint) -> Step | None:
+    def step(self, point: SmoothPoint) -> Direction | None:
         """Newton's step; None where the Hessian is not finite."""
         ...
 
@@ -69,7 +69,7 @@ class DenseModel:
     corrections: int = 0
     check: Check = unchecked
 
-    def step(self, point: SmoothPoint) -> Step | None:
+    def step(self, point: SmoothPoint) -> Direction | None:
         """By Cholesky; the Gram matrix and half a pass, 1 with a free intercept."""
         goal = self.objective
         curvature = weights_of(goal.phi, point.full)
@@ -87,7 +87,7 @@ class DenseModel:
         both = newton_step(hessian, point.gradient, border, corner, point.rest, self.check)
         w, b = both[: point.w.size], float(both[-1]) if goal.free else 0.0
         f = goal.map.matvec(w)
-        return Step(w, b, f, goal.shifted(f, b), computed=True)
+        return Direction(w, b, f, goal.shifted(f, b), computed=True)
 
     def _bring(self, curvature: Scores) -> None:
         """Make `gram` that of `curvature`."""
@@ -119,7 +119,7 @@ class RowsModel:
     l2: float
     check: Check = unchecked
 
-    def step(self, point: SmoothPoint) -> Step | None:
+    def step(self, point: SmoothPoint) -> Direction | None:
         """By Cholesky; 1 or one and a half passes, and the inner products at first."""
         goal = self.objective
         vectors = vectors_at(goal.phi, point.full)
@@ -129,7 +129,7 @@ class RowsModel:
         model = RowQuadratic(goal.map, self.rows.matrix, vectors, point.f, slope, self.l2, None, residual, self.check)
         w, b = model.step(point.w, point.gradient, point.rest)
         f = goal.map.matvec(w)
-        return Step(w, b, f, goal.shifted(f, b))
+        return Direction(w, b, f, goal.shifted(f, b))
 
 
 def weights_of(phi: ScoreFunction, f: Scores) -> Scores | None:
@@ -236,13 +236,13 @@ class CgModel:
     kept: Preconditioner | None = None
     spent: int = 0
 
-    def step(self, point: SmoothPoint) -> Step | None:
+    def step(self, point: SmoothPoint) -> Direction | None:
         """One pass for each iteration, and the preconditioner; with a free intercept a pass more."""
         goal = self.objective
         weights = None if goal.free else weights_of(goal.phi, point.full)
         return self._by_scores(point) if weights is None else self._by_weights(point, weights)
 
-    def _by_weights(self, point: SmoothPoint, weights: Scores) -> Step | None:
+    def _by_weights(self, point: SmoothPoint, weights: Scores) -> Direction | None:
         """By products of Gram matrices, half a pass for the scores of all."""
         map, omega = self.objective.map, cast(HasCurvature, self.objective.regularizer)
         stale = self.kept is not None and self.spent < self.patience
@@ -270,12 +270,12 @@ class CgModel:
         if self.iterations[-1] == 0:  # no curvature
             w = cg.residual
         f = map.matvec(w)
-        return Step(w, 0.0, f, f, computed=True) if np.all(np.isfinite(w)) else None
+        return Direction(w, 0.0, f, f, computed=True) if np.all(np.isfinite(w)) else None
 
     def _renew(self, point: SmoothPoint) -> None:
         self.kept, self.spent = self._preconditioner(point, None), 0
 
-    def _by_scores(self, point: SmoothPoint) -> Step | None:
+    def _by_scores(self, point: SmoothPoint) -> Direction | None:
         """By second derivatives of phi along scores."""
         goal = self.objective
         map, phi, omega = goal.map, goal.phi, cast(HasCurvature, goal.regularizer)
@@ -283,7 +283,7 @@ class CgModel:
         gradient, b = point.gradient, 0.0
         if intercept is not None:
             gradient, b = intercept.first(gradient, point.rest)
-        step = Step(np.zeros(point.w.size), b, 0.0 * point.f, goal.shifted(0.0 * point.full, b))
+        step = Direction(np.zeros(point.w.size), b, 0.0 * point.f, goal.shifted(0.0 * point.full, b))
         cg = ConjugateGradients(-gradient, self._preconditioner(point, intercept))
         share = self._forcing(norm(gradient))
         goal_norm, progress = share * norm(gradient), Progress(LITTLE * share)
@@ -300,14 +300,14 @@ class CgModel:
             if t is None:
                 break
             full = goal.shifted(fd, db)
-            step = Step(step.w + t * dw, step.b + t * db, step.f + t * fd, step.full + t * full)
+            step = Direction(step.w + t * dw, step.b + t * db, step.f + t * fd, step.full + t * full)
             self.iterations[-1] += 1
             if progress.slow(t * size):
                 break
         if self.iterations[-1] == 0:  # no curvature
             r = cg.residual
             f = map.matvec(r)
-            return Step(r, b, f, goal.shifted(f, b)) if np.all(np.isfinite(r)) else None
+            return Direction(r, b, f, goal.shifted(f, b)) if np.all(np.isfinite(r)) else None
         return step
 
     def _preconditioner(self, point: SmoothPoint, intercept: EliminatedIntercept | None) -> Preconditioner:
