@@ -2,9 +2,11 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler.loadfile import LoadFileScheduling
 
 from bmrm.mpi.launch import NO_MPIRUN, mpirun
 
@@ -22,10 +24,23 @@ def shared_data() -> Path:
     return folder
 
 
+class OneJobAtATime(LoadFileScheduling):
+    """Processes share out files, but all of tests/mpi go to one: two jobs at a time would wait for one another."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "tests/mpi" if nodeid.startswith("tests/mpi/") else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneJobAtATime:
+    """For `--dist loadfile`."""
+    return OneJobAtATime(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: at the end no process waits for another that has a long one."""
-    long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("mpi")}
-    items.sort(key=lambda item: item.path not in long)
+    """Tests over ranks come first, then files with slow tests: at the end nobody waits for a long one."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path.parent.name != "mpi", item.path not in slow))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
