@@ -167,7 +167,7 @@ regularizer:
   lambda: {1.0 / profile.rows:.2g}    # 1 / rows; larger for simpler models
 solver:
   name: auto
-  tolerance: 1.0e-3    # relative gap to the proved lower bound at which it ends
+  tolerance: 1.0e-4    # relative gap to the proved lower bound at which it ends
 output:
   directory: {_quoted(f"runs/{run_name(source)}")}
 seed: 0
