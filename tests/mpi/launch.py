@@ -13,6 +13,7 @@ import tempfile
 import time
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from bmrm.mpi.launch import needed_mpirun
 
@@ -53,6 +54,13 @@ def work(
         _standing().end()
         _standing.cache_clear()
     return _standing().work(ranks, module, arguments, timeout, cwd or ROOT)
+
+
+def printed(ranks: int, module: str, *arguments: str, timeout: float = 300.0) -> Any:
+    """What rank 0 prints of such work, from JSON; it succeeds."""
+    done = work(ranks, module, *arguments, timeout=timeout)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 class Standing:

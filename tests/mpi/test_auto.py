@@ -1,19 +1,15 @@
 """auto over several ranks: the optimum of one process, by solvers that work there, and an end in step."""
 
-import json
-
 import pytest
 
 from tests.mpi.auto import CASES, LIMIT
-from tests.mpi.launch import work
+from tests.mpi.launch import printed
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks):
-    done = work(ranks, "tests.mpi.auto", timeout=300.0)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed(ranks, "tests.mpi.auto")
 
 
 @pytest.fixture(scope="module")

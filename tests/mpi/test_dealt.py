@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 
 from tests.mpi.dealt import CASES, ROWS
-from tests.mpi.launch import work
+from tests.mpi.launch import printed, work
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks):
-    done = work(ranks, "tests.mpi.dealt", timeout=300.0)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed(ranks, "tests.mpi.dealt")
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,15 @@
 """Validation rows that lie on several ranks are followed as on one."""
 
-import json
-
 import pytest
 
 from tests.mpi.follows import CASES
-from tests.mpi.launch import work
+from tests.mpi.launch import printed
 
 pytestmark = pytest.mark.mpi
 
 
 def test_what_is_followed_is_what_one_rank_sees():
-    done = work(3, "tests.mpi.follows")
-    assert done.returncode == 0, done.stderr
-    answers = json.loads(done.stdout)
+    answers = printed(3, "tests.mpi.follows")
     for name, metrics in CASES.items():
         shared, alone = answers[name]
         assert list(shared) == ["iteration", *metrics]

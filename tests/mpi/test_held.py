@@ -1,11 +1,9 @@
 """What the ranks keep for rank 0 does not grow with the iterations."""
 
-import json
-
 import pytest
 
 from tests.mpi.held import CASES
-from tests.mpi.launch import work
+from tests.mpi.launch import printed
 
 pytestmark = pytest.mark.mpi
 MOST = 16
@@ -14,9 +12,7 @@ MOST = 16
 
 @pytest.fixture(scope="module")
 def held():
-    done = work(2, "tests.mpi.held", timeout=300.0)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed(2, "tests.mpi.held")
 
 
 def test_some_solvers_iterate_long(held):

@@ -1,13 +1,11 @@
 """Every measure of rows that are shared out has the value that it has on one rank."""
 
-import json
-
 import pytest
 
 from bmrm.losses import LOSSES
 from bmrm.metrics import MEASURES, TASKS
 from bmrm.metrics.curves import CURVES
-from tests.mpi.launch import work
+from tests.mpi.launch import printed
 from tests.mpi.measures import CASES
 
 pytestmark = pytest.mark.mpi
@@ -16,9 +14,7 @@ pytestmark = pytest.mark.mpi
 @pytest.fixture(scope="module")
 def answers():
     """Of every case, by its name: measures of three ranks and of one, and curves likewise."""
-    done = work(3, "tests.mpi.measures")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed(3, "tests.mpi.measures")
 
 
 def test_every_measure_has_the_value_of_one_rank(answers):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.messages import CASES
-from tests.mpi.launch import work
+from tests.mpi.launch import printed
 
 pytestmark = pytest.mark.mpi
 
@@ -31,9 +31,7 @@ def counted():
 
 
 def runs(ranks):
-    done = work(ranks, "benchmarks.messages", json.dumps(ROW_LOSSES))
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed(ranks, "benchmarks.messages", json.dumps(ROW_LOSSES))
 
 
 names = ("solver", "loss", "regularizer")

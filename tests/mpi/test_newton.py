@@ -1,20 +1,16 @@
 """Newton's methods over several ranks: the same minimum as on one."""
 
-import json
-
 import numpy as np
 import pytest
 
-from tests.mpi.launch import work
+from tests.mpi.launch import printed
 from tests.mpi.newton import CASES
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks):
-    done = work(ranks, "tests.mpi.newton", timeout=300.0)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed(ranks, "tests.mpi.newton")
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,13 @@ import json
 import pytest
 
 from tests.mpi.every_loss import instances
-from tests.mpi.launch import launch, work
+from tests.mpi.launch import launch, printed
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks, *losses):
-    done = work(ranks, "tests.mpi.every_loss", *losses)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed(ranks, "tests.mpi.every_loss", *losses)
 
 
 @pytest.fixture(scope="module")

@@ -1,20 +1,16 @@
 """Every solver over several ranks: the same iterates as on one."""
 
-import json
-
 import numpy as np
 import pytest
 
 from tests.mpi.every_solver import CASES, CERTIFIED
-from tests.mpi.launch import work
+from tests.mpi.launch import printed
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks, source="small"):
-    done = work(ranks, "tests.mpi.every_solver", str(source), timeout=300.0)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed(ranks, "tests.mpi.every_solver", str(source))
 
 
 def compare(one, several, iterates):

@@ -1,20 +1,16 @@
 """Proximal Newton over several ranks: the same minimum as on one."""
 
-import json
-
 import numpy as np
 import pytest
 
-from tests.mpi.launch import work
+from tests.mpi.launch import printed
 from tests.mpi.sparse import CASES
 
 pytestmark = pytest.mark.mpi
 
 
 def answers(ranks):
-    done = work(ranks, "tests.mpi.sparse", timeout=300.0)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed(ranks, "tests.mpi.sparse")
 
 
 def test_the_minimum_does_not_depend_on_the_number_of_ranks():
