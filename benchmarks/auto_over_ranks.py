@@ -169,7 +169,8 @@ def _edges(data: Any, rank: int, size: int) -> tuple[int, int]:
 
 
 def _run(risk: Any, regularizer: Any) -> dict[str, Any]:
-    from bmrm.problem import Traffic, ability
+    from bmrm.problem import ability
+    from bmrm.problem.abilities import Traffic
     from bmrm.solvers import SOLVERS
 
     traffic, seconds = ability(risk, Traffic), []

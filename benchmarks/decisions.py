@@ -30,7 +30,8 @@ from bmrm.mpi.group import Group
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
-from bmrm.problem import IncompatibleError, ProblemSize, Regularizer, Risk, Solution, ability
+from bmrm.problem import IncompatibleError, Regularizer, Risk, Solution, ability
+from bmrm.problem.abilities import ProblemSize
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS

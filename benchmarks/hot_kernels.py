@@ -17,7 +17,8 @@ from benchmarks.harness import Table, alternated
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.losses import LOSSES
-from bmrm.problem import DualBlocks, Scored, Targets, ability
+from bmrm.problem import Scored, Targets, ability
+from bmrm.problem.abilities import DualBlocks
 from bmrm.risk.linear import LinearRisk
 
 Operation = Callable[[], object]

@@ -124,7 +124,8 @@ def main() -> None:
 
 def _runs(risk: Any, lam: float) -> dict[str, Any]:
     """By solver, the last of some runs, with the seconds of all."""
-    from bmrm.problem import IncompatibleError, Traffic, ability
+    from bmrm.problem import IncompatibleError, ability
+    from bmrm.problem.abilities import Traffic
     from bmrm.regularizers.l2 import L2
     from bmrm.solvers import SOLVERS as REGISTRY
 

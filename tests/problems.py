@@ -9,7 +9,8 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Facts, MoreauEnvelope, RowSubsets, Scored, ScoreFunction
+from bmrm.problem import Facts, MoreauEnvelope, Scored, ScoreFunction
+from bmrm.problem.abilities import RowSubsets
 from bmrm.risk.linear import LinearRisk
 
 

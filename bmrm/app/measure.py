@@ -14,7 +14,8 @@ from bmrm.data.label_types import is_whole, shown_label
 from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group
-from bmrm.problem import HasMeasured, InputError, Targets, facts_of, provides
+from bmrm.problem import InputError, Targets, facts_of, provides
+from bmrm.problem.loss import HasMeasured
 from bmrm.risk.linear_map import DataMap
 
 if TYPE_CHECKING:

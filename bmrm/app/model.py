@@ -24,16 +24,8 @@ from bmrm.data.readers._core.raw import Raw
 from bmrm.data.reading import Source, parted, scan
 from bmrm.data.text_reader import TextReader
 from bmrm.losses import LOSSES
-from bmrm.problem import (
-    HasProbabilities,
-    HasThreshold,
-    InputError,
-    Loss,
-    Solution,
-    Targets,
-    facts_of,
-    provides,
-)
+from bmrm.problem import InputError, Loss, Solution, Targets, facts_of, provides
+from bmrm.problem.loss import HasProbabilities, HasThreshold
 from bmrm.risk.scaling import SCALINGS
 
 if TYPE_CHECKING:

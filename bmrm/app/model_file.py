@@ -22,7 +22,8 @@ from bmrm.data.readers._core.formats import formats
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
 from bmrm.losses import LOSSES
-from bmrm.problem import HasProbabilities, InputError, Regularizer, Solution, facts_of, provides, shown
+from bmrm.problem import InputError, Regularizer, Solution, facts_of, provides, shown
+from bmrm.problem.loss import HasProbabilities
 from bmrm.registry import Registry, field_name
 from bmrm.regularizers import REGULARIZERS
 

@@ -27,19 +27,8 @@ from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.jit import CACHE
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
-from bmrm.problem import (
-    Blocks,
-    BmrmError,
-    DualBlocks,
-    Fingerprint,
-    InputError,
-    ModifiedLoss,
-    ProblemSize,
-    Rounding,
-    RowSubsets,
-    Scored,
-    Vector,
-)
+from bmrm.problem import BmrmError, InputError, Scored, Vector
+from bmrm.problem.abilities import Blocks, DualBlocks, Fingerprint, ModifiedLoss, ProblemSize, Rounding, RowSubsets
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns

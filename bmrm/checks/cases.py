@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from bmrm.checks.convex import Array, Function, Part
 from bmrm.checks.laws import shown
 from bmrm.data.labels import LabelSets
-from bmrm.problem import Summary, Targets, completed, facts_of
+from bmrm.problem import Summary, Targets, facts_of
+from bmrm.problem.loss import completed
 
 Rows = NDArray[np.int64]
 MOST_TERMS, MOST_POINTS = 10, 12

@@ -12,7 +12,8 @@ from bmrm.checks.cases import Case
 from bmrm.checks.convex import UNIT, Array
 from bmrm.checks.laws import BrokenLawError, Laws, NotOfferedError, Violation, shown
 from bmrm.losses.base import RowLoss
-from bmrm.problem import HasRowProx, lacking, provides
+from bmrm.problem import lacking, provides
+from bmrm.problem.loss import HasRowProx
 
 STEPS = (1e-12, 1e-3, 0.3, 1.0, 7.0, 1e3, 1e12)
 ROUNDINGS = 500.0

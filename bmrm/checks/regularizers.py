@@ -15,19 +15,9 @@ from bmrm.checks.convex import CONVEX_LAWS, UNIT, Array, Function, Part
 from bmrm.checks.laws import Laws, NotOfferedError, Report, Violation, shown
 from bmrm.checks.plug_in import declared, instance_of, rebuilt, title_of
 from bmrm.kernels.products.vectors import norm
-from bmrm.problem import (
-    Elastic,
-    HasConjugate,
-    HasCurvature,
-    HasMaster,
-    HasSpace,
-    Master,
-    Space,
-    StronglyConvex,
-    bound,
-    lacking,
-    provides,
-)
+from bmrm.problem import Elastic, HasConjugate, HasMaster, Master, Space, bound, lacking, provides
+from bmrm.problem.loss import HasCurvature
+from bmrm.problem.regularizer import HasSpace, StronglyConvex
 from bmrm.regularizers import REGULARIZERS
 
 SIZES = (1.0, 1e3, 1e-6)

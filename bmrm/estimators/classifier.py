@@ -17,7 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from bmrm.data.dataset import check_weights, near_one
 from bmrm.estimators.base import LinearEstimator, estimator, present
 from bmrm.losses import LOSSES
-from bmrm.problem import BmrmError, HasClassScores, HasProbabilities, InputError, facts_of, provides, shown
+from bmrm.problem import BmrmError, InputError, facts_of, provides, shown
+from bmrm.problem.loss import HasClassScores, HasProbabilities
 from bmrm.registry import Range, checked_value
 
 if TYPE_CHECKING:

@@ -66,17 +66,8 @@ from bmrm.losses._core import domain
 from bmrm.losses._core.prepared import PREPARED, Array, PreparedRows, SharedRows
 from bmrm.losses._core.proximal_scores import ProximalScoresRows
 from bmrm.losses._core.row import Pair, Row, Scalar, generate, row, strict_row
-from bmrm.problem import (
-    HasRowCurvature,
-    HasRowHessian,
-    HasRowProx,
-    HasRowShares,
-    InputError,
-    Summary,
-    Targets,
-    lacking,
-    provides,
-)
+from bmrm.problem import InputError, Summary, Targets, lacking, provides
+from bmrm.problem.loss import HasRowCurvature, HasRowHessian, HasRowProx, HasRowShares
 from bmrm.registry import check_parameters
 
 __all__ = [

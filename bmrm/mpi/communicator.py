@@ -22,7 +22,7 @@ from bmrm.mpi.cores import fair_share, mask_of, threads_for
 from bmrm.mpi.group import from_bytes, to_bytes
 from bmrm.mpi.pulse import Pulse
 from bmrm.mpi.sentinel import Sentinel
-from bmrm.problem import Sent
+from bmrm.problem.abilities import Sent
 
 if "mpi4py.MPI" not in sys.modules:
     mpi4py.rc.thread_level = "funneled"  # only the main thread talks to MPI

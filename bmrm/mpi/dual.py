@@ -16,7 +16,8 @@ from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
 from bmrm.mpi.scores import RemoteScores, Slot
 from bmrm.mpi.share import Rank
-from bmrm.problem import Check, DualBlocks, Vector, unchecked
+from bmrm.problem import Check, Vector, unchecked
+from bmrm.problem.abilities import DualBlocks
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.joint import LocalRows, rounds_for
 from bmrm.risk.dual.visits import Visits

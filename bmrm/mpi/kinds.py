@@ -12,7 +12,7 @@ from bmrm.mpi.rounding import RankRounding
 from bmrm.mpi.rows import RankModified, RankSubsets
 from bmrm.mpi.scored import KeptScores, Parts
 from bmrm.mpi.share import Rank
-from bmrm.problem import Blocks
+from bmrm.problem.abilities import Blocks
 
 
 def _kind(find: Callable[[Rank], Any] | None, methods: str, **kept: str) -> Kind:

@@ -25,23 +25,19 @@ from bmrm.mpi.rounding import GatheredRounding, RemoteRounding
 from bmrm.mpi.rows import RemoteModified, RemoteRows
 from bmrm.mpi.scored import GatheredPhi, RemoteMap, RemotePhi, RemoteRowScores, pieces_of
 from bmrm.mpi.share import Rank, Share
-from bmrm.problem import (
+from bmrm.problem import Risk, Scored, ScoreFunction, Space, Vector
+from bmrm.problem.abilities import (
     Blocks,
     DualBlocks,
     Fingerprint,
     Gathered,
     ModifiedLoss,
     ProblemSize,
-    Risk,
     Rounding,
     RowSample,
     RowScores,
     RowSubsets,
-    Scored,
-    ScoreFunction,
-    Space,
     Traffic,
-    Vector,
 )
 from bmrm.risk.score_function import LossPhi
 

@@ -12,7 +12,8 @@ from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
 from bmrm.mpi.scored import GatheredPhi, RemoteMap
 from bmrm.mpi.share import Rank
-from bmrm.problem import Magnitudes, Rounding, Vector
+from bmrm.problem import Vector
+from bmrm.problem.abilities import Magnitudes, Rounding
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout
 from bmrm.risk.rounding import AbsoluteMap, measured, row_norm, subject_of

@@ -13,7 +13,8 @@ from bmrm.mpi.requests import Answer
 from bmrm.mpi.scored import RemotePhi
 from bmrm.mpi.scores import Slot
 from bmrm.mpi.share import Rank
-from bmrm.problem import ActiveSet, ModifiedLoss, RowSubsets, ScoreFunction, Vector
+from bmrm.problem import ScoreFunction, Vector
+from bmrm.problem.abilities import ActiveSet, ModifiedLoss, RowSubsets
 
 Rows = NDArray[np.int64]
 SUM = Answer.SUM

@@ -16,7 +16,8 @@ from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer, Request, Scattered
 from bmrm.mpi.scores import RemoteScores, Slot
 from bmrm.mpi.share import Rank
-from bmrm.problem import UNMETERED, Facts, Meter, MoreauEnvelope, ScoreFunction, Vector, half_pass, provides, timed
+from bmrm.problem import Facts, MoreauEnvelope, ScoreFunction, Vector, provides
+from bmrm.problem.meter import UNMETERED, Meter, half_pass, timed
 
 LONG = 1 << 17
 """A gradient with more numbers than this is reduced in parts, the first while later ones are still computed."""

@@ -10,21 +10,16 @@ from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.communicator import MpiGroup
-from bmrm.problem import (
+from bmrm.problem import LinearMap, Risk, Scored, ScoreFunction, Space, ability
+from bmrm.problem.abilities import (
     Blocks,
     DualBlocks,
     Fingerprint,
-    LinearMap,
     ModifiedLoss,
     ProblemSize,
-    Risk,
     Rounding,
     RowScores,
     RowSubsets,
-    Scored,
-    ScoreFunction,
-    Space,
-    ability,
 )
 
 T = TypeVar("T")

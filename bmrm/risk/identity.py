@@ -11,7 +11,8 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import features_of
-from bmrm.problem import Fingerprint, Loss, Summary
+from bmrm.problem import Loss, Summary
+from bmrm.problem.abilities import Fingerprint
 from bmrm.risk.products import Columns
 
 

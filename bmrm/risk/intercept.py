@@ -15,38 +15,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import (
-    UNMETERED,
     Check,
+    Hessian,
+    IncompatibleError,
+    Intercept,
+    MoreauEnvelope,
+    Risk,
+    Scored,
+    ScoreFunction,
+    Scores,
+    Space,
+    Vector,
+    ability,
+)
+from bmrm.problem.abilities import (
     CurvatureBound,
     DualBlocks,
     Fingerprint,
     Gathered,
-    Hessian,
-    IncompatibleError,
-    Intercept,
     Magnitudes,
-    Meter,
-    MoreauEnvelope,
     ProblemSize,
     QuadraticModel,
-    Risk,
     Rounding,
     RowParts,
     RowSample,
     RowScores,
-    Scored,
-    ScoreFunction,
-    Scores,
-    Settled,
-    Space,
     Traffic,
-    Vector,
-    ability,
-    metered,
-    metered_risk,
-    timed,
-    timed_curve,
 )
+from bmrm.problem.counted import metered, metered_risk
+from bmrm.problem.meter import UNMETERED, Meter, timed, timed_curve
+from bmrm.problem.risk import Settled
 from bmrm.risk.constants.mixture import Mixture, derivative_of, point_at, refuse_degenerate, rounding_of_sums, slope_of
 from bmrm.risk.constants.newton import inverse_of, second_derivative
 from bmrm.risk.constants.search import minimum_over_constant

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import IncompatibleError, InputError, Meter, Vector
+from bmrm.problem import IncompatibleError, InputError, Vector
+from bmrm.problem.meter import Meter
 from bmrm.risk.linear_map import DataMap
 
 Array = NDArray[np.float64]

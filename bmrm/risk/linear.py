@@ -17,17 +17,13 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import features_of
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import (
-    UNMETERED,
+from bmrm.problem import Check, Loss, PreparedLoss, Scored, Space, Summary, Vector
+from bmrm.problem.abilities import (
     Blocks,
-    Check,
     CurvatureBound,
     DualBlocks,
     Fingerprint,
-    Loss,
-    Meter,
     ModifiedLoss,
-    PreparedLoss,
     ProblemSize,
     QuadraticModel,
     Rounding,
@@ -35,12 +31,8 @@ from bmrm.problem import (
     RowSample,
     RowScores,
     RowSubsets,
-    Scored,
-    Space,
-    Summary,
-    Vector,
-    charged,
 )
+from bmrm.problem.meter import UNMETERED, Meter, charged
 from bmrm.registry import Range, checked_value
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.steps import dual_steps

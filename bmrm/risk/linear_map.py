@@ -15,7 +15,8 @@ from bmrm.data.matrix.products import active_rows
 from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import UNMETERED, IncompatibleError, InputError, Meter, Vector, half_pass
+from bmrm.problem import IncompatibleError, InputError, Vector
+from bmrm.problem.meter import UNMETERED, Meter, half_pass
 from bmrm.risk.products import Columns, diagonal, gram_of, gram_of_scores
 
 Array = NDArray[np.float64]

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from bmrm.data.matrix import Features, Matrix, features_of
-from bmrm.problem import ProblemSize
+from bmrm.problem.abilities import ProblemSize
 from bmrm.risk.products import Columns, diagonal
 
 SAMPLE, PAIRED = 300, 40

@@ -19,7 +19,8 @@ from bmrm.kernels.products import columns as kernels
 from bmrm.kernels.products.columns import Model, StopRule
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
-from bmrm.problem import UNMETERED, Meter, Vector, timed
+from bmrm.problem import Vector
+from bmrm.problem.meter import UNMETERED, Meter, timed
 from bmrm.risk.products import Columns
 
 Array = NDArray[np.float64]

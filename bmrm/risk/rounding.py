@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from bmrm.kernels.products.vectors import norm, plain
 from bmrm.losses._core.prepared import PreparedRows
 from bmrm.losses.base import RowLoss
-from bmrm.problem import Loss, Magnitudes, ScoreFunction, Vector, facts_of, half_pass, timed
+from bmrm.problem import Loss, ScoreFunction, Vector, facts_of
+from bmrm.problem.abilities import Magnitudes
+from bmrm.problem.meter import half_pass, timed
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap

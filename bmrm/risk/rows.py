@@ -14,25 +14,10 @@ from bmrm.data.matrix.products import active_rows
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.rows.dormancy import part_rows, settle, wake
 from bmrm.kernels.workers import Workers
-from bmrm.problem import (
-    UNMETERED,
-    Check,
-    HasMeanTarget,
-    HasVariant,
-    IncompatibleError,
-    InputError,
-    Meter,
-    Risk,
-    RowPart,
-    Scores,
-    Targets,
-    Vector,
-    half_pass,
-    provides,
-    timed,
-    unchecked,
-)
-from bmrm.problem.meter import FULL_SPEED
+from bmrm.problem import Check, IncompatibleError, InputError, Risk, Scores, Targets, Vector, provides, unchecked
+from bmrm.problem.abilities import RowPart
+from bmrm.problem.loss import HasMeanTarget, HasVariant
+from bmrm.problem.meter import FULL_SPEED, UNMETERED, Meter, half_pass, timed
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear_map import DataMap, added
 from bmrm.risk.score_function import BoundLoss, LossPhi

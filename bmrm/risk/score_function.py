@@ -17,24 +17,21 @@ from numpy.typing import NDArray
 from bmrm.kernels.products.vectors import column_sizes, column_sums, dot
 from bmrm.kernels.workers import Workers
 from bmrm.problem import (
-    UNMETERED,
     Facts,
     IncompatibleError,
     InputError,
     Loss,
     LossFacts,
-    Meter,
     MoreauEnvelope,
     PreparedLoss,
     ScoreFunction,
     Summary,
     Targets,
     Vector,
-    completed,
     facts_of,
-    timed,
-    timed_curve,
 )
+from bmrm.problem.loss import completed
+from bmrm.problem.meter import UNMETERED, Meter, timed, timed_curve
 from bmrm.problem.results import is_own
 from bmrm.risk.layout import Layout
 from bmrm.risk.linear_map import Span

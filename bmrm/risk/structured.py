@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bmrm.data.dataset import near_one
 from bmrm.kernels.products.vectors import norm
-from bmrm.problem import InputError, Magnitudes, Rounding, Vector
+from bmrm.problem import InputError, Vector
+from bmrm.problem.abilities import Magnitudes, Rounding
 
 Features = Any
 """Of an input with an output: a (dim,) array, or (columns, values) of those that are not 0, repetition allowed."""

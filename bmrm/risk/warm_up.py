@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.problem import DualBlocks, Elastic, Regularizer, ScoreFunction, Scores, provides
+from bmrm.problem import Elastic, Regularizer, ScoreFunction, Scores, provides
+from bmrm.problem.abilities import DualBlocks
 from bmrm.risk.dual.joint import LocalRows
 from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from bmrm.problem import Callback, Gathered, Regularizer, Risk, Solution, Vector, ability
+from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector, ability
+from bmrm.problem.abilities import Gathered
 from bmrm.solvers import register
 from bmrm.solvers._core.auto.rules import ALONE, Case, advice
 from bmrm.solvers._core.auto.turns import Turns

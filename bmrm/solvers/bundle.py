@@ -9,14 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import (
-    Blocks,
-    IncompatibleError,
-    Risk,
-    SavedPlanes,
-    Vector,
-    ability,
-)
+from bmrm.problem import IncompatibleError, Risk, SavedPlanes, Vector, ability
+from bmrm.problem.abilities import Blocks
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.monitor import Monitor, Step, Steps

@@ -11,17 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmrm.problem import (
-    ColumnModel,
-    IncompatibleError,
-    Meter,
-    ProblemSize,
-    QuadraticModel,
-    Scored,
-    Scores,
-    Vector,
-    ability,
-)
+from bmrm.problem import IncompatibleError, Scored, Scores, Vector, ability
+from bmrm.problem.abilities import ColumnModel, ProblemSize, QuadraticModel
+from bmrm.problem.meter import Meter
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.gram_model import GramModel

@@ -24,14 +24,10 @@ import numpy as np
 from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
     Callback,
-    DualAscent,
-    DualBlocks,
-    DualSweep,
     Elastic,
     IncompatibleError,
     Regularizer,
     Risk,
-    RowScores,
     Scored,
     Scores,
     Solution,
@@ -40,6 +36,7 @@ from bmrm.problem import (
     ability,
     provides,
 )
+from bmrm.problem.abilities import DualAscent, DualBlocks, DualSweep, RowScores
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING

@@ -16,7 +16,6 @@ import numpy as np
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.line_search import total
 from bmrm.problem import (
-    HasCurvature,
     IncompatibleError,
     InputError,
     LinearMap,
@@ -28,6 +27,7 @@ from bmrm.problem import (
     ability,
     provides,
 )
+from bmrm.problem.loss import HasCurvature
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate

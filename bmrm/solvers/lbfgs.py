@@ -12,7 +12,8 @@ from bmrm.kernels.products.quasi_newton import combined, pair_products, store_pa
 from bmrm.kernels.products.vectors import dot, norm
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import enough, total, wolfe_search
-from bmrm.problem import ProblemSize, Scored, Vector, ability
+from bmrm.problem import Scored, Vector, ability
+from bmrm.problem.abilities import ProblemSize
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate, SinglePlane

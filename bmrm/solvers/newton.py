@@ -10,16 +10,9 @@ import numpy as np
 
 from bmrm.kernels.products.vectors import norm
 from bmrm.numerics.line_search import step_length, total
-from bmrm.problem import (
-    Elastic,
-    HasCurvature,
-    IncompatibleError,
-    ProblemSize,
-    RowParts,
-    Scored,
-    ability,
-    provides,
-)
+from bmrm.problem import Elastic, IncompatibleError, Scored, ability, provides
+from bmrm.problem.abilities import ProblemSize, RowParts
+from bmrm.problem.loss import HasCurvature
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate

@@ -13,15 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import careful_norm
-from bmrm.problem import (
-    IncompatibleError,
-    InputError,
-    RowSubsets,
-    State,
-    StronglyConvex,
-    Vector,
-    ability,
-)
+from bmrm.problem import IncompatibleError, InputError, State, Vector, ability
+from bmrm.problem.abilities import RowSubsets
+from bmrm.problem.regularizer import StronglyConvex
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate

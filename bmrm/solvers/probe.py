@@ -11,16 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.problem import (
-    ActiveSet,
-    IncompatibleError,
-    InputError,
-    RowSubsets,
-    State,
-    Vector,
-    ability,
-    shown,
-)
+from bmrm.problem import IncompatibleError, InputError, State, Vector, ability, shown
+from bmrm.problem.abilities import ActiveSet, RowSubsets
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate

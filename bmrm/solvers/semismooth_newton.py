@@ -16,8 +16,6 @@ from bmrm.problem import (
     InputError,
     Regularizer,
     Risk,
-    RowParts,
-    RowScores,
     Scored,
     Scores,
     Solution,
@@ -26,6 +24,7 @@ from bmrm.problem import (
     ability,
     provides,
 )
+from bmrm.problem.abilities import RowParts, RowScores
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Model

@@ -22,7 +22,8 @@ from bmrm.app.progress import Progress, progress_line
 from bmrm.app.report import history_csv, number, summarize, summary_rows
 from bmrm.app.tables import pair_lines
 from bmrm.kernels.compiling import working_clock
-from bmrm.problem import Iteration, Solution, Status, significant_figures
+from bmrm.problem import Iteration, Solution, Status
+from bmrm.problem.solution import significant_figures
 
 
 def solution(bound=0.5, lines=3):

@@ -9,7 +9,8 @@ import pytest
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Scored, Targets, ability, completed, facts_of
+from bmrm.problem import InputError, Scored, Targets, ability, facts_of
+from bmrm.problem.loss import completed
 from bmrm.risk import linear_map, score_function
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap

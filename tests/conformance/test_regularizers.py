@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bmrm.checks.regularizers import REGULARIZER_LAWS, RegularizerCase, check_regularizer
-from bmrm.problem import Elastic, HasConjugate, HasMaster, InputError, Regularizer, StronglyConvex
+from bmrm.problem import Elastic, HasConjugate, HasMaster, InputError, Regularizer
+from bmrm.problem.regularizer import StronglyConvex
 from bmrm.registry import option_name
 from bmrm.regularizers import REGULARIZERS
 from tests.conformance.broken_regularizers import LAWLESS

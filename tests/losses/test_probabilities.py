@@ -9,7 +9,8 @@ from sklearn.linear_model import SGDClassifier
 import bmrm
 from bmrm.estimators import Classifier
 from bmrm.losses import LOSSES
-from bmrm.problem import HasProbabilities, facts_of
+from bmrm.problem import facts_of
+from bmrm.problem.loss import HasProbabilities
 
 DOCUMENTED = {
     "logistic": lambda f: 1.0 / (1.0 + np.exp(-f)),

@@ -21,7 +21,8 @@ from bmrm.losses.rank_hinge import RankHinge
 from bmrm.losses.roc_area import RocArea
 from bmrm.losses.winner_takes_all import WinnerTakesAll
 from bmrm.metrics.ranked import mean_over_queries, ndcg, reciprocal_rank, utility, winner_found
-from bmrm.problem import Blocks, IncompatibleError, InputError, RowSubsets, Targets, ability
+from bmrm.problem import IncompatibleError, InputError, Targets, ability
+from bmrm.problem.abilities import Blocks, RowSubsets
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from tests.conformance.loss_cases import case_of

@@ -14,7 +14,8 @@ from bmrm.mpi.dealing import deal_out, gather_rows
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
-from bmrm.problem import Gathered, RowSample, Traffic, ability
+from bmrm.problem import ability
+from bmrm.problem.abilities import Gathered, RowSample, Traffic
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS

@@ -17,7 +17,8 @@ from bmrm.losses import LOSSES
 from bmrm.metrics import fitting
 from bmrm.mpi.group import Alone
 from bmrm.mpi.launch import open_group
-from bmrm.problem import HasMeasured, HasParameters, provides
+from bmrm.problem import provides
+from bmrm.problem.loss import HasMeasured, HasParameters
 from tests.targets import default_instance
 
 CASES = (

@@ -8,7 +8,10 @@ from bmrm.data import matrix
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr, features, part_of
 from bmrm.losses import LOSSES
-from bmrm.problem import DualBlocks, Meter, Scored, ability, metered_risk
+from bmrm.problem import Scored, ability
+from bmrm.problem.abilities import DualBlocks
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.meter import Meter
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.dual import stored as dual_stored

@@ -7,7 +7,10 @@ from scipy.sparse import csr_array
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.workers import Workers
 from bmrm.losses import LOSSES
-from bmrm.problem import DualBlocks, Meter, ability, metered_risk
+from bmrm.problem import ability
+from bmrm.problem.abilities import DualBlocks
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.meter import Meter
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.dual import joint, stored

@@ -19,7 +19,9 @@ from bmrm.losses.quantile import Quantile
 from bmrm.losses.roc_area import RocArea
 from bmrm.losses.softmax import Softmax
 from bmrm.losses.squared_hinge import SquaredHinge
-from bmrm.problem import Blocks, IncompatibleError, RowSubsets, Scored, Settled, ability
+from bmrm.problem import IncompatibleError, Scored, ability
+from bmrm.problem.abilities import Blocks, RowSubsets
+from bmrm.problem.risk import Settled
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept

@@ -9,7 +9,8 @@ from bmrm.losses.hinge import Hinge
 from bmrm.losses.logistic import Logistic
 from bmrm.losses.roc_area import RocArea
 from bmrm.losses.softmax import Softmax
-from bmrm.problem import Blocks, IncompatibleError, InputError, RowSubsets, Scored, ability
+from bmrm.problem import IncompatibleError, InputError, Scored, ability
+from bmrm.problem.abilities import Blocks, RowSubsets
 from bmrm.risk import linear_map
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns

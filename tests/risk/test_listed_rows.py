@@ -9,7 +9,8 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.losses import LOSSES
 from bmrm.losses.least_squares import LeastSquares
-from bmrm.problem import PreparedLoss, RowSubsets
+from bmrm.problem import PreparedLoss
+from bmrm.problem.abilities import RowSubsets
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns
 

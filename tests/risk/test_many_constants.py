@@ -7,7 +7,10 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import DualBlocks, Meter, Scored, Status, ability, metered_risk, unchecked
+from bmrm.problem import Scored, Status, ability, unchecked
+from bmrm.problem.abilities import DualBlocks
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.meter import Meter
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.constants import newton
 from bmrm.risk.constants.mixture import point_at

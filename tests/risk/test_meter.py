@@ -6,20 +6,10 @@ import pytest
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 from bmrm.losses import LOSSES
-from bmrm.problem import (
-    UNMETERED,
-    Blocks,
-    DualBlocks,
-    Meter,
-    ProblemSize,
-    Rounding,
-    RowParts,
-    RowSubsets,
-    Scored,
-    ability,
-    metered_risk,
-)
-from bmrm.problem.meter import FULL_SPEED
+from bmrm.problem import Scored, ability
+from bmrm.problem.abilities import Blocks, DualBlocks, ProblemSize, Rounding, RowParts, RowSubsets
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.meter import FULL_SPEED, UNMETERED, Meter
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from tests import problems

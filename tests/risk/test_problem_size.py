@@ -7,7 +7,7 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
-from bmrm.problem import ProblemSize
+from bmrm.problem.abilities import ProblemSize
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products import Columns
 

@@ -6,7 +6,10 @@ from scipy.sparse import csr_array
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Meter, QuadraticModel, ability, metered_risk
+from bmrm.problem import ability
+from bmrm.problem.abilities import QuadraticModel
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.meter import Meter
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns

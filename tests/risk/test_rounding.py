@@ -9,7 +9,8 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr, csr, dense
 from bmrm.losses import LOSSES
 from bmrm.losses.multivariate_least_squares import MultivariateLeastSquares
-from bmrm.problem import Rounding, ability
+from bmrm.problem import ability
+from bmrm.problem.abilities import Rounding
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns

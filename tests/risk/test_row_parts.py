@@ -6,7 +6,8 @@ from scipy.sparse import csr_array
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, RowParts, RowSample, Scored, ability
+from bmrm.problem import InputError, Scored, ability
+from bmrm.problem.abilities import RowParts, RowSample
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns

@@ -9,7 +9,8 @@ from scipy.optimize import linear_sum_assignment
 import bmrm
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, InputError, Rounding, RowSubsets, Scored, ability
+from bmrm.problem import IncompatibleError, InputError, Scored, ability
+from bmrm.problem.abilities import Rounding, RowSubsets
 from bmrm.risk.structured import StructuredRisk
 from bmrm.solvers._core.rounding import ERRORS, ROUNDOFF, Budget
 

@@ -14,7 +14,8 @@ from bmrm.data.dataset import Dataset
 from bmrm.kernels import compiling
 from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, RowSample, Status, ability
+from bmrm.problem import IncompatibleError, Status, ability
+from bmrm.problem.abilities import RowSample
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk

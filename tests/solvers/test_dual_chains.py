@@ -9,7 +9,8 @@ from scipy.sparse import csr_array
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import DualBlocks, IncompatibleError, Scored, Status, ability
+from bmrm.problem import IncompatibleError, Scored, Status, ability
+from bmrm.problem.abilities import DualBlocks
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.dual import chains as dual_chains

@@ -10,7 +10,8 @@ from bmrm.losses import LOSSES
 from bmrm.losses._core.pieces import linear_residual_prox
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.quantile import Quantile
-from bmrm.problem import DualBlocks, IncompatibleError, Scored, Status, ability
+from bmrm.problem import IncompatibleError, Scored, Status, ability
+from bmrm.problem.abilities import DualBlocks
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2

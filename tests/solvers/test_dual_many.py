@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import DualBlocks, Scored, Status, ability
+from bmrm.problem import Scored, Status, ability
+from bmrm.problem.abilities import DualBlocks
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept

@@ -10,7 +10,10 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import BmrmError, Meter, Scored, Status, Traffic, ability, metered_risk, relative_gap
+from bmrm.problem import BmrmError, Scored, Status, ability, relative_gap
+from bmrm.problem.abilities import Traffic
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.meter import Meter
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers._core.interrupt import Interrupt

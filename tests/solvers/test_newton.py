@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from bmrm.data.dataset import Dataset
 from bmrm.data.generators.synthetic import SparseBinary
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, InputError, ProblemSize, Scored, Status, ability
+from bmrm.problem import IncompatibleError, InputError, Scored, Status, ability
+from bmrm.problem.abilities import ProblemSize
 from bmrm.problem.meter import FULL_SPEED
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1

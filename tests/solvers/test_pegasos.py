@@ -9,7 +9,8 @@ from bmrm.app.config.config import load_settings
 from bmrm.app.fit import fit
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, InputError, RowSubsets, Status
+from bmrm.problem import IncompatibleError, InputError, Status
+from bmrm.problem.abilities import RowSubsets
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk

@@ -8,7 +8,8 @@ from scipy.sparse import csr_matrix
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, InputError, RowSubsets, Start, Status
+from bmrm.problem import IncompatibleError, InputError, Start, Status
+from bmrm.problem.abilities import RowSubsets
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.probe import Cycles, Probe

@@ -9,7 +9,8 @@ import pytest
 import bmrm
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import DualBlocks, IncompatibleError, InputError, MoreauEnvelope, Status, Targets, ability
+from bmrm.problem import IncompatibleError, InputError, MoreauEnvelope, Status, Targets, ability
+from bmrm.problem.abilities import DualBlocks
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS

@@ -12,7 +12,8 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import ProblemSize, Status, ability
+from bmrm.problem import Status, ability
+from bmrm.problem.abilities import ProblemSize
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2

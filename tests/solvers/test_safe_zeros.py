@@ -7,7 +7,9 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import CurvatureBound, Meter, Status, ability
+from bmrm.problem import Status, ability
+from bmrm.problem.abilities import CurvatureBound
+from bmrm.problem.meter import Meter
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.risk.intercept import FreeIntercept

@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 from bmrm.data.dataset import Dataset
 from bmrm.data.reading import read
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, RowParts, Scored, Status, ability
+from bmrm.problem import IncompatibleError, Scored, Status, ability
+from bmrm.problem.abilities import RowParts
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2

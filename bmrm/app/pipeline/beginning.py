@@ -13,7 +13,8 @@ from bmrm.app.model import Model
 from bmrm.app.pipeline.checkpoint import Checkpoint, read_start
 from bmrm.app.pipeline.fingerprint import Facts, difference
 from bmrm.app.pipeline.run_folder import CHECKPOINT, MODEL, SUMMARY, present
-from bmrm.problem import InputError, Start, Vector, relative_goal
+from bmrm.problem import InputError, Start, Vector
+from bmrm.problem.solution import relative_goal
 
 From = Vector | Start | Model | None
 """What a run may start from; the bound of a model is used only if it is of the same problem."""

@@ -15,7 +15,8 @@ from bmrm.app.model import Model
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Alone, Group
 from bmrm.mpi.shared import gathered_targets
-from bmrm.problem import Callback, HasThreshold, InputError, Iteration, Risk, Solution, Status, facts_of, provides
+from bmrm.problem import Callback, InputError, Iteration, Risk, Solution, Status, facts_of, provides
+from bmrm.problem.loss import HasThreshold
 
 DETAILS = "validation"
 """The name in `Solution.details`."""

@@ -31,8 +31,6 @@ from bmrm.mpi.shared import merged_summary, shared_risk
 from bmrm.problem import (
     BmrmError,
     Callback,
-    HasParameters,
-    HasThreshold,
     IncompatibleError,
     InputError,
     Regularizer,
@@ -50,6 +48,7 @@ from bmrm.problem import (
     lacking,
     provides,
 )
+from bmrm.problem.loss import HasParameters, HasThreshold
 from bmrm.problem.risk import ROUNDING
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap

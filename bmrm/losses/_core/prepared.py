@@ -13,8 +13,9 @@ from bmrm.kernels.jit import fast_jit, specialised
 from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import dot, plain
 from bmrm.kernels.rows.envelopes import envelope, envelope_along
-from bmrm.problem import HasTotalHessian, Hessian, PreparedLoss, Vector
+from bmrm.problem import Hessian, PreparedLoss, Vector
 from bmrm.problem.basics import provides
+from bmrm.problem.loss import HasTotalHessian
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]

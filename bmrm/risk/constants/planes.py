@@ -11,14 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bmrm.masters._core.mixing import Mixing
-from bmrm.problem import (
-    Check,
-    IncompatibleError,
-    ScoreFunction,
-    Scores,
-    Vector,
-    rounding_of_slopes,
-)
+from bmrm.problem import Check, IncompatibleError, ScoreFunction, Scores, Vector
+from bmrm.problem.risk import rounding_of_slopes
 from bmrm.risk.constants.mixture import EPS, UNBOUNDED, Mixture, Point, point_at
 
 ACCURACY = 1e-12

@@ -9,18 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from bmrm.problem import (
-    UNMETERED,
-    Check,
-    DualSweep,
-    IncompatibleError,
-    Meter,
-    Scores,
-    Vector,
-    charged,
-    timed,
-    unchecked,
-)
+from bmrm.problem import Check, IncompatibleError, Scores, Vector, unchecked
+from bmrm.problem.abilities import DualSweep
+from bmrm.problem.meter import UNMETERED, Meter, charged, timed
 from bmrm.risk.dual.balance import Balance
 from bmrm.risk.dual.visits import LITTLE, AscentRows
 

@@ -19,8 +19,9 @@ from bmrm.kernels.dual.sweep import CURVE, TARGET, WEIGHT, WIDTH, Steps
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import plain
-from bmrm.problem import Check, HasProxShares, Scores, Vector, unchecked
+from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.problem.basics import provides
+from bmrm.problem.loss import HasProxShares
 from bmrm.risk.dual.stored import DualProblem, Opened, ShuffledRows, SweepKernels
 from bmrm.risk.dual.visits import LITTLE
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bmrm.losses.base import RowLoss
-from bmrm.problem import Check, DualAscent, DualBlocks, Risk, Scores, ability, facts_of, unchecked
+from bmrm.problem import Check, Risk, Scores, ability, facts_of, unchecked
+from bmrm.problem.abilities import DualAscent, DualBlocks
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.visits import AscentRows
 from bmrm.risk.linear_map import DataMap

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import Along, step_length, total
 from bmrm.numerics.roots import newton_root
-from bmrm.problem import Check, LinearMap, MoreauEnvelope, RowPart, ScoreFunction, Scores, Vector, unchecked
+from bmrm.problem import Check, LinearMap, MoreauEnvelope, ScoreFunction, Scores, Vector, unchecked
+from bmrm.problem.abilities import RowPart
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bmrm.problem import BmrmError, Intercept, Meter, Regularizer, Risk, Scored, Vector, ability, relative_gap
+from bmrm.problem import BmrmError, Intercept, Regularizer, Risk, Scored, Vector, ability, relative_gap
+from bmrm.problem.meter import Meter
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
 from bmrm.solvers._core.contradiction import Consistency, Contradiction, Planes, Proof, searches_constants
 from bmrm.solvers._core.rounding import cautious

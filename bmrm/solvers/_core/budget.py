@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from typing import TypeVar, cast
 
 from bmrm.kernels.compiling import COMPILING, working_clock
-from bmrm.problem import Meter, Risk, Status, Vector, ability, metered_risk
+from bmrm.problem import Risk, Status, Vector, ability
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.meter import Meter
 from bmrm.solvers._core.interrupt import Interrupt
 
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot, norm, tangents
-from bmrm.problem import Regularizer, Risk, Rounding, Scored, Vector, ability
+from bmrm.problem import Regularizer, Risk, Scored, Vector, ability
+from bmrm.problem.abilities import Rounding
 from bmrm.problem.counted import CountedRisk
 from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Budget

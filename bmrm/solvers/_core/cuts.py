@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.problem import Intercept, Scored, Scores, Vector, plane_at, pulled
+from bmrm.problem import Intercept, Scored, Scores, Vector, plane_at
+from bmrm.problem.risk import pulled
 from bmrm.solvers._core.joint_planes import Joint, JointPlanes, Plane
 
 NONE = np.empty(0)

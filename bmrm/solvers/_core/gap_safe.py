@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import CurvatureBound, Vector, ability
+from bmrm.problem import Vector, ability
+from bmrm.problem.abilities import CurvatureBound
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor

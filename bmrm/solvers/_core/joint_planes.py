@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import dot
 from bmrm.masters._core.mixing import EPS, Mixing
-from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector, rounding_of_slopes
+from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector
+from bmrm.problem.risk import rounding_of_slopes
 from bmrm.solvers._core.rounding import OF_NO_ACCOUNT
 
 Array = NDArray[np.float64]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bmrm.problem import IncompatibleError, InputError, ModifiedLoss, Scored, ability
+from bmrm.problem import IncompatibleError, InputError, Scored, ability
+from bmrm.problem.abilities import ModifiedLoss
 from bmrm.solvers._core.monitor import Monitor
 
 UNCHANGED: Mapping[str, float] = {"margin": 0.0, "modelmin": 0.0, "modelmax": 1.0, "wmargin": 0.0}

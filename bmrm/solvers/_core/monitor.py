@@ -20,7 +20,6 @@ from bmrm.problem import (
     HasConjugate,
     InputError,
     Iteration,
-    Meter,
     Regularizer,
     Risk,
     SavedPlanes,
@@ -28,13 +27,14 @@ from bmrm.problem import (
     Start,
     State,
     Status,
-    Traffic,
     Vector,
     ability,
-    metered_risk,
     provides,
-    relative_goal,
 )
+from bmrm.problem.abilities import Traffic
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.meter import Meter
+from bmrm.problem.solution import relative_goal
 from bmrm.registry import check_parameters, parameter
 from bmrm.solvers._core.best import ROUNDING, Best, Evaluated
 from bmrm.solvers._core.budget import Budget

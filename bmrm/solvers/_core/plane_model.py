@@ -11,7 +11,6 @@ import numpy as np
 from bmrm.kernels.products.vectors import dot_and_sizes
 from bmrm.problem import (
     Callback,
-    Fingerprint,
     HasMaster,
     HasProx,
     IncompatibleError,
@@ -27,6 +26,7 @@ from bmrm.problem import (
     ability,
     provides,
 )
+from bmrm.problem.abilities import Fingerprint
 from bmrm.registry import parameter
 from bmrm.solvers._core.contradiction import Proof
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot, norm
-from bmrm.problem import Magnitudes, Risk, Rounding, Vector, ability
+from bmrm.problem import Risk, Vector, ability
+from bmrm.problem.abilities import Magnitudes, Rounding
 
 ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
 SMALLEST = 2.0**-1074

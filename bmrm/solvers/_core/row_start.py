@@ -6,7 +6,8 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
-from bmrm.problem import IncompatibleError, InputError, Iteration, ProblemSize, RowSample, Scored, Vector, ability
+from bmrm.problem import IncompatibleError, InputError, Iteration, Scored, Vector, ability
+from bmrm.problem.abilities import ProblemSize, RowSample
 from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.monitor import Monitor
 

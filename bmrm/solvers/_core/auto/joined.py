@@ -16,7 +16,6 @@ from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
     Callback,
     Iteration,
-    Meter,
     Regularizer,
     Risk,
     Scored,
@@ -27,8 +26,9 @@ from bmrm.problem import (
     Status,
     Vector,
     ability,
-    metered_risk,
 )
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.meter import Meter
 from bmrm.solvers._core.budget import Budget
 from bmrm.solvers._core.contradiction import Consistency, Proof
 from bmrm.solvers._core.monitor import UNDONE, IterativeSolver

@@ -10,19 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from bmrm.problem import (
-    DualBlocks,
-    Elastic,
-    Gathered,
-    HasConjugate,
-    HasMaster,
-    ProblemSize,
-    Regularizer,
-    Risk,
-    Scored,
-    ability,
-    provides,
-)
+from bmrm.problem import Elastic, HasConjugate, HasMaster, Regularizer, Risk, Scored, ability, provides
+from bmrm.problem.abilities import DualBlocks, Gathered, ProblemSize
 
 
 class Case:

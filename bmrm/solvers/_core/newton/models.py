@@ -10,18 +10,8 @@ import numpy as np
 
 from bmrm.kernels.products.vectors import norm
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
-from bmrm.problem import (
-    Check,
-    Elastic,
-    HasCurvature,
-    Regularizer,
-    Scored,
-    ScoreFunction,
-    Scores,
-    Vector,
-    provides,
-    unchecked,
-)
+from bmrm.problem import Check, Elastic, Regularizer, Scored, ScoreFunction, Scores, Vector, provides, unchecked
+from bmrm.problem.loss import HasCurvature
 from bmrm.solvers._core.newton.preconditioners import Blocks, Preconditioner, by_diagonal
 from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, vectors_at
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint

@@ -9,23 +9,11 @@ from typing import cast
 import numpy as np
 
 from bmrm.kernels.blas_threads import lapack, lapack_threads
-from bmrm.problem import (
-    Check,
-    Elastic,
-    HasCurvature,
-    InputError,
-    Meter,
-    ProblemSize,
-    Risk,
-    RowSample,
-    Scored,
-    Scores,
-    Vector,
-    ability,
-    metered_risk,
-    provides,
-)
-from bmrm.problem.meter import FULL, FULL_SPEED
+from bmrm.problem import Check, Elastic, InputError, Risk, Scored, Scores, Vector, ability, provides
+from bmrm.problem.abilities import ProblemSize, RowSample
+from bmrm.problem.counted import metered_risk
+from bmrm.problem.loss import HasCurvature
+from bmrm.problem.meter import FULL, FULL_SPEED, Meter
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
 from bmrm.solvers._core.newton.system import Matrix
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import norm
-from bmrm.problem import Check, Facts, LinearMap, RowPart, RowParts, ScoreFunction, Scores, Vector, unchecked
+from bmrm.problem import Check, Facts, LinearMap, ScoreFunction, Scores, Vector, unchecked
+from bmrm.problem.abilities import RowPart, RowParts
 from bmrm.solvers._core.newton.system import add_to_diagonal, solve_positive
 
 Array = NDArray[np.float64]

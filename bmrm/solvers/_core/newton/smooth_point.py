@@ -10,7 +10,8 @@ import numpy as np
 
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.roots import newton_root
-from bmrm.problem import LinearMap, Regularizer, ScoreFunction, Scores, Vector, plane_at, pulled
+from bmrm.problem import LinearMap, Regularizer, ScoreFunction, Scores, Vector, plane_at
+from bmrm.problem.risk import pulled
 from bmrm.solvers._core.points import Point
 
 
