@@ -318,13 +318,17 @@ class _Run:
         every = self.options.restart_every or len(r)
         if since in (0, every):
             return True
-        return self.options.powell is not None and float(r @ before) > self.options.powell * float(before @ before)
+        if self.options.powell is None:
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):  # gradients far from the minimum: then it is no restart
+            return float(r @ before) > self.options.powell * float(before @ before)
 
     def _search(self, d: Vector, r: Vector) -> bool:
         """Move along d; False where J cannot be made smaller there."""
         options, point, regularizer = self.options, self.iterate.point, self.run.regularizer
-        slope = -float(r @ d)
-        if not slope < 0.0:
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = -float(r @ d)
+        if not (slope < 0.0 and math.isfinite(slope)):  # a direction too steep for any step
             return False
         function = total(regularizer.along(point.w, d), self.iterate.along(d))
         found, trials = secant_search(

@@ -75,7 +75,8 @@ class Balance:
 
                 def along(t: Vector, at: Vector = here, way: Vector = step) -> float:
                     check()
-                    return float(totals(at + t[0] * way) @ way)
+                    with np.errstate(over="ignore", invalid="ignore"):  # slopes far away may be as large as any number
+                        return float(totals(at + t[0] * way) @ way)
 
                 length = secant_root(along, first=0.5)
                 if not length:
