@@ -170,6 +170,8 @@ def test_what_was_false_is_true(seed, index):
 VARIED = {
     (97, 2645): "slopes of a balance far away whose product with the direction overflows",
     (97, 7346): "gradients of nonlinear_cg whose product overflows",
+    (97, 11051): "a sum of slopes that overflows, for pegasos far from the minimum",
+    (97, 16294): "slopes far from the minimum, times the weights, in proximal_newton",
     (59, 27): "constants kept from a start with scores of 1e9, whose sums with them had lost their digits",
     (61, 7295): "entropies of sentences as differences of potentials of 1e9",
     (61, 5046): "an infinite value at the constant of an envelope, at a start far off",

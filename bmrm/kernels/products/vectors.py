@@ -45,9 +45,10 @@ def column_sizes(table: Array) -> Array:
 
 
 def column_sums(table: Array) -> Array:
-    """The sum over axis 0 of a vector or a matrix; faster than NumPy's for few columns."""
+    """The sum over axis 0 of a vector or a matrix; faster than NumPy's for few columns. It may overflow."""
     if table.ndim == 1:
-        return np.asarray(table.sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(table.sum())
     out = np.zeros(table.shape[1])
     _column_sums(plain(table), out)
     return out

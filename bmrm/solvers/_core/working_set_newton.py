@@ -174,8 +174,9 @@ class Run(ABC):
             return
         wanted = run.goal * run.objective
         excess = float(np.abs(at.a).max()) / self.l1 - 1.0
-        below = float(np.maximum(self.l1 * np.abs(at.w) + at.w * at.a, 0.0).sum())
-        lost = below + CURVED * (excess * excess) * run.objective
+        with np.errstate(over="ignore", invalid="ignore"):  # slopes far from the minimum: then too much is lost
+            below = float(np.maximum(self.l1 * np.abs(at.w) + at.w * at.a, 0.0).sum())
+            lost = below + CURVED * (excess * excess) * run.objective
         if not lost <= wanted or self._proving > PROVING * run.meter.reading:
             return
         before = run.meter.reading
