@@ -84,10 +84,10 @@ def test_a_config_can_name_it_and_its_options_are_checked(folder, tmp_path):
 
 def test_the_conformance_tests_run_over_it(folder):
     code = (
-        "import pytest; sys.exit(pytest.main(['tests/conformance/test_losses.py', '-q', '-k', 'AbsoluteCube',"
+        "import pytest; sys.exit(pytest.main(['tests/conformance/test_losses.py', '-v', '-k', 'AbsoluteCube',"
         " '-p', 'no:cacheprovider']))"
     )
     done = python(code, folder)
     assert done.returncode == 0, done.stdout
-    passed = int(done.stdout.strip().splitlines()[-1].split(" passed")[0].split()[-1])
-    assert passed >= 20
+    ran = [line for line in done.stdout.splitlines() if "PASSED" in line]
+    assert any("test_laws_and_properties_hold[" in line and "AbsoluteCube" in line for line in ran), done.stdout

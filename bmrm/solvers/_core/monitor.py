@@ -111,13 +111,27 @@ class IterativeSolver:
     def minimize(
         self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None
     ) -> Solution:
-        """As of `Solver`: drives the `steps`."""
+        """Drive the `steps` until a tolerance, a limit or a rule of the solver's own ends the run.
+
+        Parameters
+        ----------
+        risk : R, with the abilities that the solver asks for.
+        regularizer : Omega.
+        start : (dim,), or a `Start`, where to begin; None: at zero.
+        callback : called with an `Iteration` after each iteration; None for none.
+        """
         return self.driven(risk, regularizer, start, callback)
 
     def driven(
         self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None, **given: Any
     ) -> Solution:
-        """The same; what is `given` besides goes to `steps`."""
+        """Drive the `steps` with more arguments.
+
+        Parameters
+        ----------
+        risk, regularizer, start, callback : those of `minimize`.
+        given : what goes to `steps` besides the run.
+        """
         options = self.resolved()
         with options.monitor(risk, regularizer, start, callback) as run:
             return run.drive(options.steps(run, **given))
@@ -125,7 +139,14 @@ class IterativeSolver:
     def steps(self, run: Monitor) -> Steps:
         """The solver at work on `run.risk` and `run.regularizer` from `run.start`; see `Steps`.
 
-        Raises IncompatibleError, before the first step, where it does not fit.
+        Parameters
+        ----------
+        run : takes points, planes and bounds.
+
+        Raises
+        ------
+        IncompatibleError
+            Before the first step, where the solver does not fit.
         """
         raise NotImplementedError(f"solver {self.name} has no steps")
 
