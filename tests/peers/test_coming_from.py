@@ -5,6 +5,7 @@ here as a function of the weights, from its documentation; where the program can
 minimum must be ours to 1e-6.
 """
 
+import ctypes
 import itertools
 import re
 import warnings
@@ -148,6 +149,7 @@ def liblinear_weights(X, y, flags):
     from liblinear.liblinearutil import train
     from scipy.sparse import csr_matrix
 
+    ctypes.CDLL(None).srand(1)  # its order of coordinates, and with it where it stops, comes from the C library
     model = train(y, csr_matrix(X), f"{flags} -q")
     labels = model.get_labels()
     several = len(labels) > 2
