@@ -55,5 +55,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     if folder is None:
         return
     for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(f"{folder}/"):
+        places = [
+            getattr(module, "__file__", None) or "",
+            *getattr(module, "__path__", []),
+        ]  # packages may have no file
+        if any(str(place).startswith(f"{folder}/") for place in places):
             del sys.modules[name]

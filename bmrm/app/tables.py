@@ -54,13 +54,17 @@ def _lines_of(cells: Sequence[str], widths: Sequence[int], limit: int | None) ->
 
 
 def _wrapped(start: str, text: str, limit: int | None) -> list[str]:
-    """`start` and a text, wrapped to the right of it; below it where there are fewer than `NARROWEST` characters."""
+    """`start` and a text, wrapped to the right of it; below it where there are fewer than `NARROWEST` characters.
+
+    Or where a word is longer than what is left beside, and not than a line.
+    """
     if limit is None:
         return [(start + " ".join(text.split())).rstrip()]
     options: dict[str, Any] = {"subsequent_indent": " " * len(start), "break_on_hyphens": False}
-    if limit - len(start) >= min(NARROWEST, len(text)):
+    indent, room, beside = 2 * GAP, max(limit, NARROWEST), limit - len(start)
+    longest = max(map(len, text.split()), default=0)
+    if beside >= min(NARROWEST, len(text)) and not beside < longest <= room - len(indent):
         return textwrap.wrap(text, limit, initial_indent=start, **options) or [start.rstrip()]
-    indent, room = 2 * GAP, max(limit, NARROWEST)
     options |= {"subsequent_indent": indent}
     above = textwrap.wrap(" ".join(start.split()), room, **options)
     return above + textwrap.wrap(text, room, initial_indent=indent, **options)

@@ -1,6 +1,6 @@
 """Tables fit a terminal, and are whole where they are piped."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmrm.app.tables import NARROWEST, lines, pair_lines
@@ -16,6 +16,7 @@ def test_lines_fit(rows, limit):
     assert max(map(len, found)) <= limit
 
 
+@example([("0" * 9, "0" * 21, "0" * 21)], 54)
 @given(ROWS, st.integers(40, 79))
 def test_narrow_terminals_get_the_last_cell_below(rows, limit):
     found = lines(("a", "b", "c"), rows, limit)
