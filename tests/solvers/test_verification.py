@@ -8,7 +8,7 @@ import pytest
 from bmrm import extend
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Status
+from bmrm.problem import InputError, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
@@ -170,3 +170,12 @@ def test_a_rule_of_ones_own_and_limits_end_the_steps(risk):
     few = Descent(tolerance=0.0, steps_off=0, max_iterations=3).minimize(risk, L2(LAM))
     assert few.status is Status.ITERATION_LIMIT
     assert (few.iterations, few.solver) == (3, "descent")
+
+
+def test_a_solver_without_steps_is_refused_by_name(risk):
+    @dataclass(frozen=True)
+    class Idle(IterativeSolver):
+        """It does nothing."""
+
+    with pytest.raises(InputError, match="solver Idle has neither `steps` nor `minimize`"):
+        Idle().minimize(risk, L2(LAM))

@@ -147,8 +147,12 @@ class IterativeSolver:
         ------
         IncompatibleError
             Before the first step, where the solver does not fit.
+        InputError
+            Here, where nothing drives: a solver defines this or `minimize`.
         """
-        raise NotImplementedError(f"solver {self.name} has no steps")
+        raise InputError(
+            f"solver {type(self).__name__} has neither `steps` nor `minimize` of its own; see *Add a solver*"
+        )
 
     def resolved(self) -> IterativeSolver:
         """The same with every option that is left to a preset filled in."""
