@@ -402,6 +402,8 @@ def secant_search(
             halved = high[0] - low[0] <= 0.5 * width
             width = min(width, high[0] - low[0]) if halved or math.isinf(width) else width
             t = _inside(low, high, halved)
+            if not low[0] < t < high[0]:  # the secant of slopes one of which is many times the other's size
+                t = 0.5 * (low[0] + high[0])
             if not low[0] < t < high[0]:
                 return best, k
         elif t > LARGEST_STEP:

@@ -260,8 +260,8 @@ def _first(problem, run, twin, model):
         return twin.of_vector(start_of(problem, run.start), model)
     if not run.options.get("binitmean"):
         return twin.of_zero(model)
-    start, weights = 0.0 * start_of(problem), problem.weights
-    start[-1] = np.average(np.array(problem.plain) > 0.0, weights=weights)
+    start, targets = 0.0 * start_of(problem), np.array(problem.plain, np.float64)
+    start[-1] = np.average(targets > 0.0 if problem.loss.task == "binary" else targets, weights=problem.weights)
     return twin.of_vector(start, model)
 
 

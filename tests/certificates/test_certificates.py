@@ -182,6 +182,8 @@ VARIED = {
     (61, 19895): "slopes of 1e10 in the master of elastic_net, whose Newton steps went to and fro by rounding for 24 s",
     (101, 1031): "sums of slopes whose products overflow, in dual steps with a free constant",
     (101, 5339): "planes whose slopes have products beyond float64, in cvxopt's masters",
+    (97, 11043): "constants of 4e9 that stayed where w went to 0, no planes being taken so far away",
+    (908, 955): "a search that ended beside its start, the slope at the other end of the bracket being 1e278",
     (101, 3809): "several constants in an exponential tail, where Newton's steps are short: thousands of Hessians",
 }
 """Problems with starts, units and doors on which something was false."""

@@ -10,6 +10,7 @@ from bmrm.losses import LOSSES
 from bmrm.problem import Scored, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.solvers._core.cuts import FreeCuts
 from bmrm.solvers._core.joint_planes import JointPlanes
 
 ROWS, CLASSES = 12, 3
@@ -35,3 +36,16 @@ def test_planes_taken_at_far_constants_are_not_above_the_risk(far):
         if plane is not None:
             assert plane.height <= minimum * (1.0 + 1e-12)
     assert far > 0.0 or plane.height > minimum * (1.0 - 1e-8)
+
+
+def test_constants_that_an_exact_search_has_found_take_the_place_of_far_ones():
+    """Where no planes are taken, for scores have lost their digits, constants were those of the point for ever."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(ROWS, 2)), np.arange(ROWS) % CLASSES
+    scored = ability(FreeIntercept(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("softmax"))), Scored)
+    cuts, w, b = FreeCuts(scored, scored.intercept), np.zeros(2 * CLASSES), np.array([4e9, 1e9, -2e9])
+    for _ in range(3):
+        here = cuts.at(w, b, cuts.scores_with(w, b))
+        _, lower = cuts.plane(here, 1e-9)
+        b = here.b if lower is None else lower.b
+    assert cuts.at(w, b, cuts.scores_with(w, b)).value == pytest.approx(np.log(CLASSES))

@@ -335,3 +335,14 @@ def test_absolute_slopes_and_walls():
     assert nothing is None
     falling, _ = secant_search(lambda t: (-t, np.full(1, -1.0)), -1.0, first=1.0, relative=0.1, absolute=0.0)
     assert falling.derivative == -1.0
+
+
+def test_a_bracket_with_one_end_of_a_huge_slope_is_halved():
+    """There the secant reaches 0 at the other end but for rounding, which once ended the search."""
+
+    def tail(t):
+        return np.exp(t - 60.0) - t, np.exp(t - 60.0) - 1.0
+
+    found, trials = secant_search(tail, -1.0, first=0.01, relative=0.01, absolute=0.0)
+    assert abs(found.derivative) <= 0.01
+    assert trials <= 40

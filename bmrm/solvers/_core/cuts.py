@@ -104,10 +104,22 @@ class FreeCuts(Cuts):
     def plane(self, here: Joint, accuracy: float) -> tuple[Plane, Joint | None]:
         """As of `Cuts`."""
         plane, lower = self._planes.plane(here, accuracy)
-        if plane is None:  # an exact search, then
-            value, _, a, product = plane_at(self.map, self._minimum, here.f)
-            plane = Plane(a, value - product, value)
-        return plane, lower
+        if plane is not None:
+            return plane, lower
+        value, _, a, product = plane_at(self.map, self._minimum, here.f)  # an exact search, then
+        return Plane(a, value - product, value), self._lower(here, here if lower is None else lower, value)
+
+    def _lower(self, here: Joint, best: Joint, minimum: float) -> Joint | None:
+        """The point with the constants of an exact search, or `best`, with others; None for `here`.
+
+        Where planes give no mixture they give no constants either: those of the scores would stay, however far off.
+        """
+        if minimum < best.value:
+            _, b = self._minimum.attained(here.f)
+            if b is not None:
+                found = self.at(here.w, here.b + b, here.f + self.phi.constant(b))
+                best = found if found.value < best.value else best
+        return None if best is here else best
 
     def settle(self, w: Vector, b: Vector, objective: float) -> None:
         """As of `Cuts`."""
