@@ -24,6 +24,7 @@ class BreakEven(MeasureLoss):
 
     formula = "max over y' with n_pos positives of 1 - prec(y') + sum_i (y'_i - y_i) f_i / (2m)"
     source = "Joachims 2005 (PRBEP)"
+    at_zero = "take loss logistic and the best threshold, as fit_f_measure does"
     metrics = ("break_even", "auc")
     no_free_intercept = "a common shift of the scores changes nothing"
 

@@ -22,5 +22,6 @@ class ChainMargin(ChainLoss):
 
     formula = "max_y' (errors(y, y') + s(y')) - s(y) per sentence, s(y) = sum_t f[t, y_t] + T[y_t-1, y_t]"
     source = "Taskar, Guestrin & Koller 2003; Teo, Le, Smola & Vishwanathan 2007, table 2"
+    at_zero = "take loss chain_crf"
     prepared = MarginChains
     dual = "margin"

@@ -37,4 +37,5 @@ class ChainScaledMargin(ChainLoss):
     source = (
         "Tsochantaridis, Joachims, Hofmann & Altun 2005; with margin cost Teo, Le, Smola & Vishwanathan 2007, table 2"
     )
+    at_zero = "take loss chain_crf"
     prepared = ScaledMarginChains

@@ -25,6 +25,7 @@ class CostSensitiveHinge(MarginLoss):
 
     formula = "cost(y) max(0, 1 - y f)"
     source = "Veropoulos, Campbell & Cristianini 1999; Musicant, Kumar & Ozgur 2003"
+    at_zero = "take loss logistic or squared_hinge, or larger weights for the rarer class"
     metrics = ("accuracy", "auc", "precision", "recall", "f1")
 
     @row

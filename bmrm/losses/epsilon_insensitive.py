@@ -24,6 +24,7 @@ class EpsilonInsensitive(RegressionLoss):
 
     formula = "max(0, |f - y| - epsilon)"
     source = "Vapnik, Golowich & Smola 1997"
+    at_zero = "take loss huber or least_squares"
 
     @row
     def value_slope(f: Scalar, y: Scalar, epsilon: Scalar) -> Pair:

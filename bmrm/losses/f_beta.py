@@ -62,6 +62,7 @@ class FBeta(MeasureLoss):
 
     formula = "max over y' of 1 - F_beta(y') + sum_i (y'_i - y_i) f_i / (2m)"
     source = "Joachims 2005"
+    at_zero = "take loss logistic and the best threshold, as fit_f_measure does"
     metrics = ("f_beta", "f1", "precision", "recall", "auc")
 
     def worst(self, positive: Array, negative: Array) -> Table:

@@ -19,6 +19,7 @@ class Hinge(MarginLoss):
 
     formula = "max(0, 1 - y f)"
     source = "Bennett & Mangasarian 1992; Cortes & Vapnik 1995"
+    at_zero = "take loss logistic or squared_hinge, or larger weights for the rarer class"
     multiclass = "multiclass_hinge"
 
     @row

@@ -21,6 +21,7 @@ class LeastAbsoluteDeviation(RegressionLoss):
 
     formula = "|f - y|"
     source = "Boscovich 1757; Laplace 1789"
+    at_zero = "take loss huber or least_squares"
     metrics = ("mae", "r2")
 
     @row

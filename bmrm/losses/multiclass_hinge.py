@@ -127,6 +127,7 @@ class MulticlassHinge(CostMatrixLoss):
 
     formula = "max_k (cost(y, k) + f_k - f_y)"
     source = "Crammer & Singer 2001; Taskar, Guestrin & Koller 2003"
+    at_zero = "take loss softmax, or larger weights for rarer classes"
     scaled = False
     value_scores_row = staticmethod(multiclass_hinge_value)
     prox_scores_row = staticmethod(multiclass_hinge_prox)

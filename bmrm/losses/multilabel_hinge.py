@@ -72,6 +72,7 @@ class MultilabelHinge(RowLoss):
     task: ClassVar[str] = "multilabel"
     formula = "max (or mean) over relevant j, irrelevant k of max(0, 1 + f_k - f_j)"
     source = "Crammer & Singer 2003; averaged: Elisseeff & Weston 2001"
+    at_zero = "take a loss of two classes for each label, such as logistic"
     metrics = ("label_average_precision", "label_ranking_loss", "one_error", "label_coverage")
     kernel = staticmethod(multilabel_hinge_kernel)
     along_kernel = staticmethod(along_by_blocks(multilabel_hinge_kernel))

@@ -98,6 +98,7 @@ class OntologyHinge(OntologyLoss):
         "Cai & Hofmann 2004; Dekel, Keshet & Singer 2004; Tsochantaridis, Joachims, Hofmann & Altun 2005; "
         "Teo, Le, Smola & Vishwanathan 2007, table 2"
     )
+    at_zero = "take loss ontology_logistic"
     kernel = staticmethod(ontology_hinge_kernel)
     along_kernel = staticmethod(along_by_blocks(ontology_hinge_kernel))
 

@@ -56,6 +56,7 @@ class OrdinalThresholds(LossBase):
     decomposes: ClassVar[Literal["rows", "groups", "no"]] = "no"
     formula = "min over t of mean over rows of sum_k max(0, 1 - s_ik (f_i - t_k))"
     source = "Shashua & Levin 2002; Rennie & Srebro 2005; Chu & Keerthi 2007"
+    at_zero = "take loss ordinal"
     metrics = ("accuracy", "mae", "kendall_tau")
     no_free_intercept = "the cut points are free already"
 

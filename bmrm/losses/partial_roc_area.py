@@ -41,6 +41,7 @@ class PartialRocArea(WholeSampleLoss):
 
     formula = "mean over pairs p, n (n of the max_fpr highest negatives) of max(0, 1 - (f_p - f_n))"
     source = "Narasimhan & Agarwal 2013"
+    at_zero = "take loss roc_area"
     metrics = ("partial_auc", "auc")
     no_free_intercept = "a common shift of the scores changes nothing"
 

@@ -23,6 +23,7 @@ class PrecisionAtK(AtKLoss):
 
     formula = "max over y' with k positives of 1 - prec(y') + sum_i (y'_i - y_i) f_i / (2m)"
     source = "Joachims 2005"
+    at_zero = "take loss roc_area"
     metrics = ("precision_at_k", "auc")
 
     def most(self, positives: int) -> int:

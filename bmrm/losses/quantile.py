@@ -25,6 +25,7 @@ class Quantile(RegressionLoss):
 
     formula = "max(tau (y - f), (1 - tau) (f - y))"
     source = "Koenker & Bassett 1978"
+    at_zero = "take loss expectile, or other features"
     metrics = ("pinball", "coverage", "mae", "r2")
 
     @row

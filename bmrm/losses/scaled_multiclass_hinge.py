@@ -39,6 +39,7 @@ class ScaledMulticlassHinge(CostMatrixLoss):
     source = (
         "Tsochantaridis, Joachims, Hofmann & Altun 2005; with margin cost Teo, Le, Smola & Vishwanathan 2007, table 2"
     )
+    at_zero = "take loss softmax, or larger weights for rarer classes"
     scaled = True
 
     def __post_init__(self) -> None:

@@ -44,6 +44,7 @@ class WestonWatkins(MulticlassLoss):
 
     formula = "sum over k != y of max(0, 1 + f_k - f_y)"
     source = "Weston & Watkins 1999"
+    at_zero = "take loss softmax, or larger weights for rarer classes"
     kernel = staticmethod(weston_watkins_kernel)
     along_kernel = staticmethod(along_by_blocks(weston_watkins_kernel))
 

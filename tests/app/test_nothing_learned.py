@@ -7,6 +7,8 @@ import pytest
 
 import bmrm
 from bmrm.estimators import Classifier, Regressor
+from bmrm.losses import LOSSES
+from bmrm.problem import facts_of
 from bmrm.run import main
 
 RNG = np.random.default_rng(0)
@@ -36,6 +38,25 @@ CASES = {
         for name in ("ndcg", "expected_rank_utility", "mean_reciprocal_rank", "winner_takes_all")
     },
 }
+
+
+_RANDOM = np.random.default_rng(5)
+NOISY = _RANDOM.normal(size=(150, 3))
+_SCORES = NOISY @ [1.0, -0.5, 0.2] + 3.0 * _RANDOM.normal(size=150)
+_RARE, _GRADES = (_SCORES > 5.5).astype(int), np.digitize(_SCORES, [3.5, 5.5])
+MINIMUM_AT_ZERO = {
+    "hinge": (_RARE, "logistic"),
+    "cost_sensitive_hinge": (_RARE, "logistic"),
+    "f_beta": (_RARE, "logistic"),
+    "break_even": (_RARE, "logistic"),
+    "precision_at_k": (_RARE, "roc_area"),
+    "recall_at_k": (_RARE, "roc_area"),
+    "partial_roc_area": (_RARE, "roc_area"),
+    "ordinal_thresholds": (_GRADES, "ordinal"),
+    "multiclass_hinge": (_GRADES, "softmax"),
+    "scaled_multiclass_hinge": (_GRADES, "softmax"),
+}
+"""Losses, targets, and the loss to take instead."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -82,3 +103,37 @@ def test_estimators_warn(kind, y):
 def test_a_limit_that_leaves_the_start_is_no_minimum():
     found = bmrm.fit(X, SIGNS, loss="hinge", solver="dual_coordinate", time_limit=1e-9)
     assert found.weights.any() or "all weights are still 0" in found.solution.message
+
+
+@pytest.mark.parametrize("loss", sorted(MINIMUM_AT_ZERO))
+def test_where_no_lambda_helps_none_is_asked_for(loss):
+    """Noise of few positive rows: the minimum of R itself is at w = 0, as a lambda of 1e-5 shows."""
+    targets, advice = MINIMUM_AT_ZERO[loss]
+    found = bmrm.fit(NOISY, targets, loss=loss, lam=1e-5)
+    message = found.solution.message
+    assert "all weights are 0 though" in message or "weights of 0 are as good" in message
+    assert f"take loss {advice}" in message
+    if not found.weights.any() and found.solution.relative_gap < 1e-9:
+        assert "no lambda and no scale changes that" in message
+
+
+def test_within_the_tolerance_weights_of_0_are_as_good():
+    found = bmrm.fit(NOISY, MINIMUM_AT_ZERO["multiclass_hinge"][0], loss="multiclass_hinge", lam=1e-5)
+    assert 0.0 < np.abs(found.weights).max() < 1e-3
+    assert "weights of 0 are as good as these, within the tolerance" in found.solution.message
+    assert "smaller lambda than 1e-05 or a smaller tolerance" in found.solution.message
+
+
+def test_small_weights_that_order_the_rows_are_something():
+    for lam in (1e-3, 1.0, 1e3):
+        found = bmrm.fit(X, SIGNS, loss="hinge", lam=lam, tolerance=1e-6)
+        assert found.solution.message == ""
+        assert np.corrcoef(found.decision_function(X), X[:, 0])[0, 1] > 0.9
+
+
+def test_losses_whose_slope_jumps_at_0_know_another_loss():
+    """Perceptrons, hinges with a free intercept, and maxima over labelings or sets of rows."""
+    kinked = [entry for entry in LOSSES.all() if facts_of(entry.cls).needs_targets and not facts_of(entry.cls).smooth]
+    smooth_enough = {"ordinal", "roc_area", "rank_hinge", "poisson", "gamma", "tweedie"}  # they have a slope at w = 0
+    silent = {entry.name for entry in kinked if not facts_of(entry.cls).at_zero}
+    assert silent <= smooth_enough

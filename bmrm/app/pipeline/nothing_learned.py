@@ -1,18 +1,17 @@
-"""Models whose weights are all 0 though targets differ: that this is so, and what to do."""
+"""Models whose weights are all 0, or no better than that, though targets differ: that this is so, and what to do."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.mpi.group import Group
-from bmrm.problem import LossFacts, Solution, Status, Summary, Targets
-from bmrm.regularizers.base import ScaledBy
+from bmrm.problem import LossFacts, Regularizer, Risk, Solution, Status, Summary, Targets
 
 AT_A_MINIMUM = Status.CONVERGED, Status.OWN_RULE, Status.STALLED
 LIMITS = Status.ITERATION_LIMIT, Status.TIME_LIMIT
+ROUNDING = 1e-9
+"""A relative gap below this is one of rounding: the point is a minimum, not one within the tolerance of it."""
 
 
 def targets_differ(facts: LossFacts, targets: Targets, summary: Summary, group: Group) -> bool:
@@ -33,17 +32,56 @@ def targets_differ(facts: LossFacts, targets: Targets, summary: Summary, group: 
     return bool(np.any(highest > -lowest))
 
 
-def nothing_learned(facts: LossFacts, regularizer: Any, weights: NDArray[np.float64], solution: Solution) -> str:
-    """What to say where all weights are 0; "" where some are not."""
-    if weights.any():
-        return ""
-    if solution.status in LIMITS:
+def nothing_learned(
+    facts: LossFacts, regularizer: Regularizer, weights: NDArray[np.float64], solution: Solution, no_better: bool
+) -> str:
+    """What to say where all weights are 0, or zeros are as good; "" where something was learned.
+
+    Parameters
+    ----------
+    no_better : whether J at weights of 0 is at most that of the solution, as of `zeros_are_as_good`.
+    """
+    zero = not weights.any()
+    if zero and solution.status in LIMITS:
         return "all weights are still 0: no better ones were found before the limit"
-    if solution.status not in AT_A_MINIMUM:
+    if solution.status not in AT_A_MINIMUM or not (zero or no_better):
         return ""
-    smaller = "take a smaller lambda" + (f" than {regularizer.lam:.4g}" if isinstance(regularizer, ScaledBy) else "")
-    ways = [*([facts.at_zero] if facts.at_zero else []), smaller, "scale the features where they are tiny"]
-    return (
-        "all weights are 0 though the targets differ: no feature lowers this objective, and all rows get one score; "
-        f"{', or '.join(ways)}"
-    )
+    found = "all weights are 0" if zero else "weights of 0 are as good as these, within the tolerance,"
+    why = "no feature lowers this objective, and all rows get one score"
+    if not zero:
+        why = "no feature lowers this objective by more than that"
+    return f"{found} though the targets differ: {why}; {_ways_out(facts, regularizer, solution)}"
+
+
+def _ways_out(facts: LossFacts, regularizer: Regularizer, solution: Solution) -> str:
+    exact = solution.relative_gap < ROUNDING
+    if regularizer.smooth and exact and not regularizer.subgradient(np.zeros_like(solution.w)).any():
+        # Where the slope of Omega is 0, that of R is 0 too: R itself is smallest there, whatever lambda and scales are.
+        return f"no lambda and no scale changes that: {facts.at_zero or 'take another loss, or other features'}"
+    given = getattr(regularizer, "lam", None)
+    smaller = "take a smaller lambda" + ("" if given is None else f" than {given:.4g}")
+    if regularizer.smooth and not exact:
+        smaller += " or a smaller tolerance"
+    return ", or ".join([smaller, "scale the features where they are tiny", *([facts.at_zero] if facts.at_zero else [])])
+
+
+def zeros_are_as_good(
+    risk: Risk, regularizer: Regularizer, weights: NDArray[np.float64], solution: Solution
+) -> bool:
+    """Whether J with weights of 0, and what else there is as it is, is at most that of the solution.
+
+    It is looked at only where it can be: by the convexity of J and that of Omega, which is a multiple of a square
+    or nearly so, Omega is then at most four times the gap.
+
+    Parameters
+    ----------
+    weights : those of the features, first in `solution.w`.
+    """
+    w = solution.w
+    if solution.status not in AT_A_MINIMUM or not weights.any():
+        return False
+    if regularizer.value(w) > 4.0 * (solution.objective - solution.lower_bound):
+        return False
+    without = w.copy()
+    without[: weights.size] = 0.0
+    return risk.value_and_subgradient(without)[0] + regularizer.value(without) <= solution.objective

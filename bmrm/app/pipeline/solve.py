@@ -18,7 +18,7 @@ from bmrm.app.pipeline.beginning import From, start_of_model
 from bmrm.app.pipeline.fingerprint import Facts
 from bmrm.app.pipeline.follow import Follow, Follower, check_followed
 from bmrm.app.pipeline.load import positive_last
-from bmrm.app.pipeline.nothing_learned import nothing_learned, targets_differ
+from bmrm.app.pipeline.nothing_learned import nothing_learned, targets_differ, zeros_are_as_good
 from bmrm.checks import sample
 from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import restored, shown_label
@@ -206,7 +206,11 @@ def solve(
                     callback = follower.beside(callback, model_of)
                 solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
             model = model_of(solution)
-            said = [nothing_learned(loss_facts, problem.regularizer, model.weights, solution)] if differ else []
+            said: list[str] = []
+            if differ:
+                regularizer, weights = bound(problem.regularizer, whole), model.weights
+                no_better = zeros_are_as_good(minimised, regularizer, weights, solution)
+                said.append(nothing_learned(loss_facts, regularizer, weights, solution, no_better))
             if far is not None and solution.status is not Status.CONVERGED:
                 said.append(_far_feature(data, far, problem.bias == "free"))
             if solution.status is Status.NON_FINITE and loss_facts.task == "regression":
