@@ -2,7 +2,7 @@
 
 A setting has a name at each door; the names at the others, and a few more, are accepted there too (`SETTINGS`). A word
 of another program that means something else is answered by what to write (`ANSWERS`), and so are names of losses,
-regularizers and solvers (`ELSEWHERE`). The page *Coming from another program* prints all three.
+regularizers, solvers and formats (`ELSEWHERE`). The page *Coming from another program* prints all three.
 """
 
 from __future__ import annotations
@@ -185,6 +185,7 @@ _SVR = "epsilon_insensitive or squared_epsilon_insensitive"
 _RANKING = "rank_hinge within queries, or ndcg"
 _STOCHASTIC = "pegasos, which takes steps on some rows; auto is faster to a small gap"
 _NEWTON = "newton"
+_OTHER_FILE = "csv or arrow (Parquet), which pandas and polars write of such files"
 _LINEAR_PROGRAM = "bundle or coordinate_descent; auto chooses"
 ELSEWHERE: Mapping[str, Mapping[str, str]] = {
     "loss": {
@@ -245,6 +246,14 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("admm", "alm", "ssnal", "augmented_lagrangian"), "semismooth_newton"),
         **dict.fromkeys(("default", "best"), "auto"),
     },
+    "data format": {
+        **dict.fromkeys(("libsvm", "liblinear", "svm", "svm_light", "svmrank", "svm_rank", "letor"), "svmlight"),
+        **dict.fromkeys(("parquet", "feather", "ipc", "pyarrow"), "arrow"),
+        **dict.fromkeys(("tsv", "text", "table", "dat", "delimited"), "csv with its delimiter"),
+        **dict.fromkeys(("numpy", "scipy"), "npz, or npy"),
+        **dict.fromkeys(("iob", "bio", "conll2000", "conll_2000", "crf++", "yamcha"), "conll with its templates"),
+        **dict.fromkeys(("json", "jsonl", "excel", "xlsx", "xls", "hdf5", "h5", "arff", "sql", "pickle"), _OTHER_FILE),
+    },
 }
 """By kind, names that other programs have, in small letters with `_`: what it is here."""
 
@@ -285,7 +294,7 @@ def answer(word: str, known: Iterable[str], door: str | Callable[[Setting], str]
 
 
 def elsewhere(kind: str, name: str) -> str | None:
-    """What a loss, regularizer or solver of another program is called here; None for a name that none has."""
+    """What a loss, regularizer, solver or format of another program is called here; None for a name that none has."""
     plain = name.strip().lower()
     return ELSEWHERE.get(kind, {}).get(plain.replace("-", "_").replace(" ", "_"))
 

@@ -185,6 +185,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "loss-names": names_elsewhere("loss"),
     "regularizer-names": names_elsewhere("regularizer"),
     "solver-names": names_elsewhere("solver"),
+    "format-names": names_elsewhere("data format"),
     "solver-reference": references(SOLVERS),
     "regularizer-reference": references(REGULARIZERS),
     "loss-reference": references(LOSSES),

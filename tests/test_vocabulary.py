@@ -11,7 +11,8 @@ from sklearn.model_selection import GridSearchCV
 import bmrm
 from bmrm import InputError
 from bmrm.app.config.config import Settings, load_settings
-from bmrm.cli import parse, train
+from bmrm.cli import main, parse, train
+from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
@@ -98,6 +99,16 @@ def test_names_of_other_programs_are_answered(kind):
         words = set(text.replace(",", " ").replace(";", " ").split())
         known = {entry.name for registry in REGISTRIES.values() for entry in registry.all()}
         assert words & known, (name, text)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE["data format"])
+def test_formats_of_other_programs_are_answered(name, tmp_path, capsys):
+    (tmp_path / "rows").write_text("1 1:2\n")
+    assert main(["info", str(tmp_path / "rows"), "--format", name]) == 2
+    text = ELSEWHERE["data format"][name]
+    assert f"unknown data format {name!r}; here it is {text}" in capsys.readouterr().err
+    assert set(text.replace(",", " ").split()) & {entry.name for entry in formats.all()}
+    assert name not in {entry.name for entry in formats.all()}
 
 
 def test_the_words_of_the_issue_name_the_right_thing():
