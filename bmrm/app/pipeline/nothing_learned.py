@@ -62,12 +62,11 @@ def _ways_out(facts: LossFacts, regularizer: Regularizer, solution: Solution) ->
     smaller = "take a smaller lambda" + ("" if given is None else f" than {given:.4g}")
     if regularizer.smooth and not exact:
         smaller += " or a smaller tolerance"
-    return ", or ".join([smaller, "scale the features where they are tiny", *([facts.at_zero] if facts.at_zero else [])])
+    ways = [smaller, "scale the features where they are tiny", facts.at_zero]
+    return ", or ".join(filter(None, ways))
 
 
-def zeros_are_as_good(
-    risk: Risk, regularizer: Regularizer, weights: NDArray[np.float64], solution: Solution
-) -> bool:
+def zeros_are_as_good(risk: Risk, regularizer: Regularizer, weights: NDArray[np.float64], solution: Solution) -> bool:
     """Whether J with weights of 0, and what else there is as it is, is at most that of the solution.
 
     It is looked at only where it can be: by the convexity of J and that of Omega, which is a multiple of a square
