@@ -137,6 +137,10 @@ class RemoteAscentRows:
         """As of `AscentRows`."""
         return self._ranks.array(self._slot, "totals", shift, share)
 
+    def evened(self) -> Floats | None:
+        """As of `AscentRows`: not over ranks."""
+        return None
+
     def derivative(self, shift: Vector, share: float = 1.0) -> Floats:
         """As of `AscentRows`."""
         return self._ranks.array(self._slot, "derivative", shift, share)

@@ -285,6 +285,7 @@ class ProfiledPhi(ScoreFunction):
             found = ProfiledPhi(self.phi, self.infimum).mixture(f)
             return found.least, found.best
         try:
+            self._in_time()
             found = self.mixture(f, self._in_time)
         except _OutOfTimeError:
             known = (self._last.near, np.zeros_like(self._last.near))

@@ -15,6 +15,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.constants import newton
 from bmrm.risk.constants.mixture import point_at
 from bmrm.risk.dual import ascent as dual_ascent
+from bmrm.risk.dual import balance
 from bmrm.risk.dual.many import ManyScoreRows
 from bmrm.risk.dual.visits import AscentRows
 from bmrm.risk.intercept import FreeIntercept
@@ -33,12 +34,12 @@ SEVERAL = {
 }
 
 
-def many(classes, rows=400, features=6):
+def many(classes, rows=400, features=6, weights=None):
     r = np.random.default_rng(0)
     X = r.normal(size=(rows, features))
     y = (X @ r.normal(size=(features, classes)) + r.gumbel(size=(rows, classes))).argmax(axis=1)
     y[:classes] = np.arange(classes)
-    return Dataset.from_arrays(X, y.astype(float))
+    return Dataset.from_arrays(X, y.astype(float), weights)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -152,19 +153,59 @@ def test_the_inverse_for_many_constants_is_the_pseudoinverse_where_sums_are_0():
     np.testing.assert_allclose(found - found.mean(), expected, atol=1e-7 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", ["softmax", "multiclass_hinge"])
-def test_a_balance_that_time_leaves_no_room_for_claims_nothing(loss, monkeypatch):
-    spent = []
-    risk = metered_risk(FreeIntercept(LinearRisk(many(20), LOSSES.make(loss))), Meter(spent=lambda: bool(spent)))
+def test_slopes_are_evened_out_where_time_leaves_no_room_for_a_balance(loss, weighted, monkeypatch):
+    spent, random = [], np.random.default_rng(3)
+    weights = np.where(random.random(300) < 0.2, 0.0, random.exponential(size=300)) if weighted else None
+    data = many(20, rows=300, weights=weights)
+    risk = metered_risk(FreeIntercept(LinearRisk(data, LOSSES.make(loss))), Meter(spent=lambda: bool(spent)))
     ascent = ability(risk, DualBlocks).ascent(0.0, 0.1, seed=0, intercept=True)
     for _ in range(3):
         ascent.sweep()
     monkeypatch.setattr(dual_ascent, "GRACE", 0.0)
     spent.append(True)
     a, b = ascent.plane(anew=True)
-    assert not a.any()
-    assert b == risk.infimum
+    quick = b - a @ a / 0.2
+    assert np.abs(ascent.slope().sum(axis=0)).max() < 1e-13
+    for scale in (0.0, 0.1, 1.0, 10.0):  # a plane below R
+        w = scale * random.normal(size=risk.dim)
+        assert a @ w + b <= risk.value_and_subgradient(w)[0] + 1e-12
+    np.testing.assert_allclose(ascent.weights, -a / 0.1, rtol=1e-12)
     monkeypatch.setattr(dual_ascent, "GRACE", 60.0)
     a, b = ascent.plane(anew=True)
-    assert b - a @ a / 0.2 > risk.infimum
-    assert b - a @ a / 0.2 <= risk.value_and_subgradient(np.zeros(risk.dim))[0]
+    best = b - a @ a / 0.2
+    assert risk.infimum < 0.9 * best < quick
+    assert best <= risk.value_and_subgradient(np.zeros(risk.dim))[0]
+
+
+def test_a_search_for_a_balance_makes_one_factor(monkeypatch):
+    """Steps by Broyden's updates solved a system each, of as many equations as classes."""
+    made = []
+    monkeypatch.setattr(balance, "Inverse", lambda matrix, make=balance.Inverse: made.append(make(matrix)) or made[-1])
+    random = np.random.default_rng(4)
+    A = random.normal(size=(30, 10))
+    A -= A.mean(axis=1, keepdims=True)
+    target = A.T @ np.tanh(random.normal(size=30))
+
+    def totals(c):
+        return A.T @ np.tanh(A @ c) - target
+
+    def derivative(c):
+        return A.T @ ((1.0 - np.tanh(A @ c)[:, None] ** 2) * A)
+
+    found = balance.Balance(10, 30.0).find(totals, derivative)
+    assert np.abs(totals(found)).max() <= 1e-11
+    (only,) = made[-1:]
+    assert len(only) > 2
+    step = random.normal(size=9)
+    only.update(step, random.normal(size=9))
+    left, change = random.normal(size=9), random.normal(size=9)
+    only.update(left, change)
+    np.testing.assert_allclose(only.times(change), left, rtol=1e-9)
+
+
+def test_a_matrix_without_a_factor_is_inverted_whole():
+    flat = np.diag([2.0, -1.0, 0.5])
+    np.testing.assert_allclose(balance.Inverse(flat).times(np.ones(3)), [0.5, -1.0, 2.0])
+    np.testing.assert_allclose(balance.Inverse(np.diag([2.0, 0.0])).times(np.array([1.0, 0.0])), [0.5, 0.0])

@@ -255,3 +255,28 @@ def shifted(state, slopes, held, shift, share, total, room, arguments):  # type:
             prox_scores_row(z, k * weight, int(state[base + U(TARGET)]), away, spare, *arguments)  # type: ignore[name-defined]  # noqa: F821
             for c in range(z.size):
                 total[c] += away[c] / k
+
+
+def evened(state, slopes, kept, given, total, room, arguments):  # type: ignore[no-untyped-def]
+    """Replace slopes s (p - e_y), p shares of classes: `kept` of the shares of each, the rest as `given`; both (K,).
+
+    Their sums are in `total`, (K,). It calls `offset_scores_row`.
+    """
+    new = room[MOVES]
+    total[:] = 0.0
+    for i in range(slopes.shape[0]):
+        base, u = U(i) * U(WIDTH), slopes[i]
+        weight, y = state[base + U(WEIGHT)], int(state[base + U(TARGET)])
+        if weight == 0.0:
+            continue
+        taken = 0.0
+        for c in range(u.size):
+            whole = u[c] + weight if c == y else u[c]
+            taken += (1.0 - kept[c]) * whole
+            new[c] = kept[c] * whole - (weight if c == y else 0.0)
+        for c in range(u.size):
+            new[c] += taken * given[c]
+        state[base + U(VALUE)] = weight * offset_scores_row(new, weight, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
+        for c in range(u.size):
+            u[c] = new[c]
+            total[c] += u[c]

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.blas_threads import lapack
+from bmrm.kernels.blas_threads import lapack, lapack_threads
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import Check, ScoreFunction, Scores, Vector
 from bmrm.risk.constants.mixture import EPS, Point, point_at, vanishes
@@ -204,10 +204,13 @@ def inverse_of(matrix: Array, check: Check) -> Array:
         raised = matrix + RIDGE * mean * np.eye(size)
         if np.abs(matrix.sum(axis=1)).max() <= size * EPS * mean:  # a common shift is flat, and would cost digits
             raised += mean / size
-        factor, failed = lapack().dpotrf(raised, lower=1, overwrite_a=1)
+        functions = lapack()
+        with lapack_threads(size):
+            factor, failed = functions.dpotrf(raised, lower=1, overwrite_a=1)
         check()
         if not failed:
-            lower = np.tril(lapack().dpotri(factor, lower=1)[0])
+            with lapack_threads(size):
+                lower = np.tril(functions.dpotri(factor, lower=1)[0])
             return np.asarray(lower + np.tril(lower, -1).T)
     return np.asarray(np.linalg.pinv(matrix, hermitian=True))
 

@@ -20,8 +20,8 @@ PENALTY = 0.05
 FASTER, SLOWER, CREEPING, MOST_KEPT = 1.3, 0.7, 0.1, 0.9
 """The square is multiplied by FASTER where the loss caused by the non-zero sum of the slopes, extrapolated from its
 decrease (at most a factor MOST_KEPT a sweep), exceeds CREEPING times the gap, and by SLOWER elsewhere."""
-GRACE = 0.1
-"""Seconds for which the last balance is searched when time is over; without one the bounds before count."""
+GRACE, EVALUATIONS = 0.1, 4
+"""Seconds for which the last balance is searched when time is over, if so many sums of slopes can be found in them."""
 REFRESH = 64
 """Visits of every row after which running sums are not trusted any more."""
 
@@ -83,14 +83,21 @@ class _OutOfTimeError(Exception):
 
 
 class _Grace:
-    """A check that leaves `GRACE` seconds to what begins when time is over, to end a run well."""
+    """A check that leaves `GRACE` seconds to what begins when time is over, to end a run well.
 
-    def __init__(self, meter: Meter) -> None:
-        self._meter, self._begin = meter, time.perf_counter()
+    Parameters
+    ----------
+    meter : of the run.
+    needed : seconds that are needed at least.
+    """
+
+    def __init__(self, meter: Meter, needed: float) -> None:
+        self._meter, self._end = meter, time.perf_counter() + GRACE
+        self._needed = needed
 
     def check(self) -> None:
         self._meter.check()
-        if self._meter.spent() and time.perf_counter() > self._begin + GRACE:
+        if self._meter.spent() and (self._needed > GRACE or time.perf_counter() > self._end):
             raise _OutOfTimeError
 
 
@@ -123,6 +130,8 @@ class Ascent:
         """Rows visited since v was last computed from the slopes; inf before the first sweep."""
         rows.begin(start, near, intercept)
         squares, count, scores, slopes = rows.sizes() if intercept else (0.0, 1.0, 1.0, risk.mass)
+        self._took = 0.0
+        """Seconds that the last sums of slopes took."""
         self._balance = Balance(risk.scores_per_row, slopes, scores / max(count, 1.0))
         self._least_penalty = self._penalty = _penalty(squares, count) if intercept else 0.0
         if start is not None or near is not None:
@@ -188,7 +197,7 @@ class Ascent:
         if self._intercept:
             shift = self._balanced()
             if shift is None:
-                return self._floor()
+                return self._evened()
             b = self._refresh(shift)
             self._constant = self._constant + shift
             self._sum = np.zeros_like(shift)
@@ -199,19 +208,38 @@ class Ascent:
         return -self._l2 * self._v, b / self._risk.mass
 
     def _balanced(self, share: float = 1.0) -> Vector | None:
-        rows = self._rows
-        totals, derivative = partial(rows.totals, share=share), partial(rows.derivative, share=share)
+        def totals(shift: Vector) -> Vector:
+            begin = time.perf_counter()
+            found = self._rows.totals(shift, share)
+            self._took = time.perf_counter() - begin
+            return found
+
+        derivative = partial(self._rows.derivative, share=share)
+        grace = _Grace(self.meter, EVALUATIONS * self._took)
         try:
-            return self._balance.find(totals, derivative, _Grace(self.meter).check)
+            grace.check()
+            return self._balance.find(totals, derivative, grace.check)
         except _OutOfTimeError:
             return None
+
+    def _evened(self) -> tuple[Vector, float]:
+        """The plane of slopes that sum to 0 without a search; the floor where rows know none."""
+        a = self._rows.evened()
+        if a is None:
+            return self._floor()
+        self._sum = np.zeros_like(self._sum)
+        b = self._moved(a)
+        return -self._l2 * self._v, b / self._risk.mass
 
     def _floor(self) -> tuple[Vector, float]:
         return np.zeros(self._risk.dim), self._risk.infimum
 
     def _refresh(self, shift: Vector, share: float = 1.0) -> float:
         """v from the slopes, these first moved by their maps; returns minus the sum of their conjugates."""
-        a = self._rows.settle(shift, share)
+        return self._moved(self._rows.settle(shift, share))
+
+    def _moved(self, a: Vector) -> float:
+        """Take v from A' slopes; returns minus the sum of their conjugates."""
         self._v = a / (-self._l2 * self._risk.mass)
         self._visited = 0.0
         return self._rows.offset()

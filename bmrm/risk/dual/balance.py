@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.blas_threads import LARGE, lapack, lapack_threads
 from bmrm.numerics.roots import secant_root
 from bmrm.problem import Check, Vector, unchecked
 
@@ -16,7 +17,7 @@ Matrix = NDArray[np.float64]
 Derivative = Callable[[Vector], Matrix]
 """From such constants to the derivative of the sums, (scores per row, scores per row)."""
 TRIES = 100
-"""Steps of Newton's method at most."""
+"""Steps of Newton's method at most, and updates of a matrix, if there are not even more scores."""
 BALANCED, ROUGHLY = 1e-13, 1e-6
 """Share of the sizes of slopes that may be left of a sum: rounding, and that of one sum over slopes of few digits."""
 NEAR = 1e-6
@@ -25,11 +26,58 @@ RIDGE = 1e-12
 """What is added to a singular matrix, relative to its trace."""
 
 
+class Inverse:
+    """The inverse of a derivative and of Broyden's updates of it: one factor, and two vectors for each update.
+
+    Parameters
+    ----------
+    matrix : symmetric, raised so that it is not singular.
+    """
+
+    def __init__(self, matrix: Matrix) -> None:
+        functions, self._size = lapack(), min(len(matrix), LARGE - 1)  # one thread: a factor is as dear as a few sums
+        with lapack_threads(self._size):
+            factor, failed = functions.dpotrf(matrix.T, lower=1)
+        self._factor: Matrix = factor
+        self._whole: Matrix | None = _inverse(matrix) if failed else None
+        """Where there is no factor."""
+        self._updates: list[tuple[Vector, Vector]] = []
+
+    def __len__(self) -> int:
+        """How many updates there are."""
+        return len(self._updates)
+
+    def times(self, right: Vector) -> Vector:
+        """The inverse times a vector."""
+        if self._whole is None:
+            with lapack_threads(self._size):
+                found = lapack().dpotrs(self._factor, right, lower=1)[0]
+        else:
+            found = self._whole @ right
+        for left, step in self._updates:
+            found = found + left * float(step @ found)
+        return np.asarray(found)
+
+    def update(self, step: Vector, change: Vector) -> None:
+        """Of the matrix: `change` is what it should have given for `step`."""
+        product = self.times(change)
+        size = float(step @ product)
+        if size != 0.0:
+            self._updates.append(((step - product) / size, step))
+
+
+def _inverse(matrix: Matrix) -> Matrix:
+    try:
+        return np.asarray(np.linalg.inv(matrix))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(matrix))
+
+
 class Balance:
     """Searches the constants, one for each score, at which slopes sum to 0.
 
-    With one score by secants; with several by Newton's method, its matrix a derivative and then Broyden's updates, with
-    searches along the line where a step brings little. The matrix is remembered: it hardly changes from one search to
+    With one score by secants; with several by Newton's method, the inverse of a derivative and then Broyden's updates,
+    with searches along the line where a step brings little. It is remembered: it hardly changes from one search to
     the next.
 
     Parameters
@@ -41,7 +89,7 @@ class Balance:
 
     def __init__(self, scores: int, slopes: float, unit: float = 1.0) -> None:
         self._scores, self._slopes, self._unit = scores, slopes, unit
-        self._matrix: Matrix | None = None
+        self._inverse: Inverse | None = None
 
     def find(self, totals: Totals, derivative: Derivative, check: Check = unchecked) -> Vector | None:
         """Constants at which `totals` is 0; None where none are found. `check` is called between evaluations.
@@ -60,17 +108,19 @@ class Balance:
             check()
             if np.abs(sums).max() <= BALANCED * self._slopes:
                 return here
-            fresh = self._matrix is None
-            if self._matrix is None:
-                self._matrix = derivative(here)[:-1, :-1]
-            step = self._step(sums)
+            fresh = self._inverse is None
+            if self._inverse is None:
+                self._inverse = self._inverted(derivative(here)[:-1, :-1])
+                check()
+            step = np.append(self._inverse.times(-sums[:-1]), 0.0)
             after = totals(here + step)
             if np.abs(after).max() <= 0.5 * np.abs(sums).max():
-                change = (after - sums)[:-1] - self._matrix @ step[:-1]
-                self._matrix += np.outer(change, step[:-1]) / float(step @ step)
+                self._inverse.update(step[:-1], (after - sums)[:-1])
+                if len(self._inverse) > max(TRIES, self._scores):
+                    self._inverse = None
                 here, sums = here + step, after
                 continue
-            self._matrix = None
+            self._inverse = None
             if fresh:
 
                 def along(t: Vector, at: Vector = here, way: Vector = step) -> float:
@@ -85,12 +135,6 @@ class Balance:
                 sums = totals(here)
         return None
 
-    def _step(self, sums: Vector) -> Vector:
-        assert self._matrix is not None
-        ridge = RIDGE * max(float(np.trace(self._matrix)), BALANCED * self._slopes)
-        matrix = self._matrix + ridge * np.eye(self._scores - 1)
-        try:
-            part = np.linalg.solve(matrix, -sums[:-1])
-        except np.linalg.LinAlgError:
-            part = np.linalg.lstsq(matrix, -sums[:-1], rcond=None)[0]
-        return np.append(part, 0.0)
+    def _inverted(self, matrix: Matrix) -> Inverse:
+        ridge = RIDGE * max(float(np.trace(matrix)), BALANCED * self._slopes)
+        return Inverse(matrix + ridge * np.eye(self._scores - 1))

@@ -28,6 +28,8 @@ from bmrm.risk.dual.visits import LITTLE
 Array = NDArray[np.float64]
 Row = Callable[..., Any]
 """A compiled function of one row of a loss."""
+EVEN = 1e-13
+"""Share of the weights that slopes may leave of a sum of 0: rounding."""
 FAITHFUL = 1e4
 """Proximal step so large that it acts as the projection of given slopes onto the domain of the conjugate."""
 
@@ -41,6 +43,7 @@ class Kernels:
     team: Callable[..., bool]
     near: Callable[..., None]
     shifted: Callable[..., None]
+    evened: Callable[..., None]
 
 
 WAYS = {
@@ -73,6 +76,7 @@ def kernels_of(way: str, sparse: bool, prox_row: Row, offset_row: Row, value_row
         specialised(dual_team.rounds, visit=visit, with_factor=dual_team.many_scores),
         specialised(dual_many.near, prox_scores_row=prox_row, offset_scores_row=offset_row),
         specialised(dual_many.shifted, prox_scores_row=prox_row),
+        specialised(dual_many.evened, offset_scores_row=offset_row),
     )
 
 
@@ -172,6 +176,26 @@ class ManyScoreRows(ShuffledRows):
         if self._held.size and np.any(shift):
             self._held += shift
             self._take_near(self._held, share * plain(self._state.reshape(-1, WIDTH)[:, CURVE]))
+        return self.map.rmatvec(self._unshuffled(self._slopes))
+
+    def evened(self) -> Vector | None:
+        """As of `AscentRows`, for slopes s (p - e_y), p shares of classes: what one has too much of goes to others.
+
+        It is the rounding of Altschuler, Weed & Rigollet, "Near-linear time approximation algorithms for optimal
+        transport via Sinkhorn iteration", NeurIPS 2017, Algorithm 2.
+        """
+        table, width = self._state.reshape(-1, WIDTH)[self._present], self._slopes.shape[1]
+        due = np.bincount(table[:, TARGET].astype(np.int64), weights=table[:, WEIGHT], minlength=width)
+        sums = self._slopes[self._present].sum(axis=0)
+        more, less = np.maximum(sums, 0.0), np.maximum(-sums, 0.0)
+        if len(due) > width or not 0.0 < less.sum() < np.inf:
+            return None
+        kept = np.where(more > 0.0, due / np.where(more > 0.0, due + more, 1.0), 1.0)
+        left = np.empty(width)
+        arguments = kept, less / less.sum(), left, self._room, self._arguments
+        self._kernels.evened(self._state, self._slopes, *arguments)
+        if not np.abs(left).max() <= EVEN * due.sum():
+            return None
         return self.map.rmatvec(self._unshuffled(self._slopes))
 
     def offset(self) -> float:

@@ -74,6 +74,13 @@ class AscentRows(Protocol):
         """Take those slopes (zeros keep the present ones), and return A' slopes."""
         ...
 
+    def evened(self) -> Vector | None:
+        """Change the slopes a little so that they sum to 0, without a search, and return A' slopes; None where in vain.
+
+        Only with a free intercept. The scores that go with the slopes are left as they are.
+        """
+        return None
+
     def offset(self) -> float:
         """The sum of minus the conjugates at the slopes, or less where rounding of them shows."""
         ...
