@@ -161,12 +161,15 @@ class PlaneModel:
     def add(self, a: Vector, value: float, w: Vector, block: int = 0, offset: float | None = None) -> None:
         """The tangent plane with slope `a` that passes through `value` at `w`.
 
-        Its value at 0 is `offset` where that is known better than by value - <a, w>.
+        Its value at 0 is `offset` where that is known better than by value - <a, w>. A plane with an entry that
+        overflows, as slopes of a loss that is just finite have beside large features, says nothing and is left out.
         """
         if self.max_planes is not None and len(self._last_used) >= self.max_planes:
             self._make_room(self.max_planes)
         product, size, norm = dot_and_sizes(a, w)
         b = value - product if offset is None else offset
+        if not (math.isfinite(b) and math.isfinite(size)):
+            return
         plane = self._take(a, b, block, abs(value) + size, norm)
         self._points[plane] = w
         while len(self._points) * w.nbytes > POINTS:
