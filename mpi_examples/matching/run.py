@@ -13,13 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from bmrm.mpi.launch import open_group
-from bmrm.mpi.leading import lead
-from bmrm.mpi.shared import shared_terms
-from bmrm.problem import Solution, Vector
-from bmrm.regularizers.l2 import L2
-from bmrm.risk.structured import StructuredRisk
-from bmrm.solvers.bundle import Bundle
+import bmrm
+from bmrm import extend
 
 POINTS, NOISE = 8, (0.1, 0.3, 1.0, 3.0, 10.0)
 Pairs = NDArray[np.float64]
@@ -28,13 +23,13 @@ Matching = NDArray[np.intp]
 """For each point of the first set one of the second."""
 
 
-def joint_feature(x: Pairs, y: Matching) -> Vector:
+def joint_feature(x: Pairs, y: Matching) -> extend.Vector:
     """The sum of the features of the matched pairs."""
-    total: Vector = x[np.arange(POINTS), y].sum(axis=0)
+    total: extend.Vector = x[np.arange(POINTS), y].sum(axis=0)
     return total
 
 
-def argmax(w: Vector, x: Pairs, y: Matching) -> tuple[Matching, float]:
+def argmax(w: extend.Vector, x: Pairs, y: Matching) -> tuple[Matching, float]:
     """The matching with the largest sum of score and wrong pairs, and its wrong pairs."""
     wrong = np.ones((POINTS, POINTS))
     wrong[np.arange(POINTS), y] = 0.0
@@ -51,7 +46,7 @@ def examples(seed: int, count: int) -> Iterator[tuple[Pairs, Matching]]:
         yield -((points[:, None] - copy[None, :]) ** 2), np.argsort(order)
 
 
-def wrong_pairs(w: Vector, seed: int, count: int) -> float:
+def wrong_pairs(w: extend.Vector, seed: int, count: int) -> float:
     """Share of points that are matched wrongly."""
     found = [(linear_sum_assignment(x @ w, maximize=True)[1] != y).mean() for x, y in examples(seed, count)]
     return float(np.mean(found))
@@ -59,16 +54,16 @@ def wrong_pairs(w: Vector, seed: int, count: int) -> float:
 
 def main() -> None:
     """Each rank has its own examples; rank 0 solves and reports."""
-    group = open_group()
+    group = extend.open_group()
     mine = list(examples(0, 200))[group.rank :: group.size]
 
-    def term(mass: float) -> StructuredRisk:
-        return StructuredRisk(mine, joint_feature, argmax=argmax, dim=len(NOISE), mass=mass)
+    def term(mass: float) -> extend.StructuredRisk:
+        return extend.StructuredRisk(mine, joint_feature, argmax=argmax, dim=len(NOISE), mass=mass)
 
-    def solve(risk: object) -> Solution:
-        return Bundle(tolerance=1e-4).minimize(risk, L2(1e-3))  # type: ignore[arg-type]
+    def solve(risk: extend.Risk) -> bmrm.Solution:
+        return bmrm.minimize(risk, bmrm.L2(1e-3), "bundle", tolerance=1e-4)
 
-    solution = lead(shared_terms(term, float(len(mine)), group), group, solve)
+    solution = extend.lead(extend.shared_terms(term, float(len(mine)), group), group, solve)
     if solution is None:
         return
     print(f"{solution.status.name}, relative gap {solution.relative_gap:.1e}, {solution.iterations} iterations")
