@@ -91,7 +91,7 @@ class CoordinateDescent(IterativeSolver):
 
     def steps(self, run: Monitor) -> Steps:
         """As of `IterativeSolver`."""
-        return _ColumnRun(self, run, *lambdas("coordinate_descent", run.regularizer)).go()
+        return _ColumnRun(self, run, *lambdas("coordinate_descent", run)).go()
 
 
 class _ColumnRun(Run):

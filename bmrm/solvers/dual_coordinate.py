@@ -42,6 +42,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.budget import Stop
 from bmrm.solvers._core.certificate import plane_bound
+from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 TRIES = 16
@@ -159,14 +160,14 @@ class DualCoordinate(IterativeSolver):
         if not (provides(regularizer, Elastic) and regularizer.l2 > 0.0):
             raise IncompatibleError(
                 f"dual_coordinate needs a regularizer with l2 > 0, which {type(regularizer).__name__} has not; use l2"
-                " or elastic_net, or solver line_search_bundle"
+                f" or elastic_net, or solver {instead(run)}"
             )
         rows = ability(run.risk, RowScores)
         steps, scored = ability(run.risk, DualBlocks), ability(run.risk, Scored)
         if steps is None or scored is None:
             raise IncompatibleError(
                 "dual_coordinate needs a mean over rows in memory of a loss whose proximal map is compiled;"
-                " use line_search_bundle or lbfgs"
+                f" use {instead(run)}"
             )
         return _Run(self, run, steps, scored, regularizer, rows).go(not run.chooses_start, slope)
 

@@ -31,6 +31,7 @@ from bmrm.problem.loss import HasCurvature
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.modified_loss import changes_of, check_limits, modified_loss, start_at_mean
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
@@ -222,12 +223,12 @@ class Reweighting:
     def __init__(self, options: IRLS, run: Monitor) -> None:
         scored = ability(run.risk, Scored)
         if scored is None or not scored.phi.facts.smooth:
-            needed, instead = (OF_SCORES, "bundle") if scored is None else ("a smooth loss", "line_search_bundle")
-            raise IncompatibleError(f"irls needs {needed}; use {instead}")
+            needed = OF_SCORES if scored is None else "a smooth loss"
+            raise IncompatibleError(f"irls needs {needed}; use {instead(run)}")
         if not provides(run.regularizer, HasCurvature):
             raise IncompatibleError(
                 f"irls needs a regularizer with a second derivative, which {type(run.regularizer).__name__} has not;"
-                " use l2, or solver proximal_gradient"
+                f" use l2, or solver {instead(run)}"
             )
         self.options, self.run = options, run
         self.map, self.phi = scored.map, scored.phi

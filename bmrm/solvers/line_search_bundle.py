@@ -29,6 +29,7 @@ from bmrm.problem import (
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.cuts import Cuts, FreeCuts
+from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.joint_planes import Joint
 from bmrm.solvers._core.monitor import Monitor, Step, Steps
 from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
@@ -103,7 +104,7 @@ class LineSearchBundle(PlaneSolver):
         """
         scored = ability(run.risk, Scored)
         if scored is None:
-            raise IncompatibleError(f"line_search_bundle needs {OF_SCORES}; use bundle")
+            raise IncompatibleError(f"line_search_bundle needs {OF_SCORES}; use {instead(run)}")
         if self.search == "exact":
             self._check_exact(scored, run.regularizer)
         model = self.model(run, (run.risk.infimum,), planes, kept)

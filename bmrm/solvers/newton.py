@@ -16,6 +16,7 @@ from bmrm.problem.loss import HasCurvature
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.models import CgModel, Direction, model_for
 from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
@@ -119,11 +120,16 @@ class Run:
         scored = ability(risk, Scored)
         if scored is None or not (scored.phi.facts.smooth and scored.phi.facts.curved):
             needed = OF_SCORES if scored is None else "a smooth loss that has a second derivative"
-            raise IncompatibleError(f"newton needs {needed}; use semismooth_newton, line_search_bundle or lbfgs")
+            facts = None if scored is None else scored.of_rows.facts
+            kinked = facts is not None and facts.prox and facts.scores_per_row == 1 and provides(regularizer, Elastic)
+            also = "semismooth_newton or " if kinked else ""
+            raise IncompatibleError(f"newton needs {needed}; use {also}{instead(monitor)}")
         if not (regularizer.smooth and provides(regularizer, HasCurvature)):
+            sparse = provides(regularizer, Elastic) and regularizer.l1 > 0.0 and scored.of_rows.facts.separable
+            name = "proximal_newton" if sparse else instead(monitor)
             raise IncompatibleError(
                 f"newton needs a regularizer with a second derivative, which {type(regularizer).__name__} has not; use"
-                " l2, or solver proximal_newton or bundle"
+                f" l2, or solver {name}"
             )
         free = scored.intercept is not None and scored.of_rows.facts.separable
         self.objective = Objective(scored.map, scored.of_rows if free else scored.phi, regularizer, free)

@@ -22,6 +22,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.modified_loss import changes_of, check_limits, modified_loss, start_at_mean
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.truncated_cg import Watched, relative_change
@@ -229,10 +230,7 @@ class _Run:
         kinked = "loss" if scored is not None and not scored.phi.facts.smooth else ""
         kinked = kinked or ("" if run.regularizer.smooth else f"regularizer {type(run.regularizer).__name__}")
         if kinked:
-            raise IncompatibleError(
-                f"nonlinear_cg needs a smooth {kinked}; use line_search_bundle or bundle, or proximal_gradient for a"
-                " smooth loss"
-            )
+            raise IncompatibleError(f"nonlinear_cg needs a smooth {kinked}; use {instead(run)}")
         self.options, self.run = options, run
         if options.binitmean and run.chooses_start:
             start_at_mean(run)

@@ -19,6 +19,7 @@ from bmrm.problem.regularizer import StronglyConvex
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 Rows = NDArray[np.int64]
@@ -255,13 +256,13 @@ class Pegasos(IterativeSolver):
         if not (isinstance(regularizer, StronglyConvex) and regularizer.modulus > 0.0):
             raise IncompatibleError(
                 f"pegasos needs a strongly convex regularizer, which {type(regularizer).__name__} is not; use l2, or"
-                " solver bundle"
+                f" solver {instead(run)}"
             )
         subsets = ability(run.risk, RowSubsets)
         if subsets is None and self.sample is not None:
             raise IncompatibleError(
                 "pegasos draws rows, which needs a loss that is a sum over rows and no free intercept; use bias:"
-                " regularized or none, sample: null (all rows in each step), or solver bundle"
+                f" regularized or none, sample: null (all rows in each step), or solver {instead(run)}"
             )
         return _Run(self, run, regularizer.modulus, subsets).go()
 

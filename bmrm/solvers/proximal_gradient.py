@@ -22,6 +22,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 GROWTH, SHRINK = 2.0, 0.9
@@ -76,11 +77,11 @@ class ProximalGradient(IterativeSolver):
         if not provides(regularizer, HasProx):
             raise IncompatibleError(
                 f"proximal_gradient needs a regularizer with a proximal map, which {type(regularizer).__name__} has"
-                " not; use l1 or l2, or solver bundle"
+                f" not; use l1 or l2, or solver {instead(run)}"
             )
         scored = ability(run.risk, Scored)
         if scored is not None and not scored.phi.facts.smooth:
-            raise IncompatibleError("proximal_gradient needs a smooth loss; use line_search_bundle or bundle")
+            raise IncompatibleError(f"proximal_gradient needs a smooth loss; use {instead(run)}")
         oracle = _Plain(run) if scored is None else _WithScores(run, scored)
         return _Run(self, run, regularizer, oracle).go()
 

@@ -76,7 +76,7 @@ class ProximalNewton(IterativeSolver):
 
     def steps(self, run: Monitor) -> Steps:
         """As of `IterativeSolver`."""
-        l1, l2 = lambdas("proximal_newton", run.regularizer)
+        l1, l2 = lambdas("proximal_newton", run)
         if run.chooses_start:
             found = start_from_sample(self, run, steady=True, exact=run.risk.dim <= self.first_columns)
             run.start = run.start if found is None else found.w

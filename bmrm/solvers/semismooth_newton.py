@@ -30,6 +30,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Model
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import plane_bound
+from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.rows import RowGram
 from bmrm.solvers._core.row_scores import OF_SCORES
@@ -178,11 +179,11 @@ class Run:
         if not (provides(regularizer, Elastic) and regularizer.l1 + regularizer.l2 > 0.0):
             raise IncompatibleError(
                 f"semismooth_newton needs the regularizer l2, l1 or elastic_net, not {type(regularizer).__name__}; use"
-                " solver bundle or proximal_gradient"
+                f" solver {instead(monitor)}"
             )
         scored = ability(risk, Scored)
         if scored is None:
-            raise IncompatibleError(f"semismooth_newton needs {OF_SCORES}; use bundle")
+            raise IncompatibleError(f"semismooth_newton needs {OF_SCORES}; use {instead(monitor)}")
         phi, free = scored.of_rows, scored.intercept is not None
         if not phi.facts.prox:
             raise IncompatibleError(

@@ -1,11 +1,13 @@
 """Regularizers of a user's that lack some abilities: what `auto` takes, how runs end, and what they say."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import bmrm
+from bmrm.solvers import SOLVERS
 
 LAM = 0.01
 RNG = np.random.default_rng(0)
@@ -127,7 +129,26 @@ def test_a_start_at_the_minimum_ends_at_once():
 
 
 def test_planes_name_a_solver_that_does_without():
-    with pytest.raises(bmrm.IncompatibleError, match=r"offers no master.*solver proximal_gradient, for a smooth loss"):
+    with pytest.raises(bmrm.IncompatibleError, match=r"offers no master.*solver proximal_gradient does without"):
         found(Shrinking(), solver="bundle")
     with pytest.raises(bmrm.IncompatibleError, match=r"offers no master.*solver lbfgs does without"):
+        found(Shrinking(), loss="hinge", solver="bundle")
+    with pytest.raises(bmrm.IncompatibleError, match=r"offers no master.*solver lbfgs does without"):
         found(Kinked(), solver="bundle")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "roc_area"])
+@pytest.mark.parametrize("regularizer", [Round(), Curved(), Kinked(), Shrinking(), bmrm.L2(LAM), bmrm.L1(LAM)], ids=str)
+def test_a_solver_that_is_named_instead_serves_the_problem(regularizer, loss):
+    """From proximal_gradient and pegasos refusals once led to bundle, and from there back to proximal_gradient."""
+    names = [entry.name for entry in SOLVERS.all()]
+    refused = 0
+    for solver in names:
+        try:
+            found(regularizer, loss, solver=solver, max_iterations=1)
+        except bmrm.IncompatibleError as error:
+            refused += 1
+            advice = str(error).rpartition(";")[2]
+            for other in set(re.findall(r"[a-z_]+", advice)) & {*names}:
+                found(regularizer, loss, solver=other, max_iterations=1)
+    assert refused > 0

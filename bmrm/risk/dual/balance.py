@@ -131,8 +131,10 @@ class Balance:
                 length = secant_root(along, first=0.5)
                 if not length:
                     break
-                here = here + length * step
+                here, before = here + length * step, float(sums @ step)
                 sums = totals(here)
+                if abs(float(sums @ step)) > 0.5 * abs(before):
+                    break  # from one number to the next they jump over 0, as those of rows 1e12 times as heavy do
         return None
 
     def _inverted(self, matrix: Matrix) -> Inverse:

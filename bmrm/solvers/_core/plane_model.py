@@ -12,7 +12,6 @@ from bmrm.kernels.products.vectors import dot_and_sizes
 from bmrm.problem import (
     Callback,
     HasMaster,
-    HasProx,
     IncompatibleError,
     InputError,
     MasterSolution,
@@ -29,6 +28,7 @@ from bmrm.problem import (
 from bmrm.problem.abilities import Fingerprint
 from bmrm.registry import parameter
 from bmrm.solvers._core.contradiction import Proof
+from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 
 CLEANING = 10
@@ -85,6 +85,11 @@ class PlaneSolver(IterativeSolver):
         """
         model = kept.model if kept is not None else None
         if model is None or model.planes.infima != tuple(infima):
+            if not provides(run.regularizer, HasMaster):
+                raise IncompatibleError(
+                    f"regularizer {type(run.regularizer).__name__} offers no master, which cutting planes need; solver"
+                    f" {instead(run)} does without"
+                )
             model = PlaneModel(run.regularizer, run.risk.dim, infima, self.idle_limit, self.max_planes)
         if kept is not None:
             kept.model = model
@@ -131,18 +136,12 @@ class PlaneModel:
 
     def __init__(
         self,
-        regularizer: Regularizer,
+        regularizer: HasMaster,
         dim: int,
         infima: Sequence[float],
         idle_limit: int | None = None,
         max_planes: int | None = None,
     ) -> None:
-        if not provides(regularizer, HasMaster):
-            raise IncompatibleError(
-                f"regularizer {type(regularizer).__name__} offers no master, which cutting planes need; solver "
-                + ("proximal_gradient, for a smooth loss," if provides(regularizer, HasProx) else "lbfgs")
-                + " does without"
-            )
         if max_planes is not None and max_planes < 4 * len(infima):
             raise InputError(
                 f"max_planes is {max_planes}, expected at least 4 for each of the {len(infima)} cuts a pass"

@@ -14,7 +14,6 @@ from bmrm.problem import (
     Elastic,
     IncompatibleError,
     LinearMap,
-    Regularizer,
     Risk,
     Scored,
     ScoreFunction,
@@ -22,6 +21,8 @@ from bmrm.problem import (
     ability,
     provides,
 )
+from bmrm.solvers._core.best import Best
+from bmrm.solvers._core.instead import instead
 
 WIDER = 10.0
 """The factor by which steps to a bracket grow at most, the first from the way to the last minimum."""
@@ -202,11 +203,15 @@ def _loss(low: Trial, high: Trial) -> float:
     return here / (here + there) * (max(below, 0.0) + rounding)
 
 
-def lambdas(solver: str, regularizer: Regularizer) -> tuple[float, float]:
+def lambdas(solver: str, run: Best) -> tuple[float, float]:
     """(l1, l2) of Omega(w) = l1 ||w||_1 + l2/2 ||w||^2; IncompatibleError without an l1 > 0."""
+    regularizer = run.regularizer
     if not provides(regularizer, Elastic):
         name = type(regularizer).__name__
-        raise IncompatibleError(f"{solver} needs regularizer l1 or elastic_net, not {name}; use proximal_gradient")
+        raise IncompatibleError(f"{solver} needs regularizer l1 or elastic_net, not {name}; use {instead(run)}")
     if not regularizer.l1 > 0.0:
-        raise IncompatibleError(f"{solver} needs a regularizer with an l1 part; with l2 alone use newton")
+        scored = ability(run.risk, Scored)
+        curved = scored is not None and scored.phi.facts.smooth and scored.phi.facts.curved
+        with_l2 = "newton" if curved else instead(run)
+        raise IncompatibleError(f"{solver} needs a regularizer with an l1 part; with l2 alone use {with_l2}")
     return float(regularizer.l1), float(regularizer.l2)
