@@ -30,6 +30,7 @@ class Status(Enum):
 
     @property
     def advice(self) -> str:
+        """Why a run ended, and what may help, in words."""
         return self.value
 
     @classmethod
@@ -80,10 +81,12 @@ class Iteration:
 
     @property
     def gap(self) -> float:
+        """objective - lower_bound."""
         return self.objective - self.lower_bound
 
     @property
     def relative_gap(self) -> float:
+        """(objective - lower_bound) / |objective|; inf without a bound, or with one above the objective."""
         return relative_gap(self.objective, self.lower_bound)
 
     @property
@@ -217,7 +220,7 @@ class Solution:
 
     @property
     def relative_gap(self) -> float:
-        """gap / max(|objective|, tiny)."""
+        """(objective - lower_bound) / |objective|; inf without a bound, or with one above the objective."""
         return relative_gap(self.objective, self.lower_bound)
 
     @property
@@ -227,6 +230,7 @@ class Solution:
 
     @property
     def converged(self) -> bool:
+        """Whether the status is CONVERGED: the gap is within the tolerance."""
         return self.status is Status.CONVERGED
 
 

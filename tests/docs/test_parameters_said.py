@@ -61,3 +61,10 @@ def test_what_is_not_said_is_found():
         """
 
     assert unsaid(said) == ["b"]
+
+
+@pytest.mark.parametrize(("name", "one"), [pair for pair in EXPORTED if inspect.isclass(pair[1])])
+def test_each_property_and_method_says_what_it_is(name, one):
+    members = [(word, member) for word, member in vars(one).items() if not word.startswith("_")]
+    members = [(word, member) for word, member in members if isinstance(member, property) or inspect.isroutine(member)]
+    assert [word for word, member in members if not inspect.getdoc(member)] == []
