@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 
 from bmrm.problem import InputError, shown
-from bmrm.vocabulary import PAGE, elsewhere, once, translated
+from bmrm.vocabulary import PAGE, ParameterError, canonical, elsewhere, once, translated
 from bmrm.vocabulary import nearest as nearest
 
 P = TypeVar("P")
@@ -141,8 +141,12 @@ def check_parameters(instance: Any) -> None:
         limits = field.metadata.get("range")
         if limits is not None:
             given = getattr(instance, field.name)
-            title = f"{type(instance).__name__}: {option_name(field.name)}"
-            value = checked_value(title, given, kinds.get(field.name, ()), limits)
+            title = f"{type(instance).__name__}: {field.name}"
+            try:
+                value = checked_value(title, given, kinds.get(field.name, ()), limits)
+            except InputError as error:
+                said = str(error).removeprefix(f"{title} ")
+                raise ParameterError(type(instance).__name__, field.name, said) from None
             if value is not given:
                 object.__setattr__(instance, field.name, value)
 
@@ -293,8 +297,11 @@ class Registry(Generic[P]):
         """An instance of `name` with the given options (YAML names); raises InputError for an unknown option."""
         entry = self.get(name)
         fields = given_fields(f"{self.kind} {shown(name)}", entry.parameters, options or {})
+        known = {option_name(field.name): field.name for field in entry.parameters}
         try:
             return entry.cls(**fields)
+        except ParameterError as error:
+            raise error.called({known[canonical(word, known) or word]: word for word in options or {}}) from None
         except TypeError as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
 

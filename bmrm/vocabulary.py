@@ -299,6 +299,30 @@ def elsewhere(kind: str, name: str) -> str | None:
     return ELSEWHERE.get(kind, {}).get(plain.replace("-", "_").replace(" ", "_"))
 
 
+class ParameterError(InputError):
+    """A parameter of a plug-in has a value that it cannot have; the message calls it as the user does.
+
+    Parameters
+    ----------
+    owner : the class.
+    field : the name of the parameter in Python.
+    said : the rest of the message: "is -1.0, expected ...".
+    word : what the user has written for it; "" for `field`.
+    """
+
+    def __init__(self, owner: str, field: str, said: str, word: str = "") -> None:
+        super().__init__(f"{owner}: {word or field} {said}")
+        self.owner, self.field, self.said, self.word = owner, field, said, word
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.owner, self.field, self.said, self.word)
+
+    def called(self, words: Mapping[str, str]) -> ParameterError:
+        """The same, with the word that stands for the field; itself where there is none."""
+        word = words.get(self.field)
+        return self if word is None else ParameterError(self.owner, self.field, self.said, word)
+
+
 def translated(
     title: str, given: Mapping[str, Any], known: Collection[str], door: str, more: Hint | None = None
 ) -> dict[str, Any]:
@@ -364,10 +388,15 @@ def other_words(door: str, title: str = "", more: Hint | None = None) -> Callabl
 
         @functools.wraps(function)
         def call(*args: P.args, **given: P.kwargs) -> T:
-            if any(word not in known for word in given):
-                said = f"{title or function.__name__} has no argument"
-                given = translated(said, given, known, door, more)  # type: ignore[assignment]
-            return function(*args, **given)
+            if not any(word not in known for word in given):
+                return function(*args, **given)
+            said = f"{title or function.__name__} has no argument"
+            words = {canonical(word, known) or word: word for word in given}
+            given = translated(said, given, known, door, more)  # type: ignore[assignment]
+            try:
+                return function(*args, **given)
+            except ParameterError as error:
+                raise error.called(words) from None
 
         return call
 

@@ -206,7 +206,8 @@ class _Choice:
         section = _without_lambda(regularizer) if lam is None else None
         if section is not None:
             regularizer, lam, words["lambda"] = section, default_lambda(data), "1 / m"
-        return cls(loss, REGULARIZERS.instance(regularizer, {} if lam is None else {"lambda": lam}), words)
+        word = "lambda" if isinstance(regularizer, Mapping) and "lambda" in regularizer else "lam"  # as it stands there
+        return cls(loss, REGULARIZERS.instance(regularizer, {} if lam is None else {word: lam}), words)
 
 
 def _without_lambda(regularizer: Any) -> dict[str, Any] | None:

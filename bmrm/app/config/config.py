@@ -503,11 +503,11 @@ def _plug_in(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> d
                 continue
             given[key] = checked((extra_types | types)[key], raw)
         except ValueError as error:
-            problems.append((at, f"{prefix}{key} is {shown(raw)}, expected {error}"))
+            problems.append((at, f"{prefix}{word} is {shown(raw)}, expected {error}"))
             continue
         limit = limits.get(key)
         if limit is not None and given[key] is not None and given[key] not in limit:
-            problems.append((at, f"{prefix}{key} is {shown(raw)}, expected {limit.instead_of(given[key])}"))
+            problems.append((at, f"{prefix}{word} is {shown(raw)}, expected {limit.instead_of(given[key])}"))
     for field in entry.parameters:
         needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if needed and option_name(field.name) not in met:
