@@ -15,6 +15,7 @@ from bmrm.checks.convex import CONVEX_LAWS, UNIT, Array, Function, Part
 from bmrm.checks.laws import Laws, NotOfferedError, Report, Violation, shown
 from bmrm.checks.plug_in import declared, instance_of, rebuilt, title_of
 from bmrm.kernels.products.vectors import norm
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import Elastic, HasConjugate, HasMaster, Master, Space, bound, lacking, provides
 from bmrm.problem.loss import HasCurvature
 from bmrm.problem.regularizer import HasSpace, StronglyConvex
@@ -364,7 +365,7 @@ def _model(A: Array, b: Array, block: NDArray[np.int64], infima: Infima, w: Arra
 
 
 def _filled(regularizer: Any, A: Array, b: Array, block: NDArray[np.int64], infima: Infima) -> Master:
-    master: Master = regularizer.master(A.shape[1], infima)
+    master: Master = regularizer.master(PlaneStore(Space(A.shape[1]), infima))
     for row, offset, k in zip(A, b, block):
         master.add(row, float(offset), int(k))
     return master

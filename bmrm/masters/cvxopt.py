@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.infima import Infima
-from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import BmrmError, MasterSolution, Vector
 
 TIGHTEST, LOOSEST = 1e-12, 1e-5
@@ -33,10 +33,9 @@ SCALES = (1.0, 1e2, 1e-2)
 class CvxoptMaster:
     """What the masters share: the planes, and one block of multipliers per term of the model."""
 
-    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
-        self._lam = lam
-        self._blocks = len(infima)
-        self.planes = MemoryPlanes(dim, infima)
+    def __init__(self, planes: PlaneStore, lam: float) -> None:
+        self.planes, self._lam = planes, lam
+        self._blocks = len(planes.infima)
 
     def add(self, a: Vector, b: float, block: int = 0) -> int:
         """As of `Master`."""
@@ -44,7 +43,7 @@ class CvxoptMaster:
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes."""
-        self.planes.close(planes)
+        self.planes.drop(planes)
 
     def _rows(self) -> NDArray[np.float64]:
         """A', one row per plane."""
@@ -69,20 +68,22 @@ class CvxoptQP(CvxoptMaster):
         sums = self._sums(infima)
         present = sums.any(axis=1)
         if count == 0:
-            return MasterSolution(np.zeros(planes.dim), {}, -math.inf)
+            return MasterSolution(planes.space.zeros(), {}, -math.inf)
         # Above the infima, and each multiplier in units of the most that it can usefully be: planes may differ in size
         # by more than an interior point can tell apart, and their products overflow in other units.
         above = b - np.where(np.isfinite(planes.infima), planes.infima, 0.0) @ sums
         depth = float(above.max()) or 1.0
-        rows = self._rows()
-        steepest = np.maximum(np.abs(rows).max(axis=1, initial=0.0), TINIEST)
+        rows, total = self._rows(), planes.space.total
+        steepest = np.maximum(total(np.abs(rows).max(axis=1, initial=0.0)), TINIEST)
         level = rows / steepest[:, None]
         most = np.ones(count)
         with np.errstate(divide="ignore", over="ignore"):  # slopes of no size have no most
-            most[:n] = np.clip(abs(depth) * lam / np.square(level).sum(axis=1) / steepest / steepest, LEAST_SHARE, 1.0)
+            most[:n] = np.clip(
+                abs(depth) * lam / total(np.square(level).sum(axis=1)) / steepest / steepest, LEAST_SHARE, 1.0
+            )
         level *= (steepest * most[:n])[:, None]
         P = np.zeros((count, count))
-        P[:n, :n] = level @ level.T / lam
+        P[:n, :n] = total(level @ level.T) / lam
         above *= most
         unit = max(float(np.abs(above).max()), float(np.diagonal(P).max()), 1e-300)
         found = interior_point(
@@ -98,19 +99,17 @@ class CvxoptQP(CvxoptMaster):
         alpha = np.maximum(np.array(found["x"]).ravel(), 0.0) * most
         alpha /= (sums @ alpha) @ sums
         w = planes.combine(alpha[:n]) / -lam
-        bound = float(np.dot(alpha, b)) - 0.5 * lam * float(np.dot(w, w)) if present.all() else -math.inf
+        bound = float(np.dot(alpha, b)) - 0.5 * lam * planes.space.dot(w, w) if present.all() else -math.inf
         return MasterSolution(w, planes.multipliers(alpha[:n]), bound)
 
 
 class CvxoptLP(CvxoptMaster):
     """The master of L1 (see `SimplexLP`, whose parameters and results these are)."""
 
-    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
-        super().__init__(dim, infima, lam)
-        self._flat = flatter(lam, infima, 1e-7)
-        self._infima = Infima(self.planes.infima)
-        self._judged = 0
-        self._last: tuple[Vector, Vector] | None = None
+    def __init__(self, planes: PlaneStore, lam: float) -> None:
+        super().__init__(planes, lam)
+        self._flat = flatter(lam, planes.infima, 1e-7)
+        self._infima = Infima(planes.infima)
 
     def add(self, a: Vector, b: float, block: int = 0) -> int:
         """As of `Master`."""
@@ -118,17 +117,10 @@ class CvxoptLP(CvxoptMaster):
         self._infima.begin(a, b, block)
         return id
 
-    def remove(self, planes: Sequence[int]) -> None:
-        """Forget planes."""
-        gone = self.planes.close(planes)
-        self._judged -= int((gone < self._judged).sum())
-
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
         planes, K, n = self.planes, self._blocks, len(self.planes)
-        if self._last is not None:
-            self._infima.deepen(planes, self._last[0], self._judged, self._last[1])
-        self._judged = n
+        self._infima.deepen(planes)
         most = np.concatenate([usable_shares(self._rows(), self._flat), np.ones(K)])
         if self._infima.makeshift.any():
             # what is not flat to the margin of `flatter` proves nothing
@@ -138,14 +130,14 @@ class CvxoptLP(CvxoptMaster):
         except BmrmError:  # planes that balance one another can have larger multipliers than each could alone
             x, w = self._solved(accuracy, np.ones(n + K))
         alpha, rest = onto_simplices(x[:n], x[n:], planes, K)
-        self._last = (w, rest)
+        self._infima.noted(planes, w, rest)
         return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, self._lam))
 
     def _solved(self, accuracy: float, most: Vector) -> tuple[Vector, Vector]:
         """Multipliers of planes and infima, computed in units of `most`, and the weights."""
         planes, K, n = self.planes, self._blocks, len(self.planes)
         b = np.concatenate([planes.offsets, self._infima.values])
-        slopes = np.zeros((planes.dim, n + K))
+        slopes = np.zeros((planes.space.dim, n + K))
         slopes[:, :n] = self._rows().T
         # features that no multipliers can bring to lambda have weight 0
         screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) > self._flat / K)
@@ -163,7 +155,7 @@ class CvxoptLP(CvxoptMaster):
             matrix(np.ones(K)),
         )
         x, z = np.array(found["x"]).ravel() * most, np.array(found["z"]).ravel()
-        w = np.zeros(planes.dim)
+        w = planes.space.zeros()
         d = len(screened)
         w[screened] = (z[d : 2 * d] - z[:d]) / steepest * unit
         return x, w
@@ -228,8 +220,8 @@ class CvxoptElastic(CvxoptMaster):
     |A alpha| <= l1 + u and alpha on the simplices.
     """
 
-    def __init__(self, dim: int, infima: Sequence[float], l1: float, l2: float) -> None:
-        super().__init__(dim, infima, l1)
+    def __init__(self, planes: PlaneStore, l1: float, l2: float) -> None:
+        super().__init__(planes, l1)
         self._l1, self._l2 = l1, l2
 
     def solve(self, accuracy: float) -> MasterSolution:
@@ -238,7 +230,7 @@ class CvxoptElastic(CvxoptMaster):
         infima = np.flatnonzero(np.isfinite(planes.infima))
         n, count = len(planes), len(planes) + len(infima)
         if count == 0:
-            return MasterSolution(np.zeros(planes.dim), {}, -math.inf)
+            return MasterSolution(planes.space.zeros(), {}, -math.inf)
         b = np.concatenate([planes.offsets, np.array(planes.infima)[infima]])
         sums = self._sums(infima)
         present = sums.any(axis=1)
@@ -269,7 +261,7 @@ class CvxoptElastic(CvxoptMaster):
         alpha /= (sums @ alpha) @ sums
         # from the multipliers of the thresholds: A alpha would bring its inexactness divided by l2
         z = np.array(found["z"]).ravel()
-        w = np.zeros(planes.dim)
+        w = planes.space.zeros()
         w[screened] = (z[p : 2 * p] - z[:p]) * (unit / l1)
         excess = np.maximum(np.abs(planes.combine(alpha[:n])) - l1, 0.0)
         bound = float(np.dot(alpha, b)) - 0.5 * float(np.dot(excess, excess)) / l2 if present.all() else -math.inf

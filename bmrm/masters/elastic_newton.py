@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.masters.elastic import change_gram, longest_rise, weights_of
 from bmrm.kernels.masters.simplex_qp import values_of_planes
 from bmrm.kernels.products.planes import combine, products
-from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.masters._core.screening import ScreenedRows
 from bmrm.masters._core.simplex_program import SimplexProgram, tops
 from bmrm.problem import MasterSolution, Vector
@@ -60,15 +60,15 @@ class ElasticQP:
 
     Parameters
     ----------
-    dim, infima : as of `HasMaster`.
+    planes : as of `HasMaster`.
     l1, l2 : > 0.
     """
 
-    def __init__(self, dim: int, infima: Sequence[float], l1: float, l2: float) -> None:
+    def __init__(self, planes: PlaneStore, l1: float, l2: float) -> None:
         self._l1, self._l2 = l1, l2
-        self.planes = MemoryPlanes(dim, infima)
-        self._program = SimplexProgram(self.planes.infima)
-        self._rows = ScreenedRows(self.planes, len(infima), l1, self._program.first)
+        self.planes = planes
+        self._program = SimplexProgram(planes.infima)
+        self._rows = ScreenedRows(planes, len(planes.infima), l1, self._program.first)
         self._used: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self._drift = 0
 
@@ -85,10 +85,9 @@ class ElasticQP:
 
     def remove(self, planes: Sequence[int]) -> None:
         """Remove planes; their multipliers go to the rest of their block."""
-        places = self.planes.drop(planes)
-        for place, last in places:
-            self._rows.move(place, last)
-        self._program.remove(places)
+        order = self.planes.drop(planes)
+        self._rows.keep(order)
+        self._program.remove(order)
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.

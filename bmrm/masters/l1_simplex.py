@@ -19,7 +19,7 @@ from bmrm.kernels.masters.lp_basis import Basis, Program
 from bmrm.kernels.masters.simplex_lp import DONE, NEEDS_ROOM, solve_simplex_lp
 from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
 from bmrm.masters._core.infima import Infima
-from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.masters._core.screening import ScreenedRows
 from bmrm.masters._core.simplex_program import enlarged
 from bmrm.problem import MasterSolution, Vector
@@ -36,19 +36,16 @@ class SimplexLP:
 
     Parameters
     ----------
-    dim, infima : as of `HasMaster`.
+    planes : as of `HasMaster`.
     lam : lambda > 0.
     """
 
-    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
-        self._lam = lam
-        self._flat = flatter(lam, infima, 1e-12)
-        self._blocks = blocks = len(infima)
-        self.planes = MemoryPlanes(dim, infima)
-        self._infima = Infima(self.planes.infima)
-        self._rows = ScreenedRows(self.planes, blocks, self._flat, blocks, self._flat)
-        self._last: tuple[Vector, Vector] | None = None
-        self._judged = 0
+    def __init__(self, planes: PlaneStore, lam: float) -> None:
+        self.planes, self._lam = planes, lam
+        self._flat = flatter(lam, planes.infima, 1e-12)
+        self._blocks = blocks = len(planes.infima)
+        self._infima = Infima(planes.infima)
+        self._rows = ScreenedRows(planes, blocks, self._flat, blocks, self._flat)
         self._s = self._age = 0
         self._P = self._S = np.zeros(0, dtype=np.int64)
         self._sign = self._alpha = np.zeros(0)
@@ -66,16 +63,14 @@ class SimplexLP:
     def remove(self, planes: Sequence[int]) -> None:
         """Remove planes; if one of them is in the basis, the next solution starts from the lower-bound planes."""
         K, count = self._blocks, len(self.planes)
-        gone = self.planes.close(planes)
-        self._rows.close(gone)
-        self._judged -= int((gone < self._judged).sum())
+        order = self.planes.drop(planes)
+        self._rows.keep(order)
         basic = self._P[: K + self._s]
-        if np.isin(basic, gone + K).any():
+        place = inverse(np.concatenate([np.arange(K), K + order]), K + count)[basic]
+        if np.any(place < 0):
             self._begin()
         else:
-            place = np.arange(K + count)
-            place[np.delete(place, gone + K)] = np.arange(K + count - len(gone))
-            basic[:] = place[basic]
+            basic[:] = place
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model; `accuracy` is the duality gap allowed, relative to the model's objective.
@@ -84,15 +79,13 @@ class SimplexLP:
         infimum, and the bound is -inf.
         """
         planes, K = self.planes, self._blocks
-        if self._last is not None:
-            self._infima.deepen(planes, self._last[0], self._judged, self._last[1])
-        self._judged = len(planes)
+        self._infima.deepen(planes)
         weights = self._run(max(accuracy, 4.0 * EPS))
         everything = np.zeros(K + len(planes))
         everything[self._P[: K + self._s]] = self._alpha[: K + self._s]
         alpha, rest = onto_simplices(everything[K:], everything[:K], planes, K)
         w = self._rows.spread(weights / self._flat)
-        self._last = (w, rest)
+        self._infima.noted(planes, w, rest)
         return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, self._lam))
 
     def _run(self, accuracy: float) -> Vector:

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot
-from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.masters._core.simplex_program import SimplexProgram, tops
 from bmrm.problem import MasterSolution, Vector
 
@@ -36,13 +35,12 @@ class SimplexQP:
 
     Parameters
     ----------
-    dim, infima : as of `HasMaster`.
+    planes : as of `HasMaster`.
     lam : lambda > 0.
     """
 
-    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
-        self.planes = MemoryPlanes(dim, infima)
-        self._lam = lam
+    def __init__(self, planes: PlaneStore, lam: float) -> None:
+        self.planes, self._lam = planes, lam
         self._program = SimplexProgram(self.planes.infima)
 
     def add(self, a: Vector, b: float, block: int = 0) -> int:
@@ -97,7 +95,7 @@ class SimplexQP:
         first = self._program.first
         v[:first] = c[:first]
         v[first:] = c[first:] + self._lam * self.planes.products(w)
-        return 0.5 * self._lam * dot(w, w) + float(tops(v, self._program).sum()) / self._lam
+        return 0.5 * self._lam * self.planes.space.dot(w, w) + float(tops(v, self._program).sum()) / self._lam
 
     def _evaluate(self) -> tuple[MasterSolution, float]:
         """w and the bound, after the multipliers were made feasible; and the largest ||a_j||^2 in use."""
@@ -105,5 +103,5 @@ class SimplexQP:
         alpha = self._program.planes
         w = self.planes.combine(alpha)
         w /= -self._lam
-        bound = linear - 0.5 * self._lam * dot(w, w) if covered else -math.inf
+        bound = linear - 0.5 * self._lam * self.planes.space.dot(w, w) if covered else -math.inf
         return MasterSolution(w, self.planes.multipliers(alpha), bound), largest

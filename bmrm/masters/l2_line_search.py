@@ -16,8 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot
-from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import MasterSolution, Vector
 
 FORGOTTEN = 1e-16
@@ -31,32 +30,26 @@ class LineSearchQP:
     whatever accuracy is asked for: this is what makes it cheap, a few products with the planes and no system to solve.
     """
 
-    def __init__(self, dim: int, infima: Sequence[float], lam: float) -> None:
-        self.planes = MemoryPlanes(dim, infima)
-        self._lam = lam
+    def __init__(self, planes: PlaneStore, lam: float) -> None:
+        self.planes, self._lam = planes, lam
         self._infima = np.array(self.planes.infima)
         self._rest = np.isfinite(self._infima).astype(np.float64)
         """The multipliers of the infima; 0 where there is none."""
         self._alpha = np.zeros(0)
         """In the order of the planes."""
-        self._new = 0
-        """Planes that have come since the last solution; the last ones."""
+        self._seen = 0
+        """The first id that no plane had at the last solution."""
 
     def add(self, a: Vector, b: float, block: int = 0) -> int:
         """As of `Master`."""
         id = self.planes.add(a, b, block)
         first = not self._rest[block] > 0.0 and not self._alpha[self.planes.blocks[:-1] == block].any()
         self._alpha = np.append(self._alpha, float(first))
-        self._new += 1
         return id
 
     def remove(self, planes: Sequence[int]) -> None:
         """Forget planes; their multipliers go to the rest of their block, to its infimum if that is all."""
-        gone = self.planes.close(planes)
-        new = np.arange(self._alpha.size) >= self._alpha.size - self._new
-        kept = np.ones(self._alpha.size, dtype=bool)
-        kept[gone] = False
-        self._alpha, self._new = self._alpha[kept], int(new[kept].sum())
+        self._alpha = self._alpha[self.planes.drop(planes)]
         self._onto_simplices()
 
     def solve(self, accuracy: float) -> MasterSolution:
@@ -64,23 +57,23 @@ class LineSearchQP:
 
         The bound is that of the multipliers, -inf as long as a block has neither infimum nor planes.
         """
-        pull = self.planes.combine(self._alpha)
-        count = len(self.planes)
-        for place in range(count - self._new, count) if self._new else self._highest(pull):
+        pull, ids = self.planes.combine(self._alpha), self.planes.ids
+        new = np.flatnonzero(ids >= self._seen)
+        for place in new[np.argsort(ids[new])].tolist() or self._highest(pull):
             pull = self._towards(place, pull)
-        self._new = 0
+        self._seen = int(ids.max(initial=-1)) + 1
         self._alpha[self._alpha < FORGOTTEN] = 0.0
         self._onto_simplices()
         pull = self.planes.combine(self._alpha)
         known = np.isfinite(self._infima)
         linear = float(self._alpha @ self.planes.offsets) + float(self._rest[known] @ self._infima[known])
         covered = known | (np.bincount(self.planes.blocks, minlength=known.size) > 0)
-        bound = linear - 0.5 * dot(pull, pull) / self._lam if covered.all() else -math.inf
+        bound = linear - 0.5 * self.planes.space.dot(pull, pull) / self._lam if covered.all() else -math.inf
         return MasterSolution(pull / -self._lam, self.planes.multipliers(self._alpha), bound, exact=False)
 
     def _towards(self, place: int, pull: Vector) -> Vector:
         """Move the multipliers of a block towards this plane; returns A alpha after it."""
-        a, block = self.planes.row(place), int(self.planes.blocks[place])
+        a, block, dot = self.planes.row(place), int(self.planes.blocks[place]), self.planes.space.dot
         mine = self.planes.blocks == block
         alpha = np.where(mine, self._alpha, 0.0)
         away = a - self.planes.combine(alpha)

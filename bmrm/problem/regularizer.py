@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem.basics import Vector, provides
+from bmrm.problem.basics import IncompatibleError, Vector, provides
 from bmrm.problem.risk import ability
 from bmrm.problem.space import Space
 
@@ -53,27 +53,36 @@ class Regularizer(Protocol):
 
 @runtime_checkable
 class HasSpace(Protocol):
-    """A regularizer that must know which coordinates of w belong to one feature."""
+    """A regularizer that takes the space into account: which coordinates are one feature, or where the others are."""
 
     def bind(self, space: Space) -> Regularizer:
         """Omega as a function of vectors laid out like this."""
         ...
 
 
-def bound(regularizer: Regularizer, risk: object) -> Regularizer:
-    """Omega as a function of the w of `risk`, which is an object with `dim`, or with the ability `Space`."""
-    if not provides(regularizer, HasSpace):
-        return regularizer
+def space_of(risk: object) -> Space:
+    """The space of the w of `risk`, which is an object with `dim`, or with the ability `Space`."""
     space = ability(risk, Space)
-    return regularizer.bind(Space(risk.dim) if space is None else space)  # type: ignore[attr-defined]
+    return Space(risk.dim) if space is None else space  # type: ignore[attr-defined]
+
+
+def bound(regularizer: Regularizer, risk: object) -> Regularizer:
+    """Omega as a function of the w of `risk`; IncompatibleError where that is a slice, which Omega knows nothing of."""
+    space = space_of(risk)
+    if provides(regularizer, HasSpace):
+        return regularizer.bind(space)
+    if not space.whole:
+        name = type(regularizer).__name__
+        raise IncompatibleError(f"regularizer {name} needs all weights in one place, here they are sliced; use l2")
+    return regularizer
 
 
 @runtime_checkable
 class HasMaster(Protocol):
     """A regularizer that can serve the bundle method."""
 
-    def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
-        """A master without planes, for w of length `dim` and a term of the risk, or more, each with its infimum."""
+    def master(self, planes: Planes) -> Master:
+        """A master that works on these planes: none as yet, for a term of the risk, or more, each with its infimum."""
         ...
 
 
@@ -126,7 +135,8 @@ class Planes(Protocol):
     The lower-bound planes (a = 0, b = infima[k]) are not stored: masters know them from `infima`.
     """
 
-    dim: int
+    space: Space
+    """Of the slopes, with their inner products."""
     infima: tuple[float, ...]
     """Per block, a number that R_k never goes below; -inf when unknown."""
 
@@ -145,6 +155,18 @@ class Planes(Protocol):
     @property
     def blocks(self) -> NDArray[np.int64]:
         """The term of the risk that each belongs to."""
+        ...
+
+    def add(self, a: Vector, b: float, block: int = 0) -> int:
+        """Keep a copy of a plane, after the others; returns its id."""
+        ...
+
+    def drop(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """Forget planes; the places where those that stay stood before, in their new order."""
+        ...
+
+    def row(self, place: int) -> Vector:
+        """The slope at this place; it must not be changed."""
         ...
 
     def plane(self, id: int) -> tuple[Vector, float, int]:

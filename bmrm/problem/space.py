@@ -1,8 +1,10 @@
-"""How w is laid out, for regularizers whose parts are features rather than coordinates."""
+"""How w is laid out, and the sums over its coordinates: all that solvers, masters and planes know of its size."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,10 @@ class Space:
 
     A risk that has one offers it as an ability; of a user's risk each coordinate is an input of one score.
 
+    Vectors may be slices: where each rank holds some coordinates of every vector, a class derived from this one says
+    `whole = False` and adds up over the ranks in `total`, from which `dot` and `norm` follow. Every rank then runs the
+    same solver on its slices and takes the same decisions.
+
     Attributes
     ----------
     inputs : rows of the table: the features, and the constant feature after them where it is regularized.
@@ -26,11 +32,44 @@ class Space:
     inputs: int
     scores: int = 1
     tail: int = 0
+    whole: ClassVar[bool] = True
+    """Whether vectors hold all coordinates, not a slice of them."""
 
     @property
     def dim(self) -> int:
-        """The length of w."""
+        """The length of vectors, of slices where they are slices."""
         return self.inputs * self.scores + self.tail
+
+    def total(self, parts: Any) -> Any:
+        """Sums over the coordinates at hand, added up over all slices.
+
+        Parameters
+        ----------
+        parts : a number or an array of them; of the same shape on all ranks, which get the same result, bit for bit.
+        """
+        return parts
+
+    def dot(self, a: Vector, b: Vector) -> float:
+        """The inner product; it overflows without a warning.
+
+        Parameters
+        ----------
+        a, b : (dim,).
+        """
+        return float(self.total(np.vdot(a, b)))
+
+    def norm(self, a: Vector) -> float:
+        """The Euclidean norm; inf where it overflows.
+
+        Parameters
+        ----------
+        a : (dim,).
+        """
+        return math.sqrt(self.dot(a, a))
+
+    def zeros(self) -> Vector:
+        """The origin, (dim,)."""
+        return np.zeros(self.dim)
 
     def table(self, w: Vector) -> NDArray[np.float64]:
         """The weights of the inputs, (inputs, scores), a view.

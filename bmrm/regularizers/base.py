@@ -10,11 +10,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from bmrm.problem import Master, Vector
+from bmrm.problem import Master, Space, Vector
 from bmrm.registry import check_parameters, parameter
 
 Line = Callable[[Vector], tuple[Vector, Vector]]
 """t -> (values, derivatives), for a vector of t."""
+
+ANYWHERE = Space(1)
+"""The inner products of vectors that hold all coordinates, however many there are."""
 
 
 def engine_parameter(engines: Mapping[str, str]) -> Any:
@@ -71,9 +74,9 @@ def l1_line(l1: float, w: Vector, step: Vector) -> Line:
     return evaluate
 
 
-def l2_line(l2: float, w: Vector, step: Vector) -> Line:
+def l2_line(l2: float, w: Vector, step: Vector, space: Space = ANYWHERE) -> Line:
     """The function t -> (l2/2 ||w + t step||^2, its derivative in t): a parabola, set up once."""
-    ww, ws, ss = float(w @ w), float(w @ step), float(step @ step)
+    ww, ws, ss = space.dot(w, w), space.dot(w, step), space.dot(step, step)
 
     def evaluate(t: Vector) -> tuple[Vector, Vector]:
         t = np.asarray(t, dtype=np.float64)

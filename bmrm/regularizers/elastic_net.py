@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bmrm.problem import Master, Vector
+from bmrm.problem.regularizer import Planes
 from bmrm.registry import parameter
 from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l1_line, l2_line, load, soft_threshold
@@ -123,12 +123,11 @@ class ElasticNet(ScaledBy):
         """
         return soft_threshold(v, step * self.l1) / (1.0 + step * self.l2)
 
-    def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
+    def master(self, planes: Planes) -> Master:
         """As of `HasMaster`.
 
         Parameters
         ----------
-        dim : the length of w.
-        infima : of each term of the risk, a number that it never goes below; default one term, 0.0.
+        planes : an empty store, which the master fills.
         """
-        return load(ENGINES[self.engine])(dim, infima, self.l1, self.l2)
+        return load(ENGINES[self.engine])(planes, self.l1, self.l2)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from bmrm.problem import Master, Vector
+from bmrm.problem.regularizer import Planes
 from bmrm.regularizers import register
 from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l1_line, load, soft_threshold
 
@@ -107,12 +107,11 @@ class L1(ScaledBy):
         """
         return soft_threshold(v, step * self.lam)
 
-    def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
+    def master(self, planes: Planes) -> Master:
         """As of `HasMaster`.
 
         Parameters
         ----------
-        dim : the length of w.
-        infima : of each term of the risk, a number that it never goes below; default one term, 0.0.
+        planes : an empty store, which the master fills.
         """
-        return load(ENGINES[self.engine])(dim, infima, self.lam)
+        return load(ENGINES[self.engine])(planes, self.lam)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from bmrm.problem import Master, Vector
+from bmrm.problem import Master, Space, Vector
+from bmrm.problem.regularizer import Planes
 from bmrm.regularizers import register
-from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l2_line, load
+from bmrm.regularizers.base import ANYWHERE, Line, ScaledBy, engine_parameter, l2_line, load
 
 ENGINES = {
     "active_set": "bmrm.masters.l2_active_set:SimplexQP",
@@ -42,6 +41,20 @@ class L2(ScaledBy):
     engine: str = engine_parameter(ENGINES)
     smooth = True
     l1: ClassVar[float] = 0.0
+    _space = ANYWHERE
+
+    def bind(self, space: Space) -> L2:
+        """The same where vectors are slices: inner products are those of the space.
+
+        Parameters
+        ----------
+        space : of w.
+        """
+        if space.whole:
+            return self
+        bound = copy(self)
+        object.__setattr__(bound, "_space", space)
+        return bound
 
     @property
     def l2(self) -> float:
@@ -60,7 +73,7 @@ class L2(ScaledBy):
         ----------
         w : (dim,), the weights.
         """
-        return 0.5 * self.lam * float(w @ w)
+        return 0.5 * self.lam * self._space.dot(w, w)
 
     def subgradient(self, w: Vector) -> Vector:
         """Lambda w.
@@ -88,7 +101,7 @@ class L2(ScaledBy):
         ----------
         w, step : (dim,), a point and a direction.
         """
-        return l2_line(self.lam, w, step)
+        return l2_line(self.lam, w, step, self._space)
 
     def conjugate(self, v: Vector) -> float:
         """||v||^2 / (2 lambda), the maximum over w of <v, w> - Omega(w); +inf, with no warning, where it overflows.
@@ -97,7 +110,7 @@ class L2(ScaledBy):
         ----------
         v : (dim,), a dual point.
         """
-        return 0.5 * float(np.vdot(v, v)) / self.lam
+        return 0.5 * self._space.dot(v, v) / self.lam
 
     def feasible(self, v: Vector) -> float:
         """1.0: the conjugate is finite everywhere.
@@ -118,12 +131,11 @@ class L2(ScaledBy):
         """
         return v / (1.0 + step * self.lam)
 
-    def master(self, dim: int, infima: Sequence[float] = (0.0,)) -> Master:
+    def master(self, planes: Planes) -> Master:
         """As of `HasMaster`.
 
         Parameters
         ----------
-        dim : the length of w.
-        infima : of each term of the risk, a number that it never goes below; default one term, 0.0.
+        planes : an empty store, which the master fills.
         """
-        return load(ENGINES[self.engine])(dim, infima, self.lam)
+        return load(ENGINES[self.engine])(planes, self.lam)

@@ -60,14 +60,13 @@ class Bundle(PlaneSolver):
             run.fits(w, value, slopes[0] if len(slopes) == 1 else slopes.sum(axis=0))
             run.improve(w, value + run.regularizer.value(w), fresh=True)
             yield Step.ITERATION
-            with np.errstate(over="ignore", invalid="ignore"):
-                offsets = slopes @ w
-            if not math.isfinite(value) or not np.all(np.isfinite(offsets)):
-                w = 0.5 * (run.w + w)
-                continue
             with run.master():
-                for block, (a, part) in enumerate(zip(slopes, values, strict=True)):
-                    model.add(a, float(part), w, block)
+                finite = math.isfinite(value) and all(
+                    [model.add(a, float(part), w, block) for block, (a, part) in enumerate(zip(slopes, values))]
+                )
+                if not finite:
+                    w = 0.5 * (run.w + w)
+                    continue
                 proposal = model.solve(master_accuracy(run.relative_gap))
             run.raise_bound(*model.proof(proposal))
             w = proposal.w

@@ -12,7 +12,6 @@ from typing import cast
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import NEAR_ZERO, Along, minimize_along, minimum_of_pieces, total
 from bmrm.problem import (
@@ -109,7 +108,8 @@ class LineSearchBundle(PlaneSolver):
             self._check_exact(scored, run.regularizer)
         model = self.model(run, (run.risk.infimum,), planes, kept)
         free = scored.intercept if scored.phi.facts.scores_per_row > 1 else None
-        return self._loop(run, Cuts(scored) if free is None else FreeCuts(scored, free), model)
+        space = model.planes.space
+        return self._loop(run, Cuts(scored, space) if free is None else FreeCuts(scored, space, free), model)
 
     def _check_exact(self, scored: Scored, regularizer: Regularizer) -> None:
         if not (scored.phi.facts.piecewise_linear and provides(regularizer, Elastic)):
@@ -204,6 +204,7 @@ class LineSearchBundle(PlaneSolver):
             crossing = w * step_w < 0.0
             more = np.column_stack((-w[crossing] / step_w[crossing], 2.0 * l1 * np.abs(step_w[crossing])))
             jumps = np.concatenate((jumps, more))
+        dot = cuts.space.dot
         t = minimum_of_pieces(slope + l2 * dot(w, step_w), l2 * dot(step_w, step_w), jumps)
         t = t if math.isfinite(t) else 0.0  # slopes that rounding keeps from 0 for ever
         values, derivatives = function(np.array([t]))

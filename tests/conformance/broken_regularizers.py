@@ -127,8 +127,8 @@ class Boastful(SimplexQP):
 
 
 class BoundAbove(L2):
-    def master(self, dim, infima=(0.0,)):
-        return Boastful(dim, infima, self.lam)
+    def master(self, planes):
+        return Boastful(planes, self.lam)
 
 
 class Hasty(SimplexQP):
@@ -138,8 +138,8 @@ class Hasty(SimplexQP):
 
 
 class FarFromTheMinimum(L2):
-    def master(self, dim, infima=(0.0,)):
-        return Hasty(dim, infima, self.lam)
+    def master(self, planes):
+        return Hasty(planes, self.lam)
 
 
 LAWLESS = [

@@ -6,6 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from cvxopt import matrix, solvers
 
+from bmrm.masters._core.planes import PlaneStore
+from bmrm.problem import Space
+
+
+def store(dim, infima=(0.0,)):
+    """Where the planes of a master of so many weights go."""
+    return PlaneStore(Space(dim), infima)
+
 
 @dataclass
 class Model:
@@ -96,7 +104,7 @@ class Player:
         self.rng, self.dim, self.scale = rng, dim, scale
         self.blocks = len(infima)
         self.lam = regularizer.lam
-        self.master = regularizer.master(dim, infima)
+        self.master = regularizer.master(store(dim, infima))
         self.planes = self.master.planes
         self.known = []
 

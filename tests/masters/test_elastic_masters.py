@@ -8,7 +8,7 @@ from bmrm.masters.l1_simplex import SimplexLP
 from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
-from tests.masters.epigraph import Model, Player
+from tests.masters.epigraph import Model, Player, store
 
 INFIMA = (0.0, -1.0, -np.inf)
 RATIOS = (1e-6, 0.1, 0.5, 0.9, 0.999)
@@ -100,7 +100,7 @@ def test_hundreds_of_planes_of_thousands_of_features():
     rng = np.random.default_rng(1)
     for ratio in (0.1, 0.9):
         regularizer = ElasticNet(0.02, ratio)
-        master = regularizer.master(3000)
+        master = regularizer.master(store(3000))
         A = 0.3 * rng.normal(size=(300, 3000))
         b = 1.0 + rng.normal(size=300)
         for row, offset in zip(A, b):
@@ -118,14 +118,14 @@ def test_hot_and_cold_agree_and_hot_is_hot(monkeypatch):
     monkeypatch.setattr(ElasticQP, "_newton", lambda self, *rest: (steps.append(self), newton(self, *rest))[1])
     rng = np.random.default_rng(5)
     for ratio in (0.2, 0.9, 0.99):
-        hot = ElasticQP(30, (0.0,), 1e-2 * ratio, 1e-2 * (1.0 - ratio))
+        hot = ElasticQP(store(30, (0.0,)), 1e-2 * ratio, 1e-2 * (1.0 - ratio))
         for _ in range(80):
             random_planes(rng, hot, 1)
             steps.clear()
             warm = hot.solve(1e-12)
             assert len(steps) <= 60
         before = len(steps)
-        cold = ElasticQP(30, (0.0,), 1e-2 * ratio, 1e-2 * (1.0 - ratio))
+        cold = ElasticQP(store(30, (0.0,)), 1e-2 * ratio, 1e-2 * (1.0 - ratio))
         for id in hot.planes.ids:
             cold.add(*hot.planes.plane(id))
         fresh = cold.solve(1e-12)
@@ -138,10 +138,10 @@ def test_between_the_masters_of_l1_and_l2():
     """With nearly all of one term the solution is that of its own master."""
     rng = np.random.default_rng(6)
     masters = [
-        ElasticQP(20, (0.0,), 1e-12, 0.3),
-        SimplexQP(20, (0.0,), 0.3),
-        ElasticQP(20, (0.0,), 0.3, 1e-6),
-        SimplexLP(20, (0.0,), 0.3),
+        ElasticQP(store(20, (0.0,)), 1e-12, 0.3),
+        SimplexQP(store(20, (0.0,)), 0.3),
+        ElasticQP(store(20, (0.0,)), 0.3, 1e-6),
+        SimplexLP(store(20, (0.0,)), 0.3),
     ]
     for _ in range(60):
         plane = rng.normal(size=20), rng.normal()
@@ -161,7 +161,7 @@ def test_coarse_accuracy_stops_early_and_stays_valid():
     points = rng.normal(size=(300, 5))
     A, b = points - 1.0, 0.5 * (5.0 - (points**2).sum(axis=1)) + 5.0
     regularizer = ElasticNet(1e-3, 0.5)
-    coarse, fine = regularizer.master(5), regularizer.master(5)
+    coarse, fine = regularizer.master(store(5)), regularizer.master(store(5))
     for row, offset in zip(A, b):
         coarse.add(row, offset)
         fine.add(row, offset)
@@ -175,7 +175,7 @@ def test_flat_features_have_no_columns():
     """A feature in which no plane is steeper than l1 has weight 0 and costs nothing, until one is."""
     rng = np.random.default_rng(4)
     dim = 5000
-    master = ElasticQP(dim, (0.0,), 1.0, 0.1)
+    master = ElasticQP(store(dim, (0.0,)), 1.0, 0.1)
     A = np.zeros((40, dim))
     for j in range(40):
         A[j] = rng.uniform(-1, 1, size=dim)
@@ -192,11 +192,11 @@ def test_flat_features_have_no_columns():
 def test_without_planes_the_infimum_rules():
     for engine in ("active_set", "cvxopt"):
         regularizer = ElasticNet(1.0, engine=engine)
-        solution = regularizer.master(3, (0.25, 0.5)).solve(0.0)
+        solution = regularizer.master(store(3, (0.25, 0.5))).solve(0.0)
         np.testing.assert_array_equal(solution.w, np.zeros(3))
         assert solution.lower_bound == pytest.approx(0.75, rel=1e-15)
         assert solution.multipliers == {}
-        nothing = regularizer.master(3, (-np.inf,)).solve(0.0)
+        nothing = regularizer.master(store(3, (-np.inf,))).solve(0.0)
         assert nothing.lower_bound == -np.inf
         np.testing.assert_array_equal(nothing.w, np.zeros(3))
 
@@ -206,7 +206,7 @@ def test_extreme_numbers_end_and_bound():
     rng = np.random.default_rng(13)
     for lam in (1e-300, 1e-12, 1e12):
         for scale in (1e-100, 1e-8, 1e8, 1e100):
-            master = ElasticNet(lam).master(5)
+            master = ElasticNet(lam).master(store(5))
             for _ in range(20):
                 random_planes(rng, master, 1, scale)
                 solution = master.solve(0.0)
@@ -220,7 +220,7 @@ def test_cvxopt_solves_with_planes_taken_where_the_loss_is_nearly_infinite(ratio
     """These lie far below the others where those have their minimum, at w = 1, with R = 0 there."""
     lam = 0.1
     regularizer = ElasticNet(lam, ratio, "cvxopt") if ratio < 1.0 else L1(lam, "cvxopt")
-    master = regularizer.master(1, (0.0,))
+    master = regularizer.master(store(1, (0.0,)))
     for a, b in ((-1.0, 1.0), (1e3, -1e3), (1e80, -1e83), (1e262, -1e265)):
         master.add(np.array([a]), b)
     solution = master.solve(1e-9)

@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from bmrm.masters import l1_simplex
 from bmrm.masters.l1_simplex import SimplexLP
 from bmrm.regularizers.l1 import ENGINES, L1
-from tests.masters.epigraph import Model, Player
+from tests.masters.epigraph import Model, Player, store
 
 INFIMA = (0.0, -1.0, -np.inf)
 TOLERANCE = {"simplex": 1e-10, "cvxopt": 1e-6}
@@ -99,7 +99,7 @@ def test_cutting_planes_without_a_floor_find_the_minimum(engine):
     """R(w) = max_i |w_i - p_i| - 5 has no known infimum; lam ||w||_1 + R is bounded, its first models are not."""
     p = np.array([3.0, -2.0, 0.5])
     lam = 0.1
-    master = L1(lam, engine).master(3, (-np.inf,))
+    master = L1(lam, engine).master(store(3, (-np.inf,)))
     w, best, bound = np.zeros(3), np.inf, -np.inf
     for _ in range(60):
         i = int(np.argmax(np.abs(w - p)))
@@ -121,7 +121,7 @@ def test_cutting_planes_without_a_floor_find_the_minimum(engine):
 @pytest.mark.parametrize("engine", list(ENGINES))
 def test_deep_minima_are_reached_through_makeshift_infima(engine):
     """R(w) = max(-1000, -w_0 + 1 ...) falls far below its value at 0."""
-    master = L1(0.5, engine).master(1, (-np.inf,))
+    master = L1(0.5, engine).master(store(1, (-np.inf,)))
     w, best, bound = np.zeros(1), np.inf, -np.inf
     for _ in range(60):
         value, a = max((-w[0], np.array([-1.0])), (w[0] - 2000.0, np.array([1.0])), key=lambda pair: pair[0])
@@ -152,7 +152,7 @@ def steps_of(monkeypatch):
 def test_our_simplex_method_is_hot_and_stops_early(monkeypatch):
     steps = steps_of(monkeypatch)
     rng = np.random.default_rng(2)
-    hot, coarse = SimplexLP(40, (0.0,), 0.05), SimplexLP(40, (0.0,), 0.05)
+    hot, coarse = SimplexLP(store(40, (0.0,)), 0.05), SimplexLP(store(40, (0.0,)), 0.05)
     early, exact = 0, 0
     for _ in range(60):
         plane = 0.3 * rng.normal(size=40), rng.normal()
@@ -167,7 +167,7 @@ def test_our_simplex_method_is_hot_and_stops_early(monkeypatch):
         early += sum(steps)
         assert rough.lower_bound <= warm.lower_bound * (1 + 1e-12)
         assert rough.lower_bound >= 0.9 * warm.lower_bound
-    cold = SimplexLP(40, (0.0,), 0.05)
+    cold = SimplexLP(store(40, (0.0,)), 0.05)
     for id in hot.planes.ids:
         cold.add(*hot.planes.plane(id))
     steps.clear()
@@ -180,13 +180,13 @@ def test_our_simplex_method_is_hot_and_stops_early(monkeypatch):
 
 def test_our_simplex_method_starts_anew_when_a_basic_plane_leaves():
     rng = np.random.default_rng(3)
-    master = SimplexLP(8, (0.0,), 0.1)
+    master = SimplexLP(store(8, (0.0,)), 0.1)
     for _ in range(30):
         master.add(rng.normal(size=8), rng.normal())
     used = sorted(master.solve(0.0).multipliers)
     assert len(used) >= 2
     master.remove(used[:2])
-    cold = SimplexLP(8, (0.0,), 0.1)
+    cold = SimplexLP(store(8, (0.0,)), 0.1)
     for id in master.planes.ids:
         cold.add(*master.planes.plane(id))
     assert master.solve(0.0).lower_bound == pytest.approx(cold.solve(0.0).lower_bound, rel=1e-12)
@@ -195,7 +195,7 @@ def test_our_simplex_method_starts_anew_when_a_basic_plane_leaves():
 def test_hundreds_of_planes_with_a_basis_of_hundreds():
     """Many steps, the inverse made anew on the way, and still the same as the linear program by scipy."""
     rng = np.random.default_rng(7)
-    ours = SimplexLP(150, (0.0, -1.0), 0.05)
+    ours = SimplexLP(store(150, (0.0, -1.0)), 0.05)
     for k in range(500):
         ours.add(rng.normal(size=150), 5.0 + rng.normal(), k % 2)
     found = ours.solve(0.0)
@@ -216,7 +216,7 @@ def test_small_lambda_costs_no_more_than_its_rounding(lam):
     rng = np.random.default_rng(9)
     H = np.diag(np.logspace(0, -6, 30))
     target = 3.0 * rng.normal(size=30)
-    master = SimplexLP(30, (0.0,), lam)
+    master = SimplexLP(store(30, (0.0,)), lam)
     A, b = [], []
     for _ in range(150):
         w = target + rng.normal(size=30)
@@ -234,7 +234,7 @@ def test_extreme_numbers_end_and_bound():
     rng = np.random.default_rng(13)
     for lam in (1e-150, 1e-12, 1e12):
         for scale in (1e-100, 1e-8, 1e8, 1e100):
-            master = SimplexLP(5, (0.0,), lam)
+            master = SimplexLP(store(5, (0.0,)), lam)
             for _ in range(20):
                 master.add(scale * rng.normal(size=5), rng.normal())
                 solution = master.solve(0.0)
@@ -248,7 +248,7 @@ def test_flat_features_have_no_columns():
     """A feature in which no plane is steeper than lambda has weight 0 and costs nothing, until one is."""
     rng = np.random.default_rng(4)
     dim = 5000
-    master = SimplexLP(dim, (0.0,), 1.0)
+    master = SimplexLP(store(dim, (0.0,)), 1.0)
     A = np.zeros((12, dim))
     for j in range(12):
         A[j] = rng.uniform(-1, 1, size=dim)
@@ -265,7 +265,7 @@ def test_flat_features_have_no_columns():
 
 def test_without_planes_the_infimum_rules():
     for engine in ENGINES:
-        solution = L1(1.0, engine).master(3, (0.25, 0.5)).solve(0.0)
+        solution = L1(1.0, engine).master(store(3, (0.25, 0.5))).solve(0.0)
         np.testing.assert_allclose(solution.w, np.zeros(3), atol=1e-9)
         assert solution.lower_bound == pytest.approx(0.75, rel=1e-12)
-        assert L1(1.0, engine).master(3, (-np.inf,)).solve(0.0).lower_bound == -np.inf
+        assert L1(1.0, engine).master(store(3, (-np.inf,))).solve(0.0).lower_bound == -np.inf

@@ -10,7 +10,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.bundle import Bundle
 from tests import problems
-from tests.masters.epigraph import Model, Player
+from tests.masters.epigraph import Model, Player, store
 
 INFIMA = (0.0, -1.0, -np.inf)
 
@@ -161,7 +161,7 @@ def test_gap_of_1e12_on_ill_conditioned_planes():
     rng = np.random.default_rng(3)
     centre = rng.normal(size=20)
     for lam in (1.0, 1e-2, 1e-4, 1e-6):
-        master = SimplexQP(20, (0.0,), lam)
+        master = SimplexQP(store(20, (0.0,)), lam)
         A = np.sqrt(lam) * (centre + np.logspace(0, -8, 80)[:, None] * rng.normal(size=(80, 20)))
         b = 1.0 + np.logspace(0, -8, 80) * rng.normal(size=80)
         for row, offset in zip(A, b):
@@ -173,11 +173,11 @@ def test_gap_of_1e12_on_ill_conditioned_planes():
 
 def test_hot_and_cold_agree():
     rng = np.random.default_rng(5)
-    hot = SimplexQP(30, (0.0,), 1e-3)
+    hot = SimplexQP(store(30, (0.0,)), 1e-3)
     for _ in range(80):
         hot.add(rng.normal(size=30), rng.normal())
         warm = hot.solve(0.0)
-    cold = SimplexQP(30, (0.0,), 1e-3)
+    cold = SimplexQP(store(30, (0.0,)), 1e-3)
     for id in hot.planes.ids:
         cold.add(*hot.planes.plane(id))
     fresh = cold.solve(0.0)
@@ -190,7 +190,7 @@ def test_coarse_accuracy_stops_early_and_stays_valid():
     rng = np.random.default_rng(7)
     points = rng.normal(size=(300, 5))
     A, b = points - 1.0, 0.5 * (5.0 - (points**2).sum(axis=1)) + 5.0
-    coarse, fine = SimplexQP(5, (0.0,), 1e-3), SimplexQP(5, (0.0,), 1e-3)
+    coarse, fine = SimplexQP(store(5, (0.0,)), 1e-3), SimplexQP(store(5, (0.0,)), 1e-3)
     for row, offset in zip(A, b):
         coarse.add(row, offset)
         fine.add(row, offset)
@@ -202,11 +202,11 @@ def test_coarse_accuracy_stops_early_and_stays_valid():
 
 def test_without_planes_the_infimum_rules():
     for engine in ("active_set", "cvxopt"):
-        solution = L2(1.0, engine).master(3, (0.25, 0.5)).solve(0.0)
+        solution = L2(1.0, engine).master(store(3, (0.25, 0.5))).solve(0.0)
         np.testing.assert_array_equal(solution.w, np.zeros(3))
         assert solution.lower_bound == pytest.approx(0.75, rel=1e-15)
         assert solution.multipliers == {}
-        nothing = L2(1.0, engine).master(3, (-np.inf,)).solve(0.0)
+        nothing = L2(1.0, engine).master(store(3, (-np.inf,))).solve(0.0)
         assert nothing.lower_bound == -np.inf
         np.testing.assert_array_equal(nothing.w, np.zeros(3))
 
@@ -216,7 +216,7 @@ def test_extreme_numbers_end_and_bound():
     rng = np.random.default_rng(13)
     for lam in (1e-300, 1e-12, 1e12):
         for scale in (1e-100, 1e-8, 1e8, 1e100):
-            master = SimplexQP(5, (0.0,), lam)
+            master = SimplexQP(store(5, (0.0,)), lam)
             for _ in range(20):
                 master.add(scale * rng.normal(size=5), rng.normal())
                 solution = master.solve(0.0)

@@ -15,6 +15,7 @@ from bmrm.regularizers import REGULARIZERS
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
+from tests.masters.epigraph import store
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ from bmrm.regularizers.l2 import L2
     ],
 )
 def test_the_engine_named_is_the_one_used(regularizer, master):
-    assert type(regularizer.master(2)) is master
+    assert type(regularizer.master(store(2))) is master
 
 
 @pytest.mark.parametrize(

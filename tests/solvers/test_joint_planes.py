@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Scored, ability
+from bmrm.problem import Scored, Space, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers._core.cuts import FreeCuts
@@ -29,7 +29,7 @@ def test_planes_taken_at_far_constants_are_not_above_the_risk(far):
         return np.mean(logsumexp(f + b, axis=1) - (f + b)[np.arange(ROWS), y])
 
     minimum = minimize(risk, np.zeros(CLASSES), method="BFGS", options={"gtol": 1e-9}).fun
-    planes = JointPlanes(scored.map, scored.of_rows)
+    planes = JointPlanes(scored.map, scored.of_rows, Space(w.size))
     for _ in range(3):
         b = far * rng.normal() + rng.normal(size=CLASSES)
         plane, _ = planes.plane(planes.at(w, b, f + scored.of_rows.constant(b)), 1e-9)
@@ -43,7 +43,11 @@ def test_constants_that_an_exact_search_has_found_take_the_place_of_far_ones():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(ROWS, 2)), np.arange(ROWS) % CLASSES
     scored = ability(FreeIntercept(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("softmax"))), Scored)
-    cuts, w, b = FreeCuts(scored, scored.intercept), np.zeros(2 * CLASSES), np.array([4e9, 1e9, -2e9])
+    cuts, w, b = (
+        FreeCuts(scored, Space(2 * CLASSES), scored.intercept),
+        np.zeros(2 * CLASSES),
+        np.array([4e9, 1e9, -2e9]),
+    )
     for _ in range(3):
         here = cuts.at(w, b, cuts.scores_with(w, b))
         _, lower = cuts.plane(here, 1e-9)

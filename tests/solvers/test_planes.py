@@ -7,8 +7,8 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.masters._core.planes import MemoryPlanes
-from bmrm.problem import IncompatibleError, InputError, Status
+from bmrm.masters._core.planes import PlaneStore
+from bmrm.problem import IncompatibleError, InputError, Space, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
@@ -34,14 +34,14 @@ def optimum(lam, seed=0):
 @pytest.mark.parametrize("cls", SOLVERS)
 def test_bounded_memory_keeps_the_bound_true(cls, max_planes, idle_limit, monkeypatch):
     most = [0]
-    add = MemoryPlanes.add
+    add = PlaneStore.add
 
     def counted(self, *arguments):
         plane = add(self, *arguments)
         most[0] = max(most[0], len(self))
         return plane
 
-    monkeypatch.setattr(MemoryPlanes, "add", counted)
+    monkeypatch.setattr(PlaneStore, "add", counted)
     lam, best = 1e-3, optimum(1e-3)
     bounds = []
     solver = cls(tolerance=1e-4, max_planes=max_planes, idle_limit=idle_limit, max_iterations=3000)
@@ -60,7 +60,7 @@ def test_bounded_memory_keeps_the_bound_true(cls, max_planes, idle_limit, monkey
 
 def test_a_fold_is_a_lower_bound_that_the_minimiser_does_not_notice():
     random = np.random.default_rng(0)
-    planes = MemoryPlanes(3, (0.0,))
+    planes = PlaneStore(Space(3), (0.0,))
     slopes, offsets = random.normal(size=(5, 3)), random.normal(size=5)
     ids = [planes.add(a, b) for a, b in zip(slopes, offsets, strict=True)]
     alpha = np.array([0.2, 0.5, 0.3])

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import Vector
 
 
-def onto_simplices(alpha: Vector, rest: Vector, planes: MemoryPlanes, blocks: int) -> tuple[Vector, Vector]:
+def onto_simplices(alpha: Vector, rest: Vector, planes: PlaneStore, blocks: int) -> tuple[Vector, Vector]:
     """The multipliers alpha of planes and rest of infima, clipped to >= 0 and scaled to sum 1 per block."""
     alpha, rest = np.maximum(alpha, 0.0), np.maximum(rest, 0.0)
     total = np.bincount(planes.blocks, weights=alpha, minlength=blocks) + rest
@@ -28,7 +28,7 @@ def onto_simplices(alpha: Vector, rest: Vector, planes: MemoryPlanes, blocks: in
     return alpha / total[planes.blocks], rest / total
 
 
-def l1_bound(alpha: Vector, rest: Vector, planes: MemoryPlanes, lam: float) -> float:
+def l1_bound(alpha: Vector, rest: Vector, planes: PlaneStore, lam: float) -> float:
     """The bound of multipliers that `onto_simplices` made; -inf where none can be had.
 
     Blocks without an infimum must carry all weight on planes, and cannot shrink: they give no bound unless A alpha is

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import Vector
 
 
@@ -27,23 +27,26 @@ class Infima:
         self.makeshift = ~np.isfinite(known)
         self.values = np.where(self.makeshift, 0.0, known)
         self._start = np.full(len(known), np.nan)
+        self._w, self._rest, self._seen = np.empty(0), np.zeros(len(known)), 0
 
-    def begin(self, a: Vector, b: float, block: int) -> bool:
-        """Hear of a plane; the first one of a block sets its makeshift infimum. Returns whether it did."""
-        if not self.makeshift[block] or not np.isnan(self._start[block]):
-            return False
-        self._start[block] = b
-        self.values[block] = b - ((abs(b) + float(np.abs(a).max())) or 1.0)
-        return True
+    def begin(self, a: Vector, b: float, block: int) -> None:
+        """Hear of a plane; the first one of a block sets its makeshift infimum."""
+        if self.makeshift[block] and np.isnan(self._start[block]):
+            self._start[block] = b
+            self.values[block] = b - ((abs(b) + float(np.abs(a).max())) or 1.0)
 
-    def deepen(self, planes: MemoryPlanes, w: Vector, first: int, rest: Vector) -> bool:
-        """Judge the last w by the planes that came since (from `first` on); returns whether an infimum has changed."""
-        changed = False
-        for place in range(first, len(planes)):
-            a, b, k = planes.row(place), float(planes.offsets[place]), int(planes.blocks[place])
+    def noted(self, planes: PlaneStore, w: Vector, rest: Vector) -> None:
+        """Take the solution of the master into account: weights, and the multipliers of the infima."""
+        self._w, self._rest, self._seen = w, rest, int(planes.ids.max(initial=-1)) + 1
+
+    def deepen(self, planes: PlaneStore) -> None:
+        """Judge the last solution by the planes that came since."""
+        for place in np.flatnonzero(planes.ids >= self._seen).tolist() if self.makeshift.any() else ():
+            k = int(planes.blocks[place])
+            if not (self.makeshift[k] and self._rest[k] > 0.0):
+                continue
             depth = self._start[k] - self.values[k]
-            if self.makeshift[k] and rest[k] > 0.0 and float(a @ w) + b < self._start[k] - 0.5 * depth:
+            height = planes.space.dot(planes.row(place), self._w) + float(planes.offsets[place])
+            if height < self._start[k] - 0.5 * depth:
                 self.values[k] -= depth
-                rest[k] = 0.0
-                changed = True
-        return changed
+                self._rest[k] = 0.0

@@ -1,4 +1,4 @@
-"""Cutting planes in the memory of one process."""
+"""The store of cutting planes: all that masters and plane models know of slopes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.planes import combine, products
-from bmrm.kernels.products.vectors import plain
-from bmrm.problem import SavedPlanes, Vector
+from bmrm.kernels.products.vectors import dot_and_sizes, plain
+from bmrm.problem import SavedPlanes, Space, Vector
 
 BLOCK_BYTES = 8 << 20
 """Planes are kept in matrices of about this size; storage grows by one of them at a time."""
@@ -19,23 +19,23 @@ BLOCK_ROWS = 512
 """No matrix has more rows than this."""
 
 
-class MemoryPlanes:
+class PlaneStore:
     """Planes `R_k(w) >= <a_j, w> + b_j` as dense float64 rows (the protocol `Planes`).
 
-    The one store of a master, in its own order. Rows lie side by side in matrices of fixed size, so that growing copies
-    nothing: memory is planes x dim x 8 bytes, plus at most one matrix of 8 MB (or one row, where that is longer). There
-    are two ways to forget: `drop` puts the last plane in the place of one, `close` keeps the order of the others.
+    Rows lie side by side in matrices of fixed size, so that growing copies nothing: memory is planes x dim x 8 bytes,
+    plus at most one matrix of 8 MB (or one row, where that is longer). In a sliced space these are the slices of this
+    rank; inner products are added up by the space.
 
     Parameters
     ----------
-    dim : length of every `a`.
+    space : of every `a`.
     infima : per block, a number that R_k never goes below; -inf when unknown.
     """
 
-    def __init__(self, dim: int, infima: Sequence[float] = (0.0,)) -> None:
-        if dim < 1 or not infima or any(math.isnan(infimum) or infimum == math.inf for infimum in infima):
-            raise ValueError(f"planes need dim >= 1 and an infimum below inf per block, not dim={dim}, infima={infima}")
-        self.dim = int(dim)
+    def __init__(self, space: Space, infima: Sequence[float] = (0.0,)) -> None:
+        self.space, self.dim = space, space.dim
+        if self.dim < 1 or not infima or any(math.isnan(infimum) or infimum == math.inf for infimum in infima):
+            raise ValueError(f"planes need weights and an infimum below inf per block, not {space}, infima={infima}")
         self.infima = tuple(float(infimum) for infimum in infima)
         self._rows = max(1, min(BLOCK_ROWS, BLOCK_BYTES // (8 * self.dim)))
         self._parts: list[NDArray[np.float64]] = []
@@ -109,7 +109,16 @@ class MemoryPlanes:
         result = np.empty(len(self))
         for start, part in self._used():
             products(part, a, result[start : start + len(part)])
-        return result
+        found: Vector = self.space.total(result)
+        return found
+
+    def product_and_sizes(self, a: Vector, w: Vector) -> tuple[float, float, float]:
+        """<a, w>, the sum of its absolute terms, and the norm of w."""
+        product, size, norm = dot_and_sizes(a, w)
+        if not self.space.whole:
+            product, size, square = self.space.total(np.array([product, size, norm * norm])).tolist()
+            norm = math.sqrt(square)
+        return product, size, norm
 
     def combine(self, alpha: Vector) -> Vector:
         """sum_j alpha_j a_j."""
@@ -138,37 +147,21 @@ class MemoryPlanes:
             a += weight * self.row(slot)
         return a, float(weights @ self._b[slots]), int(self._block[slots[0]])
 
-    def drop(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Forget planes one after another; of each its place, and that of the last plane, which then stands there."""
-        moves = []
-        for id in ids:
-            place = self._slot.pop(id)
-            last = len(self)
-            if place != last:
-                self._move(last, place)
-            moves.append((place, last))
-        self._give_back()
-        return moves
-
-    def close(self, ids: Sequence[int]) -> NDArray[np.int64]:
-        """Forget planes; the others keep their order. The places where they stood, ascending."""
-        places = np.sort([self._slot.pop(id) for id in ids]).astype(np.int64)
-        kept = np.delete(np.arange(len(self) + places.size), places)
-        for place, old in enumerate(kept.tolist()):
-            if place != old:
-                self._move(old, place)
-        self._give_back()
-        return places
-
-    def _move(self, old: int, new: int) -> None:
-        self.row(new)[:] = self.row(old)
+    def drop(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """Forget planes, in whose places the last ones then stand; where those that stay stood before, in new order."""
+        gone = [self._slot.pop(id) for id in ids]
+        count = len(self)
+        stays = np.ones(count + len(gone), bool)
+        stays[gone] = False
+        order, holes = np.arange(count), np.flatnonzero(~stays[:count])
+        order[holes] = count + np.flatnonzero(stays[count:])
+        for place in holes.tolist():
+            self.row(place)[:] = self.row(int(order[place]))
+            self._slot[int(self._ids[order[place]])] = place
         for array in (self._ids, self._b, self._block):
-            array[new] = array[old]
-        self._slot[int(self._ids[new])] = new
-
-    def _give_back(self) -> None:
-        """The memory of matrices that have fallen empty, but for one."""
-        del self._parts[-(-len(self) // self._rows) + 1 :]
+            array[holes] = array[order[holes]]
+        del self._parts[-(-count // self._rows) + 1 :]  # what has fallen empty, but for one matrix
+        return order
 
     def saved(self, fingerprint: str) -> SavedPlanes:
         """A copy of all planes."""

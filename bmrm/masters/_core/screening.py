@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.masters._core.planes import MemoryPlanes
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import Vector
 
 
@@ -20,7 +18,7 @@ class ScreenedRows:
 
     Parameters
     ----------
-    planes : of the master; `add` is called after one has joined them, `move` and `close` after it has left.
+    planes : of the master; `add` is called after one has joined them, `keep` after some have left.
     blocks : of the planes.
     l1 : the slope of Omega at 0.
     first : number of rows of zeros.
@@ -32,14 +30,14 @@ class ScreenedRows:
     columns : the feature of each of its first columns, in the order in which they passed; none ever leaves.
     """
 
-    def __init__(self, planes: MemoryPlanes, blocks: int, l1: float, first: int, unit: float = 1.0) -> None:
+    def __init__(self, planes: PlaneStore, blocks: int, l1: float, first: int, unit: float = 1.0) -> None:
         self._planes = planes
         self._l1 = l1
-        self._largest = np.zeros((blocks, planes.dim))
+        self._largest = np.zeros((blocks, planes.space.dim))
         self._first = first
         self._unit = unit
         self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._known = np.zeros(planes.dim, dtype=np.bool_)
+        self._known = np.zeros(planes.space.dim, dtype=np.bool_)
         self.matrix = np.zeros((16 + first, 0))
 
     def add(self, a: Vector, block: int) -> None:
@@ -63,25 +61,21 @@ class ScreenedRows:
         sizes[: len(self.columns)] = self._largest[:, self.columns].max(axis=0) / self._unit
         return sizes
 
-    def move(self, place: int, last: int) -> None:
-        """The last plane has taken the place of one that has left."""
-        self.matrix[self._first + place] = self.matrix[self._first + last]
-
-    def close(self, gone: Sequence[int] | NDArray[np.int64]) -> None:
-        """Planes have left these places, and the others have closed ranks."""
-        used = self.matrix[self._first : self._first + len(self._planes) + len(gone)]
-        used[: len(self._planes)] = np.delete(used, gone, axis=0)
+    def keep(self, order: NDArray[np.int64]) -> None:
+        """Planes have left, and the others stand as `PlaneStore.drop` says."""
+        places = np.flatnonzero(order != np.arange(len(order)))
+        self.matrix[self._first + places] = self.matrix[self._first + order[places]]
 
     def spread(self, values: Vector) -> Vector:
         """Values of the columns as a vector of all features."""
-        everything = np.zeros(self._planes.dim)
+        everything = np.zeros(self._planes.space.dim)
         everything[self.columns] = values[: len(self.columns)]
         return everything
 
     def _widen(self, n: int, fresh: NDArray[np.int64]) -> None:
         p, planes = len(self.columns), self._planes
         if p > self.matrix.shape[1]:
-            wide = np.zeros((len(self.matrix), min(p + p // 4 + 16, planes.dim)))
+            wide = np.zeros((len(self.matrix), min(p + p // 4 + 16, planes.space.dim)))
             wide[:, : self.matrix.shape[1]] = self.matrix
             self.matrix = wide
         for place in range(n):

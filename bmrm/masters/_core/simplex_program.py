@@ -59,26 +59,23 @@ class SimplexProgram:
         enlarge(tuple(self.qp), j, row, b, block)
         self.n = j + 1
 
-    def remove(self, places: Sequence[tuple[int, int]]) -> None:
-        """Forget planes one after another: (its place, the place of the last plane, which then stands there).
-
-        Their multipliers go to the rest of their block.
-        """
-        broken = False
+    def remove(self, order: NDArray[np.int64]) -> None:
+        """Forget planes, and give their multipliers to the rest of their block; `order` as of `PlaneStore.drop`."""
         G, *others = self.qp
-        diagonal, alpha, where = self.qp.diagonal, self.qp.alpha, self.qp.where
-        for place, end in places:
-            j, last = self.first + place, self.first + end
-            broken = broken or bool(where[j] >= 0 or alpha[j] > 0.0)
-            if j != last:
-                G[j, :last] = G[last, :last]
-                G[:last, j] = G[j, :last]
-                G[j, j] = diagonal[last]
-                for array in others:
-                    array[j] = array[last]
-                if where[j] >= 0:
-                    self._factor.support[where[j]] = j
-            self.n = last
+        alpha, where, old = self.qp.alpha, self.qp.where, self.n
+        kept = np.concatenate([np.arange(self.first), self.first + order])
+        gone = np.ones(old, bool)
+        gone[kept] = False
+        broken = bool(np.any((where[:old][gone] >= 0) | (alpha[:old][gone] > 0.0)))
+        self.n = kept.size
+        places = np.flatnonzero(kept != np.arange(self.n))
+        came = kept[places]
+        G[places, :old] = G[came, :old]
+        G[: self.n, places] = G[: self.n, came]
+        for array in others:
+            array[places] = array[came]
+        supported = places[where[places] >= 0]
+        self._factor.support[where[supported]] = supported
         if broken:
             self.conclude()
             self.forget_factor()

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot, norm, tangents
+from bmrm.kernels.products.vectors import norm
 from bmrm.problem import Regularizer, Risk, Scored, Vector, ability
 from bmrm.problem.abilities import Rounding
 from bmrm.problem.counted import CountedRisk
+from bmrm.problem.regularizer import space_of
 from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Budget
 
@@ -105,6 +106,8 @@ class Consistency:
 
     def __init__(self, risk: Risk, regularizer: Regularizer) -> None:
         self._risk, self._regularizer = risk, regularizer
+        self._space = space_of(risk)
+        self._most = max(2, min(KEPT, KEPT_BYTES // (16 * int(self._space.total(self._space.dim)))))
         self._budget = Budget(risk)
         self._last: Seen | None = None
         self._kept: list[Seen] = []
@@ -128,7 +131,9 @@ class Consistency:
         fits = value >= self._risk.infimum or self._above_infimum(here)
         if before is None or not math.isfinite(before.value):
             return fits
-        old, new = tangents(before.w, before.a, w, a)
+        with np.errstate(over="ignore", invalid="ignore"):
+            step = w - before.w
+        old, new = self._space.dot(before.a, step), self._space.dot(a, step)
         if before.height + old > value:
             fits = self._explained(before, here, before.height + old - value) and fits
         if here.height - new > before.value:
@@ -137,10 +142,10 @@ class Consistency:
 
     def plane_holds(self, a: Vector, b: float, size: float, reach: float, planes: Planes, here: Seen) -> bool:
         """Whether the plane R(w) >= <a, w> + b holds at a point that was evaluated."""
-        height = dot(a, here.w) + b
+        height = self._space.dot(a, here.w) + b
         if not height > here.value:
             return True
-        size = size + abs(here.value) + dot(np.abs(a), np.abs(here.w))
+        size = size + abs(here.value) + self._space.dot(np.abs(a), np.abs(here.w))
         if height - here.value <= self._excused * size:
             return True
         value = self._evaluated(here.w).value
@@ -164,7 +169,7 @@ class Consistency:
         size = proof.size + abs(objective)
         value, omega = self._evaluated(w).value, self._regularizer.value(w)
         size += abs(value) + abs(omega)
-        reach = max(proof.reach, norm(w))
+        reach = max(proof.reach, self._space.norm(w))
         rounding = self._budget.at(w, size, reach)
         excess = proof.bound - (value + omega)
         if not excess > rounding:
@@ -194,7 +199,7 @@ class Consistency:
         A bound that only rounding has put above J(w) is off by as much as that says; to cut it to J(w) would prove it.
         """
         above = proof.bound - objective > OF_ACCOUNT * abs(objective)
-        if not (above or proof.reach > FARTHER * norm(w)) or not self._cancels(proof, UNDOUBTED):
+        if not (above or proof.reach > FARTHER * self._space.norm(w)) or not self._cancels(proof, UNDOUBTED):
             return proof
         rounding = self._budget.at(w, proof.size, proof.reach)
         return proof._replace(bound=proof.bound - rounding, reach=0.0)
@@ -217,10 +222,11 @@ class Consistency:
     def _compare(self) -> None:
         w, a = np.array([seen.w for seen in self._kept]), np.array([seen.a for seen in self._kept])
         value = np.array([seen.value for seen in self._kept])
-        own, absolute = (a * w).sum(axis=1), (np.abs(a) * np.abs(w)).sum(axis=1)
+        products, sizes = self._space.total(np.array((a @ w.T, np.abs(a) @ np.abs(w).T)))
+        own, absolute = products.diagonal(), sizes.diagonal()
         height = np.array([seen.height for seen in self._kept])
-        excess = (height - own)[:, None] + a @ w.T - value
-        size = (np.abs(value) + absolute)[:, None] + np.abs(value) + absolute + np.abs(a) @ np.abs(w).T
+        excess = (height - own)[:, None] + products - value
+        size = (np.abs(value) + absolute)[:, None] + np.abs(value) + absolute + sizes
         suspicion = np.where(excess > self._excused * size, excess / np.maximum(size, 1e-300), 0.0)
         for place in np.argsort(suspicion, axis=None)[: -SUSPECTS - 1 : -1]:
             one, other = divmod(int(place), len(value))
@@ -234,8 +240,8 @@ class Consistency:
         """
         if not self._kept:
             return []
-        here = min(reversed(self._kept), key=lambda seen: dot(seen.w - w, seen.w - w))
-        if not np.all(np.isfinite(here.a)):
+        here = min(reversed(self._kept), key=lambda seen: self._space.norm(seen.w - w))
+        if not math.isfinite(self._space.norm(here.a)):
             return []
         found = []
         for step in self._steps(here, proof):
@@ -247,26 +253,30 @@ class Consistency:
         return found
 
     def _steps(self, here: Seen, proof: Proof) -> list[Vector]:
-        farthest = max((seen.w - here.w for seen in self._kept), key=lambda step: dot(step, step), default=here.w)
-        square = dot(here.a, here.a)
+        farthest = max((seen.w - here.w for seen in self._kept), key=self._space.norm, default=here.w)
+        square = self._space.dot(here.a, here.a)
         uphill = (abs(here.value) or 1.0) / square * here.a if square > 0.0 else here.a
-        steps = [BESIDE * farthest if farthest.any() else BESIDE * uphill]
+        steps = [BESIDE * farthest if self._space.norm(farthest) > 0.0 else BESIDE * uphill]
         if proof.floor > 0.0 and square > 0.0:
             highest = max((seen.value for seen in self._kept), default=here.value)
             above, span = here.value - self._risk.infimum, highest - self._risk.infimum
             steps.append(-max(DOWN * above, LEAST_DOWN * span) / square * here.a)
-        return [step for step in steps if step.any() and np.all(np.isfinite(step))]
+        return [step for step in steps if 0.0 < self._space.norm(step) < math.inf]
 
     # -- what is done about it -------------------------------------------------------------------
 
     def _explained(self, one: Seen, other: Seen, excess: float) -> bool:
         """Whether rounding explains that the tangent at `one` lies above the risk at `other`."""
-        size = _added(one) + _added(other) + dot(np.abs(one.a), np.abs(other.w))
+        sizes = [
+            self._space.dot(np.abs(seen.a), np.abs(w)) for seen, w in ((one, one.w), (other, other.w), (one, other.w))
+        ]
+        size = abs(one.value) + abs(other.value) + sum(sizes)
         if excess <= self._excused * size:
             return True
         told, one, other = other.value, self._evaluated(one.w), self._evaluated(other.w)
-        fresh = one.height + dot(one.a, other.w - one.w) - other.value
-        rounding = self._budget.at(other.w, size, norm(one.w)) + self._budget.at(one.w, 0.0, norm(other.w))
+        fresh = one.height + self._space.dot(one.a, other.w - one.w) - other.value
+        reach = self._space.norm(one.w), self._space.norm(other.w)
+        rounding = self._budget.at(other.w, size, reach[0]) + self._budget.at(one.w, 0.0, reach[1])
         if not fresh > rounding:
             self._excuse(excess, rounding, size)
             return excess + (told - other.value if self._searched else 0.0) <= rounding
@@ -282,7 +292,7 @@ class Consistency:
     def _keep(self, seen: Seen) -> None:
         """As many points as may be; every other leaves when they are too many, the first and the last stay."""
         self._kept.append(seen)
-        if len(self._kept) > max(2, min(KEPT, KEPT_BYTES // (2 * seen.w.nbytes))):
+        if len(self._kept) > self._most:
             del self._kept[1:-1:2]
 
     def _above_infimum(self, here: Seen) -> bool:
@@ -360,10 +370,6 @@ def searches_constants(risk: Risk) -> bool:
     """Whether values of R end a search for several constants, which leaves a little below what is attained."""
     scored = ability(risk, Scored)
     return scored is not None and scored.intercept is not None and scored.phi.facts.scores_per_row > 1
-
-
-def _added(seen: Seen) -> float:
-    return abs(seen.value) + dot(np.abs(seen.a), np.abs(seen.w))
 
 
 def shown(w: Vector) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmrm.problem import Intercept, Scored, Scores, Vector, plane_at
+from bmrm.problem import Intercept, Scored, Scores, Space, Vector, plane_at
 from bmrm.problem.risk import pulled
 from bmrm.solvers._core.joint_planes import Joint, JointPlanes, Plane
 
@@ -17,13 +17,14 @@ class Cuts:
     Parameters
     ----------
     scored : map and phi.
+    space : of w.
     """
 
     free = False
     """Whether there are free constants in the scores."""
 
-    def __init__(self, scored: Scored) -> None:
-        self.map, self.phi = scored.map, scored.phi
+    def __init__(self, scored: Scored, space: Space) -> None:
+        self.map, self.phi, self.space = scored.map, scored.phi, space
 
     def start(self, w: Vector) -> Joint:
         """The first point."""
@@ -65,15 +66,16 @@ class FreeCuts(Cuts):
     Parameters
     ----------
     scored : map and phi of the minimum.
+    space : of w.
     intercept : phi before the minimisation.
     """
 
     free = True
 
-    def __init__(self, scored: Scored, intercept: Intercept) -> None:
-        self.map, self.phi = scored.map, intercept.phi
+    def __init__(self, scored: Scored, space: Space, intercept: Intercept) -> None:
+        self.map, self.phi, self.space = scored.map, intercept.phi, space
         self._minimum, self._settled = scored.phi, intercept.settled
-        self._planes = JointPlanes(self.map, self.phi)
+        self._planes = JointPlanes(self.map, self.phi, space)
 
     def start(self, w: Vector) -> Joint:
         """As of `Cuts`."""

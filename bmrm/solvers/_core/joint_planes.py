@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.products.vectors import dot
 from bmrm.masters._core.mixing import EPS, Mixing
-from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector
+from bmrm.masters._core.planes import PlaneStore
+from bmrm.problem import LinearMap, ScoreFunction, Scores, Space, Vector
 from bmrm.problem.risk import rounding_of_slopes
 from bmrm.solvers._core.rounding import OF_NO_ACCOUNT
 
@@ -73,23 +73,24 @@ class JointPlanes:
     Parameters
     ----------
     map, phi : R~(w) = min over b of phi(A w + b).
+    space : of w.
     """
 
-    def __init__(self, map: LinearMap, phi: ScoreFunction) -> None:
+    def __init__(self, map: LinearMap, phi: ScoreFunction, space: Space) -> None:
         self.map, self.phi = map, phi
         self.constants = phi.facts.scores_per_row
-        self._slopes: list[Vector] = []
-        self._sums: list[Vector] = []
-        self._offsets: list[float] = []
-        self._terms: list[float] = []
-        """What was added to make an offset, in absolute values."""
+        self._planes = PlaneStore(space)
+        self._sums: Array = np.empty((0, self.constants))
+        """Slopes in the constants, in the order of the planes."""
+        self._terms: Vector = np.empty(0)
+        """What was added to make each offset, in absolute values."""
         self._mixing: Mixing | None = None
         self._rounding = self._errors = self._rows = self._steepest = 0.0
         self._wall = 0
         self._begun = False
         """Whether there was a mixture before."""
         self._failed = 0
-        self._products: list[float] = []
+        self._products: Vector = np.empty(0)
         """Of all slopes with the w visited last."""
         self.looks = 0
 
@@ -149,6 +150,7 @@ class JointPlanes:
             added *= 1.0 + float(self.phi.magnitude(point.f).max()) / self._rows
         if not (self._errors * added <= lost and added < HUGE):
             return False
+        a = self.map.rmatvec(point.slope)
         self._steepest = max(self._steepest, terms)
         self._rounding = max(self._rounding, rounding_of_slopes(self.phi, point.f, point.slope, self._rows))
         shift_invariant = abs(float(sums.sum())) <= SHIFT * self._steepest + self.constants * self._rounding
@@ -158,11 +160,9 @@ class JointPlanes:
             self._begin(self.constants)
         assert self._mixing is not None
         self._mixing.noise = self._rounding
-        self._slopes.append(self.map.rmatvec(point.slope))
-        self._products.append(dot(self._slopes[-1], point.w))
-        self._sums.append(sums)
-        self._offsets.append(point.value - product)
-        self._terms.append(added)
+        self._planes.add(a, point.value - product)
+        self._products = np.append(self._products, self._planes.space.dot(a, point.w))
+        self._sums, self._terms = np.vstack((self._sums, sums)), np.append(self._terms, added)
         self._mixing.add(sums[: self._mixing.size], 0.0)
         self._forget()
         return True
@@ -174,7 +174,7 @@ class JointPlanes:
 
     def _visit(self, w: Vector) -> None:
         """What follows is asked at w."""
-        self._products = [dot(a, w) for a in self._slopes]
+        self._products = self._planes.products(w)
 
     def _solved(self, centre: Vector, value: float | None = None) -> tuple[Vector, float]:
         """How far from the centre the model at the w visited has its minimum, and the height there.
@@ -183,7 +183,7 @@ class JointPlanes:
         """
         mixing = self._mixing
         assert mixing is not None
-        costs = np.array(self._products) + np.array(self._offsets) + np.array(self._sums) @ centre
+        costs = self._products + self._planes.offsets + self._sums @ centre
         top = float(np.max(costs)) if value is None else value
         mixing.price(costs, top, WALLS[self._wall] * (1.0 + abs(top)))
         x, height = mixing.solve()
@@ -198,29 +198,26 @@ class JointPlanes:
     def _mixed(self, w: Vector, b: Vector) -> Plane:
         """The mixture as a plane; b are good constants at w."""
         assert self._mixing is not None
-        a, offset, terms = np.zeros_like(w), 0.0, 0.0
+        shares = np.zeros(len(self._planes))
         for k, share in self._mixing.mixture():
-            a += share * self._slopes[k]
-            offset += share * self._offsets[k]
-            terms += share * (self._terms[k] + abs(self._products[k]))
+            shares[k] = share
+        a, offset = self._planes.combine(shares), float(shares @ self._planes.offsets)
+        terms = float(shares @ (self._terms + np.abs(self._products)))
         # What the sums leave counts at other constants than 0.
         rounding = self._errors * terms + self._mixing.lost(b[: self._mixing.size])
-        height = dot(a, w) + offset
+        height = self._planes.space.dot(a, w) + offset
         if rounding > OF_NO_ACCOUNT * abs(height):
             return Plane(a, offset - rounding, height - rounding)
         return Plane(a, offset, height, rounding)
 
     def _forget(self) -> None:
         """The older half of the planes that are not at work, where there are too many."""
-        mixing, dim = self._mixing, self._slopes[0].size
-        most = max(2 * (self.constants + 1), min(STORED + 2 * self.constants, BYTES // (8 * dim)))
-        if mixing is None or len(self._slopes) <= most:
+        mixing, count = self._mixing, len(self._planes)
+        most = max(2 * (self.constants + 1), min(STORED + 2 * self.constants, BYTES // (8 * self._planes.dim)))
+        if mixing is None or count <= most:
             return
-        recent = np.arange(len(self._slopes) - most // 2, len(self._slopes))
-        kept = np.union1d(mixing.used, recent).astype(np.int64)
-        mixing.keep(kept)
-        self._slopes = [self._slopes[k] for k in kept]
-        self._sums = [self._sums[k] for k in kept]
-        self._offsets = [self._offsets[k] for k in kept]
-        self._terms = [self._terms[k] for k in kept]
-        self._products = [self._products[k] for k in kept]
+        ids = self._planes.ids
+        older = np.sort(ids)[: count - most // 2]
+        order = self._planes.drop(np.setdiff1d(older, ids[mixing.used]).tolist())
+        mixing.keep(order)
+        self._sums, self._terms, self._products = self._sums[order], self._terms[order], self._products[order]

@@ -18,6 +18,7 @@ from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import (
     Callback,
     HasConjugate,
+    IncompatibleError,
     InputError,
     Iteration,
     Regularizer,
@@ -34,6 +35,7 @@ from bmrm.problem import (
 from bmrm.problem.abilities import Traffic
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import Meter
+from bmrm.problem.regularizer import space_of
 from bmrm.problem.solution import relative_goal
 from bmrm.registry import check_parameters, parameter
 from bmrm.solvers._core.best import ROUNDING, Best, Evaluated
@@ -93,6 +95,8 @@ class IterativeSolver:
     max_iterations: int = parameter(10000, least=1, doc="iterations at most", example=2)
     time_limit: float | None = parameter(None, above=0.0, doc="seconds at most, without compiling", example=1e-9)
     name: ClassVar[str] = ""
+    sliced: ClassVar[bool] = False
+    """Whether vectors may be slices of w: all that is decided rests on inner products of the space."""
     superlinear: ClassVar[bool] = False
     """Whether the gap falls faster and faster, so that the first iterations tell little."""
 
@@ -170,6 +174,11 @@ class IterativeSolver:
         start : (dim,), or a `Start`, where to begin; None: at zero.
         callback : called with an `Iteration` after each iteration; None for none.
         """
+        if not space_of(risk).whole and not (self.sliced and self.time_limit is None):
+            raise IncompatibleError(
+                f"solver {self.name}: the weights are sliced over ranks, which only bundle and line_search_bundle take,"
+                " without a time_limit"
+            )
         budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
         w = starting_point(risk, start)
         meter = Meter(budget.check, waiting=COMPILING, spent=lambda: budget.spent is not None)

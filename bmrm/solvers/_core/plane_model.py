@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot_and_sizes
+from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import (
     Callback,
     HasMaster,
@@ -19,6 +19,7 @@ from bmrm.problem import (
     Risk,
     SavedPlanes,
     Solution,
+    Space,
     Start,
     State,
     Vector,
@@ -26,6 +27,7 @@ from bmrm.problem import (
     provides,
 )
 from bmrm.problem.abilities import Fingerprint
+from bmrm.problem.regularizer import space_of
 from bmrm.registry import parameter
 from bmrm.solvers._core.contradiction import Proof
 from bmrm.solvers._core.instead import instead
@@ -59,6 +61,7 @@ class PlaneSolver(IterativeSolver):
     idle_limit: int | None = parameter(100, least=1, doc="iterations until an unused plane leaves", example=1)
     max_planes: int | None = parameter(None, least=4, doc="planes kept at most", example=4)
     keep_planes: bool = parameter(False, doc="keep the planes in the solution", example=True)
+    sliced = True
 
     def minimize(
         self,
@@ -90,7 +93,7 @@ class PlaneSolver(IterativeSolver):
                     f"regularizer {type(run.regularizer).__name__} offers no master, which cutting planes need; solver"
                     f" {instead(run)} does without"
                 )
-            model = PlaneModel(run.regularizer, run.risk.dim, infima, self.idle_limit, self.max_planes)
+            model = PlaneModel(run.regularizer, space_of(run.risk), infima, self.idle_limit, self.max_planes)
         if kept is not None:
             kept.model = model
         if planes is not None:
@@ -129,7 +132,7 @@ class PlaneModel:
     Parameters
     ----------
     regularizer : must offer a master.
-    dim : length of w.
+    space : of w.
     infima : of each block of the risk; the lower-bound planes.
     idle_limit, max_planes : as of `PlaneSolver`.
     """
@@ -137,7 +140,7 @@ class PlaneModel:
     def __init__(
         self,
         regularizer: HasMaster,
-        dim: int,
+        space: Space,
         infima: Sequence[float],
         idle_limit: int | None = None,
         max_planes: int | None = None,
@@ -146,8 +149,8 @@ class PlaneModel:
             raise InputError(
                 f"max_planes is {max_planes}, expected at least 4 for each of the {len(infima)} cuts a pass"
             )
-        self.master = regularizer.master(dim, tuple(infima))
-        self.planes = self.master.planes
+        self.planes = PlaneStore(space, tuple(infima))
+        self.master = regularizer.master(self.planes)
         self.idle_limit = idle_limit
         self.max_planes = max_planes
         self._solved = 0
@@ -157,22 +160,23 @@ class PlaneModel:
         self._last_used: dict[int, int] = {}
         self._multipliers: dict[int, float] = {}
 
-    def add(self, a: Vector, value: float, w: Vector, block: int = 0, offset: float | None = None) -> None:
-        """The tangent plane with slope `a` that passes through `value` at `w`.
+    def add(self, a: Vector, value: float, w: Vector, block: int = 0, offset: float | None = None) -> bool:
+        """The tangent plane with slope `a` that passes through `value` at `w`; False where its numbers overflow.
 
         Its value at 0 is `offset` where that is known better than by value - <a, w>. A plane with an entry that
         overflows, as slopes of a loss that is just finite have beside large features, says nothing and is left out.
         """
-        if self.max_planes is not None and len(self._last_used) >= self.max_planes:
-            self._make_room(self.max_planes)
-        product, size, norm = dot_and_sizes(a, w)
+        product, size, norm = self.planes.product_and_sizes(a, w)
         b = value - product if offset is None else offset
         if not (math.isfinite(b) and math.isfinite(size)):
-            return
+            return False
+        if self.max_planes is not None and len(self._last_used) >= self.max_planes:
+            self._make_room(self.max_planes)
         plane = self._take(a, b, block, abs(value) + size, norm)
         self._points[plane] = w
         while len(self._points) * w.nbytes > POINTS:
             del self._points[next(iter(self._points))]
+        return True
 
     def take(self, planes: SavedPlanes) -> None:
         """All planes of another run."""

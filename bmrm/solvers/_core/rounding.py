@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot, norm
 from bmrm.problem import Risk, Vector, ability
 from bmrm.problem.abilities import Magnitudes, Rounding
+from bmrm.problem.regularizer import space_of
 
 ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
 SMALLEST = 2.0**-1074
@@ -49,7 +49,8 @@ class Budget:
     """
 
     def __init__(self, risk: Risk) -> None:
-        self._risk = risk
+        self._risk, self._space = risk, space_of(risk)
+        self._dim = float(self._space.total(self._space.dim))
         self._known: tuple[Vector, Magnitudes] | None = None
 
     def at(self, w: Vector, size: float, reach: float = 0.0) -> float:
@@ -63,14 +64,14 @@ class Budget:
         """
         magnitudes = self._magnitudes(w)
         if magnitudes is None:
-            terms = UNKNOWN_LENGTH + w.size
+            terms = UNKNOWN_LENGTH + self._dim
             return ERRORS * ROUNDOFF * terms * size + SPREAD * self._scatter(w)
-        sizes = magnitudes.sizes
+        sizes, dot, norm = magnitudes.sizes, self._space.dot, self._space.norm
         added = size + magnitudes.terms + dot(sizes, np.abs(w)) + norm(sizes) * reach
         if reach > 0.0 and magnitudes.growth > 0.0:
             away = reach + norm(w)
             added += norm(sizes) * magnitudes.growth * away * away
-        return ERRORS * max(magnitudes.length, float(w.size)) * (ROUNDOFF * added + SMALLEST)
+        return ERRORS * max(magnitudes.length, self._dim) * (ROUNDOFF * added + SMALLEST)
 
     def _magnitudes(self, w: Vector) -> Magnitudes | None:
         if self._known is None or not np.array_equal(self._known[0], w):
@@ -83,7 +84,7 @@ class Budget:
     def _scatter(self, w: Vector) -> float:
         rng = np.random.default_rng(0)
         value, values = self._risk.value_and_subgradient(w)[0], []
-        for _ in range(NEIGHBOURS if w.any() else 0):
+        for _ in range(NEIGHBOURS if self._space.norm(w) > 0.0 else 0):
             beside = w * (1.0 + 2.0 * ROUNDOFF * rng.integers(-2, 3, w.size))
             values.append(self._risk.value_and_subgradient(beside)[0])
         spread = max((abs(each - value) for each in values), default=0.0)
