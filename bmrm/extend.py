@@ -17,6 +17,7 @@ from bmrm.checks.risks import check_risk
 from bmrm.losses import register as register_loss
 from bmrm.losses._core.row import Pair, Scalar
 from bmrm.losses._core.smooth_rows import smooth_points
+from bmrm.losses._core.structure import LOG, MARGIN, SLACK, Structure, StructuredLoss, compiled
 from bmrm.losses.base import MarginLoss, MulticlassLoss, RegressionLoss, row, strict_row
 from bmrm.metrics import Scored as ScoredRows
 from bmrm.metrics import evaluate
@@ -46,6 +47,12 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "Scalar",
     "Pair",
     "smooth_points",
+    "Structure",
+    "StructuredLoss",
+    "compiled",
+    "MARGIN",
+    "SLACK",
+    "LOG",
     "check_loss",
     "register_regularizer",
     "ScaledBy",

@@ -148,7 +148,8 @@ def scored(
     if weighted:
         mine = np.ones(len(y)) if targets.weights is None else np.asarray(targets.weights, np.float64)
         all_weights = group.gather_array(mine)
-    all_groups = _gathered_groups(targets.groups, len(y), group)
+    all_groups = _gathered(targets.groups, len(y), group)
+    all_given = _gathered(targets.structure, len(y), group, wide=True) if facts_of(loss).by_structure else None
     if all_scores is None or all_y is None:
         return None
     if len(all_y) != len(all_scores):  # rank 0 may have no rows, and not know how many numbers there are in one
@@ -156,7 +157,7 @@ def scored(
     from bmrm.metrics import Scored
 
     all_y = all_y.astype(np.int64) if len(labels) and not provides(loss, HasMeasured) else all_y
-    predicted = predictions(loss, all_scores, np.arange(len(labels)), arrays or {}, all_groups)
+    predicted = predictions(loss, all_scores, np.arange(len(labels)), arrays or {}, all_groups, all_given)
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
     return Scored(all_y, all_scores, predicted, all_weights, len(labels), parameters, all_groups, tuple(names))
 
@@ -191,16 +192,22 @@ def predictions(
     labels: Any,
     arrays: Mapping[str, NDArray[Any]],
     groups: NDArray[np.int64] | None,
+    structure: NDArray[np.int64] | None = None,
 ) -> NDArray[Any]:
     """The predictions of the loss from scores and whatever else it needs."""
-    more = {"groups": groups} if facts_of(loss).by_group else {}
+    facts = facts_of(loss)
+    more = {"groups": groups} if facts.by_group else {}
+    more |= {"structure": structure} if facts.by_structure else {}
     predicted: NDArray[Any] = loss.predict(scores, labels, **arrays, **more)
     return predicted
 
 
-def _gathered_groups(groups: NDArray[np.int64] | None, rows: int, group: Group) -> NDArray[np.int64] | None:
-    """Collective: the groups of all rows, on rank 0; None elsewhere, and if some rows have none."""
-    if not all(group.broadcast(group.gather(groups is not None or rows == 0))):
+def _gathered(given: NDArray[np.int64] | None, rows: int, group: Group, wide: bool = False) -> NDArray[np.int64] | None:
+    """Collective: the groups, or the structure, of all rows, on rank 0; None elsewhere, and if some rows have none."""
+    widths = group.broadcast(group.gather(0 if given is None else int(np.prod(given.shape[1:])) if rows else -1))
+    if 0 in widths:
         return None
-    gathered = group.gather_array(np.zeros(0, np.int64) if groups is None else groups)
-    return gathered if gathered is not None and len(gathered) else None
+    gathered = group.gather_array(np.zeros(0, np.int64) if given is None else given.ravel())
+    if gathered is None or not len(gathered):
+        return None
+    return gathered.reshape(-1, max(widths)) if wide else gathered

@@ -14,7 +14,7 @@ from bmrm.app import model_view as view
 from bmrm.app.measure import check_labelled, check_metrics, predictions, scored, scores_of
 from bmrm.app.model_file import ModelFile, check_fits, checked_section, named, read_model_file, wrong_learned
 from bmrm.data.archives import write_arrays
-from bmrm.data.dataset import Dataset, check_groups, check_matrix, named_matrix, plain_numbers
+from bmrm.data.dataset import Dataset, check_groups, check_matrix, check_structure, named_matrix, plain_numbers
 from bmrm.data.files import whole_file
 from bmrm.data.label_types import is_whole, stored
 from bmrm.data.labels import in_form
@@ -183,7 +183,7 @@ class Model:
         )
         return scores_of(data, self.weights, self.intercept)
 
-    def predict(self, X: Any, groups: Any = None) -> Any:
+    def predict(self, X: Any, groups: Any = None, structure: Any = None) -> Any:
         """Predictions of the loss from the scores: labels in the user's type, or numbers for regression; (rows,).
 
         Label sets have the same form as in training: a list of sets, or a matrix of 0 and 1 (rows, labels), dense or
@@ -191,20 +191,23 @@ class Model:
 
         Parameters
         ----------
-        X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features); a Dataset brings its groups.
+        X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features); a Dataset brings groups and structure.
         groups : (rows,) integers: for sequences, the sentence of each token.
+        structure : (rows, numbers) integers, for a loss over structures that asks for them.
         """
-        if groups is None and isinstance(X, Dataset):
-            groups = X.targets.groups
-        return self.predict_scores(self.decision_function(X), groups)
+        if isinstance(X, Dataset):
+            groups = X.targets.groups if groups is None else groups
+            structure = X.targets.structure if structure is None else structure
+        return self.predict_scores(self.decision_function(X), groups, structure)
 
-    def predict_scores(self, scores: NDArray[np.float64], groups: Any = None) -> Any:
+    def predict_scores(self, scores: NDArray[np.float64], groups: Any = None, structure: Any = None) -> Any:
         """As `predict`, from scores.
 
         Parameters
         ----------
         scores : those that `decision_function` gives, (rows,) or (rows, scores).
         groups : (rows,) integers: for sequences, the sentence of each token; None for other losses.
+        structure : as of `predict`.
 
         Raises
         ------
@@ -219,7 +222,8 @@ class Model:
                 "this model (a checkpoint, or of an older version) has no threshold that tells which labels a row has; "
                 "its scores (decision_function) rank them"
             )
-        predicted = predictions(self.loss, scores, self.labels, self.arrays, checked)
+        given = None if structure is None else check_structure(structure, scores.shape[0])
+        predicted = predictions(self.loss, scores, self.labels, self.arrays, checked, given)
         return predicted if sets is None else in_form(predicted, self.labels, **sets)
 
     def predict_proba(self, X: Any, groups: Any = None) -> NDArray[np.float64]:

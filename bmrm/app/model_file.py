@@ -186,6 +186,8 @@ def check_fits(loss: Any, model: Any) -> None:
     if facts.task in ("regression", "multivariate", "ranking") and labels.size:
         raise InputError(f"the model has {labels.size} labels, {facts.title} has none")
     scores = np.array([-1.0, 1.0]) if model.weights.ndim == 1 else np.arange(2.0 * columns).reshape(2, columns)
+    if facts.by_structure:  # of which nothing is known here
+        return
     more = {"groups": np.zeros(2, np.int64)} if facts.by_group else {}
     try:
         loss.predict(scores, labels, **model.arrays, **more)

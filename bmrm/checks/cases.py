@@ -56,15 +56,15 @@ class Case:
 
     def chosen(self, rows: Any) -> Targets:
         """The targets of some rows, without weights."""
-        return Targets(self.targets.y[rows], None, None if self.targets.groups is None else self.targets.groups[rows])
+        return replace(self.targets.take(rows), weights=None)
 
     def weighing(self, weights: Array | None) -> Targets:
         """The targets with weights."""
-        return Targets(self.targets.y, weights, self.targets.groups)
+        return replace(self.targets, weights=weights)
 
     def with_y(self, y: Any) -> Targets:
         """Other targets, the groups as they are."""
-        return Targets(y, None, self.targets.groups)
+        return replace(self.targets, y=y, weights=None)
 
     @cached_property
     def _summary(self) -> Summary:
@@ -153,6 +153,8 @@ class Case:
             arrays |= self.loss.named_parameters(parameters, len(labels))
         if facts_of(self.loss).by_group:
             arrays["groups"] = self.targets.groups
+        if facts_of(self.loss).by_structure:
+            arrays["structure"] = self.targets.structure
         return self.loss.predict(table, labels, **arrays)
 
     def generic_scores(self, seed: int = 0) -> Array:

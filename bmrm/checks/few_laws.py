@@ -70,8 +70,7 @@ def of_loss(loss: Any, targets: Targets, summary: Summary) -> Iterator[Violation
     rows = _few(loss, targets)
     if not rows.size:
         return
-    groups = None if targets.groups is None else targets.groups[rows]
-    case = Case(loss, Targets(targets.y[rows], None, groups), bound_to=summary, numbers=rows)
+    case = Case(loss, replace(targets.take(rows), weights=None), bound_to=summary, numbers=rows)
     yield from losses.arrays_of_rows(case)
     limit = _Limit()
     for rows in case.terms()[:ROWS]:

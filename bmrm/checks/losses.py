@@ -13,6 +13,7 @@ from bmrm.checks.convex import CONVEX_LAWS, UNIT, Array, Function, Place
 from bmrm.checks.laws import BrokenLawError, Laws, NotOfferedError, Report, Violation, raised, shown
 from bmrm.checks.plug_in import declared, groups_for, instance_of, name_of, rebuilt, targets_for, title_of
 from bmrm.checks.proximal import PROX_LAWS
+from bmrm.data.dataset import check_structure
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES
 from bmrm.losses.base import RowLoss
@@ -212,6 +213,7 @@ def check_loss(
     y: Any = None,
     *,
     groups: Any = None,
+    structure: Any = None,
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Report:
@@ -228,6 +230,7 @@ def check_loss(
     loss : an instance, a class (made with defaults and examples), or a name as configs have it (`module:Class`).
     y : (rows,) targets inside the domain; None to make some up for the loss's task.
     groups : (rows,) integers, for losses over groups; None for none.
+    structure : (rows, numbers) integers, for losses over structures that ask for them; None for none.
     options : of the loss, where it is given by name or class.
     seed : of the scores that are tried.
 
@@ -256,5 +259,6 @@ def check_loss(
     y = targets_for(loss) if y is None else y
     groups = None if groups is None else np.asarray(groups, np.int64)
     y_array: Any = y if isinstance(y, LabelSets) else np.asarray(y)
-    targets = Targets(y_array, None, groups)
+    structure = None if structure is None else check_structure(structure, len(y_array))
+    targets = Targets(y_array, None, groups, structure=structure)
     return ALL_LAWS.report(title, Case(loss, targets, seed))

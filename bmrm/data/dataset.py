@@ -50,6 +50,9 @@ class Dataset:
         for name, array in (("weights", self.targets.weights), ("groups", self.targets.groups)):
             if array is not None and array.shape != (self.targets.rows,):
                 raise InputError(f"{name} have shape {array.shape}, expected ({self.targets.rows},)")
+        structure = self.targets.structure
+        if structure is not None and (structure.ndim != 2 or structure.shape[0] != self.targets.rows):
+            raise InputError(f"structure has shape {structure.shape}, expected ({self.targets.rows}, numbers)")
 
     @property
     def rows(self) -> int:
@@ -101,11 +104,7 @@ class Dataset:
         rows : their numbers, from 0; a row may be chosen more than once.
         check : called from time to time; what it raises ends the copy. Default: nothing.
         """
-        X, t = self.X, self.targets
-        y = t.y.select(rows) if isinstance(t.y, LabelSets) else t.y[rows]
-        weights = None if t.weights is None else t.weights[rows]
-        groups = None if t.groups is None else t.groups[rows]
-        return replace(self, X=rows_of(X, rows, check), targets=Targets(y, weights, groups, t.dtype), sources=())
+        return replace(self, X=rows_of(self.X, rows, check), targets=self.targets.take(rows), sources=())
 
     def with_features(self, features: int) -> Dataset:
         """The same rows with columns of zeros added; fewer columns than there are is an InputError.
@@ -147,7 +146,9 @@ class Dataset:
         return replace(self, targets=replace(self.targets, weights=checked))
 
     @classmethod
-    def from_arrays(cls, X: Any, y: Any = None, weights: Any = None, groups: Any = None) -> Dataset:
+    def from_arrays(
+        cls, X: Any, y: Any = None, weights: Any = None, groups: Any = None, structure: Any = None
+    ) -> Dataset:
         """Check and convert arrays; none of them is changed, and `X` is not copied where it fits as it is.
 
         Parameters
@@ -159,6 +160,7 @@ class Dataset:
             every row. Predicted labels have the type of these.
         weights : (rows,) finite, >= 0, not all 0; None means 1 for every row.
         groups : (rows,) integers or text; None means no groups.
+        structure : (rows, numbers) or (rows,) integers, what a loss over structures asks for; None means none.
 
         Raises
         ------
@@ -177,6 +179,7 @@ class Dataset:
                 None if weights is None else check_weights(weights, rows),
                 None if groups is None else check_groups(groups, rows),
                 dtype,
+                structure=None if structure is None else check_structure(structure, rows),
             ),
             None if names is None else Layout(features=matrix.shape[1], names=names),
             y is not None,
@@ -345,6 +348,15 @@ def check_groups(groups: Any, rows: int) -> NDArray[np.int64]:
     if bad.size:
         raise InputError(f"groups: row {bad[0]} is {array[bad[0]]}, expected an integer")
     return numbers.astype(np.int64)
+
+
+def check_structure(structure: Any, rows: int) -> NDArray[np.int64]:
+    """What is given of each row besides its label as int64, (rows, numbers)."""
+    array = plain_array(structure, "structure")
+    _check_length("structure", len(array) if array.ndim else 0, rows)
+    if array.ndim not in (1, 2) or array.dtype.kind not in "iub":
+        raise InputError(f"structure is {array.dtype} of shape {array.shape}, expected integers ({rows}, numbers)")
+    return np.ascontiguousarray(array.reshape(rows, -1), np.int64)
 
 
 def _hashed(name: str) -> int:

@@ -15,7 +15,7 @@ from bmrm.kernels.products import digest
 
 Words = NDArray[np.uint64]
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-WEIGHT, GROUP, TARGET = 1 << 40, 1 << 41, 1 << 42
+WEIGHT, GROUP, TARGET, STRUCTURE = 1 << 40, 1 << 41, 1 << 42, 1 << 43
 """Column numbers beyond those of features."""
 
 
@@ -33,6 +33,8 @@ def digests(data: Dataset) -> Words:
         _add_columns(rows, targets.weights - 1.0, WEIGHT)
     if targets.groups is not None:
         _add_columns(rows, targets.groups, GROUP)
+    if targets.structure is not None:
+        _add_columns(rows, targets.structure, STRUCTURE)
     return rows
 
 

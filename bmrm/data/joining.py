@@ -59,7 +59,10 @@ def join_targets(targets: Sequence[Targets], origin: str) -> Targets:
     y: Any = joined(sets) if sets else _joined_labels(targets)
     dtypes = [t.dtype for t in targets if t.rows]
     dtype = functools.reduce(common_type, dtypes) if dtypes else ""
-    return Targets(y, _join_all([t.weights for t in targets]), _join_all([t.groups for t in targets]), dtype)
+    weights, groups, structure = (
+        _join_all([getattr(t, name) for t in targets]) for name in ("weights", "groups", "structure")
+    )
+    return Targets(y, weights, groups, dtype, structure=structure)
 
 
 def _joined_labels(targets: Sequence[Targets]) -> NDArray[Any]:
@@ -109,7 +112,8 @@ def packed(data: Dataset) -> Bytes:
             arrays["known"] = sets.known
     else:
         arrays["y"] = t.y
-    arrays |= {name: one for name, one in (("weights", t.weights), ("groups", t.groups)) if one is not None}
+    beside = {"weights": t.weights, "groups": t.groups, "structure": t.structure}
+    arrays |= {name: one for name, one in beside.items() if one is not None}
     return _written(about, arrays)
 
 
@@ -124,7 +128,8 @@ def unpacked(content: Bytes) -> Dataset:
     y: Any = arrays.get("y")
     if y is None:
         y = LabelSets(arrays["ends"], arrays["labels"], about["sets"], about["form"], arrays.get("known"))
-    targets = Targets(y, arrays.get("weights"), arrays.get("groups"), about["dtype"])
+    structure = arrays.get("structure")
+    targets = Targets(y, arrays.get("weights"), arrays.get("groups"), about["dtype"], structure=structure)
     return Dataset(X, targets, None, about["labelled"])
 
 

@@ -117,8 +117,6 @@ class LossBase:
     """What serves as an intercept, so that a free one is there only where it is asked for; empty for most losses."""
     multiclass: ClassVar[str] = ""
     """The loss that takes its place where there are more than two classes; empty where there is none."""
-    dual: ClassVar[Literal["", "crf", "margin"]] = ""
-    """How dual ascent treats a group of rows: by marginals, or by a mixture of labelings; empty where it does not."""
 
     def __post_init__(self) -> None:
         check_parameters(self)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.losses import register
-from bmrm.losses._core.chain import ChainLoss, LikelihoodChains, sentence_starts
+from bmrm.losses._core.chain import ChainLoss
 from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.structure import LOG
 
 
 @register("chain_crf", task="sequence")
@@ -26,13 +27,8 @@ class ChainCrf(ChainLoss):
     formula = "log(sum_y' exp s(y')) - s(y) per sentence, s(y) = sum_t f[t, y_t] + T[y_t-1, y_t]"
     source = "Lafferty, McCallum & Pereira 2001"
     smooth = True
-    prepared = LikelihoodChains
-    dual = "crf"
-    """Its slopes are the marginals of labels and transitions minus the true ones; dual steps use their entropy."""
+    form = LOG
 
     def probabilities(self, f: Array, transitions: Array, groups: NDArray[np.int64] | None = None) -> Array:
         """The marginals of the labels of each token, (tokens, K); arguments as of `predict`."""
-        rows = f.shape[0]
-        starts = sentence_starts(groups, rows, self.title)
-        chains = LikelihoodChains(self, np.zeros(rows, np.int64), starts, None, transitions.shape[0])
-        return chains.marginals(np.concatenate((np.ravel(f), np.ravel(transitions))))
+        return self.label_marginals(f, transitions, groups)

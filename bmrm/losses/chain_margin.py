@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmrm.losses import register
-from bmrm.losses._core.chain import ChainLoss, MarginChains
+from bmrm.losses._core.chain import ChainLoss
+from bmrm.losses._core.structure import MARGIN
 
 
 @register("chain_margin", task="sequence")
@@ -23,5 +24,4 @@ class ChainMargin(ChainLoss):
     formula = "max_y' (errors(y, y') + s(y')) - s(y) per sentence, s(y) = sum_t f[t, y_t] + T[y_t-1, y_t]"
     source = "Taskar, Guestrin & Koller 2003; Teo, Le, Smola & Vishwanathan 2007, table 2"
     at_zero = "take loss chain_crf"
-    prepared = MarginChains
-    dual = "margin"
+    form = MARGIN

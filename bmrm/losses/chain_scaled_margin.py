@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmrm.losses import register
-from bmrm.losses._core.chain import ChainLoss, ScaledMarginChains
-from bmrm.losses._core.rescaling import beta_option, margin_option
+from bmrm.losses._core.chain import ChainLoss
+from bmrm.losses._core.prepared import Array
+from bmrm.losses._core.rescaling import beta_option, margin_option, rescaled
+from bmrm.losses._core.structure import SLACK
 
 
 @register("chain_scaled_margin", task="sequence")
@@ -38,4 +40,8 @@ class ChainScaledMargin(ChainLoss):
         "Tsochantaridis, Joachims, Hofmann & Altun 2005; with margin cost Teo, Le, Smola & Vishwanathan 2007, table 2"
     )
     at_zero = "take loss chain_crf"
-    prepared = ScaledMarginChains
+    form = SLACK
+
+    def rescaled(self, errors: Array) -> tuple[Array, Array]:
+        """Margins and rates by the number of errors."""
+        return rescaled(errors, errors == 0.0, self.margin, self.beta, self.title)

@@ -80,6 +80,7 @@ class LossFacts:
     scattered_groups : rows of equal group number are one group wherever they stand.
     weighted : a weight means so many copies of the row; where False, weights other than 1 are refused.
     by_group : `predict` takes `groups=`: the predictions of a group's rows depend on one another.
+    by_structure : `predict` takes `structure=`, which `Targets` has of each row.
     only_ranks : `predict` gives scores, which order rows but are no targets.
     needs_targets : whether rows must have labels or numbers.
     at_zero : what helps where the minimum is at w = 0, beside a smaller lambda.
@@ -87,7 +88,6 @@ class LossFacts:
     instead_of_intercept : what serves as an intercept, so that a free one is there only where it is asked for.
     multiclass : the loss that takes its place where there are more than two classes; empty where there is none.
     targets_from : "", ">= 0" or "> 0": where the targets of a regression begin.
-    dual : how dual ascent treats a group of rows: "crf" (its marginals), "margin" (a mixture of labelings), "" (not).
     """
 
     name: str = ""
@@ -104,6 +104,7 @@ class LossFacts:
     scattered_groups: bool = False
     weighted: bool = True
     by_group: bool = False
+    by_structure: bool = False
     only_ranks: bool = False
     needs_targets: bool = True
     at_zero: str = ""
@@ -111,7 +112,6 @@ class LossFacts:
     instead_of_intercept: str = ""
     multiclass: str = ""
     targets_from: str = ""
-    dual: Literal["", "crf", "margin"] = ""
 
 
 _DEFAULTS: tuple[tuple[str, Any], ...] = tuple((field.name, field.default) for field in fields(LossFacts))

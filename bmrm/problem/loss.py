@@ -20,9 +20,11 @@ class Targets:
     """All that a loss may know of the rows besides their scores.
 
     `y` has one entry per row: numbers, strings, or one row of several numbers. `weights` (rows,) float64 or None
-    for all 1; `groups` (rows,) int64 or None. `dtype` names the type that the labels had where `y` has another ("bool",
-    "int64", "datetime64[D]"; see `bmrm.data.label_types`). `classes` are labels, as in `y`, that count though all their
-    rows weigh 0; others without a row of positive weight do not.
+    for all 1; `groups` (rows,) int64 or None. `structure` (rows, numbers) int64 or None is what a loss over structures
+    must know of each row besides its label, such as which row of its group is the parent of a node; rows of a group are
+    counted from 0, so that groups may be moved. `dtype` names the type that the labels had where `y` has another
+    ("bool", "int64", "datetime64[D]"; see `bmrm.data.label_types`). `classes` are labels, as in `y`, that count though
+    all their rows weigh 0; others without a row of positive weight do not.
     """
 
     y: NDArray[Any]
@@ -30,6 +32,7 @@ class Targets:
     groups: NDArray[np.int64] | None = None
     dtype: str = ""
     classes: tuple[float | str, ...] = ()
+    structure: NDArray[np.int64] | None = None
 
     @property
     def rows(self) -> int:
@@ -37,13 +40,17 @@ class Targets:
 
     def part(self, start: int, stop: int) -> Targets:
         """The rows [start, stop), as views."""
-        w, g = self.weights, self.groups
-        return Targets(
-            self.y[start:stop],
-            None if w is None else w[start:stop],
-            None if g is None else g[start:stop],
-            self.dtype,
+        return self._chosen(slice(start, stop))
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Targets:
+        """A copy of the chosen rows, in the order given, repetition allowed."""
+        return self._chosen(rows)
+
+    def _chosen(self, rows: Any) -> Targets:
+        weights, groups, structure = (
+            None if array is None else array[rows] for array in (self.weights, self.groups, self.structure)
         )
+        return Targets(self.y[rows], weights, groups, self.dtype, structure=structure)
 
 
 @dataclass(frozen=True)

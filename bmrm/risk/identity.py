@@ -32,6 +32,7 @@ class DataIdentity:
         X, targets = self.data.X, self.data.targets
         arrays: list[Any] = [*features_of(X).arrays()]
         arrays += [targets.weights, targets.groups, self.columns.scale, self.columns.shift]
+        arrays += [] if targets.structure is None else [targets.structure]
         for array in arrays:
             digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
         digest.update(_text(targets.y).encode())

@@ -289,4 +289,4 @@ class LossVariants:
             return t
         weights: Vector = np.zeros(t.rows)
         weights[rows] = 1.0 if t.weights is None else t.weights[rows]
-        return Targets(t.y, weights, t.groups)
+        return replace(t, weights=weights)

@@ -140,17 +140,11 @@ class BoundLoss:
     def take(self, rows: NDArray[np.int64]) -> PreparedLoss:
         """The loss of the chosen rows, repetition allowed."""
         found = self.whole.take(rows)
-        return completed(self.loss.prepare(self._targets_of(rows), self.summary)) if found is None else found
+        return completed(self.loss.prepare(self.targets.take(rows), self.summary)) if found is None else found
 
     def some(self, rows: NDArray[np.int64]) -> BoundLoss:
         """The loss with the targets of the chosen rows."""
-        return BoundLoss(self.loss, self._targets_of(rows), self.summary, self.take(rows), self.facts)
-
-    def _targets_of(self, rows: NDArray[np.int64]) -> Targets:
-        t = self.targets
-        weights = None if t.weights is None else t.weights[rows]
-        groups = None if t.groups is None else t.groups[rows]
-        return Targets(t.y[rows], weights, groups)
+        return BoundLoss(self.loss, self.targets.take(rows), self.summary, self.take(rows), self.facts)
 
 
 def _weighs_by_us(loss: Loss) -> bool:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from bmrm.kernels.dual import marginals as dual_marginals
-from bmrm.kernels.dual.sentences import Steps, Weights
+from bmrm.kernels.dual.groups import Steps, Weights, split
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.sequences import marginals as chain_marginals
-from bmrm.risk.dual.sentences import access_of
+from bmrm.losses._core.chain import Chain
+from bmrm.risk.dual.groups import access_of
 from tests.kernels.test_dual_chains import FEATURES, LABELS, LENGTHS, joint, product, small_problem
 
 
@@ -38,10 +39,6 @@ def width_of(observed, labels=LABELS):
     return labels + (labels * labels if observed else 0)
 
 
-def tables_of(longest, labels=LABELS):
-    return (*np.empty((2, labels, labels)), *np.empty((2, longest, labels)))
-
-
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("spread", [1.0, 100.0, 2000.0])
 @pytest.mark.parametrize(("steps", "labels"), [(1, 3), (2, 2), (5, 4), (4, 5)])
@@ -49,32 +46,36 @@ def test_marginals_are_sums_over_labelings(observed, spread, steps, labels):
     random = np.random.default_rng(steps)
     f = spread * random.normal(size=(steps, width_of(observed, labels)))
     trans = spread * random.normal(size=(labels, labels))
-    marginals, pairs, tables = np.empty_like(f), np.full_like(trans, 7.0), tables_of(6, labels)
-    whole = chain_marginals.labeling_marginals(f, trans, observed, marginals, pairs, tables)
+    marginals, pairs, given = np.empty_like(f), np.full_like(trans, 7.0), np.empty((steps, 0), np.int64)
+    whole = chain_marginals.labeling_marginals(f, trans, given, marginals, pairs)
     expected = by_labelings(f, trans, observed)
     assert whole == pytest.approx(expected[0], rel=1e-13)
     np.testing.assert_allclose(marginals, expected[1], atol=1e-11)
     np.testing.assert_allclose(pairs, expected[2], atol=1e-11)
-    assert chain_marginals.log_partition(f, trans, observed, tables) == pytest.approx(expected[0], rel=1e-13)
+    assert chain_marginals.log_partition(f, trans, given) == pytest.approx(expected[0], rel=1e-13)
 
 
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("threshold", [0.0, 0.05])
 def test_visits_are_their_formulas(threshold, observed):
-    X, wide, sentences, random = small_problem(observed)
+    X, wide, sentences, random = small_problem()
     (starts, y, weights, *_), width = sentences, width_of(observed)
     at = np.concatenate(([0], np.cumsum(LENGTHS * width + LABELS**2)))
     marginals = np.zeros(at[-1])
-    dual_marginals.take_truth(y, starts, LABELS, observed, at, marginals)
+    take_truth = specialised(dual_marginals.take_truth, terms=Chain.terms)
+    take_truth(sentences, width, np.empty((LABELS, LABELS)), at, marginals, np.empty(20, np.int64))
     begun = np.zeros(3, np.bool_)
     kept = dual_marginals.Potentials(at, np.zeros(at[-1]), marginals, np.zeros(3), np.ones(3), begun)
     v, tail, gaps = random.normal(size=(FEATURES + 1, width)), random.normal(size=(LABELS, LABELS)), np.zeros(3)
-    room = dual_marginals.Room(np.empty((7, 5 * width + LABELS**2)), np.empty(width), tables_of(5))
+    room = dual_marginals.Room(np.empty((7, 5 * width + LABELS**2)), np.empty(width))
     moving = Weights(v[:-1], tail, v[-1])
-    visit = specialised(dual_marginals.visit, **access_of("dense", threshold > 0.0))
+    evaluate = specialised(dual_marginals.evaluate, marginals=Chain.marginals)
+    functions = {name: specialised(getattr(dual_marginals, name), evaluate=evaluate) for name in ("begin", "ascend")}
+    functions |= {"log_partition": Chain.log_partition, **access_of("dense", threshold > 0.0)}
+    visit = specialised(dual_marginals.visit, **functions)
 
     def now(s):
-        return dual_marginals.parts(marginals[at[s] : at[s + 1]].copy(), LENGTHS[s], LABELS)
+        return split(marginals[at[s] : at[s + 1]].copy(), LENGTHS[s], width, tail)
 
     for s in (0, 1, 2, 0, 2, 1, 0, 1, 2):
         mine, curve = wide[starts[s] : starts[s + 1]], 0.4 * weights[s]
@@ -89,7 +90,7 @@ def test_visits_are_their_formulas(threshold, observed):
         change = mine.T @ (after[0] - before[0]), after[1] - before[1]
         np.testing.assert_allclose(v, of_v[0] - curve * change[0], atol=1e-10)
         np.testing.assert_allclose(tail, of_v[1] - curve * change[1], atol=1e-10)
-        potentials = dual_marginals.parts(kept.potentials[at[s] : at[s + 1]], LENGTHS[s], LABELS)
+        potentials = split(kept.potentials[at[s] : at[s + 1]], LENGTHS[s], width, tail)
         under, *expected = by_labelings(*potentials, observed)
         for found, share in zip(after, expected, strict=True):
             np.testing.assert_allclose(found, share, atol=1e-10)
@@ -99,7 +100,8 @@ def test_visits_are_their_formulas(threshold, observed):
         gain -= 0.5 * curve * product(change, change)
         assert gain > 0.0
     slope, between = np.zeros((starts[-1], width)), np.zeros((LABELS, LABELS))
-    dual_marginals.slopes_of(sentences, kept, slope, between)
+    slopes_of = specialised(dual_marginals.slopes_of, terms=Chain.terms)
+    slopes_of(sentences, kept, slope, between, np.empty(20, np.int64))
     for s in range(3):
         true = joint(np.eye(LENGTHS[s]), y[starts[s] : starts[s + 1]], observed)
         expected = weights[s] * (now(s)[0] - true[0])

@@ -13,8 +13,7 @@ from bmrm.problem import IncompatibleError, Scored, Status, ability
 from bmrm.problem.abilities import DualBlocks
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l2 import L2
-from bmrm.risk.dual import chains as dual_chains
-from bmrm.risk.dual import sentences as dual_sentences
+from bmrm.risk.dual import groups as dual_groups
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns
@@ -116,8 +115,8 @@ def test_any_state_is_a_dual_point_of_one_sentence_and_its_offset_no_better_than
 @pytest.mark.parametrize("case", CASES)
 def test_any_state_proves_its_bound(case, loss, monkeypatch):
     """Also where no labeling more can be kept, and after starts that fit nothing."""
-    monkeypatch.setattr(dual_chains, "PER_TOKEN", 0)
-    monkeypatch.setattr(dual_chains, "BESIDES", 4)
+    monkeypatch.setattr(dual_groups, "PER_ROW", 0)
+    monkeypatch.setattr(dual_groups, "BESIDES", 4)
     of_data, of_risk = CASES[case]
     risk, regularizer = risk_of(data(**of_data), loss=loss, **of_risk), L2(0.02)
     scored, steps = ability(risk, Scored), ability(risk, DualBlocks)
@@ -190,7 +189,7 @@ def test_a_free_intercept_is_left_to_others(loss):
 
 def test_a_shift_that_would_make_sparse_rows_dense_and_too_long_sentences_leave_it_to_the_bundle(monkeypatch):
     assert ability(risk_of(data(csr_array), columns=SCALED), DualBlocks) is None
-    monkeypatch.setattr(dual_sentences, "MOST_PRODUCTS", 100)
+    monkeypatch.setattr(dual_groups, "MOST_PRODUCTS", 100)
     risk = risk_of(data())
     assert ability(risk, DualBlocks) is None
     assert Auto(tolerance=1e-4).minimize(risk, L2(0.05)).status is Status.CONVERGED

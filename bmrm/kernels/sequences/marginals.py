@@ -261,26 +261,19 @@ def marginals_by_logarithms(f, trans, observed, y, marginals, pairs):  # type: i
 
 
 @jit
-def labeling_marginals(f, trans, observed, marginals, pairs, room):  # type: ignore[no-untyped-def]
-    """As `marginals_by_logarithms`, by sums of exponentials where scores allow it; `pairs` is filled.
-
-    `room` is overwritten: two (K, K) matrices, and two tables of as many tokens at least.
-    """
+def labeling_marginals(f, trans, given, marginals, pairs):  # type: ignore[no-untyped-def]
+    """`marginals` of chains, see `bmrm.kernels.structures.sums`: by sums of exponentials where scores allow it."""
     labels, steps = trans.shape[0], f.shape[0]
-    E, ET, forward, b = room
     pairs[:] = 0.0
     least, top = extremes(trans)
+    observed = f.shape[1] > labels
     if observed or not top - least + score_range(f, labels) <= WIDEST:
         log_normalizer: float = marginals_by_logarithms(f, trans, observed, np.empty(0, np.int64), marginals, pairs)
         return log_normalizer
-    for i in range(labels):
-        for j in range(labels):
-            E[i, j] = trans[i, j] - top
-    exponentials(E.reshape(-1), ET.reshape(-1))
-    for i in range(labels):
-        for j in range(labels):
-            ET[j, i] = E[i, j]
-    total = scaled_marginals(f, E, ET, marginals, forward[:steps], b[:steps], pairs) + (steps - 1) * top
+    room = np.empty((2 * labels + 2 * steps, labels))  # one array: in short sentences each counts
+    E, ET, forward, b = room[:labels], room[labels : 2 * labels], room[-2 * steps : -steps], room[-steps:]
+    _exponentials(trans, top, E, ET)
+    total = scaled_marginals(f, E, ET, marginals, forward, b, pairs) + (steps - 1) * top
     for t in range(steps):
         high = f[t, 0]
         for k in range(1, labels):
@@ -293,18 +286,30 @@ def labeling_marginals(f, trans, observed, marginals, pairs, room):  # type: ign
 
 
 @jit
-def log_partition(f, trans, observed, room):  # type: ignore[no-untyped-def]
-    """What `labeling_marginals` returns, alone; half of its work."""
-    labels, steps = trans.shape[0], f.shape[0]
-    E, scratch, forward, b = room
-    least, top = extremes(trans)
-    if observed or not top - least + score_range(f, labels) <= WIDEST:
-        return _forward(f, trans, observed, np.empty(0, np.int64), np.empty((steps, labels)))
+def _exponentials(trans, top, E, ET):  # type: ignore[no-untyped-def]
+    """Fill E with exp(trans - top), and ET with its transpose."""
+    labels = trans.shape[0]
     for i in range(labels):
         for j in range(labels):
             E[i, j] = trans[i, j] - top
-    exponentials(E.reshape(-1), scratch.reshape(-1))
-    total = (steps - 1) * top + exponentials_below(f, b[:steps], forward[:steps])
+    exponentials(E.reshape(-1), ET.reshape(-1))
+    for i in range(labels):
+        for j in range(labels):
+            ET[j, i] = E[i, j]
+
+
+@jit
+def log_partition(f, trans, given):  # type: ignore[no-untyped-def]
+    """What `labeling_marginals` returns, alone; half of its work."""
+    labels, steps = trans.shape[0], f.shape[0]
+    least, top = extremes(trans)
+    observed = f.shape[1] > labels
+    if observed or not top - least + score_range(f, labels) <= WIDEST:
+        return _forward(f, trans, observed, np.empty(0, np.int64), np.empty((steps, labels)))
+    room = np.empty((2 * labels + 2 * steps, labels))
+    E, ET, forward, b = room[:labels], room[labels : 2 * labels], room[-2 * steps : -steps], room[-steps:]
+    _exponentials(trans, top, E, ET)
+    total = (steps - 1) * top + exponentials_below(f, b, forward)
     before, reach = b[0], forward[0]
     for t in range(steps):
         if t > 0:

@@ -1,6 +1,7 @@
-"""The best labeling of each chain, plain or with a cost of each error added (Viterbi).
+"""The best labeling of a chain, plain or with a cost of each error added (Viterbi): `best` and `worst` of chains.
 
-Conventions as in `bmrm.kernels.sequences.marginals`.
+Conventions as in `bmrm.kernels.structures.sums`; the parameters of chains are the scores of transitions, see
+`bmrm.kernels.sequences.marginals`.
 """
 
 from __future__ import annotations
@@ -11,51 +12,63 @@ from bmrm.kernels.jit import inlined, jit
 from bmrm.kernels.sequences.marginals import step_score
 
 
+@jit
+def best(f, trans, given, path):  # type: ignore[no-untyped-def]
+    """Fill `path` with the labeling of the highest score; at ties the lower label, from the end."""
+    _search(f, trans, path, 0.0, path)
+
+
+@inlined
+def worst(f, trans, given, truth, path):  # type: ignore[no-untyped-def]
+    """Fill `path` with the labeling of most errors + score; at ties the lower label, from the end."""
+    _search(f, trans, truth, 1.0, path)
+
+
+@inlined
+def _search(f, trans, y, cost, path):  # type: ignore[no-untyped-def]
+    """The labeling of the highest score plus `cost` per label that is not `y`, which is not read where that is 0."""
+    if f.shape[1] > trans.shape[0]:
+        _best_observed(f, trans, y, cost, path)
+    else:
+        _best_constant(f, trans, y, cost, path)
+
+
 @inlined
 def _first_largest(values):  # type: ignore[no-untyped-def]
-    best = np.int64(0)
+    largest = np.int64(0)
     for k in range(1, values.size):
-        if values[k] > values[best]:
-            best = k
-    return best
+        if values[k] > values[largest]:
+            largest = k
+    return largest
 
 
-@jit
-def best_labels(f, trans, y, cost, starts, path):  # type: ignore[no-untyped-def]
-    """Fill `path` (tokens,) with each sentence's labeling of the highest score plus `cost` per label that is not `y`.
-
-    At ties the lower label. For transitions that are not observed; `y` is not read where `cost` is 0.
-    """
-    labels = trans.shape[0]
-    longest = 0
-    for s in range(starts.size - 1):
-        longest = max(longest, starts[s + 1] - starts[s])
-    D = np.empty((longest, labels))
-    for s in range(starts.size - 1):
-        first, steps = starts[s], starts[s + 1] - starts[s]
-        for t in range(steps):
-            if t == 0:
-                D[0] = 0.0
-            else:
-                _best_before(D[t - 1], trans, D[t])
-            here, scores = D[t], f[first + t]
+@inlined
+def _best_constant(f, trans, y, cost, path):  # type: ignore[no-untyped-def]
+    labels, steps = trans.shape[0], f.shape[0]
+    D = np.empty((steps, labels))
+    for t in range(steps):
+        if t == 0:
+            D[0] = 0.0
+        else:
+            _best_before(D[t - 1], trans, D[t])
+        here, scores = D[t], f[t]
+        for k in range(labels):
+            here[k] += scores[k]
+        if cost != 0.0:
+            own = here[y[t]]
             for k in range(labels):
-                here[k] += scores[k]
-            if cost != 0.0:
-                own = here[y[first + t]]
-                for k in range(labels):
-                    here[k] += cost
-                here[y[first + t]] = own
-        label = _first_largest(D[steps - 1])
-        path[first + steps - 1] = label
-        for back in range(1, steps):
-            t = steps - 1 - back
-            best = np.int64(0)
-            for i in range(1, labels):
-                if D[t, i] + trans[i, label] > D[t, best] + trans[best, label]:
-                    best = i
-            label = best
-            path[first + t] = label
+                here[k] += cost
+            here[y[t]] = own
+    label = _first_largest(D[steps - 1])
+    path[steps - 1] = label
+    for back in range(1, steps):
+        t = steps - 1 - back
+        first = np.int64(0)
+        for i in range(1, labels):
+            if D[t, i] + trans[i, label] > D[t, first] + trans[first, label]:
+                first = i
+        label = first
+        path[t] = label
 
 
 @inlined
@@ -72,27 +85,24 @@ def _best_before(before, trans, out):  # type: ignore[no-untyped-def]
             out[j] = reach if reach > out[j] else out[j]
 
 
-@jit
-def best_labels_observed(f, trans, y, cost, starts, path):  # type: ignore[no-untyped-def]
-    """As `best_labels`, for observed transitions."""
-    labels = trans.shape[0]
-    for s in range(starts.size - 1):
-        first, steps = starts[s], starts[s + 1] - starts[s]
-        D = np.empty((steps, labels))
-        came = np.zeros((steps, labels), np.int64)
-        for t in range(steps):
-            for j in range(labels):
-                own = f[first + t, j] + (cost if cost != 0.0 and j != y[first + t] else 0.0)
-                if t == 0:
-                    D[0, j] = own
-                    continue
-                best = D[t - 1, 0] + step_score(f, trans, True, first + t, 0, j)
-                for i in range(1, labels):
-                    reach = D[t - 1, i] + step_score(f, trans, True, first + t, i, j)
-                    if reach > best:
-                        best, came[t, j] = reach, i
-                D[t, j] = best + own
-        label = _first_largest(D[steps - 1])
-        for t in range(steps - 1, -1, -1):
-            path[first + t] = label
-            label = came[t, label]
+@inlined
+def _best_observed(f, trans, y, cost, path):  # type: ignore[no-untyped-def]
+    labels, steps = trans.shape[0], f.shape[0]
+    D = np.empty((steps, labels))
+    came = np.zeros((steps, labels), np.int64)
+    for t in range(steps):
+        for j in range(labels):
+            own = f[t, j] + (cost if cost != 0.0 and j != y[t] else 0.0)
+            if t == 0:
+                D[0, j] = own
+                continue
+            reached = D[t - 1, 0] + step_score(f, trans, True, t, 0, j)
+            for i in range(1, labels):
+                reach = D[t - 1, i] + step_score(f, trans, True, t, i, j)
+                if reach > reached:
+                    reached, came[t, j] = reach, i
+            D[t, j] = reached + own
+    label = _first_largest(D[steps - 1])
+    for t in range(steps - 1, -1, -1):
+        path[t] = label
+        label = came[t, label]

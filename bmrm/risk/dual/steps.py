@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bmrm.losses.base import RowLoss
-from bmrm.problem import Check, Risk, Scores, ability, facts_of, unchecked
+from bmrm.problem import Check, Risk, Scores, ability, unchecked
 from bmrm.problem.abilities import DualAscent, DualBlocks
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.visits import AscentRows
@@ -33,23 +33,19 @@ def _many_scores(problem: DualProblem, check: Check) -> AscentRows:
 
 
 def _marginals(problem: DualProblem, check: Check) -> AscentRows:
-    from bmrm.risk.dual.marginals import MarginalRows
+    from bmrm.risk.dual.groups import MarginalRows
 
     return MarginalRows(problem, check)
 
 
 def _mixtures(problem: DualProblem, check: Check) -> AscentRows:
-    from bmrm.risk.dual.chains import MixtureRows
+    from bmrm.risk.dual.groups import MixtureRows
 
     return MixtureRows(problem, check)
 
 
-BY_GROUPS: dict[str, MakeKind] = {"crf": _marginals, "margin": _mixtures}
-"""How groups of rows ascend, by `dual` of the loss."""
-
-
 def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: float) -> RowAscents | None:
-    """The ability `DualBlocks` of a sum over rows, or sentences, whose loss has compiled functions; else None.
+    """The ability `DualBlocks` of a sum over rows, or groups, whose loss has compiled functions; else None.
 
     Parameters
     ----------
@@ -70,12 +66,9 @@ def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: flo
 
 
 def _kind(loss: Any, prepared: Any, map: DataMap) -> MakeKind | None:
-    """What ascends with the row functions that a loss has, or with its worst labelings or marginals of sentences."""
-    dual = facts_of(loss).dual
-    if dual:
-        from bmrm.risk.dual.sentences import keeps_sentences
-
-        return BY_GROUPS[dual] if keeps_sentences(map, prepared) else None
+    """What ascends with the row functions that a loss has, or with the labelings or marginals of its structure."""
+    if loss.decomposes == "groups":
+        return _kind_of_groups(prepared, map)
     if not isinstance(loss, RowLoss) or prepared.extra_dim:
         return None
     one = prepared.scores_per_row == 1
@@ -84,6 +77,18 @@ def _kind(loss: Any, prepared: Any, map: DataMap) -> MakeKind | None:
     if any(function is None for function in functions):
         return None
     return _one_score if one else _many_scores
+
+
+def _kind_of_groups(prepared: Any, map: DataMap) -> MakeKind | None:
+    """How groups of rows ascend, by what their loss makes of a structure."""
+    from bmrm.losses._core.structure import LOG, MARGIN, PreparedGroups
+
+    found = {LOG: _marginals, MARGIN: _mixtures}.get(type(prepared))
+    if found is None or not isinstance(prepared, PreparedGroups):
+        return None
+    from bmrm.risk.dual.groups import keeps_groups
+
+    return found if keeps_groups(map, prepared) else None
 
 
 def free_steps(risk: Risk) -> FreeSteps | None:

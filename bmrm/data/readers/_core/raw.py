@@ -151,7 +151,7 @@ class Raw:
         else:
             X = X[start:stop].copy()
         y = joined([t.y]) if isinstance(t.y, LabelSets) else t.y.copy()
-        targets = Targets(y, _copy(t.weights), _copy(t.groups), t.dtype)
+        targets = Targets(y, _copy(t.weights), _copy(t.groups), t.dtype, structure=_copy(t.structure))
         data = replace(self.data, X=X, targets=targets, sources=((self.origin, stop - start),))
         return replace(self, data=data)
 

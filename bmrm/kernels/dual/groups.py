@@ -1,6 +1,6 @@
-"""What dual ascents a sentence at a time share, however they keep its slope: templates for `specialised`.
+"""What dual ascents a group of rows at a time share, however they keep its slope: templates for `specialised`.
 
-Rows are read as in `dual_many`.
+Rows are read as in `dual_many`; structures are those of `bmrm.kernels.structures.sums`.
 """
 
 from __future__ import annotations
@@ -10,22 +10,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.jit import jit
+
 U = np.uint64
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Sentences(NamedTuple):
-    """What is given of the sentences.
+class Grouped(NamedTuple):
+    """What is given of the groups.
 
     Attributes
     ----------
-    starts : (sentences + 1,), where the tokens of each begin, and the last end.
-    y : (tokens,), true labels.
-    weights : (sentences,).
-    grams : the products of the rows of each sentence, (tokens, tokens), one after the other.
-    gram_at : (sentences + 1,), where they begin, and the last end.
-    observed : whether transitions have features of rows.
+    starts : (groups + 1,), where the rows of each begin, and the last end.
+    y : (rows,), true labels.
+    weights : (groups,).
+    grams : the products of the rows of each group, (rows, rows), one after the other.
+    gram_at : (groups + 1,), where they begin, and the last end.
+    given : (rows, numbers), of the structure.
     """
 
     starts: Ints
@@ -33,11 +35,11 @@ class Sentences(NamedTuple):
     weights: Floats
     grams: Floats
     gram_at: Ints
-    observed: bool
+    given: Ints
 
 
 class Weights(NamedTuple):
-    """Those of the features (columns, scores per row), of transitions (K, K), of a constant (scores per row,)."""
+    """Those of the features (columns, scores per row), the parameters, those of a constant (scores per row,)."""
 
     v: Floats
     tail: Floats
@@ -56,8 +58,15 @@ class Steps(NamedTuple):
     has_bias: float
 
 
-def read_scores(matrix, first, weights, threshold, f, trans):  # type: ignore[no-untyped-def]
-    """Fill `f` with the scores of the rows from `first` on, and `trans` with those of transitions.
+@jit
+def split(flat, rows, width, parameters):  # type: ignore[no-untyped-def]
+    """The numbers of the rows (rows, width), and before them those of the parameters, shaped like these; views."""
+    border = parameters.size
+    return flat[border : border + rows * width].reshape(rows, width), flat[:border].reshape(parameters.shape)
+
+
+def read_scores(matrix, first, weights, threshold, f, parameters):  # type: ignore[no-untyped-def]
+    """Fill `f` with the scores of the rows from `first` on, and `parameters`.
 
     It calls `gather_row` of `dual_many`, and `weigh` of `dual_rows`; `threshold` is of `weigh`.
     """
@@ -66,13 +75,13 @@ def read_scores(matrix, first, weights, threshold, f, trans):  # type: ignore[no
         gather_row(matrix, U(first + t), v, threshold, f[t])  # type: ignore[name-defined]  # noqa: F821
         for k in range(f.shape[1]):
             f[t, k] += weigh(bias[k], threshold)  # type: ignore[name-defined]  # noqa: F821
-    for i in range(tail.shape[0]):
-        for j in range(tail.shape[1]):
-            trans[i, j] = weigh(tail[i, j], threshold)  # type: ignore[name-defined]  # noqa: F821
+    source, target = tail.reshape(-1), parameters.reshape(-1)
+    for i in range(source.size):
+        target[i] = weigh(source[i], threshold)  # type: ignore[name-defined]  # noqa: F821
 
 
-def move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, weights):  # type: ignore[no-untyped-def]
-    """Move the weights by -curve times what the slopes of a sentence have changed by, its rows from `first` on.
+def move_weights(matrix, first, slope, of_parameters, curve, has_bias, line, weights):  # type: ignore[no-untyped-def]
+    """Move the weights by -curve times what the slopes of a group have changed by, its rows from `first` on.
 
     It calls `spread_row` of `dual_many`; `has_bias` is of `Steps`; `line`, a row of scores, is overwritten.
     """
@@ -82,13 +91,13 @@ def move_weights(matrix, first, slope, trans_slope, curve, has_bias, line, weigh
             line[k] = -curve * slope[t, k]
             bias[k] += has_bias * line[k]
         spread_row(matrix, U(first + t), line, v)  # type: ignore[name-defined]  # noqa: F821
-    for i in range(tail.shape[0]):
-        for j in range(tail.shape[1]):
-            tail[i, j] -= curve * trans_slope[i, j]
+    source, target = of_parameters.reshape(-1), tail.reshape(-1)
+    for i in range(source.size):
+        target[i] -= curve * source[i]
 
 
 def grams(matrix, starts, gram_at, bias, row, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with the products of the rows of each sentence, each plus `bias`; `row` is (columns,) of 0.
+    """Fill `out` with the products of the rows of each group, each plus `bias`; `row` is (columns,) of 0.
 
     It calls `span`, `column` and `entry` of `dual_many`.
     """

@@ -1,0 +1,1 @@
+"""Sums over groups of rows whose labels depend on one another, for any structure: templates."""
