@@ -37,6 +37,8 @@ class Compiling:
         self._clock: tuple[float, float | None] = 0.0, None  # in one piece: other threads look at it, too
         self._depth = 0
         self._collects = False
+        self._litter: set[int] = set()
+        self._before = 0
         self._said = False
         self._ours = False
 
@@ -55,9 +57,11 @@ class Compiling:
         """A kernel is asked for; calls nest, in one thread at a time.
 
         Meanwhile nobody looks for cyclic garbage: of what the compiler makes, little is any until it is done, and
-        looking takes a tenth of its time.
+        looking takes a tenth of its time. The first look afterwards, in each generation, belongs to compiling, too: it
+        goes through all that the compiler has left, which takes tenths of a second.
         """
         if self._depth == 0:
+            self._before = self.kernels
             self._clock = self._clock[0], time.perf_counter()
             self._collects = gc.isenabled()
             gc.disable()
@@ -69,8 +73,21 @@ class Compiling:
         if self._depth == 0:
             self._clock = self.elapsed, None
             self.now = None
+            if self.kernels > self._before:
+                self._litter = {0, 1, 2}
             if self._collects:
                 gc.enable()
+
+    def collecting(self, phase: str, info: dict[str, int]) -> None:
+        """As of `gc.callbacks`: cyclic garbage is looked for, or was."""
+        if self._depth or info["generation"] not in self._litter:
+            return
+        seconds, since = self._clock
+        if phase == "start":
+            self._clock = seconds, time.perf_counter()
+        elif since is not None:
+            self._clock = self.elapsed, None
+            self._litter -= set(range(info["generation"] + 1))
 
     def wait(self, seconds: float) -> None:
         """So long this process has waited for others that compiled."""
@@ -134,3 +151,4 @@ def listen(kept: bool) -> None:
     ear = Ear()
     for kind in ("numba:compiler_lock", "numba:compile"):
         event.register(kind, ear)
+    gc.callbacks.append(COMPILING.collecting)
