@@ -246,6 +246,25 @@ def test_wrong_weights(job, capsys, what):
     assert "w.txt" in message
 
 
+def weighed(path, rows, weight):
+    """A csv file of rows and labels that all have one weight."""
+    path.write_text("a,b,y,weight\n" + "".join(f"{k % 7},{k % 3},{k % 2},{weight}\n" for k in rows))
+
+
+def test_all_rows_of_a_file_may_weigh_0_beside_others(job, capsys):
+    weighed(job / "p1.csv", range(20), 1)
+    weighed(job / "p2.csv", range(20, 40), 0)
+    csv = ("data.format={name: csv, label: y, weight: weight}", "data.test=null", "solver.tolerance=1e-9")
+    assert run("data.train=p1.csv", *csv) == 0
+    alone = summary()["objective"]
+    assert run("data.train=p*.csv", *csv) == 0
+    assert summary()["objective"] == pytest.approx(alone, rel=1e-8)
+    assert run("data.train=p2.csv", *csv) == 2
+    assert "weights are all zero" in capsys.readouterr().err
+    assert run("data.train=p1.csv", *csv[:1], "data.test=p2.csv") == 2
+    assert "data.test: weights are all zero" in capsys.readouterr().err
+
+
 def test_weights_of_0_take_rows_away(job):
     lines = (job / "train.svm").read_text().splitlines()
     (job / "half.svm").write_text("\n".join(lines[:30]) + "\n")

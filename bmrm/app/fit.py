@@ -18,7 +18,7 @@ from bmrm.app.pipeline.beginning import start_of_file
 from bmrm.app.pipeline.follow import Follow
 from bmrm.app.pipeline.solve import BIASES, Problem, solve, solved
 from bmrm.checks import sample
-from bmrm.data.dataset import Dataset
+from bmrm.data.dataset import Dataset, refuse_weightless
 from bmrm.data.layout import aligned
 from bmrm.data.matrix import features_of, with_columns
 from bmrm.losses import LOSSES
@@ -162,6 +162,7 @@ def fit(
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
     given = _solver(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     plain = X.checked() if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
+    refuse_weightless(plain.targets.weights)
     choice = _Choice.of(plain, loss, regularizer, lam)
     problem = Problem(
         loss=choice.loss,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.dataset import Dataset
+from bmrm.data.dataset import Dataset, refuse_weightless
 from bmrm.data.label_types import is_whole, shown_label
 from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
-from bmrm.mpi.group import Alone, Group
+from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Targets, facts_of, provides
 from bmrm.problem.loss import HasMeasured
 from bmrm.risk.linear_map import DataMap
@@ -148,6 +148,8 @@ def scored(
     if weighted:
         mine = np.ones(len(y)) if targets.weights is None else np.asarray(targets.weights, np.float64)
         all_weights = group.gather_array(mine)
+        with together(group):
+            refuse_weightless(all_weights, "" if part == "data" else part)
     all_groups = _gathered(targets.groups, len(y), group)
     all_given = _gathered(targets.structure, len(y), group, wide=True) if facts_of(loss).by_structure else None
     if all_scores is None or all_y is None:

@@ -127,7 +127,7 @@ class Dataset:
         """The same rows, with features and weights checked as by `from_arrays`."""
         weights = self.targets.weights
         if weights is not None:
-            weights = check_weights(weights, self.rows)
+            weights = check_weights(weights, self.rows, some=False)
         return replace(self, X=check_matrix(self.X), targets=replace(self.targets, weights=weights))
 
     def with_weights(self, weights: Any) -> Dataset:
@@ -135,14 +135,14 @@ class Dataset:
 
         Parameters
         ----------
-        weights : (rows,), finite, >= 0 and not all 0.
+        weights : (rows,), finite and >= 0; training and measures ask for one above 0 in all rows of all ranks.
 
         Raises
         ------
         InputError
-            For weights of another shape, that are negative or not finite, or all 0.
+            For weights of another shape, or that are negative or not finite.
         """
-        checked = check_weights(weights, self.rows)
+        checked = check_weights(weights, self.rows, some=False)
         return replace(self, targets=replace(self.targets, weights=checked))
 
     @classmethod
@@ -158,7 +158,7 @@ class Dataset:
         y : (rows,) labels (numbers, strings, truth values, times) or numbers; (rows, outputs) numbers; or a set of
             labels per row, as a list of sets, `LabelSets` or a matrix of 0 and 1, dense or sparse. None means 0 for
             every row. Predicted labels have the type of these.
-        weights : (rows,) finite, >= 0, not all 0; None means 1 for every row.
+        weights : (rows,) finite, >= 0; None means 1 for every row. All may be 0 where these are a rank's rows.
         groups : (rows,) integers or text; None means no groups.
         structure : (rows, numbers) or (rows,) integers, what a loss over structures asks for; None means none.
 
@@ -176,7 +176,7 @@ class Dataset:
             matrix,
             Targets(
                 labels,
-                None if weights is None else check_weights(weights, rows),
+                None if weights is None else check_weights(weights, rows, some=False),
                 None if groups is None else check_groups(groups, rows),
                 dtype,
                 structure=None if structure is None else check_structure(structure, rows),
@@ -308,8 +308,8 @@ def plain_numbers(values: Any, name: str) -> NDArray[np.float64]:
     return _to_float64(plain_array(values, name), name)
 
 
-def check_weights(weights: Any, rows: int) -> Vector:
-    """Sample weights as float64, finite, >= 0 and (where there are rows) not all 0."""
+def check_weights(weights: Any, rows: int, *, some: bool = True) -> Vector:
+    """Sample weights as float64, finite, >= 0 and (where there are rows, and these are all: `some`) not all 0."""
     array = plain_numbers(weights, "weights")
     if array.ndim != 1:
         raise InputError(f"weights have shape {array.shape}, expected ({rows},)")
@@ -317,9 +317,15 @@ def check_weights(weights: Any, rows: int) -> Vector:
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))
     if bad.size:
         raise InputError(f"weights: row {bad[0]} is {array[bad[0]]}, expected a finite number >= 0")
-    if rows and not array.any():
-        raise InputError("weights are all zero, expected at least one above 0")
+    if some:
+        refuse_weightless(array)
     return np.ascontiguousarray(array)
+
+
+def refuse_weightless(weights: Vector | None, part: str = "") -> None:
+    """Raise InputError where there are weights, and all are 0; `part` is what the rows are, for the message."""
+    if weights is not None and len(weights) and not weights.any():
+        raise InputError(f"{part}{': ' if part else ''}weights are all zero, expected at least one above 0")
 
 
 def near_one(weights: Vector, largest: float | None = None) -> Vector:

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bmrm.data.dataset import Dataset, check_weights, named_matrix, plain_array, plain_labels
+from bmrm.data.dataset import Dataset, check_weights, named_matrix, plain_array, plain_labels, refuse_weightless
 from bmrm.data.frames import is_frame, refuse_hidden, values_of, without_fill
 from bmrm.data.label_types import is_na, stored
 from bmrm.data.layout import Layout
@@ -365,6 +365,7 @@ class LinearEstimator(BaseEstimator):
     ) -> Dataset:
         """Validated rows, with the names of the features; `classes` that count though their rows may weigh 0."""
         data = Dataset.from_arrays(X, y, weights, groups)
+        refuse_weightless(data.targets.weights)
         names = getattr(self, "feature_names_in_", None)
         layout = None if names is None else Layout(features=data.features, names=tuple(map(str, names)))
         targets = data.targets

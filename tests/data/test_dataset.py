@@ -125,7 +125,6 @@ def nan_at(value):
         ({"X": np.ones((4, 3)), "weights": [1, -0.5, 1, 1]}, "weights: row 1 is -0.5"),
         ({"X": np.ones((4, 3)), "weights": [1, 1, np.nan, 1]}, "weights: row 2 is nan"),
         ({"X": np.ones((4, 3)), "weights": [1, 1, 1, np.inf]}, "weights: row 3 is inf"),
-        ({"X": np.ones((4, 3)), "weights": [0, 0, 0, 0]}, "weights are all zero"),
         ({"X": np.ones((4, 3)), "weights": np.ones((4, 1))}, "weights have shape"),
         ({"X": np.ones((4, 3)), "groups": [1, 2, 2.5, 3]}, "groups: row 2 is 2.5"),
         ({"X": np.ones((4, 3)), "groups": [1, 2]}, "groups has 2 entries"),
@@ -134,6 +133,11 @@ def nan_at(value):
 def test_bad_arrays_are_named(arrays, message):
     with pytest.raises(InputError, match=message):
         Dataset.from_arrays(**arrays)
+
+
+def test_weights_of_a_part_of_the_rows_may_all_be_0():
+    data = Dataset.from_arrays(np.ones((2, 1)), [0, 1], weights=[0, 0])
+    assert not data.checked().with_weights([0.0, 0.0]).targets.weights.any()
 
 
 def test_overflowing_sums_of_finite_numbers_pass():

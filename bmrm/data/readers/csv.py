@@ -183,7 +183,7 @@ class _Rows:
                 self._refuse_missing(texts, self.roles.weight, "weight")
                 raise InputError(f"{where}: {text!r}, expected a finite number >= 0")
         try:
-            return check_weights(list(map(float, texts)), self.rows)
+            return check_weights(list(map(float, texts)), self.rows, some=False)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from error
 
