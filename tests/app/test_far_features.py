@@ -1,10 +1,19 @@
 """Features far from 0 beside a free intercept give the model of the same features centred by hand."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import bmrm
+from bmrm.app.pipeline.folding import as_folded, unfolded
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import Solution, Status
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS
 
 RNG = np.random.default_rng(0)
 NEAR = RNG.normal(size=(200, 3))
@@ -18,6 +27,11 @@ TARGETS = {
     "softmax": np.digitize(NEAR[:, 0], [-0.5, 0.5]),
 }
 PLACES = {"huge": (1.7e18, 1e14), "near": (1e8, 1.0), "far": (-(2.0**43), 1.0)}
+
+
+def exact(numbers):
+    """As fractions, of which sums and products are exact."""
+    return np.vectorize(Fraction, otypes=[object])(numbers)
 
 
 def shifted(place):
@@ -87,3 +101,35 @@ def test_beside_a_free_intercept_too():
     found = bmrm.fit(X, TARGETS["softmax"], loss="softmax", lam=1e-3, bias="free", max_iterations=2)
     assert found.solution.status is bmrm.Status.ITERATION_LIMIT
     assert "feature 2 lies around 1.7e+18; it is centred, but not scaled" in found.solution.message
+
+
+@pytest.mark.parametrize("iterations", [3, 6, 9])
+def test_no_objective_is_less_than_that_of_the_model(iterations):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 3))
+    y = np.digitize(X @ [1.0, -0.5, 0.3] + rng.normal(size=30), [-0.6, 0.6])
+    X[:, 1] = 1.7e18 + 1e14 * X[:, 1]
+    found = bmrm.fit(X, y, loss="softmax", lam=1e-2, bias="free", tolerance=1e-6, max_iterations=iterations)
+    f = exact(X) @ exact(found.weights) + exact(found.intercept)
+    f = (f - f[np.arange(30), y][:, None]).astype(float)
+    value = np.mean(np.log(np.exp(f).sum(axis=1))) + 0.5e-2 * np.sum(found.weights**2)
+    assert found.solution.objective == pytest.approx(value, rel=1e-9)
+
+
+def test_a_gap_that_rounding_of_the_intercept_opens_is_told():
+    X = np.array([[-1.0], [1.0], [2.0]])
+    risk = FreeIntercept(LinearRisk(Dataset.from_arrays(X, [-1.0, 1.0, 2.0]), LOSSES.make("least_squares")))
+    w, omega, shift = np.ones(1), 0.5e-2, np.array([1e18])
+    solution = Solution(w, omega, omega, Status.CONVERGED, 1, 1.0, 0.1)
+    for rounded, status in ((-1e18, Status.CONVERGED), (-1e18 + 128.0, Status.STALLED)):
+        found = as_folded(solution, risk, omega, np.array([rounded]), w, shift, SOLVERS.make("lbfgs"))
+        assert found.status is status
+        assert found.objective == omega + 0.5 * (1e18 + rounded) ** 2
+
+
+def test_what_was_moved_is_moved_back_exactly():
+    rng = np.random.default_rng(5)
+    weights, shift = rng.normal(size=(4, 2)), np.array([1e18, 0.0, -3e7, 1.0 / 3.0])
+    folded = -shift @ weights
+    exactly = exact(folded) + exact(shift) @ exact(weights)
+    np.testing.assert_array_equal(unfolded(folded, weights, shift), exactly.astype(float))

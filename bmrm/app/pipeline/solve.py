@@ -16,6 +16,7 @@ from bmrm.app.model import Model
 from bmrm.app.model_file import ROW_SCALES, make_header
 from bmrm.app.pipeline.beginning import From, start_of_model
 from bmrm.app.pipeline.fingerprint import Facts
+from bmrm.app.pipeline.folding import as_folded, without_common
 from bmrm.app.pipeline.follow import Follow, Follower, check_followed
 from bmrm.app.pipeline.load import positive_last
 from bmrm.app.pipeline.nothing_learned import nothing_learned, targets_differ, zeros_are_as_good
@@ -187,11 +188,15 @@ def solve(
 
         def work(whole: Risk) -> Model:
             assert problem.solver is not None
-            minimised = bias.wrap(whole)
+            minimised: Any = bias.wrap(whole)
+            moved_back = far if problem.bias == "free" else None
 
             def model_of(solution: Solution) -> Model:
                 w, omega = solution.w, bound(problem.regularizer, whole).value(solution.w)
                 table, intercept = bias.read(minimised, w, data.features, own, solution.objective, omega)
+                if moved_back is not None:
+                    _, folded = columns.raw_weights(table, intercept)
+                    solution = as_folded(solution, minimised, omega, folded, table, moved_back, problem.solver)
                 arrays = _learned(minimised, w)
                 if own:
                     arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
@@ -206,6 +211,12 @@ def solve(
                     callback = follower.beside(callback, model_of)
                 solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
             model = model_of(solution)
+            if moved_back is not None and model.weights.ndim > 1 and not own:
+                omega_of = bound(problem.regularizer, whole)
+                other = model_of(without_common(solution, minimised, omega_of, model.weights.shape[1]))
+                if other.solution.objective < model.solution.objective:  # type: ignore[union-attr]
+                    model = other
+            solution = model.solution  # type: ignore[assignment]
             said: list[str] = []
             if differ:
                 regularizer, weights = bound(problem.regularizer, whole), model.weights
