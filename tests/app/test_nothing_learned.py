@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import bmrm
+from bmrm.app.pipeline.nothing_learned import nothing_learned
 from bmrm.estimators import Classifier, Regressor
 from bmrm.losses import LOSSES
-from bmrm.problem import facts_of
+from bmrm.problem import Solution, Status, facts_of
+from bmrm.regularizers.l2 import L2
 from bmrm.run import main
 
 RNG = np.random.default_rng(0)
@@ -137,3 +139,10 @@ def test_losses_whose_slope_jumps_at_0_know_another_loss():
     smooth_enough = {"ordinal", "roc_area", "rank_hinge", "poisson", "gamma", "tweedie"}  # they have a slope at w = 0
     silent = {entry.name for entry in kinked if not facts_of(entry.cls).at_zero}
     assert silent <= smooth_enough
+
+
+def test_a_run_that_stalls_at_0_far_from_its_bound_does_not_say_that_no_feature_helps():
+    facts, weights = facts_of(LOSSES.make("multiclass_hinge")), np.zeros((2, 3))
+    for bound, words in ((0.0, "no better ones were found; scale the features"), (1.0 - 1e-12, "no feature lowers")):
+        stalled = Solution(np.zeros(6), 1.0, bound, Status.STALLED, 60, 60.0, 0.1)
+        assert words in nothing_learned(facts, L2(1e-2), weights, stalled, True)

@@ -13,6 +13,9 @@ LIMITS = Status.ITERATION_LIMIT, Status.TIME_LIMIT
 ROUNDING = 1e-9
 """A relative gap below this is one of rounding: the point is a minimum, not one within the tolerance of it."""
 
+UNPROVED = 1e-2
+"""A relative gap above this, where a run has stalled, leaves open whether there are better weights."""
+
 
 def targets_differ(facts: LossFacts, targets: Targets, summary: Summary, group: Group) -> bool:
     """Collective: whether there is anything to learn, over the rows of all ranks."""
@@ -44,6 +47,8 @@ def nothing_learned(
     zero = not weights.any()
     if zero and solution.status in LIMITS:
         return "all weights are still 0: no better ones were found before the limit"
+    if zero and solution.status is Status.STALLED and solution.relative_gap > UNPROVED:
+        return "all weights are still 0: no better ones were found; scale the features where they are huge or tiny"
     if solution.status not in AT_A_MINIMUM or not (zero or no_better):
         return ""
     found = "all weights are 0" if zero else "weights of 0 are as good as these, within the tolerance,"
