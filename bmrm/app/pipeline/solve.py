@@ -194,7 +194,7 @@ def solve(
             def model_of(solution: Solution) -> Model:
                 w, omega = solution.w, bound(problem.regularizer, whole).value(solution.w)
                 table, intercept = bias.read(minimised, w, data.features, own, solution.objective, omega)
-                if moved_back is not None:
+                if moved_back is not None and table.ndim > 1:  # of one score J is that before the intercept is rounded
                     _, folded = columns.raw_weights(table, intercept)
                     solution = as_folded(solution, minimised, omega, folded, table, moved_back, problem.solver)
                 arrays = _learned(minimised, w)
