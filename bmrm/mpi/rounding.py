@@ -65,6 +65,10 @@ class RemoteRounding:
         return self._mine.row_norm
 
     @property
+    def constant(self) -> float:
+        return 0.0
+
+    @property
     def _mine(self) -> Rounding:
         return self.ranks.share.offered(Rounding)
 
@@ -91,6 +95,10 @@ class GatheredRounding:
     @property
     def row_norm(self) -> float:
         return row_norm(cast(Any, self.ranks.share.map))
+
+    @property
+    def constant(self) -> float:
+        return 0.0
 
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         gathered = GatheredPhi(self.ranks, self.whole)

@@ -181,6 +181,11 @@ class Rounding(Protocol):
         """The norm of the features of a row, the mean of a few, those of one rank: how much a long step may add."""
         ...
 
+    @property
+    def constant(self) -> float:
+        """The size of the constants that were last added to all scores; 0 where there are none."""
+        ...
+
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """The magnitudes at `w`, with a `constant`, (scores per row,), added to all scores; about 3 passes."""
         ...

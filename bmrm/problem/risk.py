@@ -241,6 +241,11 @@ class Settled:
         best = min(others, key=lambda pair: pair[0], default=None)
         self._pairs = [(objective, w, b)] if best is None or objective < best[0] else [best, (objective, w, b)]
 
+    @property
+    def largest(self) -> float:
+        """The size of those that are kept."""
+        return max((float(np.abs(b).max(initial=0.0)) for _, _, b in self._pairs), default=0.0)
+
     def of(self, w: Vector, most: float = math.inf) -> Vector | None:
         """The constants that go with `w`, if it is one of those kept; and if J with them is at most `most`."""
         for objective, point, b in self._pairs:

@@ -158,6 +158,10 @@ class _Rounding:
     def row_norm(self) -> float:
         return self.inner.row_norm
 
+    @property
+    def constant(self) -> float:
+        return max(self.risk.phi.constant_found, self.risk.settled.largest)
+
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         b = self.risk.meter.timed(0.0, self.risk.intercept, w)
         return self.inner.at(w, b if constant is None else b + constant)
@@ -243,6 +247,11 @@ class ProfiledPhi(ScoreFunction):
         if self.facts.scores_per_row > 1:
             found._last = copy(self._last)
         return found
+
+    @property
+    def constant_found(self) -> float:
+        """The size of the constants at which the last search has ended."""
+        return float(np.abs(self._last.near).max())
 
     def mixture(self, f: Scores, check: Check | None = None) -> Mixture:
         """The minimum over b at scores `f`, with the shares that make a valid cut.

@@ -177,6 +177,11 @@ class RowRounding:
         """Of the features, the mean of a few rows."""
         return row_norm(self._map)
 
+    @property
+    def constant(self) -> float:
+        """No constants are added."""
+        return 0.0
+
     @timed
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """As of `Rounding`."""

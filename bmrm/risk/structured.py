@@ -200,6 +200,11 @@ class _MaximumRounding:
         norms = [norm(risk._sparse(risk.joint_feature(*risk.examples[k]))[1]) for k in few]
         return float(np.mean(norms)) if norms else 0.0
 
+    @property
+    def constant(self) -> float:
+        """No constants are added."""
+        return 0.0
+
     def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
         """As of `Rounding`: features of true and worst outputs, though one loses by less than rounding."""
         risk = self._risk

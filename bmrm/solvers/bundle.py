@@ -68,7 +68,7 @@ class Bundle(PlaneSolver):
                     w = 0.5 * (run.w + w)
                     continue
                 proposal = model.solve(master_accuracy(run.relative_gap))
-            run.raise_bound(*model.proof(proposal))
+            run.raise_bound(model.proof(proposal))
             w = proposal.w
 
     def _oracle(self, risk: Risk) -> tuple[Oracle, tuple[float, ...]]:

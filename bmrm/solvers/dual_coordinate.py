@@ -44,6 +44,7 @@ from bmrm.solvers._core.budget import Stop
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
+from bmrm.solvers._core.rounding import Proof
 
 TRIES = 16
 """Sweeps in which the slopes of a start must prove something."""
@@ -373,7 +374,7 @@ class _Run:
         """The bound of the current slopes, with sums that are recomputed or as updated by sweeps."""
         a, b = ascent.plane(anew)
         bound, fresh = self._bound(a, b) - self._unbalanced(ascent), anew or self.intercept is not None
-        self.run.raise_bound(bound, 2.0 * abs(b) + abs(bound), norm(ascent.weights), fresh=fresh)
+        self.run.raise_bound(Proof(bound, 2.0 * abs(b) + abs(bound), norm(ascent.weights)), fresh=fresh)
         return bound
 
     def _unbalanced(self, ascent: DualAscent) -> float:

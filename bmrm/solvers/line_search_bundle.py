@@ -133,7 +133,7 @@ class LineSearchBundle(PlaneSolver):
             with run.master():
                 model.add(plane.a, plane.height, here.w, offset=plane.offset)
                 proposal = model.solve(master_accuracy(run.relative_gap))
-            run.raise_bound(*model.proof(proposal))
+            run.raise_bound(model.proof(proposal))
             there_f, there_b = cuts.scores(proposal.w, best.b)
             step_f, step_b = there_f - best.f, there_b - best.b
             t = self._search(run, cuts, best, proposal.w - best.w, step_f, step_b, first)

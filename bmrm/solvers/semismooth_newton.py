@@ -33,6 +33,7 @@ from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.rows import RowGram
+from bmrm.solvers._core.rounding import Proof
 from bmrm.solvers._core.row_scores import OF_SCORES
 from bmrm.solvers._core.row_start import Start, start_from_sample
 from bmrm.solvers._core.working_set_newton import aimed
@@ -364,7 +365,7 @@ class Run:
         if math.isfinite(bound) and math.isfinite(objective) and abs(state.rest) <= SKEWED:
             size = 2.0 * abs(conjugate) + abs(bound) + abs(objective)
             slack = ROUNDING * abs(objective)
-            self.monitor.raise_bound(bound - slack, size, norm(state.w), fresh=state.summed)
+            self.monitor.raise_bound(Proof(bound - slack, size, norm(state.w)), fresh=state.summed)
 
     def _note(self, state: AugmentedLagrangian, fresh: bool = False) -> None:
         """Bound and objective of the current point, the latter possibly evaluated from its weights."""

@@ -12,8 +12,9 @@ from bmrm.problem import IncompatibleError, Solution, Status
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.audit import Audit
 from bmrm.solvers._core.auto.joined import Joined
-from bmrm.solvers._core.contradiction import Consistency, Proof
+from bmrm.solvers._core.rounding import Proof
 from tests.solvers.mistakes import CORRECT, MISTAKES
 
 SOLVED_BY = (
@@ -106,7 +107,7 @@ def test_bounds_and_objectives_of_two_solvers_in_turn_are_compared():
 
 def test_what_a_solver_carries_along_is_evaluated_afresh_before_it_contradicts():
     risk = CORRECT.risk("loss")
-    seen, w = Consistency(risk, L2(1.0)), np.array([1.0, 0.0, 0.0])
+    seen, w = Audit(risk, L2(1.0)), np.array([1.0, 0.0, 0.0])
     value, a = risk.value_and_subgradient(w)
     assert seen.holds(w, value, a)
     there = np.zeros(3)

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bmrm.problem import BmrmError, Intercept, Regularizer, Risk, Scored, Vector, ability, relative_gap
+from bmrm.problem.abilities import Rounding
 from bmrm.problem.meter import Meter
+from bmrm.solvers._core.audit import Audit, Contradiction, searches_constants
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
-from bmrm.solvers._core.contradiction import Consistency, Contradiction, Planes, Proof, searches_constants
-from bmrm.solvers._core.rounding import cautious
+from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Proof, Slack, cautious, doubtful
 
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
@@ -66,7 +67,10 @@ class Best:
     """Whether values of R end a search for constants, which leaves a little below what is attained."""
     _at_0: bool = field(default=False, init=False)
     """Whether J(0) was evaluated because rounding asked for it."""
-    _consistency: Consistency = field(init=False)
+    _audit: Audit | None = field(default=None, init=False)
+    """Of a user's loss or risk."""
+    _slack: Slack | None = field(default=None, init=False)
+    """Of the package's own."""
 
     def __post_init__(self) -> None:
         self.w = self.start
@@ -75,7 +79,11 @@ class Best:
             self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
         self._sure, self._proved = Evaluated(math.inf, self.start), self.proof
         self._searched = searches_constants(self.risk)
-        self._consistency = Consistency(self.risk, self.regularizer)
+        measure = ability(self.risk, Rounding)
+        if measure is None or measure.foreign:
+            self._audit = Audit(self.risk, self.regularizer)
+        else:
+            self._slack = Slack(self.risk, measure)
 
     @property
     def relative_gap(self) -> float:
@@ -90,7 +98,7 @@ class Best:
     @property
     def contradiction(self) -> Contradiction | None:
         """The first that was found: the run is to end, with NOT_CONVEX."""
-        return self._consistency.found
+        return None if self._audit is None else self._audit.found
 
     def improve(self, w: Vector, objective: float, *, fresh: bool = False) -> bool:
         """Keep `w` if it is better than the best point; True if so.
@@ -113,26 +121,17 @@ class Best:
             return True
         return False
 
-    def raise_bound(
-        self,
-        lower_bound: float,
-        size: float = 0.0,
-        reach: float = 0.0,
-        planes: Planes | None = None,
-        floor: float = 0.0,
-        *,
-        fresh: bool = True,
-    ) -> None:
-        """Take a lower bound into account; above the objective by more than rounding explains, it ends the run.
+    def raise_bound(self, proof: Proof | float, *, fresh: bool = True) -> None:
+        """Take a lower bound into account, less what its parts lose by cancelling.
 
         Parameters
         ----------
-        size : the absolute values of what was added to make it; what they lose by cancelling is taken off.
-        reach, planes, floor : as of `Proof`.
+        proof : the bound with what its rounding depends on, or the number alone where that is nothing.
         fresh : whether all that it rests on was computed for it, and nothing kept up to date by differences; if not,
             `confirm` is called before a run ends with it.
         """
-        proof = Proof(cautious(lower_bound, size), size, reach, planes, floor)
+        proof = proof if isinstance(proof, Proof) else Proof(proof)
+        proof = proof._replace(bound=cautious(proof.bound, proof.size))
         self._own = max(self._own, proof.bound)
         if fresh and proof.bound > self._proved.bound:
             self._proved = proof
@@ -151,16 +150,18 @@ class Best:
         ----------
         offset : of the plane R(v) >= <a, v> + offset, where it is known better than by value - <a, w>.
         """
-        if math.isfinite(value) and self.fits(w, value, a) and certificate.holds(self._consistency, w, value, a):
+        if not math.isfinite(value):
+            return
+        if self._audit is None or (self.fits(w, value, a) and certificate.holds(self._audit, w, value, a)):
             certificate.take(w, value, a, offset)
-            self.raise_bound(*certificate.proof)
+            self.raise_bound(certificate.proof)
 
     def fits(self, w: Vector, value: float, a: Vector, height: float | None = None) -> bool:
         """Whether R(w) and the subgradient there contradict neither the infimum nor the last point that was told.
 
         `height` is that of the plane with slope `a`, where it is not the value.
         """
-        return self._consistency.holds(w, value, a, height)
+        return self._audit is None or self._audit.holds(w, value, a, height)
 
     def _look_at(self, w: Vector) -> bool:
         """J at w and what its plane proves; whether it is better than the best point."""
@@ -177,28 +178,35 @@ class Best:
 
         `complete` where the bound belongs to the end, not to the moment at which a limit was met.
         """
-        self._consistency.compare()
-        if complete and self.contradiction is None:
-            for seen in self._consistency.other_points(self.w, self.proof):
-                objective = seen.value + self.regularizer.value(seen.w)
-                self._consistency.bound_holds(self.proof, seen.w, objective)
+        audit = self._audit
+        if audit is not None:
+            audit.compare()
+            if complete and audit.found is None:
+                for seen in audit.other_points(self.w, self.proof):
+                    audit.bound_holds(self.proof, seen.w, seen.value + self.regularizer.value(seen.w))
         self._compare()
 
     def _compare(self) -> None:
         """Bound and objective: they may contradict one another, where neither was carried along."""
         carried = self.confirm is not None and self.proof.bound > self._proved.bound
-        if carried and self._consistency.doubts(self.proof, self.objective):
+        if carried and self._doubts():
             self.confirm()  # type: ignore[misc]
             self.proof = self._proved
-        if self.proof.bound > self.objective and self.contradiction is None:
-            objective = self._consistency.bound_holds(self.proof, self.w, self.objective)
+        if self._audit is not None and self.proof.bound > self.objective and self.contradiction is None:
+            objective = self._audit.bound_holds(self.proof, self.w, self.objective)
             if objective != self.objective:
                 self._evaluated(self._at(self.w) if self._searched else Evaluated(objective, self.w))
 
-    def _verify(self) -> bool:
+    def _doubts(self) -> bool:
+        """Whether the bound is above J by more than plainly is rounding."""
+        if self._audit is not None:
+            return self._audit.doubts(self.proof, self.objective)
+        return doubtful(self.proof, self.objective, UNDOUBTED * ROUNDOFF)
+
+    def _verify(self, goal: float) -> bool:
         """Evaluate the best point from its weights, and the bound anew, where that is not done; whether they changed.
 
-        By more than rounding, that is.
+        By more than rounding, that is. `goal` is the relative gap that is wanted.
         """
         if self.contradiction is not None or not math.isfinite(self.objective):
             return False
@@ -209,10 +217,11 @@ class Best:
             self.proof = self._proved
         if not self._fresh:
             self._evaluated(self._at(self.w))
-        if not self._at_0 and self._consistency.rounds_less_at_0(self.proof):
-            self._evaluated(self._at(np.zeros_like(self.w)))
-            self._at_0 = True
-        self.proof = self._proved = self._consistency.certain(self.proof, self.w, self.objective)
+        if self._slack is not None:
+            if not self._at_0 and self._slack.less_at_0(self.proof):
+                self._evaluated(self._at(np.zeros_like(self.w)))
+                self._at_0 = True
+            self.proof = self._proved = self._slack.off(self.proof, self.w, self.objective, goal)
         scale = ROUNDING * abs(before[0])
         return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from bmrm.kernels.products.vectors import blend, dot, dot_and_sizes
 from bmrm.problem import HasConjugate, Regularizer, Vector, provides
-from bmrm.solvers._core.contradiction import Consistency, Proof, Seen
+from bmrm.solvers._core.audit import Audit, Seen
+from bmrm.solvers._core.rounding import Proof
 
 
 def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -> float:
@@ -56,7 +57,7 @@ class Certificate:
         self._join(Plane(a, b, abs(value) + size, reach, w))
         return self.bound
 
-    def holds(self, seen: Consistency, w: Vector, value: float, a: Vector) -> bool:
+    def holds(self, seen: Audit, w: Vector, value: float, a: Vector) -> bool:
         """Whether the plane of the bound holds where R(w) and a subgradient there are known."""
         plane = self._plane
         if plane is None:

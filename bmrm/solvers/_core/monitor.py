@@ -40,6 +40,7 @@ from bmrm.problem.solution import relative_goal
 from bmrm.registry import check_parameters, parameter
 from bmrm.solvers._core.best import ROUNDING, Best, Evaluated
 from bmrm.solvers._core.budget import Budget
+from bmrm.solvers._core.rounding import Proof
 
 COMPLETE = Status.CONVERGED, Status.STALLED
 """Ends to which the bound belongs, that of a limit being the bound of the moment."""
@@ -260,7 +261,7 @@ class Monitor(Best):
         self._traffic = ability(self.risk, Traffic)
         self._waited_before = self._waited()
         if self.earlier is not None:
-            self.raise_bound(self.earlier.lower_bound, 4.0 * abs(self.earlier.lower_bound))
+            self.raise_bound(Proof(self.earlier.lower_bound, 4.0 * abs(self.earlier.lower_bound)))
             self.history = list(self.earlier.history)
             self._before = self.history[-1] if self.history else None
             self._own = -math.inf
@@ -434,7 +435,14 @@ class Monitor(Best):
 
     def _without_bound(self) -> str:
         """Why no gap could be met; "" where one was, or could have been."""
-        if self.status is Status.CONVERGED or provides(self.regularizer, HasConjugate):
+        if self.status is Status.CONVERGED:
+            return ""
+        if self._slack is not None and (refuted := self._slack.refuted) is not None:
+            return (
+                f"a bound of {refuted.bound:.17g} was left out: it is above the objective, {self.objective:.17g},"
+                " by more than rounding explains"
+            )
+        if provides(self.regularizer, HasConjugate):
             return ""
         if self.proof.bound > self.risk.infimum:  # of a master
             return ""
@@ -444,7 +452,7 @@ class Monitor(Best):
 
     def _checked(self) -> bool:
         """Verify point and bound, and with them the history; whether they changed by more than rounding."""
-        others = self._verify()
+        others = self._verify(self.goal)
         self._revise()
         return others
 

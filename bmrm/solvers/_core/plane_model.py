@@ -29,9 +29,9 @@ from bmrm.problem import (
 from bmrm.problem.abilities import Fingerprint
 from bmrm.problem.regularizer import space_of
 from bmrm.registry import parameter
-from bmrm.solvers._core.contradiction import Proof
 from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.rounding import Proof
 
 CLEANING = 10
 """Solutions between two clearings of idle planes: each costs a compaction."""
@@ -107,7 +107,7 @@ class PlaneSolver(IterativeSolver):
                 model.take(planes)
             proposal = model.solve(master_accuracy(self.tolerance)) if len(model.planes) else None
         if proposal is not None:
-            run.raise_bound(*model.proof(proposal))
+            run.raise_bound(model.proof(proposal))
             run.start = proposal.w if run.chooses_start else run.start
         if self.keep_planes:
             run.saved = lambda: self._saved(run, model)

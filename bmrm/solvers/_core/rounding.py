@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from bmrm.problem import Risk, Vector, ability
+from bmrm.problem import Risk, Scored, Vector, ability, relative_gap
 from bmrm.problem.abilities import Magnitudes, Rounding
 from bmrm.problem.regularizer import space_of
 
@@ -24,6 +25,50 @@ NEIGHBOURS, SPREAD = 8, 64.0
 
 OF_NO_ACCOUNT = 1e-12
 """Rounding below this share of a bound is of no account."""
+
+
+DOUBT = 2.0**12
+"""Units of roundoff of what may have been added that a slack is guessed to be, before it is measured."""
+SHARE = 0.01
+"""The share of the gap below which a guessed slack is not measured."""
+FARTHER = 3.0
+"""Planes that were taken at most so many times as far from 0 as the best point round no more than R does there."""
+HEAVY = 1e6
+"""Planes round more than R does at 0 where products are so many times what is left of them."""
+
+
+class Planes(Protocol):
+    """What proves a bound."""
+
+    def highest(self, w: Vector) -> tuple[float, Vector | None]:
+        """The value at `w` of the plane that is highest there, and the point where it was taken, if that is known."""
+        ...
+
+
+class Proof(NamedTuple):
+    """A lower bound of min J, and what its rounding depends on.
+
+    Attributes
+    ----------
+    size : the absolute values of what was added to make it.
+    reach : the norm of the points where its planes were taken, their weighted mean.
+    planes : that it rests on.
+    floor : the share of the infimum of R in it.
+    sure : whether its rounding has been taken off.
+    """
+
+    bound: float = -math.inf
+    size: float = 0.0
+    reach: float = 0.0
+    planes: Planes | None = None
+    floor: float = 0.0
+    sure: bool = False
+
+
+def doubtful(proof: Proof, objective: float, share: float) -> bool:
+    """Whether the bound is above `objective` by more than this share of what was added."""
+    excess = proof.bound - objective
+    return excess > 0.0 and excess > share * (proof.size + abs(objective))
 
 
 def cautious(bound: float, size: float) -> float:
@@ -53,7 +98,7 @@ class Budget:
         self._dim = float(self._space.total(self._space.dim))
         self._known: tuple[Vector, Magnitudes] | None = None
 
-    def at(self, w: Vector, size: float, reach: float = 0.0) -> float:
+    def at(self, w: Vector, size: float, reach: float = 0.0, *, likely: bool = False) -> float:
         """The most by which rounding can put a plane, or a mixture of them, above the risk at `w`.
 
         Parameters
@@ -61,6 +106,8 @@ class Budget:
         w : the point.
         size : absolute values that were plainly added: of the risk, of the regularizer, of the products <a, w>.
         reach : the norm of the point where the plane was taken; of several the weighted mean.
+        likely : what long sums stay below but by bad luck, which goes with the root of their length (Higham & Mary, "A
+            new approach to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019, eq. 3.4, lambda = 4).
         """
         magnitudes = self._magnitudes(w)
         if magnitudes is None:
@@ -71,7 +118,10 @@ class Budget:
         if reach > 0.0 and magnitudes.growth > 0.0:
             away = reach + norm(w)
             added += norm(sizes) * magnitudes.growth * away * away
-        return ERRORS * max(magnitudes.length, self._dim) * (ROUNDOFF * added + SMALLEST)
+        length = max(magnitudes.length, self._dim)
+        if likely:
+            length = math.sqrt(length)
+        return ERRORS * length * (ROUNDOFF * added + SMALLEST)
 
     def _magnitudes(self, w: Vector) -> Magnitudes | None:
         if self._known is None or not np.array_equal(self._known[0], w):
@@ -89,3 +139,80 @@ class Budget:
             values.append(self._risk.value_and_subgradient(beside)[0])
         spread = max((abs(each - value) for each in values), default=0.0)
         return spread if math.isfinite(spread) else 0.0
+
+
+class Slack:
+    """What rounding may have put into the bound of a risk of the package: taken off once, when a run is to end.
+
+    A slope whose terms cancel is off by their rounding, and its plane by that times the way to where it was taken.
+
+    Parameters
+    ----------
+    risk : with the ability `Rounding`.
+    measure : that ability.
+    """
+
+    def __init__(self, risk: Risk, measure: Rounding) -> None:
+        self._budget, self._measure = Budget(risk), measure
+        self._row_norm: float | None = None
+        self._norm = space_of(risk).norm
+        scored = ability(risk, Scored)
+        self._exponents = scored is not None and scored.phi.facts.smooth and scored.phi.facts.scores_per_row > 1
+        """Whether slopes are exponentials of differences of scores, whose rounding they have."""
+        self._best = Proof(risk.infimum)
+        self.refuted: Proof | None = None
+        """The last bound that was above J by more than rounding explains."""
+
+    def off(self, proof: Proof, w: Vector, objective: float, goal: float) -> Proof:
+        """The proof less its rounding: measured where a guess of it is not small against the gap to J(w).
+
+        Planes that were taken near w round as J(w) does, and nothing is taken off. To measure takes about 3 passes, to
+        guess none. A bound that stays above J(w) by more than rounding explains is none: what was sure before is left,
+        or the infimum of R.
+
+        Parameters
+        ----------
+        goal : the relative gap that is wanted, which a guess must not undo.
+        """
+        if proof.sure or not proof.bound > self._best.bound or not self._counts(proof, w, objective):
+            return proof
+        slack, account = self._guess(proof, w, objective), OF_NO_ACCOUNT * abs(proof.bound)
+        if slack <= SHARE * (objective - proof.bound):
+            guessed = proof._replace(bound=proof.bound - slack if slack > account else proof.bound, sure=True)
+            if not relative_gap(objective, guessed.bound) > goal >= relative_gap(objective, proof.bound):
+                return self._surest(guessed)
+        for likely in (True, False):
+            slack = self._budget.at(w, proof.size, proof.reach, likely=likely)
+            bound = proof.bound - slack if slack > account else proof.bound
+            if bound - objective <= OF_NO_ACCOUNT * abs(objective):
+                return self._surest(proof._replace(bound=bound, sure=True))
+        self.refuted = proof
+        return self._best
+
+    def _counts(self, proof: Proof, w: Vector, objective: float) -> bool:
+        """Whether the bound may have more rounding than J(w) has: no pass."""
+        if proof.bound - objective > OF_NO_ACCOUNT * abs(objective) or proof.reach > FARTHER * self._norm(w):
+            return True
+        return self._exponents and self._measure.constant > FARTHER * self._rows * self._norm(w)
+
+    def _surest(self, proof: Proof) -> Proof:
+        self._best = max(self._best, proof, key=lambda each: each.bound)
+        return self._best
+
+    def less_at_0(self, proof: Proof) -> bool:
+        """Whether rounding may put the bound above J(0), though not above J where its planes were taken."""
+        return not proof.sure and self._rows * proof.reach > HEAVY * (abs(proof.bound) + proof.size)
+
+    def _guess(self, proof: Proof, w: Vector, objective: float) -> float:
+        """The rounding, as far as it can be known without a pass: slopes add up to about 1, or J where that is more."""
+        products = self._rows * (proof.reach + self._norm(w))
+        if self._exponents:
+            products += 2.0 * self._measure.constant
+            products *= 1.0 + products
+        return DOUBT * ROUNDOFF * (proof.size + abs(objective) + (1.0 + 2.0 * abs(objective)) * products)
+
+    @property
+    def _rows(self) -> float:
+        if self._row_norm is None:
+            self._row_norm = self._measure.row_norm
+        return self._row_norm

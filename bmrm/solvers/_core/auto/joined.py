@@ -27,12 +27,14 @@ from bmrm.problem import (
     Vector,
     ability,
 )
+from bmrm.problem.abilities import Rounding
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import Meter
+from bmrm.solvers._core.audit import Audit
 from bmrm.solvers._core.budget import Budget
-from bmrm.solvers._core.contradiction import Consistency, Proof
 from bmrm.solvers._core.monitor import UNDONE, IterativeSolver
 from bmrm.solvers._core.plane_model import KeptModel
+from bmrm.solvers._core.rounding import Proof, Slack
 
 ENDS = Status.CONVERGED, Status.OWN_RULE, Status.NOT_CONVEX, Status.TIME_LIMIT, Status.ITERATION_LIMIT
 """After which no other solver takes over."""
@@ -180,8 +182,13 @@ class Joined:
 
     def _judged(self, stage: Solution, better: Solution, bound: float) -> tuple[Solution, float]:
         """What it means that the bound of one stage is above the objective of another: rounding, or a contradiction."""
-        seen = Consistency(metered_risk(self.risk, Meter()), self.regularizer)
-        seen.bound_holds(Proof(bound, 4.0 * abs(bound), norm(stage.w)), better.w, better.objective)
+        risk, proof = metered_risk(self.risk, Meter()), Proof(bound, 4.0 * abs(bound), norm(stage.w))
+        measure = ability(risk, Rounding)
+        if measure is not None and not measure.foreign:
+            sure = Slack(risk, measure).off(proof, better.w, better.objective, self.options.goal(better.objective))
+            return stage, min(sure.bound, better.objective)
+        seen = Audit(risk, self.regularizer)
+        seen.bound_holds(proof, better.w, better.objective)
         if seen.found is None:
             return stage, better.objective
         details = {**stage.details, **seen.found.details, "raw_bound": bound}

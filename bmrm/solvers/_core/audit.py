@@ -1,11 +1,14 @@
-"""Values and slopes that no convex function has: what a run has seen is checked against what it takes for proved."""
+"""Values and slopes that no convex function has: what a run has seen is checked against what it takes for proved.
+
+That is for losses and risks of users. The laws of the package's own are tested; see `Slack` for their rounding.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +18,12 @@ from bmrm.problem.abilities import Rounding
 from bmrm.problem.counted import CountedRisk
 from bmrm.problem.regularizer import space_of
 from bmrm.solvers._core.budget import Budgeted
-from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Budget
+from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Budget, Planes, Proof, doubtful
 
 KEPT, KEPT_BYTES = 64, 1 << 22
 """Points that are kept to be compared with one another when a run ends, and their memory at most."""
 MOST_EXCUSED = 1e-11
 """The largest excess, as a share of what was added, that needs no evaluation once rounding has explained such a one."""
-OF_ACCOUNT, FARTHER, HEAVY = 1e-12, 3.0, 1e6
-"""The share of J above which a bound that is higher is lowered; nearer planes, so many times as far from 0 as the best
-point, round no more than R does there, but more than R does at 0 where products are so many times what is left of them.
-"""
 SUSPECTS = 3
 """Pairs of them that are evaluated afresh."""
 BESIDE, DOWN, LEAST_DOWN = 0.5, 3.0, 0.1
@@ -33,32 +32,6 @@ to the infimum, at least such a share of the way from the highest value seen."""
 SHOWN = 4
 """Entries of a point that a message shows."""
 ADVICE = "The {} is not convex, or its value or its slope is wrong."
-
-
-class Planes(Protocol):
-    """What proves a bound."""
-
-    def highest(self, w: Vector) -> tuple[float, Vector | None]:
-        """The value at `w` of the plane that is highest there, and the point where it was taken, if that is known."""
-        ...
-
-
-class Proof(NamedTuple):
-    """A lower bound of min J, and what its rounding depends on.
-
-    Attributes
-    ----------
-    size : the absolute values of what was added to make it.
-    reach : the norm of the points where its planes were taken, their weighted mean.
-    planes : that it rests on.
-    floor : the share of the infimum of R in it.
-    """
-
-    bound: float = -math.inf
-    size: float = 0.0
-    reach: float = 0.0
-    planes: Planes | None = None
-    floor: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +67,8 @@ class Seen(NamedTuple):
     """Of the plane that was taken there: the value, or less where it is not quite a tangent."""
 
 
-class Consistency:
-    """What has been seen of a risk in a run, and the first contradiction in it.
+class Audit:
+    """What has been seen of a user's risk in a run, and the first contradiction in it.
 
     Nothing is called one before it was evaluated afresh at the points, since what a solver carries along drifts.
 
@@ -126,8 +99,7 @@ class Consistency:
         self._last = here
         if not math.isfinite(value):
             return True
-        if self._foreign:
-            self._keep(here)
+        self._keep(here)
         fits = value >= self._risk.infimum or self._above_infimum(here)
         if before is None or not math.isfinite(before.value):
             return fits
@@ -159,8 +131,7 @@ class Consistency:
 
     def doubts(self, proof: Proof, objective: float) -> bool:
         """Whether the bound is above `objective` by more than plainly is rounding."""
-        excess = proof.bound - objective
-        return excess > 0.0 and excess > self._excused * (proof.size + abs(objective))
+        return doubtful(proof, objective, self._excused)
 
     def bound_holds(self, proof: Proof, w: Vector, objective: float) -> float:
         """J(w), evaluated afresh where there are doubts about the bound; the contradiction is found, if there is."""
@@ -192,27 +163,6 @@ class Consistency:
             )
         return value + omega
 
-    def certain(self, proof: Proof, w: Vector, objective: float) -> Proof:
-        """The proof less what rounding can have put into it, where that may matter; about 3 passes then, else none.
-
-        A slope whose terms cancel is off by their rounding, and its plane by that times the way to where it was taken.
-        A bound that only rounding has put above J(w) is off by as much as that says; to cut it to J(w) would prove it.
-        """
-        above = proof.bound - objective > OF_ACCOUNT * abs(objective)
-        if not (above or proof.reach > FARTHER * self._space.norm(w)) or not self._cancels(proof, UNDOUBTED):
-            return proof
-        rounding = self._budget.at(w, proof.size, proof.reach)
-        return proof._replace(bound=proof.bound - rounding, reach=0.0)
-
-    def rounds_less_at_0(self, proof: Proof) -> bool:
-        """Whether rounding may put the bound above J(0), though not above J where its planes were taken."""
-        return self._cancels(proof, HEAVY)
-
-    def _cancels(self, proof: Proof, times: float) -> bool:
-        """Whether products of rows and points are so many times what is left of them in a bound; no pass."""
-        measure = None if self._foreign or proof.reach == 0.0 else ability(self._risk, Rounding)
-        return measure is not None and measure.row_norm * proof.reach > times * (abs(proof.bound) + proof.size)
-
     def compare(self) -> None:
         """All points that were kept with one another."""
         if len(self._kept) > 1 and self.found is None:
@@ -234,7 +184,7 @@ class Consistency:
                 self._explained(self._kept[one], self._kept[other], float(excess[one, other]))
 
     def other_points(self, w: Vector, proof: Proof) -> list[Seen]:
-        """R where a mistake would show that the points so far do not tell of; nothing for a risk of the package.
+        """R where a mistake would show that the points so far do not tell of.
 
         Half-way from the point nearest to `w` to the farthest; downhill, where the infimum is part of the proof.
         """
@@ -282,12 +232,6 @@ class Consistency:
             return excess + (told - other.value if self._searched else 0.0) <= rounding
         self._blame(other.value + fresh, other.value, other.w, one.w, fresh, rounding)
         return False
-
-    @cached_property
-    def _foreign(self) -> bool:
-        """Whether the risk or its loss is a user's: the points of others are not kept, their laws are tested."""
-        rounding = ability(self._risk, Rounding)
-        return rounding is None or rounding.foreign
 
     def _keep(self, seen: Seen) -> None:
         """As many points as may be; every other leaves when they are too many, the first and the last stay."""
