@@ -8,12 +8,11 @@ import pytest
 from bmrm import L1, L2
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, Solution, Status
+from bmrm.problem import IncompatibleError, Status
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.audit import Audit
-from bmrm.solvers._core.auto.joined import Joined
 from bmrm.solvers._core.rounding import Proof
 from tests.solvers.mistakes import CORRECT, MISTAKES
 
@@ -91,18 +90,27 @@ def test_a_false_infimum_is_named():
         assert "The infimum that the risk states is wrong" in solution.message
 
 
-def test_bounds_and_objectives_of_two_solvers_in_turn_are_compared():
-    risk, regularizer = CORRECT.risk("loss"), L2(1.0)
-    honest = SOLVERS.make("bundle", {}).minimize(risk, regularizer)
-    stages = Joined(SOLVERS.make("auto", {}), risk, regularizer, None, None)
-    above = Solution(honest.w, honest.objective, honest.objective + 1.0, Status.STALLED, 0, 0.0, 0.0)
-    joined = stages._joined(above, honest)
-    assert joined.status is Status.NOT_CONVEX
-    assert joined.lower_bound == -math.inf
-    within = Solution(honest.w, honest.objective, honest.objective * (1 + 1e-15), Status.STALLED, 0, 0.0, 0.0)
-    joined = stages._joined(within, honest)
-    assert joined.status is Status.CONVERGED
-    assert joined.lower_bound == joined.objective
+def run_with_bound(risk, times):
+    """A run whose bound is so many times its objective."""
+    regularizer = L2(1.0)
+    with SOLVERS.make("bundle", {}).monitor(risk, regularizer, np.array([1.0, 0.0, 0.0]), None) as run:
+        objective = risk.value_and_subgradient(run.start)[0] + regularizer.value(run.start)
+        run.improve(run.start, objective, fresh=True)
+        run.raise_bound(Proof(times * objective, abs(objective)))
+        run.record()
+        return run.solution()
+
+
+def test_a_bound_above_the_objective_is_a_contradiction_for_a_user_and_left_out_for_the_package():
+    of_user = run_with_bound(CORRECT.risk("loss"), 1.001)
+    assert of_user.status is Status.NOT_CONVEX
+    assert of_user.lower_bound == -math.inf
+    own = LinearRisk(Dataset.from_arrays(np.eye(3), [1.0, -1.0, 1.0]), LOSSES.make("logistic", {}))
+    left_out = run_with_bound(own, 1.001)
+    assert left_out.status is Status.STALLED
+    assert left_out.lower_bound == own.infimum
+    assert "left out" in left_out.message
+    assert run_with_bound(own, 1.0 + 1e-15).status is Status.CONVERGED
 
 
 def test_what_a_solver_carries_along_is_evaluated_afresh_before_it_contradicts():

@@ -14,8 +14,8 @@ from bmrm.problem import IncompatibleError, InputError, Iteration, Start, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers._core.auto.joined import PLAN, Joined
-from bmrm.solvers._core.auto.turns import GROWTH, Plan, Turns
+from bmrm.solvers._core.auto.turns import GROWTH, PLAN, Plan, Turns
+from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.plane_model import PlaneSolver
 
 
@@ -47,14 +47,18 @@ def test_a_stalled_stage_is_followed_and_the_two_are_one_run():
     assert solution.objective == pytest.approx(alone.objective, rel=1e-6)
 
 
-def test_the_time_between_stages_counts(monkeypatch):
-    inside = Joined._handed_over
+def slow_turns(monkeypatch):
+    inside = Monitor.take_turn
 
-    def slowly(self, stage):
+    def slowly(self, solver, **options):
         time.sleep(0.05)
-        return inside(self, stage)
+        return inside(self, solver, **options)
 
-    monkeypatch.setattr(Joined, "_handed_over", slowly)
+    monkeypatch.setattr(Monitor, "take_turn", slowly)
+
+
+def test_the_time_between_stages_counts(monkeypatch):
+    slow_turns(monkeypatch)
     solution = Turns(tolerance=1e-7, names=("lbfgs", "line_search_bundle")).minimize(risk_of(Hinge()), L2(1e-2))
     assert "line_search_bundle" in solution.solver
     assert solution.seconds >= 0.1
@@ -97,13 +101,7 @@ def test_turns_grow_until_one_gets_there():
 def test_the_path_does_not_depend_on_the_clock(monkeypatch):
     both = Turns(tolerance=1e-9, names=("bundle", "line_search_bundle"), passes=4.0)
     quiet = both.minimize(risk_of(Hinge()), L2(1e-3))
-    inside = Joined._handed_over
-
-    def slowly(self, stage):
-        time.sleep(0.05)
-        return inside(self, stage)
-
-    monkeypatch.setattr(Joined, "_handed_over", slowly)
+    slow_turns(monkeypatch)
     busy = both.minimize(risk_of(Hinge()), L2(1e-3), callback=lambda line: time.sleep(0.002))
     assert busy.solver == quiet.solver
     assert busy.w.tolist() == quiet.w.tolist()

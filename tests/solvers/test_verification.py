@@ -56,7 +56,7 @@ def test_a_run_that_is_undone_again_and_again_has_stalled(risk):
         while not run.record():
             run.improve(1e-3 * np.ones(risk.dim) * count, run.lower_bound)
             count += 1
-        solution = run.solution("test")
+        solution = run.solution()
     assert count == UNDONE + 1
     assert solution.status is Status.STALLED
     assert solution.objective == pytest.approx(J(risk, solution.w), rel=1e-15)
@@ -72,7 +72,7 @@ def test_other_ends_have_the_objective_of_their_point_too(risk, options, status)
         run.improve(w, 1e-3)
         while not (run.record() or run.stall()):
             pass
-        solution = run.solution("test")
+        solution = run.solution()
     assert solution.status is status
     assert solution.objective == pytest.approx(J(risk, solution.w), rel=1e-15)
 
@@ -83,7 +83,7 @@ def test_the_best_point_that_is_sure_is_kept(risk):
         run.improve(1e3 * np.ones(risk.dim), 1e-9)
         assert not run.record()
         assert run.record()
-        solution = run.solution("test")
+        solution = run.solution()
     assert not solution.w.any()
     assert solution.objective == J(risk, np.zeros(risk.dim))
 
@@ -98,7 +98,7 @@ def test_a_bound_that_was_carried_along_is_formed_anew(risk):
         assert not run.record()
         assert run.lower_bound == 0.25 * here
         run.stall()
-        solution = run.solution("test")
+        solution = run.solution()
     assert solution.status is Status.STALLED
     assert solution.lower_bound == 0.25 * here
 
@@ -108,7 +108,7 @@ def test_what_was_just_evaluated_is_not_evaluated_twice(risk):
         run.improve(run.start, J(risk, run.start), fresh=True)
         run.raise_bound(J(risk, run.start))
         assert run.record()
-        assert run.solution("test").passes == 0.0
+        assert run.solution().passes == 0.0
 
 
 def test_what_the_rounding_of_far_planes_may_be_is_taken_off_the_bound():

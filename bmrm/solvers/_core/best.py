@@ -211,12 +211,7 @@ class Best:
         if self.contradiction is not None or not math.isfinite(self.objective):
             return False
         before = self.objective, self.lower_bound
-        if self.proof.bound > self._proved.bound:
-            if self.confirm is not None:
-                self.confirm()
-            self.proof = self._proved
-        if not self._fresh:
-            self._evaluated(self._at(self.w))
+        self._verify_point_and_bound()
         if self._slack is not None:
             if not self._at_0 and self._slack.less_at_0(self.proof):
                 self._evaluated(self._at(np.zeros_like(self.w)))
@@ -224,6 +219,15 @@ class Best:
             self.proof = self._proved = self._slack.off(self.proof, self.w, self.objective, goal)
         scale = ROUNDING * abs(before[0])
         return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))
+
+    def _verify_point_and_bound(self) -> None:
+        """Evaluate both anew, where that is not done: J from the weights, the bound from all that it rests on."""
+        if self.proof.bound > self._proved.bound:
+            if self.confirm is not None:
+                self.confirm()
+            self.proof = self._proved
+        if not self._fresh and math.isfinite(self.objective):
+            self._evaluated(self._at(self.w))
 
     def _value(self, w: Vector) -> float:
         """J(w); half a pass where there are scores."""

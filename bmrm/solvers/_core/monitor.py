@@ -248,6 +248,16 @@ class Monitor(Best):
     """`Solution.planes`."""
     state: Callable[[], State] | None = None
     """What the solver needs to go on from here, besides the best point; see `Start`."""
+    solver: str = ""
+    """Whose turn it is."""
+    title: Callable[[Status], str] | None = None
+    """`Solution.solver`, for the status of the run, where several take turns."""
+    last: bool = True
+    """Whether no other solver takes over where this one has stalled."""
+    stuck: Status | None = None
+    """Why another is to take over."""
+    noted: Callable[[], State] = dict
+    """What besides `state` a later run needs to go on."""
     _was_flat: bool = field(default=False, init=False)
     """Whether `flat` has ended the run."""
     _idle: int = 0
@@ -258,6 +268,8 @@ class Monitor(Best):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.solver = self.options.name
+        self._lines_before = 0 if self.earlier is None else len(self.earlier.history)
         self._traffic = ability(self.risk, Traffic)
         self._waited_before = self._waited()
         if self.earlier is not None:
@@ -283,9 +295,7 @@ class Monitor(Best):
     def drive(self, steps: Steps) -> Solution:
         """Follow the solver to the end of the run."""
         rule = self.follow(steps)
-        details = self.finish()
-        name = self.options.name
-        return self.solution(f"{name}: {rule}" if rule and self.status is Status.OWN_RULE else name, details)
+        return self.solution(rule, self.finish())
 
     def follow(self, steps: Steps) -> str | None:
         """Take the steps until the run ends; returns the solver's own rule if that has ended it."""
@@ -301,6 +311,23 @@ class Monitor(Best):
                 if rule is not None:
                     self.finish_by_rule()
         return rule
+
+    def take_turn(self, solver: str, *, last: bool, noted: Callable[[], State]) -> None:
+        """Let another solver go on from the best point: nothing of the one before is kept but point and bound.
+
+        Parameters
+        ----------
+        solver : its name.
+        last : whether it ends the run where it stalls; else `stuck` tells.
+        noted : what besides its state a later run needs to go on.
+        """
+        if len(self.history) > self._lines_before:
+            self._verify_point_and_bound()
+            self.start, self.chooses_start, self.earlier = self.w, False, None
+        self.solver, self.last, self.noted = solver, last, noted
+        self.stuck, self.patience, self.untried, self.iterate, self.careful = None, PATIENCE, None, None, False
+        self.confirm, self.finish, self.saved, self.state = None, dict, _nothing, None
+        self._idle = self._undone = 0
 
     @property
     def seconds(self) -> float:
@@ -347,9 +374,15 @@ class Monitor(Best):
         if self.status is not None:
             checked = self.budget.rest()
             self._confirm_end(stop)
+            self._hand_over()
             if self.status is None and checked:
                 self.budget.go_on()
         return self.status is not None
+
+    def _hand_over(self) -> None:
+        """Where this solver can do no more, but others wait, the run does not end."""
+        if not self.last and self.status in (Status.STALLED, Status.NON_FINITE):
+            self.stuck, self.status = self.status, None
 
     @property
     def goal(self) -> float:
@@ -371,11 +404,12 @@ class Monitor(Best):
             self.status = Status.CONVERGED
         elif others and self.contradiction is None and self._undone < UNDONE:
             self._go_on()
-            if checked:
-                self.budget.go_on()
         else:
             self.status = Status.STALLED
-        return not self.refreshed
+        self._hand_over()
+        if self.status is None and checked:
+            self.budget.go_on()
+        return self.status is not None
 
     def flat(self, gradient: float, *scales: float) -> bool:
         """Whether a run without bounds is to end here by its own rule, said at once.
@@ -405,8 +439,14 @@ class Monitor(Best):
             self.status = Status.OWN_RULE
         self._compare()
 
-    def solution(self, solver: str, details: Mapping[str, Any] | None = None) -> Solution:
-        """The result, verified; the last line of the history is brought up to date."""
+    def solution(self, rule: str | None = None, details: Mapping[str, Any] | None = None) -> Solution:
+        """The result, verified; the last line of the history is brought up to date.
+
+        Parameters
+        ----------
+        rule : of the solver's own that has ended the run, in words.
+        details : `Solution.details`.
+        """
         self._checked()
         met = self.relative_gap <= self.goal
         if met and self.status in EARLY_ENDS:
@@ -426,12 +466,17 @@ class Monitor(Best):
             passes=self.passes,
             seconds=self.seconds,
             history=tuple(self.history),
-            solver=solver,
+            solver=self._named(rule),
             planes=self.saved() if found is None else None,
             details=dict(details or {}) | ({} if found is None else {**found.details, "raw_bound": self.lower_bound}),
             message=self._without_bound() if found is None else found.message,
             seconds_compiling=self.budget.compiling,
         )
+
+    def _named(self, rule: str | None) -> str:
+        if self.title is not None:
+            return self.title(self.status or Status.STALLED)
+        return f"{self.solver}: {rule}" if rule and self.status is Status.OWN_RULE else self.solver
 
     def _without_bound(self) -> str:
         """Why no gap could be met; "" where one was, or could have been."""
@@ -491,11 +536,11 @@ class Monitor(Best):
 
     def _told(self) -> Iteration:
         """The last line, as callbacks get it."""
-        name, bound = self.options.name, self._proved.bound
+        name, bound, more = self.solver, self._proved.bound, self.noted
         state: Callable[[], State] = self.state or dict
         if self.state is None and self.earlier is not None and (before := self.earlier.state_of(name)) is not None:
             state = lambda: before  # noqa: E731 (not taken up yet, but not lost either)
-        noted = lambda: {**state(), "solver": np.array(name), PROVED: np.array(bound)}  # noqa: E731
+        noted = lambda: {**more(), **state(), "solver": np.array(name), PROVED: np.array(bound)}  # noqa: E731
         return self.history[-1].told(self.w, noted, self.iterate)
 
     def _line(self, iteration: int) -> Iteration:

@@ -1,31 +1,24 @@
-"""Solvers in turns on the same problem, within budgets of passes that grow."""
+"""Solvers in turns on the same problem, within budgets of passes that grow: one run, of one history and one bound."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, cast
 
-from bmrm.problem import (
-    Callback,
-    IncompatibleError,
-    InputError,
-    Regularizer,
-    Risk,
-    Solution,
-    Start,
-    Status,
-    Vector,
-    ability,
-)
+import numpy as np
+
+from bmrm.problem import IncompatibleError, InputError, Start, State, Status
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.auto.joined import PLAN, Joined
-from bmrm.solvers._core.budget import Budget, Budgeted
-from bmrm.solvers._core.monitor import IterativeSolver
+from bmrm.solvers._core.auto.turn import HandingOver, turn
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 GROWTH = 4.0
 """How many times longer each turn is than the one before."""
+PLAN = "plan"
+"""In the state that a later run goes on from."""
 
 
 class Plan(NamedTuple):
@@ -35,6 +28,11 @@ class Plan(NamedTuple):
     later: tuple[str, ...]
     reserve: tuple[str, ...]
     passes: float
+
+    @property
+    def last(self) -> bool:
+        """Whether nobody takes over from the first that waits."""
+        return len(self.waiting) + len(self.later) + len(self.reserve) == 1
 
     @property
     def budget(self) -> float:
@@ -70,49 +68,83 @@ class Turns(IterativeSolver):
     passes: float = 256.0
     reason: str = ""
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | Start | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """As of `Solver`; raises IncompatibleError when no solver fits."""
-        with Budget(self.time_limit, ability(risk, Budget)) as budget:
-            return self._run(Joined(self, Budgeted(risk, budget), regularizer, start, callback))
-
-    def _run(self, joined: Joined) -> Solution:
-        story: list[str] = []
-        refusal = IncompatibleError("no solver to choose from")
+    def steps(self, run: Monitor) -> Steps:
+        """As of `IterativeSolver`; raises IncompatibleError when no solver fits."""
+        story, refusal = _Story(self.reason), IncompatibleError("no solver to choose from")
         reserve = tuple(name for name in self.reserve if name not in self.names)
-        plan = self._planned(joined.start) or Plan(self.names, (), reserve, self.passes)
-        while plan.waiting and not joined.ended:
-            joined.plan, name = plan, plan.waiting[0]
+        plan = _planned(run.earlier, self.passes) or Plan(self.names, (), reserve, self.passes)
+        handing, run.title = HandingOver(run), story.told
+        while plan.waiting:
+            name = plan.waiting[0]
+            run.take_turn(name, last=plan.last, noted=_noting(plan))
+            story.begins(name)
             try:
-                found = joined.run(SOLVERS.make(name), plan.budget)
+                end = yield from turn(run, self._limited(run, name), plan.budget, handing)
             except IncompatibleError as error:
                 refusal, plan = error, plan.after(stays=False)
+                story.refused()
                 continue
-            story.append(_told(name, found, joined.left, "" if story else self.reason))
-            plan = plan.after(joined.left)
-        if joined.total is None:
+            if end.rule is not None:
+                return end.rule
+            story.ends(end.why)
+            handing.take(run)
+            plan = plan.after(stays=end.why is None)
+        if not story.parts:
             raise refusal
-        return replace(joined.total, solver=", then ".join(story))
+        yield Step.STALLED
+        return None
 
-    def _planned(self, start: Vector | Start | None) -> Plan | None:
-        """What a run that is gone on from had still to try."""
-        text = str(start.state.get(PLAN, "")) if isinstance(start, Start) else ""
-        try:
-            waiting, later, reserve, passes = json.loads(text) if text else ([], [], [], self.passes)
-            names = [tuple(map(str, some)) for some in (waiting, later, reserve)]
-            return Plan(names[0], names[1], names[2], float(passes)) if waiting else None
-        except (TypeError, ValueError) as error:
-            raise InputError(f"the plan to go on from is damaged: {error}") from error
+    def _limited(self, run: Monitor, name: str) -> IterativeSolver:
+        """The solver, to the same accuracy, for the iterations that are left."""
+        limits: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(IterativeSolver)}
+        left = max(1, self.max_iterations - len(run.history))
+        return replace(cast(IterativeSolver, SOLVERS.make(name)), **limits | {"max_iterations": left}).resolved()
 
 
-def _told(name: str, stage: Solution, left: bool, why: str) -> str:
-    """One stage in words."""
-    until = "" if stage.status is Status.CONVERGED else "for a turn" if left else f"until {stage.status.name}"
-    remark = "; ".join(part for part in (until, why) if part)
-    return f"{name} ({remark})" if remark else name
+class _Story:
+    """Which solvers ran, in words.
+
+    Attributes
+    ----------
+    parts : names with their ends, those that are over; the last has no end.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+        self.parts: list[tuple[str, str]] = []
+
+    def begins(self, name: str) -> None:
+        """It has its turn."""
+        self.parts.append((name, ""))
+
+    def refused(self) -> None:
+        """It did not fit."""
+        del self.parts[-1]
+
+    def ends(self, why: Status | None) -> None:
+        """It has ended for this reason; None where its turn was over."""
+        self.parts[-1] = (self.parts[-1][0], "for a turn" if why is None else f"until {why.name}")
+
+    def told(self, status: Status) -> str:
+        """The whole, after a run of this status."""
+        found = []
+        for k, (name, until) in enumerate(self.parts):
+            end = until or ("" if status is Status.CONVERGED else f"until {status.name}")
+            remark = "; ".join(filter(None, (end, "" if k else self._reason)))
+            found.append(f"{name} ({remark})" if remark else name)
+        return ", then ".join(found)
+
+
+def _noting(plan: Plan) -> Callable[[], State]:
+    return lambda: {PLAN: np.array(json.dumps(plan))}
+
+
+def _planned(earlier: Start | None, passes: float) -> Plan | None:
+    """What a run that is gone on from had still to try."""
+    text = str(earlier.state.get(PLAN, "")) if earlier is not None else ""
+    try:
+        waiting, later, reserve, passes = json.loads(text) if text else ([], [], [], passes)
+        one, two, three = (tuple(map(str, some)) for some in (waiting, later, reserve))
+        return Plan(one, two, three, float(passes)) if waiting else None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the plan to go on from is damaged: {error}") from error
