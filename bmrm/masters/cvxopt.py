@@ -14,10 +14,11 @@ import numpy as np
 from cvxopt import matrix, solvers
 from numpy.typing import NDArray
 
-from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
-from bmrm.masters._core.infima import Infima
+from bmrm.masters._core.linear import Infima, flatter
 from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import BmrmError, MasterSolution, Vector
+
+Array = NDArray[np.float64]
 
 TIGHTEST, LOOSEST = 1e-12, 1e-5
 SAFETY = 0.01
@@ -45,14 +46,14 @@ class CvxoptMaster:
         """Forget planes."""
         self.planes.drop(planes)
 
-    def _rows(self) -> NDArray[np.float64]:
+    def _rows(self) -> Array:
         """A', one row per plane."""
         return self.planes.saved("").slopes
 
-    def _sums(self, infima: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _sums(self, infima: NDArray[np.int64]) -> Array:
         """The matrix that sums multipliers of planes, then of the infima of some blocks, per block."""
         block = np.concatenate([self.planes.blocks, infima])
-        sums: NDArray[np.float64] = np.equal.outer(np.arange(self._blocks), block).astype(np.float64)
+        sums: Array = np.equal.outer(np.arange(self._blocks), block).astype(np.float64)
         return sums
 
 
@@ -87,14 +88,13 @@ class CvxoptQP(CvxoptMaster):
         above *= most
         unit = max(float(np.abs(above).max()), float(np.diagonal(P).max()), 1e-300)
         found = interior_point(
-            solvers.qp,
             accuracy,
-            matrix(P / unit),
-            matrix(-above / unit),
-            matrix(-np.eye(count)),
-            matrix(np.zeros(count)),
-            matrix(sums[present] * most),
-            matrix(np.ones(int(present.sum()))),
+            P / unit,
+            -above / unit,
+            -np.eye(count),
+            np.zeros(count),
+            sums[present] * most,
+            np.ones(int(present.sum())),
         )
         alpha = np.maximum(np.array(found["x"]).ravel(), 0.0) * most
         alpha /= (sums @ alpha) @ sums
@@ -103,12 +103,55 @@ class CvxoptQP(CvxoptMaster):
         return MasterSolution(w, planes.multipliers(alpha[:n]), bound)
 
 
-class CvxoptLP(CvxoptMaster):
+class CvxoptThresholds(CvxoptMaster):
+    """What the masters with an l1 norm share: |A alpha| <= l1, or <= l1 + u where u >= 0 costs ||u||^2 / (2 l2)."""
+
+    def __init__(self, planes: PlaneStore, l1: float, l2: float) -> None:
+        super().__init__(planes, l1)
+        self._l1, self._l2 = l1, l2
+
+    def _solved(
+        self, accuracy: float, offsets: Vector, infima: NDArray[np.int64], most: Vector
+    ) -> tuple[Vector, Vector]:
+        """The multipliers of planes, then of the infima of some blocks, computed in units of `most`; and the weights.
+
+        `offsets` are those of all these, in this order.
+        """
+        planes, count, n = self.planes, len(offsets), len(self.planes)
+        slopes = np.zeros((planes.space.dim, count))
+        slopes[:, :n] = self._rows().T
+        # features that no multipliers can bring to l1 have weight 0
+        screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) > self._l1 / self._blocks)
+        slopes, scaled, sums = slopes[screened] * most, offsets * most, self._sums(infima)
+        present = sums.any(axis=1)
+        d = len(screened)
+        steepest = np.maximum(self._l1, np.abs(slopes).max(axis=1, initial=0.0))
+        level, room = slopes / steepest[:, None], self._l1 / steepest
+        # u in units of l1, the objective in units of its largest coefficient
+        p, curvature = (d, self._l1 * self._l1 / self._l2) if self._l2 > 0.0 else (0, 0.0)
+        unit = max(float(np.abs(scaled).max()), curvature) or 1.0
+        more = -np.diag(room)[:, :p]
+        found = interior_point(
+            accuracy,
+            np.concatenate([np.zeros(count), np.full(p, curvature / unit)]) if p else None,
+            np.concatenate([-scaled / unit, np.zeros(p)]),
+            np.concatenate([np.hstack([level, more]), np.hstack([-level, more]), -np.eye(count + p)]),
+            np.concatenate([room, room, np.zeros(count + p)]),
+            np.hstack([sums[present] * most, np.zeros((int(present.sum()), p))]),
+            np.ones(int(present.sum())),
+        )
+        z, w = np.array(found["z"]).ravel(), planes.space.zeros()
+        # from the multipliers of the thresholds: A alpha would bring its inexactness divided by l2
+        w[screened] = (z[d : 2 * d] - z[:d]) / steepest * unit
+        return np.array(found["x"]).ravel()[:count] * most, w
+
+
+class CvxoptLP(CvxoptThresholds):
     """The master of L1 (see `SimplexLP`, whose parameters and results these are)."""
 
     def __init__(self, planes: PlaneStore, lam: float) -> None:
-        super().__init__(planes, lam)
-        self._flat = flatter(lam, planes.infima, 1e-7)
+        super().__init__(planes, flatter(lam, planes.infima, 1e-7), 0.0)
+        self._lam = lam
         self._infima = Infima(planes.infima)
 
     def add(self, a: Vector, b: float, block: int = 0) -> int:
@@ -121,49 +164,41 @@ class CvxoptLP(CvxoptMaster):
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
         planes, K, n = self.planes, self._blocks, len(self.planes)
         self._infima.deepen(planes)
-        most = np.concatenate([usable_shares(self._rows(), self._flat), np.ones(K)])
         if self._infima.makeshift.any():
             # what is not flat to the margin of `flatter` proves nothing
             accuracy = min(accuracy, 1e-8)
+        offsets, blocks = np.concatenate([planes.offsets, self._infima.values]), np.arange(K)
+        most = np.concatenate([usable_shares(self._rows(), self._l1), np.ones(K)])
         try:
-            x, w = self._solved(accuracy, most)
+            x, w = self._solved(accuracy, offsets, blocks, most)
         except BmrmError:  # planes that balance one another can have larger multipliers than each could alone
-            x, w = self._solved(accuracy, np.ones(n + K))
-        alpha, rest = onto_simplices(x[:n], x[n:], planes, K)
-        self._infima.noted(planes, w, rest)
-        return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, self._lam))
-
-    def _solved(self, accuracy: float, most: Vector) -> tuple[Vector, Vector]:
-        """Multipliers of planes and infima, computed in units of `most`, and the weights."""
-        planes, K, n = self.planes, self._blocks, len(self.planes)
-        b = np.concatenate([planes.offsets, self._infima.values])
-        slopes = np.zeros((planes.space.dim, n + K))
-        slopes[:, :n] = self._rows().T
-        # features that no multipliers can bring to lambda have weight 0
-        screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) > self._flat / K)
-        slopes, b_scaled = slopes[screened] * most, b * most
-        unit = float(np.abs(b_scaled).max()) or 1.0
-        steepest = np.maximum(self._flat, np.abs(slopes).max(axis=1, initial=0.0))
-        level = slopes / steepest[:, None]
-        found = interior_point(
-            solvers.lp,
-            accuracy,
-            matrix(-b_scaled / unit),
-            matrix(np.concatenate([level, -level, -np.eye(n + K)])),
-            matrix(np.concatenate([self._flat / steepest, self._flat / steepest, np.zeros(n + K)])),
-            matrix(self._sums(np.arange(K)) * most),
-            matrix(np.ones(K)),
-        )
-        x, z = np.array(found["x"]).ravel() * most, np.array(found["z"]).ravel()
-        w = planes.space.zeros()
-        d = len(screened)
-        w[screened] = (z[d : 2 * d] - z[:d]) / steepest * unit
-        return x, w
+            x, w = self._solved(accuracy, offsets, blocks, np.ones(n + K))
+        return self._infima.solution(planes, self._lam, w, x[:n], x[n:])
 
 
-def usable_shares(
-    rows: NDArray[np.float64], flat: float, curved: NDArray[np.float64] | float = 0.0
-) -> NDArray[np.float64]:
+class CvxoptElastic(CvxoptThresholds):
+    """The cross-check of `ElasticQP`, whose parameters and results these are."""
+
+    def solve(self, accuracy: float) -> MasterSolution:
+        """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
+        planes, l1, l2, n = self.planes, self._l1, self._l2, len(self.planes)
+        infima = np.flatnonzero(np.isfinite(planes.infima))
+        if n + len(infima) == 0:
+            return MasterSolution(planes.space.zeros(), {}, -math.inf)
+        b = np.concatenate([planes.offsets, np.array(planes.infima)[infima]])
+        most = np.ones(len(b))
+        most[:n] = usable_shares(self._rows(), l1, l2 * np.maximum(planes.offsets, 0.0))
+        x, w = self._solved(accuracy, b, infima, most)
+        sums = self._sums(infima)
+        alpha = np.maximum(x, 0.0)
+        alpha /= (sums @ alpha) @ sums
+        excess = np.maximum(np.abs(planes.combine(alpha[:n])) - l1, 0.0)
+        covered = sums.any(axis=1).all()
+        bound = float(np.dot(alpha, b)) - 0.5 * float(np.dot(excess, excess)) / l2 if covered else -math.inf
+        return MasterSolution(w, planes.multipliers(alpha[:n]), bound)
+
+
+def usable_shares(rows: Array, flat: float, curved: Array | float = 0.0) -> Array:
     """About the largest multipliers that planes of these slopes, one a row, can usefully have, at most 1; (planes,).
 
     Multipliers in these units are numbers that an interior point can tell apart, where planes are not: those taken far
@@ -176,24 +211,28 @@ def usable_shares(
     """
     steepest = np.maximum(np.abs(rows).max(axis=1, initial=0.0), TINIEST)
     with np.errstate(over="ignore"):
-        shares: NDArray[np.float64] = np.minimum(1.0, (flat + curved / steepest) / steepest)
+        shares: Array = np.minimum(1.0, (flat + curved / steepest) / steepest)
     return shares
 
 
-def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
-    """One of cvxopt's solvers, with its options for this call only; its "x" and "z".
+def interior_point(accuracy: float, P: Array | None, q: Vector, *constraints: Array) -> dict[str, Any]:
+    """cvxopt's solver of 1/2 x'P x + q'x, with its options for this call only; its "x" and "z".
+
+    `P` is a matrix, or the diagonal of one; None for a linear program. The constraints are G x <= h and A x = b.
 
     With a tolerance below rounding an interior-point method diverges, so the tolerance is loosened until it is met. The
     LDL factorisation is slower than Cholesky's, but works where that one fails. If both cycle, another scaling of the
     objective, and so another start, helps. If nothing does, the best point is returned: any multipliers prove a bound.
     """
-    terms = 2 if program is solvers.qp else 1
+    program = solvers.lp if P is None else solvers.qp
+    objective = [q] if P is None else [np.diag(P) if P.ndim == 1 else P, q]
+    data = [matrix(part) for part in constraints]
     tolerance = min(max(SAFETY * accuracy, TIGHTEST), LOOSEST)
     reason, nearest, rough = "no point found", math.inf, None
     while tolerance <= LOOSEST:
         for scale in SCALES:
             limits = {"abstol": 1e-3 * tolerance * scale, "reltol": tolerance, "feastol": tolerance}
-            problem = [scale * part for part in data[:terms]] + list(data[terms:])
+            problem = [matrix(scale * part) for part in objective] + data
             for factorisation in ("chol", "ldl"):
                 try:
                     found = program(*problem, kktsolver=factorisation, options={"show_progress": False, **limits})
@@ -211,58 +250,3 @@ def interior_point(program: Any, accuracy: float, *data: Any) -> dict[str, Any]:
     if rough is not None:
         return rough
     raise BmrmError(f"cvxopt could not solve the master problem: {reason}")
-
-
-class CvxoptElastic(CvxoptMaster):
-    """The cross-check of `ElasticQP`, whose parameters and results these are.
-
-    The dual with its thresholds written as constraints: min over alpha, u >= 0 of ||u||^2 / (2 l2) - b'alpha with
-    |A alpha| <= l1 + u and alpha on the simplices.
-    """
-
-    def __init__(self, planes: PlaneStore, l1: float, l2: float) -> None:
-        super().__init__(planes, l1)
-        self._l1, self._l2 = l1, l2
-
-    def solve(self, accuracy: float) -> MasterSolution:
-        """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
-        planes, l1, l2 = self.planes, self._l1, self._l2
-        infima = np.flatnonzero(np.isfinite(planes.infima))
-        n, count = len(planes), len(planes) + len(infima)
-        if count == 0:
-            return MasterSolution(planes.space.zeros(), {}, -math.inf)
-        b = np.concatenate([planes.offsets, np.array(planes.infima)[infima]])
-        sums = self._sums(infima)
-        present = sums.any(axis=1)
-        slopes = self._rows().T
-        screened = np.flatnonzero(np.abs(slopes).max(axis=1, initial=0.0) > l1 / self._blocks)
-        p = len(screened)
-        # u in units of l1, the objective in units of its largest coefficient
-        most = np.ones(count)
-        most[:n] = usable_shares(self._rows(), l1, l2 * np.maximum(planes.offsets, 0.0))
-        A = np.hstack([slopes[screened] * most[:n] / l1, np.zeros((p, count - n))])
-        curvature = l1 * l1 / l2
-        unit = max(float(np.abs(b * most).max()), curvature, 1e-300)
-        P = np.diag(np.concatenate([np.zeros(count), np.full(p, curvature / unit)]))
-        G = np.vstack(
-            [np.hstack([A, -np.eye(p)]), np.hstack([-A, -np.eye(p)]), -np.eye(count + p)],
-        )
-        found = interior_point(
-            solvers.qp,
-            accuracy,
-            matrix(P),
-            matrix(np.concatenate([-b * most / unit, np.zeros(p)])),
-            matrix(G),
-            matrix(np.concatenate([np.ones(2 * p), np.zeros(count + p)])),
-            matrix(np.hstack([sums[present] * most, np.zeros((int(present.sum()), p))])),
-            matrix(np.ones(int(present.sum()))),
-        )
-        alpha = np.maximum(np.array(found["x"]).ravel()[:count], 0.0) * most
-        alpha /= (sums @ alpha) @ sums
-        # from the multipliers of the thresholds: A alpha would bring its inexactness divided by l2
-        z = np.array(found["z"]).ravel()
-        w = planes.space.zeros()
-        w[screened] = (z[p : 2 * p] - z[:p]) * (unit / l1)
-        excess = np.maximum(np.abs(planes.combine(alpha[:n])) - l1, 0.0)
-        bound = float(np.dot(alpha, b)) - 0.5 * float(np.dot(excess, excess)) / l2 if present.all() else -math.inf
-        return MasterSolution(w, planes.multipliers(alpha[:n]), bound)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.masters.lp_basis import Basis, Program
 from bmrm.kernels.masters.simplex_lp import DONE, NEEDS_ROOM, solve_simplex_lp
-from bmrm.masters._core.bounds import flatter, l1_bound, onto_simplices
-from bmrm.masters._core.infima import Infima
+from bmrm.masters._core.linear import Infima, flatter
 from bmrm.masters._core.planes import PlaneStore
 from bmrm.masters._core.screening import ScreenedRows
 from bmrm.masters._core.simplex_program import enlarged
@@ -83,10 +82,8 @@ class SimplexLP:
         weights = self._run(max(accuracy, 4.0 * EPS))
         everything = np.zeros(K + len(planes))
         everything[self._P[: K + self._s]] = self._alpha[: K + self._s]
-        alpha, rest = onto_simplices(everything[K:], everything[:K], planes, K)
         w = self._rows.spread(weights / self._flat)
-        self._infima.noted(planes, w, rest)
-        return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, self._lam))
+        return self._infima.solution(planes, self._lam, w, everything[K:], everything[:K])
 
     def _run(self, accuracy: float) -> Vector:
         """The weights times lambda, by the kernel; once more from the lower-bound planes when it is stuck."""

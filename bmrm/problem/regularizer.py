@@ -169,10 +169,6 @@ class Planes(Protocol):
         """The slope at this place; it must not be changed."""
         ...
 
-    def plane(self, id: int) -> tuple[Vector, float, int]:
-        """(a, b, block); the array must not be changed."""
-        ...
-
     def products(self, a: Vector) -> Vector:
         """<a_j, a> for all planes: a Gram row."""
         ...
@@ -181,12 +177,8 @@ class Planes(Protocol):
         """sum_j alpha_j a_j."""
         ...
 
-    def average(self, ids: Sequence[int], alpha: Vector) -> tuple[Vector, float, int]:
-        """Planes of one block with weights `alpha` as one plane (a, b, block), still a lower bound."""
-        ...
-
-    def saved(self, fingerprint: str) -> SavedPlanes:
-        """A copy of all."""
+    def multipliers(self, alpha: Vector) -> dict[int, float]:
+        """Plane id -> alpha where it is positive."""
         ...
 
 

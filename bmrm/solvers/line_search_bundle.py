@@ -27,9 +27,8 @@ from bmrm.problem import (
 )
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers._core.cuts import Cuts, FreeCuts
+from bmrm.solvers._core.cuts import Cuts, FreeCuts, Joint
 from bmrm.solvers._core.instead import instead
-from bmrm.solvers._core.joint_planes import Joint
 from bmrm.solvers._core.monitor import Monitor, Step, Steps
 from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
 from bmrm.solvers._core.row_scores import OF_SCORES

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from bmrm.data.dataset import Dataset
 from bmrm.losses.least_squares import LeastSquares
 from bmrm.masters.l2_active_set import SimplexQP
+from bmrm.masters.l2_line_search import LineSearchQP
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.bundle import Bundle
@@ -142,6 +143,15 @@ def test_without_a_new_plane_the_line_search_goes_to_the_minimum_of_the_model():
     best = model.l2(model.minimise_l2())
     assert np.all(np.diff(bounds) >= -1e-12)
     assert best - 1e-3 <= bounds[-1] <= best + 1e-9
+
+
+def test_the_line_search_goes_on_beside_a_plane_whose_products_overflow():
+    master = LineSearchQP(store(2), 1.0)
+    for a, b in (([1.0, 0.0], 1.0), ([1e200, 0.0], -1.0), ([0.0, 1.0], 1.0)):
+        master.add(np.array(a), b)
+        solution = master.solve(0.0)
+    np.testing.assert_allclose(solution.w, [-0.5, -0.5])
+    assert solution.lower_bound == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize("cuts", [1, 3])

@@ -10,8 +10,7 @@ from bmrm.losses import LOSSES
 from bmrm.problem import Scored, Space, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers._core.cuts import FreeCuts
-from bmrm.solvers._core.joint_planes import JointPlanes
+from bmrm.solvers._core.cuts import FreeCuts, JointPlanes, joint
 
 ROWS, CLASSES = 12, 3
 
@@ -32,7 +31,7 @@ def test_planes_taken_at_far_constants_are_not_above_the_risk(far):
     planes = JointPlanes(scored.map, scored.of_rows, Space(w.size))
     for _ in range(3):
         b = far * rng.normal() + rng.normal(size=CLASSES)
-        plane, _ = planes.plane(planes.at(w, b, f + scored.of_rows.constant(b)), 1e-9)
+        plane, _ = planes.plane(joint(scored.of_rows, w, b, f + scored.of_rows.constant(b)), 1e-9)
         if plane is not None:
             assert plane.height <= minimum * (1.0 + 1e-12)
     assert far > 0.0 or plane.height > minimum * (1.0 - 1e-8)

@@ -73,13 +73,6 @@ def careful_norm(a: Array) -> float:
     return largest * norm(a / largest) if 0.0 < largest < math.inf else largest
 
 
-def tangents(v: Array, a: Array, w: Array, c: Array) -> tuple[float, float]:
-    """<a, w - v> and <c, w - v>, for vectors: what the slopes a at v and c at w say of the way between them."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        step = w - v
-    return dot(a, step), dot(c, step)
-
-
 @fast_jit
 def _sizes(a, w):  # type: ignore[no-untyped-def]
     product, size, square = 0.0, 0.0, 0.0

@@ -1,14 +1,230 @@
-"""Planes of the risk at points that carry their scores, with or without free constants among these."""
+"""Planes of the risk at points that carry their scores, with or without free constants among these.
+
+With several free constants, planes of the weights are made from planes of weights and constants, mixed until the
+constants cancel. A tangent of phi(A w + b) at any point is a plane R(w, b) >= <a, w> + <g, b> + c. With shares
+theta >= 0 that add up to 1 and make sum theta_j g_j = 0, the mixture of such planes bounds min over b of phi(A w + b)
+from below, for all w. The best shares at a given w are the dual of the model of that minimum, so that they also say how
+far the mixture may lie below the minimum there, and which b to look at if that is too far: mostly none, since planes
+taken elsewhere serve.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
-from bmrm.problem import Intercept, Scored, Scores, Space, Vector, plane_at
-from bmrm.problem.risk import pulled
-from bmrm.solvers._core.joint_planes import Joint, JointPlanes, Plane
+from bmrm.masters._core.mixing import EPS, Mixing
+from bmrm.masters._core.planes import PlaneStore
+from bmrm.problem import Intercept, LinearMap, Scored, ScoreFunction, Scores, Space, Vector, plane_at
+from bmrm.problem.risk import pulled, rounding_of_slopes
+from bmrm.solvers._core.rounding import OF_NO_ACCOUNT
 
+Array = NDArray[np.float64]
 NONE = np.empty(0)
+WALLS = (1e1, 1e2, 1e3, 1e4)
+"""How low the artificial planes lie below the best value, relative to it; lowered while they matter. So far the next
+look may be: along directions in which nothing changes it always is."""
+FALL = 16.0 * EPS
+"""Minimum relative decrease."""
+LOST, LOST_SHARE = 1e-9, 1e-3
+"""Planes whose rounding is more than this share of the value, and of the accuracy that is asked for, are not taken: at
+far constants scores lose their digits."""
+LOOKS = 30
+"""Evaluations at one w that are to bring the mixture nearer to the minimum, at most."""
+FIRST = 20
+"""Evaluations, for each constant, that are to make the first mixture, at most."""
+HUGE = 1e150
+"""From which on products overflow: no plane is taken there."""
+SHIFT = 1e-12
+"""A sum over all constants, relative to what is added where the loss is steep, that is 0 but for rounding."""
+STORED, BYTES = 100, 2**28
+"""Planes that are kept, and their memory, unless twice the number of constants needs more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A point (w, b): scores with b, the value of phi there, a slope.
+
+    Attributes
+    ----------
+    value : at least the minimum over b.
+    """
+
+    w: Vector
+    b: Vector
+    f: Scores
+    value: float
+    slope: Scores
+
+
+def joint(phi: ScoreFunction, w: Vector, b: Vector, f: Scores) -> Joint:
+    """The point w with scores f, of which b is a part."""
+    value, slope = phi.value_and_slope(f)
+    return Joint(w, b, f, value, slope)
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """R~(v) >= <a, v> + offset for all v; at the point asked for it is `height`, at most R~ but for `rounding`."""
+
+    a: Vector
+    offset: float
+    height: float
+    rounding: float = 0.0
+
+
+class JointPlanes:
+    """All planes of one run.
+
+    Parameters
+    ----------
+    map, phi : R~(w) = min over b of phi(A w + b).
+    space : of w.
+    """
+
+    def __init__(self, map: LinearMap, phi: ScoreFunction, space: Space) -> None:
+        self.map, self.phi = map, phi
+        self.constants = phi.facts.scores_per_row
+        self._planes = PlaneStore(space)
+        self._sums: Array = np.empty((0, self.constants))
+        """Slopes in the constants, in the order of the planes."""
+        self._terms: Vector = np.empty(0)
+        """What was added to make each offset, in absolute values."""
+        self._mixing: Mixing | None = None
+        self._rounding = self._errors = self._rows = self._steepest = 0.0
+        self._wall = 0
+        self._begun = False
+        """Whether there was a mixture before."""
+        self._failed = 0
+        self._products: Vector = np.empty(0)
+        """Of all slopes with the w visited last."""
+        self.looks = 0
+
+    def constants_at(self, w: Vector, near: Vector) -> Vector:
+        """The minimiser over b of the model at w; `near` before there is one."""
+        if self._mixing is None or not self._mixing.feasible:
+            return near
+        self._visit(w)
+        return near + self._solved(near)[0]
+
+    def plane(self, point: Joint, accuracy: float) -> tuple[Plane | None, Joint | None]:
+        """A plane that is at the point's w at most `accuracy` below the minimum over b, if a few looks suffice.
+
+        None where no mixture was found at all. And the lowest point, if that is another than the given one.
+        """
+        self._visit(point.w)
+        self._take(point)
+        best, inward, found = point, 0.5, False
+        for look in range(LOOKS if self._begun else max(LOOKS, (FIRST * self.constants) >> self._failed)):
+            x, height = self._solved(best.b, best.value)
+            found = self._mixing is not None and self._mixing.feasible
+            near = best.value - height <= max(accuracy, 64.0 * EPS * abs(best.value))
+            if found and (near or look >= LOOKS):
+                break
+            if near:
+                self._lower()
+            move = (1.0 - inward) * x + best.b - point.b
+            trial = joint(self.phi, point.w, point.b + move, point.f + self.phi.constant(move))
+            self.looks += 1
+            if not self._take(trial, max(LOST * abs(best.value), LOST_SHARE * accuracy)):
+                inward, self._wall = 0.5 * (1.0 + inward), 0
+                continue
+            cuts_off = trial.value > height + 0.1 * (best.value - height)
+            inward = 0.5 if cuts_off else 0.0
+            best = trial if trial.value < best.value - FALL * abs(best.value) else best
+        self._begun |= bool(found)
+        self._failed += not found
+        return self._mixed(point.w, best.b) if found else None, None if best is point else best
+
+    def _take(self, point: Joint, lost: float = math.inf) -> bool:
+        """The plane at the point; False, and nothing taken, where the rounding of it is more than `lost`."""
+        sums = self.phi.total(point.slope)
+        sizes = self.phi.magnitude(point.slope)
+        terms = float(sizes.sum())
+        if self._mixing is None:
+            self._rows = float(self.phi.total(self.phi.constant(np.ones(self.constants)))[0])
+            self._errors = EPS * (16.0 + math.sqrt(self._rows))
+            self._rounding = self._errors * terms
+        product = self.phi.product(point.slope, point.f)
+        added = abs(point.value) + abs(product) + float(sizes @ np.abs(point.b))
+        if self.phi.facts.smooth:  # slopes are exponentials of differences of scores
+            added *= 1.0 + float(self.phi.magnitude(point.f).max()) / self._rows
+        if not (self._errors * added <= lost and added < HUGE):
+            return False
+        a = self.map.rmatvec(point.slope)
+        self._steepest = max(self._steepest, terms)
+        self._rounding = max(self._rounding, rounding_of_slopes(self.phi, point.f, point.slope, self._rows))
+        shift_invariant = abs(float(sums.sum())) <= SHIFT * self._steepest + self.constants * self._rounding
+        if self._mixing is None:
+            self._begin(self.constants - int(shift_invariant and self.constants > 1))
+        elif self._mixing.size < self.constants and not shift_invariant:
+            self._begin(self.constants)
+        assert self._mixing is not None
+        self._mixing.noise = self._rounding
+        self._planes.add(a, point.value - product)
+        self._products = np.append(self._products, self._planes.space.dot(a, point.w))
+        self._sums, self._terms = np.vstack((self._sums, sums)), np.append(self._terms, added)
+        self._mixing.add(sums[: self._mixing.size], 0.0)
+        self._forget()
+        return True
+
+    def _begin(self, size: int) -> None:
+        self._mixing = Mixing(size, self._rounding)
+        for sums in self._sums:
+            self._mixing.add(sums[:size], 0.0)
+
+    def _visit(self, w: Vector) -> None:
+        """What follows is asked at w."""
+        self._products = self._planes.products(w)
+
+    def _solved(self, centre: Vector, value: float | None = None) -> tuple[Vector, float]:
+        """How far from the centre the model at the w visited has its minimum, and the height there.
+
+        `value` is that at the centre; None for that of the model.
+        """
+        mixing = self._mixing
+        assert mixing is not None
+        costs = self._products + self._planes.offsets + self._sums @ centre
+        top = float(np.max(costs)) if value is None else value
+        mixing.price(costs, top, WALLS[self._wall] * (1.0 + abs(top)))
+        x, height = mixing.solve()
+        return np.concatenate((x, np.zeros(self.constants - mixing.size))), height
+
+    def _lower(self) -> None:
+        """Enlarge the box and drop the perturbation against cycling: only artificial planes limit the model."""
+        assert self._mixing is not None
+        self._mixing.part_no_ties()
+        self._wall = min(self._wall + 1, len(WALLS) - 1)
+
+    def _mixed(self, w: Vector, b: Vector) -> Plane:
+        """The mixture as a plane; b are good constants at w."""
+        assert self._mixing is not None
+        shares = np.zeros(len(self._planes))
+        for k, share in self._mixing.mixture():
+            shares[k] = share
+        a, offset = self._planes.combine(shares), float(shares @ self._planes.offsets)
+        terms = float(shares @ (self._terms + np.abs(self._products)))
+        # What the sums leave counts at other constants than 0.
+        rounding = self._errors * terms + self._mixing.lost(b[: self._mixing.size])
+        height = self._planes.space.dot(a, w) + offset
+        if rounding > OF_NO_ACCOUNT * abs(height):
+            return Plane(a, offset - rounding, height - rounding)
+        return Plane(a, offset, height, rounding)
+
+    def _forget(self) -> None:
+        """The older half of the planes that are not at work, where there are too many."""
+        mixing, count = self._mixing, len(self._planes)
+        most = max(2 * (self.constants + 1), min(STORED + 2 * self.constants, BYTES // (8 * self._planes.dim)))
+        if mixing is None or count <= most:
+            return
+        ids = self._planes.ids
+        older = np.sort(ids)[: count - most // 2]
+        order = self._planes.drop(np.setdiff1d(older, ids[mixing.used]).tolist())
+        mixing.keep(order)
+        self._sums, self._terms, self._products = self._sums[order], self._terms[order], self._products[order]
 
 
 class Cuts:
@@ -32,8 +248,7 @@ class Cuts:
 
     def at(self, w: Vector, b: Vector, f: Scores) -> Joint:
         """The point w with scores f, of which b is a part."""
-        value, slope = self.phi.value_and_slope(f)
-        return Joint(w, b, f, value, slope)
+        return joint(self.phi, w, b, f)
 
     def again(self, w: Vector, f: Scores, b: Vector) -> Joint:
         """The point at w, its constants optimised over the plane model where there is one; b are those of f."""
