@@ -12,7 +12,7 @@ from bmrm.kernels.dual.groups import Grouped, Steps, Weights
 from bmrm.kernels.jit import specialised
 from bmrm.losses._core.chain import Chain
 from bmrm.risk.dual.groups import access_of, ends
-from bmrm.risk.dual.many import WAYS
+from bmrm.risk.dual.stored import READ
 
 TOKENS, LABELS, FEATURES = 5, 3, 4
 LENGTHS = np.array([5, 3, 4])
@@ -149,10 +149,9 @@ def small_problem():
     random = np.random.default_rng(3)
     starts = np.concatenate(([0], np.cumsum(LENGTHS)))
     X, y = random.normal(size=(starts[-1], FEATURES)), random.integers(0, LABELS, starts[-1])
-    span, column, entry, _ = WAYS["dense"]
     gram_at = np.concatenate(([0], np.cumsum(LENGTHS**2)))
     products = np.empty(gram_at[-1])
-    grams = specialised(dual_groups.grams, span=span, column=column, entry=entry)
+    grams = specialised(dual_groups.grams, **READ["dense"])
     grams((X,), starts, gram_at, 1.0, np.zeros(FEATURES), products)
     wide, given = np.column_stack((X, np.ones(len(X)))), np.empty((len(X), 0), np.int64)
     return X, wide, Grouped(starts, y, np.array([1.0, 2.0, 0.5]), products, gram_at, given), random

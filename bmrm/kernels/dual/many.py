@@ -5,8 +5,7 @@ scores f. `offset_scores_row` of a loss reckons o from u: it is s loss(g) - <u, 
 too, but where steps are long these have too few digits left. The weights v are (columns, K). Slopes are in a table of
 their own, `slopes`; the other numbers of a row stand in `state`, as there.
 
-A row is read through three functions: `span(matrix, i)`, the positions of its entries, and `column(matrix, p)` and
-`entry(matrix, i, p)` for each of them.
+Rows are read through `span`, `column` and `entry` of `bmrm.kernels.dual.rows`.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.dual.rows import column, entry, span
 from bmrm.kernels.dual.sweep import (
     CURVE,
     DRIFT,
@@ -28,7 +28,6 @@ from bmrm.kernels.dual.sweep import (
     WEIGHT,
     WIDTH,
 )
-from bmrm.kernels.jit import inlined
 from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
@@ -40,48 +39,6 @@ CONSTANT, BIAS, TOTAL = range(3)
 """As in `dual_sweep`, rows of `sums` of K."""
 Z, SCORES, MOVES, CHANGE, SPARE = range(5)
 """Rows of the room for a row's numbers; from SPARE on two for the proximal map."""
-
-
-@inlined
-def span(matrix, i):  # type: ignore[no-untyped-def]
-    """The positions of a sparse row."""
-    return U(matrix[0][i]), U(matrix[0][i + U(1)])
-
-
-@inlined
-def span_dense(matrix, i):  # type: ignore[no-untyped-def]
-    """The positions of a dense row."""
-    return U(0), U(matrix[0].shape[1])
-
-
-@inlined
-def column(matrix, p):  # type: ignore[no-untyped-def]
-    """The column of a sparse row's position."""
-    return matrix[1][p]
-
-
-@inlined
-def column_dense(matrix, p):  # type: ignore[no-untyped-def]
-    """The column of a dense row's position."""
-    return p
-
-
-@inlined
-def entry(matrix, i, p):  # type: ignore[no-untyped-def]
-    """The value at a sparse row's position."""
-    return float(matrix[2][p])
-
-
-@inlined
-def entry_valueless(matrix, i, p):  # type: ignore[no-untyped-def]
-    """The value where all are 1."""
-    return 1.0
-
-
-@inlined
-def entry_dense(matrix, i, p):  # type: ignore[no-untyped-def]
-    """The value at a dense row's position."""
-    return float(matrix[0][i, p])
 
 
 def gather(matrix, i, v, threshold, out):  # type: ignore[no-untyped-def]

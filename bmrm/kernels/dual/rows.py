@@ -1,8 +1,9 @@
 """One row of the data at a time, as dual coordinate ascent needs it: its product with the weights, and its addition.
 
-A row's products come as a pair of functions: `gather` returns <row i, w>, `spread` adds a multiple of row i to v. With
-an l1 norm the weights are w = soft(v, threshold), computed where they are used. `matrix` is `Rows`, (indptr, indices)
-where every stored value is 1, or (X,) for dense rows.
+A row is read through three functions: `span(matrix, i)`, the positions of its entries, and `column(matrix, p)` and
+`entry(matrix, i, p)` for each of them. For one score `gather` returns <row i, w>, and `spread` adds a multiple of row i
+to v. With an l1 norm the weights are w = soft(v, threshold), computed where they are used. `matrix` is `Rows`, (indptr,
+indices) where every stored value is 1, or (X,) for dense rows.
 """
 
 from __future__ import annotations
@@ -43,36 +44,61 @@ def soft(v, threshold):  # type: ignore[no-untyped-def]
     return max(v - threshold, 0.0) + min(v + threshold, 0.0)
 
 
+@inlined
+def span(matrix, i):  # type: ignore[no-untyped-def]
+    """The positions of a sparse row."""
+    return U(matrix[0][i]), U(matrix[0][i + U(1)])
+
+
+@inlined
+def span_dense(matrix, i):  # type: ignore[no-untyped-def]
+    """The positions of a dense row."""
+    return U(0), U(matrix[0].shape[1])
+
+
+@inlined
+def column(matrix, p):  # type: ignore[no-untyped-def]
+    """The column of a sparse row's position."""
+    return matrix[1][p]
+
+
+@inlined
+def column_dense(matrix, p):  # type: ignore[no-untyped-def]
+    """The column of a dense row's position."""
+    return p
+
+
+@inlined
+def entry(matrix, i, p):  # type: ignore[no-untyped-def]
+    """The value at a sparse row's position."""
+    return float(matrix[2][p])
+
+
+@inlined
+def entry_valueless(matrix, i, p):  # type: ignore[no-untyped-def]
+    """The value where all are 1."""
+    return 1.0
+
+
+@inlined
+def entry_dense(matrix, i, p):  # type: ignore[no-untyped-def]
+    """The value at a dense row's position."""
+    return float(matrix[0][i, p])
+
+
 def gather(matrix, i, v, threshold):  # type: ignore[no-untyped-def]
-    """A template over `weigh`: <row i, w>."""
-    indptr, indices, values = matrix
+    """A template over `weigh`, `span`, `column` and `entry`: <row i, w>, of a sparse row."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    p, end = U(indptr[i]), U(indptr[i + U(1)])
+    p, end = span(matrix, i)
     while p + U(4) <= end:
-        a += values[p] * weigh(v[indices[p]], threshold)  # type: ignore[name-defined]  # noqa: F821
-        b += values[p + U(1)] * weigh(v[indices[p + U(1)]], threshold)  # type: ignore[name-defined]  # noqa: F821
-        c += values[p + U(2)] * weigh(v[indices[p + U(2)]], threshold)  # type: ignore[name-defined]  # noqa: F821
-        d += values[p + U(3)] * weigh(v[indices[p + U(3)]], threshold)  # type: ignore[name-defined]  # noqa: F821
+        q, r, s = p + U(1), p + U(2), p + U(3)
+        a += entry(matrix, i, p) * weigh(v[column(matrix, p)], threshold)  # type: ignore[name-defined]  # noqa: F821
+        b += entry(matrix, i, q) * weigh(v[column(matrix, q)], threshold)  # type: ignore[name-defined]  # noqa: F821
+        c += entry(matrix, i, r) * weigh(v[column(matrix, r)], threshold)  # type: ignore[name-defined]  # noqa: F821
+        d += entry(matrix, i, s) * weigh(v[column(matrix, s)], threshold)  # type: ignore[name-defined]  # noqa: F821
         p += U(4)
     while p < end:
-        a += values[p] * weigh(v[indices[p]], threshold)  # type: ignore[name-defined]  # noqa: F821
-        p += U(1)
-    return (a + b) + (c + d)
-
-
-def gather_valueless(matrix, i, v, threshold):  # type: ignore[no-untyped-def]
-    """As `gather`, where every stored value is 1."""
-    indptr, indices = matrix
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    p, end = U(indptr[i]), U(indptr[i + U(1)])
-    while p + U(4) <= end:
-        a += weigh(v[indices[p]], threshold)  # type: ignore[name-defined]  # noqa: F821
-        b += weigh(v[indices[p + U(1)]], threshold)  # type: ignore[name-defined]  # noqa: F821
-        c += weigh(v[indices[p + U(2)]], threshold)  # type: ignore[name-defined]  # noqa: F821
-        d += weigh(v[indices[p + U(3)]], threshold)  # type: ignore[name-defined]  # noqa: F821
-        p += U(4)
-    while p < end:
-        a += weigh(v[indices[p]], threshold)  # type: ignore[name-defined]  # noqa: F821
+        a += entry(matrix, i, p) * weigh(v[column(matrix, p)], threshold)  # type: ignore[name-defined]  # noqa: F821
         p += U(1)
     return (a + b) + (c + d)
 
@@ -85,33 +111,17 @@ def gather_dense(matrix, i, v, threshold):  # type: ignore[no-untyped-def]
     return total
 
 
-@jit
 def spread(matrix, i, step, v):  # type: ignore[no-untyped-def]
-    """v += step times row i."""
-    indptr, indices, values = matrix
-    p, end = U(indptr[i]), U(indptr[i + U(1)])
+    """A template over `span`, `column` and `entry`: v += step times row i, a sparse one."""
+    p, end = span(matrix, i)
     # Two at a time, which the compiler may not do: only we know that the columns of a row differ.
     while p + U(2) <= end:
-        j, k = indices[p], indices[p + U(1)]
-        at_j, at_k = v[j] + step * values[p], v[k] + step * values[p + U(1)]
+        j, k = column(matrix, p), column(matrix, p + U(1))
+        at_j, at_k = v[j] + step * entry(matrix, i, p), v[k] + step * entry(matrix, i, p + U(1))
         v[j], v[k] = at_j, at_k
         p += U(2)
     if p < end:
-        v[indices[p]] += step * values[p]
-
-
-@jit
-def spread_valueless(matrix, i, step, v):  # type: ignore[no-untyped-def]
-    """As `spread`, where every stored value is 1."""
-    indptr, indices = matrix
-    p, end = U(indptr[i]), U(indptr[i + U(1)])
-    while p + U(2) <= end:
-        j, k = indices[p], indices[p + U(1)]
-        at_j, at_k = v[j] + step, v[k] + step
-        v[j], v[k] = at_j, at_k
-        p += U(2)
-    if p < end:
-        v[indices[p]] += step
+        v[column(matrix, p)] += step * entry(matrix, i, p)
 
 
 @fast_jit

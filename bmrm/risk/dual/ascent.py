@@ -42,6 +42,7 @@ class RowAscents:
     scores_per_row : K.
     make : the rows, with nothing begun.
     grouped : whether a step is of a group of rows.
+    free : whether there is always a free intercept.
     meter : is charged the visits of rows, and half a pass wherever weights are computed from slopes.
     """
 
@@ -52,6 +53,7 @@ class RowAscents:
     scores_per_row: int
     make: MakeRows
     grouped: bool = False
+    free: bool = False
     meter: Meter = UNMETERED
 
     def metered(self, meter: Meter) -> RowAscents:
@@ -69,6 +71,7 @@ class RowAscents:
         intercept: bool = False,
     ) -> Ascent:
         """As of `DualBlocks`."""
+        intercept = intercept or self.free
         if intercept and self.grouped:
             raise IncompatibleError("dual steps of groups know no free intercept; use line_search_bundle or lbfgs")
 

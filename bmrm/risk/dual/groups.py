@@ -25,8 +25,7 @@ from bmrm.kernels.products.vectors import plain
 from bmrm.losses._core.structure import Structure
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual.joint import LocalRows
-from bmrm.risk.dual.many import WAYS
-from bmrm.risk.dual.stored import DualProblem, cost_of, stored_rows
+from bmrm.risk.dual.stored import READ, DualProblem, cost_of, stored_rows
 from bmrm.risk.dual.visits import Visits
 from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
@@ -65,7 +64,7 @@ def made(template: Callable[..., Any], **functions: Callable[..., Any]) -> Calla
 @cache
 def access_of(way: str, sparse: bool) -> dict[str, Callable[..., Any]]:
     """`read_scores` and `move_weights` for a way to store rows; `sparse` where weights are soft thresholded."""
-    row, weigh = _row(way), dual_rows.soft if sparse else dual_rows.itself
+    row, weigh = READ[way], dual_rows.soft if sparse else dual_rows.itself
     gather, spread = (
         specialised(dual_many.gather, inlined, weigh=weigh, **row),
         specialised(dual_many.spread, inlined, **row),
@@ -74,11 +73,6 @@ def access_of(way: str, sparse: bool) -> dict[str, Callable[..., Any]]:
         "read_scores": specialised(dual_groups.read_scores, gather_row=gather, weigh=weigh),
         "move_weights": specialised(dual_groups.move_weights, spread_row=spread),
     }
-
-
-def _row(way: str) -> dict[str, Callable[..., Any]]:
-    span, column, entry, _ = WAYS[way]
-    return {"span": span, "column": column, "entry": entry}
 
 
 class GroupRows(LocalRows):
@@ -109,7 +103,7 @@ class GroupRows(LocalRows):
         weights = weights if weights.size else np.ones(lengths.size)
         gram_at = ends(lengths**2)
         products = np.empty(gram_at[-1])
-        grams, row = made(dual_groups.grams, **_row(self._way)), np.zeros(map.features)
+        grams, row = made(dual_groups.grams, **READ[self._way]), np.zeros(map.features)
         for first in range(0, lengths.size, GROUPS):
             check()
             some = slice(first, first + GROUPS + 1)

@@ -15,14 +15,14 @@ from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sweep as dual_sweep
 from bmrm.kernels.dual import team as dual_team
 from bmrm.kernels.dual.many import SPARE, VALUE, Dual
-from bmrm.kernels.dual.sweep import CURVE, TARGET, WEIGHT, WIDTH, Steps
+from bmrm.kernels.dual.sweep import CURVE, TARGET, WEIGHT, WIDTH
 from bmrm.kernels.jit import specialised
 from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.problem.basics import provides
 from bmrm.problem.loss import HasProxShares
-from bmrm.risk.dual.stored import DualProblem, Opened, ShuffledRows, SweepKernels
+from bmrm.risk.dual.stored import FETCH, READ, DualProblem, ShuffledRows
 from bmrm.risk.dual.visits import LITTLE
 
 Array = NDArray[np.float64]
@@ -46,25 +46,15 @@ class Kernels:
     evened: Callable[..., None]
 
 
-WAYS = {
-    "csr": (dual_many.span, dual_many.column, dual_many.entry, dual_rows.fetch),
-    "valueless": (dual_many.span, dual_many.column, dual_many.entry_valueless, dual_rows.fetch_valueless),
-    "dense": (dual_many.span_dense, dual_many.column_dense, dual_many.entry_dense, dual_rows.fetch_dense),
-}
-"""How a row is read."""
-
-
 @cache
 def kernels_of(way: str, sparse: bool, prox_row: Row, offset_row: Row, value_row: Row) -> Kernels:
     """The kernels for a loss; `sparse` where weights are soft thresholded."""
-    span, column, entry, fetch = WAYS[way]
     weigh = dual_rows.soft if sparse else dual_rows.itself
-    row = {"span": span, "column": column, "entry": entry}
     visit = specialised(
         dual_many.sweep,
-        gather_row=specialised(dual_many.gather, weigh=weigh, **row),
-        spread_row=specialised(dual_many.spread, **row),
-        fetch=fetch,
+        gather_row=specialised(dual_many.gather, weigh=weigh, **READ[way]),
+        spread_row=specialised(dual_many.spread, **READ[way]),
+        fetch=FETCH[way],
         weigh=weigh,
         prox_scores_row=prox_row,
         offset_scores_row=offset_row,
@@ -93,7 +83,7 @@ class ManyScoreRows(ShuffledRows):
         loss, width = problem.prepared.loss, problem.prepared.scores_per_row
         self._loss = loss
         rows = loss.prox_scores_row, loss.offset_scores_row, loss.value_scores_row
-        self._kernels = kernels_of(self._way, problem.l1 > 0.0, *rows)
+        self._kernels: Kernels = kernels_of(self._way, problem.l1 > 0.0, *rows)
         self._slopes = np.zeros((self.map.rows, width))
         self._held = np.empty((0, width))
         self._room = np.empty((SPARE + 2, width))
@@ -119,36 +109,9 @@ class ManyScoreRows(ShuffledRows):
     def _take_near(self, scores: Array, curves: Array) -> None:
         self._kernels.near(self._state, self._slopes, scores, curves, self._held, self._room, self._arguments)
 
-    @property
-    def _sweeps(self) -> SweepKernels:
-        return self._kernels
-
-    def _opened(
-        self, v: Vector, constant: Vector, penalty: float, factor: float = 1.0, numbers: Vector | None = None
-    ) -> Opened:
-        table = v.reshape(-1, self._slopes.shape[1])
-        features, bias, shift = table[: self.map.features], self.map.bias, self._shift
-        step, moves = factor * self.scale, penalty
-        vectors = np.empty((3, table.shape[1])) if numbers is None else numbers.reshape(3, -1)
-        vectors[:] = 0.0
-        vectors[dual_many.CONSTANT] = constant
-        if bias:
-            vectors[dual_many.BIAS] = table[-1]
-        if shift is not None:
-            vectors[dual_many.CONSTANT] -= shift @ features
-            moves += float(shift @ shift)
-        steps = Steps(self.threshold, step, factor, float(bias), moves, step * penalty)
-        room = np.empty((SPARE + 2, table.shape[1]))
-
-        def close() -> Vector:
-            if shift is not None:
-                np.subtract(features, shift[:, None] * vectors[dual_many.TOTAL], out=features)
-            if bias:
-                table[-1] = vectors[dual_many.BIAS]
-            return np.asarray(vectors[dual_many.TOTAL] / factor)
-
-        dual = Dual(self._state, self._slopes, features, vectors, tuple(steps), self._held, room, self._arguments)
-        return Opened(tuple(dual), close)
+    def _dual(self, features: Array, numbers: Array, steps: tuple[float, ...]) -> tuple[Any, ...]:
+        room = np.empty_like(self._room)
+        return tuple(Dual(self._state, self._slopes, features, numbers, steps, self._held, room, self._arguments))
 
     def totals(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`; without a free intercept zeros."""
@@ -209,8 +172,3 @@ class ManyScoreRows(ShuffledRows):
     def scores(self) -> Array:
         """As of `AscentRows`; (rows, K)."""
         return self._unshuffled(self._held)
-
-    def _unshuffled(self, table: Array) -> Array:
-        numbers = np.empty_like(table)
-        numbers[self._places] = table
-        return numbers

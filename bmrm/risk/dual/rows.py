@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sweep as dual_sweep
 from bmrm.kernels.dual import team as dual_team
-from bmrm.kernels.dual.sweep import SCORE, SLOPE, WEIGHT, WIDTH, Dual, Steps
-from bmrm.kernels.jit import fast_jit, jit, specialised
+from bmrm.kernels.dual.sweep import SCORE, SLOPE, WEIGHT, WIDTH, Dual
+from bmrm.kernels.jit import fast_jit, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
-from bmrm.risk.dual.stored import DualProblem, Opened, ShuffledRows, SweepKernels
+from bmrm.risk.dual.stored import FETCH, READ, DualProblem, ShuffledRows
 from bmrm.risk.dual.visits import LITTLE
 
 Array = NDArray[np.float64]
@@ -36,24 +36,20 @@ class Kernels:
     inverse: Callable[..., None]
 
 
-WAYS = {
-    "csr": (dual_rows.gather, jit, dual_rows.spread, dual_rows.fetch),
-    "valueless": (dual_rows.gather_valueless, jit, dual_rows.spread_valueless, dual_rows.fetch_valueless),
-    "dense": (dual_rows.gather_dense, fast_jit, dual_rows.spread_dense, dual_rows.fetch_dense),
-}
-"""How a row is read (and how that is compiled) and written."""
-
-
 @cache
 def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: Callable[..., Any]) -> Kernels:
     """The kernels for a loss; `sparse` where weights are soft thresholded."""
-    gather, compiler, spread, fetch = WAYS[way]
     weigh = dual_rows.soft if sparse else dual_rows.itself
+    if way == "dense":
+        gather, spread = specialised(dual_rows.gather_dense, fast_jit, weigh=weigh), dual_rows.spread_dense
+    else:
+        gather = specialised(dual_rows.gather, weigh=weigh, **READ[way])
+        spread = specialised(dual_rows.spread, **READ[way])
     visit = specialised(
         dual_sweep.sweep,
-        gather=specialised(gather, compiler, weigh=weigh),
+        gather=gather,
         spread=spread,
-        fetch=fetch,
+        fetch=FETCH[way],
         weigh=weigh,
         prox_row=prox_row,
         value_row=value_row,
@@ -84,7 +80,7 @@ class OneScoreRows(ShuffledRows):
         super().__init__(problem, check)
         prepared, sparse = problem.prepared, problem.l1 > 0.0
         self._smooth = bool(prepared.smooth)
-        self._kernels = kernels_of(self._way, sparse, prepared.loss.prox_row, prepared.loss.value_row)
+        self._kernels: Kernels = kernels_of(self._way, sparse, prepared.loss.prox_row, prepared.loss.value_row)
 
     def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
         """As of `AscentRows`."""
@@ -100,31 +96,8 @@ class OneScoreRows(ShuffledRows):
             self._kernels.near(self._state, plain(np.asarray(near)[self._places]), share, self._arguments)
         self._known = True
 
-    @property
-    def _sweeps(self) -> SweepKernels:
-        return self._kernels
-
-    def _opened(
-        self, v: Vector, constant: Vector, penalty: float, factor: float = 1.0, numbers: Vector | None = None
-    ) -> Opened:
-        features, bias = v[: self.map.features], self.map.bias
-        shift, step = self._shift, factor * self.scale
-        scalars = np.empty(3) if numbers is None else numbers
-        scalars[:] = constant[0], v[-1] if bias else 0.0, 0.0
-        moves = penalty
-        if shift is not None:
-            scalars[dual_sweep.CONSTANT] -= float(shift @ features)
-            moves += float(shift @ shift)
-        steps = Steps(self.threshold, step, factor, float(bias), moves, step * penalty)
-
-        def close() -> Vector:
-            if shift is not None:
-                np.subtract(features, scalars[dual_sweep.TOTAL] * shift, out=features)
-            if bias:
-                v[-1] = scalars[dual_sweep.BIAS]
-            return np.asarray(scalars[dual_sweep.TOTAL :] / factor)
-
-        return Opened(tuple(Dual(self._state, features, scalars, tuple(steps), self._smooth, self._arguments)), close)
+    def _dual(self, features: Array, numbers: Array, steps: tuple[float, ...]) -> tuple[Any, ...]:
+        return tuple(Dual(self._state, features, numbers, steps, self._smooth, self._arguments))
 
     def totals(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`."""
@@ -149,12 +122,7 @@ class OneScoreRows(ShuffledRows):
 
     def scores(self) -> Array:
         """As of `AscentRows`; (rows,)."""
-        return self._of_rows(SCORE)
+        return self._unshuffled(self._state.reshape(-1, WIDTH)[:, SCORE])
 
     def _slopes(self) -> Array:
-        return self._of_rows(SLOPE)
-
-    def _of_rows(self, place: int) -> Array:
-        numbers = np.empty(self.map.rows)
-        numbers[self._places] = self._state.reshape(-1, WIDTH)[:, place]
-        return numbers
+        return self._unshuffled(self._state.reshape(-1, WIDTH)[:, SLOPE])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bmrm.losses.base import RowLoss
-from bmrm.problem import Check, Risk, Scores, ability, unchecked
-from bmrm.problem.abilities import DualAscent, DualBlocks
+from bmrm.problem import Check, Risk, ability, unchecked
+from bmrm.problem.abilities import DualBlocks
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.visits import AscentRows
 from bmrm.risk.linear_map import DataMap
@@ -16,32 +17,21 @@ from bmrm.risk.linear_map import DataMap
 if TYPE_CHECKING:
     from bmrm.risk.dual.stored import DualProblem
 
-MakeKind = Callable[["DualProblem", Check], AscentRows]
-"""Rows that ascend; their kernels are imported when the first are made."""
+MakeRows = Callable[["DualProblem", Check], AscentRows]
 
 
-def _one_score(problem: DualProblem, check: Check) -> AscentRows:
-    from bmrm.risk.dual.rows import OneScoreRows
+def _rows(module: str, name: str) -> MakeRows:
+    """Rows that ascend, of this module beside; their kernels are imported when the first are made."""
 
-    return OneScoreRows(problem, check)
+    def make(problem: DualProblem, check: Check) -> AscentRows:
+        made: AscentRows = getattr(import_module(f"bmrm.risk.dual.{module}"), name)(problem, check)
+        return made
 
-
-def _many_scores(problem: DualProblem, check: Check) -> AscentRows:
-    from bmrm.risk.dual.many import ManyScoreRows
-
-    return ManyScoreRows(problem, check)
+    return make
 
 
-def _marginals(problem: DualProblem, check: Check) -> AscentRows:
-    from bmrm.risk.dual.groups import MarginalRows
-
-    return MarginalRows(problem, check)
-
-
-def _mixtures(problem: DualProblem, check: Check) -> AscentRows:
-    from bmrm.risk.dual.groups import MixtureRows
-
-    return MixtureRows(problem, check)
+ONE_SCORE, MANY_SCORES = _rows("rows", "OneScoreRows"), _rows("many", "ManyScoreRows")
+MIXTURES, MARGINALS = _rows("groups", "MixtureRows"), _rows("groups", "MarginalRows")
 
 
 def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: float) -> RowAscents | None:
@@ -65,7 +55,7 @@ def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: flo
     return RowAscents(map.rows, dim, mass, infimum, prepared.scores_per_row, make, grouped)
 
 
-def _kind(loss: Any, prepared: Any, map: DataMap) -> MakeKind | None:
+def _kind(loss: Any, prepared: Any, map: DataMap) -> MakeRows | None:
     """What ascends with the row functions that a loss has, or with the labelings or marginals of its structure."""
     if loss.decomposes == "groups":
         return _kind_of_groups(prepared, map)
@@ -76,14 +66,14 @@ def _kind(loss: Any, prepared: Any, map: DataMap) -> MakeKind | None:
     functions = (loss.prox_row, loss.value_row) if one else several
     if any(function is None for function in functions):
         return None
-    return _one_score if one else _many_scores
+    return ONE_SCORE if one else MANY_SCORES
 
 
-def _kind_of_groups(prepared: Any, map: DataMap) -> MakeKind | None:
+def _kind_of_groups(prepared: Any, map: DataMap) -> MakeRows | None:
     """How groups of rows ascend, by what their loss makes of a structure."""
     from bmrm.losses._core.structure import LOG, MARGIN, PreparedGroups
 
-    found = {LOG: _marginals, MARGIN: _mixtures}.get(type(prepared))
+    found = {LOG: MARGINALS, MARGIN: MIXTURES}.get(type(prepared))
     if found is None or not isinstance(prepared, PreparedGroups):
         return None
     from bmrm.risk.dual.groups import keeps_groups
@@ -91,37 +81,7 @@ def _kind_of_groups(prepared: Any, map: DataMap) -> MakeKind | None:
     return found if keeps_groups(map, prepared) else None
 
 
-def free_steps(risk: Risk) -> FreeSteps | None:
+def free_steps(risk: Risk) -> RowAscents | None:
     """The dual steps of a risk whose intercept has become free; None where it has none, or steps of groups."""
     inner = ability(risk, DualBlocks)
-    return None if inner is None or inner.grouped else FreeSteps(inner)
-
-
-@dataclass(frozen=True)
-class FreeSteps:
-    """Dual steps, always with a free intercept."""
-
-    inner: DualBlocks
-
-    @property
-    def rows(self) -> int:
-        """As of `DualBlocks`."""
-        return self.inner.rows
-
-    @property
-    def grouped(self) -> bool:
-        """As of `DualBlocks`."""
-        return self.inner.grouped
-
-    def ascent(
-        self,
-        l1: float,
-        l2: float,
-        *,
-        seed: int,
-        start: Scores | None = None,
-        near: Scores | None = None,
-        intercept: bool = True,
-    ) -> DualAscent:
-        """As of `DualBlocks`, whatever `intercept` is."""
-        return self.inner.ascent(l1, l2, seed=seed, start=start, near=near, intercept=True)
+    return replace(inner, free=True) if isinstance(inner, RowAscents) and not inner.grouped else None

@@ -14,8 +14,23 @@ from numpy.typing import NDArray
 from bmrm.data.matrix import Entries, Features, pieces
 from bmrm.kernels.atomic import give_up
 from bmrm.kernels.dual import order as dual_order
+from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual.rows import Rows
-from bmrm.kernels.dual.sweep import CAUTION, CURVE, DRIFT, GAP, SHIFT, TARGET, WEIGHT, WIDTH, Shrinking
+from bmrm.kernels.dual.sweep import (
+    BIAS,
+    CAUTION,
+    CONSTANT,
+    CURVE,
+    DRIFT,
+    GAP,
+    SHIFT,
+    TARGET,
+    TOTAL,
+    WEIGHT,
+    WIDTH,
+    Shrinking,
+    Steps,
+)
 from bmrm.kernels.dual.team import OPEN, VISITED
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, facts_of, unchecked
@@ -71,6 +86,16 @@ class DualProblem:
         return 1.0 / (self.mass * self.l2)
 
 
+READ: dict[str, dict[str, Callable[..., Any]]] = {
+    "csr": {"span": dual_rows.span, "column": dual_rows.column, "entry": dual_rows.entry},
+    "valueless": {"span": dual_rows.span, "column": dual_rows.column, "entry": dual_rows.entry_valueless},
+    "dense": {"span": dual_rows.span_dense, "column": dual_rows.column_dense, "entry": dual_rows.entry_dense},
+}
+"""How a row is read, by the way in which rows are stored."""
+FETCH = {"csr": dual_rows.fetch, "valueless": dual_rows.fetch_valueless, "dense": dual_rows.fetch_dense}
+"""How it is asked for beforehand."""
+
+
 class SweepKernels(Protocol):
     """Compiled for one loss and one way to store rows."""
 
@@ -116,6 +141,7 @@ class ShuffledRows(LocalRows):
         self.map, self.mass = map, problem.mass
         self.threshold, self.scale = problem.threshold, problem.scale
         rows, width = map.rows, int(prepared.scores_per_row)
+        self._shape = () if width == 1 else (width,)
         random = np.array([problem.seed], np.uint64)
         self._places = np.arange(rows, dtype=np.uint32)
         dual_order.shuffle(self._places, random)
@@ -147,12 +173,13 @@ class ShuffledRows(LocalRows):
         self._pieces: dict[int, tuple[int, int, float, float]] = {}
         """Of the sweep under way, by number: where it begins, how many are left of it, and its sums."""
 
-    @property
-    @abstractmethod
-    def _sweeps(self) -> SweepKernels:
-        """Of the loss."""
+    _kernels: SweepKernels
+    """Of the loss."""
 
     @abstractmethod
+    def _dual(self, features: Array, numbers: Array, steps: tuple[float, ...]) -> tuple[Any, ...]:
+        """The last argument of kernels, for weights of features and what moves with them, CONSTANT, BIAS and TOTAL."""
+
     def _opened(
         self, v: Vector, constant: Vector, penalty: float, factor: float = 1.0, numbers: Vector | None = None
     ) -> Opened:
@@ -160,6 +187,33 @@ class ShuffledRows(LocalRows):
 
         `numbers`, three for each score of a row, take what moves with v; by default new ones.
         """
+        table = v.reshape(-1, *self._shape)
+        features, bias, shift = table[: self.map.features], self.map.bias, self._shift
+        step, moves = factor * self.scale, penalty
+        beside = np.zeros((3, *self._shape)) if numbers is None else numbers.reshape(3, *self._shape)
+        beside[:] = 0.0
+        beside[CONSTANT] = constant.reshape(self._shape)
+        if bias:
+            beside[BIAS] = table[-1]
+        if shift is not None:
+            beside[CONSTANT] -= shift @ features
+            moves += float(shift @ shift)
+        steps = Steps(self.threshold, step, factor, float(bias), moves, step * penalty)
+
+        def close() -> Vector:
+            if shift is not None:
+                np.subtract(features, np.multiply.outer(shift, beside[TOTAL]), out=features)
+            if bias:
+                table[-1] = beside[BIAS]
+            return np.asarray(beside[TOTAL] / factor).reshape(-1)
+
+        return Opened(self._dual(features, beside, tuple(steps)), close)
+
+    def _unshuffled(self, table: Array) -> Array:
+        """Numbers of the rows in the order of the data."""
+        numbers = np.empty(table.shape)
+        numbers[self._places] = table
+        return numbers
 
     def work(self) -> float:
         """As of `LocalRows`."""
@@ -196,7 +250,7 @@ class ShuffledRows(LocalRows):
         def visit(thread: int) -> None:
             try:
                 given = (turns, penalty, self._matrix, opened, shrinking, limit, known, duals[thread])
-                self._sweeps.team(thread, meeting, state, *given)
+                self._kernels.team(thread, meeting, state, *given)
             except BaseException:
                 give_up(meeting.flags, threads)
                 raise
@@ -224,7 +278,7 @@ class ShuffledRows(LocalRows):
         sums, known = np.zeros(2), self._known
         opened = self._opened(v, constant, penalty, factor)
         try:
-            count, visited = self._sweeps.rounds(
+            count, visited = self._kernels.rounds(
                 self._matrix, self._open, tuple(self._shrinking), self._limit, known, sums, opened.dual
             )
         finally:
@@ -257,7 +311,7 @@ class ShuffledRows(LocalRows):
         order, kept, margin, _ = self._shrinking
         first, last = self._drawn * piece // pieces, self._drawn * (piece + 1) // pieces
         sums, opened = np.zeros(2), self._opened(v, constant, penalty, factor)
-        left = self._sweeps.visit(
+        left = self._kernels.visit(
             order[first:last], kept[first:last], margin[0], self._known, sums, self._matrix, opened.dual
         )
         self._pieces[piece] = (first, left, float(sums[GAP]), float(sums[DRIFT]))
