@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,7 +10,6 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.dual import many as dual_many
 from bmrm.kernels.dual import rows as dual_rows
-from bmrm.kernels.dual import sweep as dual_sweep
 from bmrm.kernels.dual import team as dual_team
 from bmrm.kernels.dual.many import SPARE, VALUE, Dual
 from bmrm.kernels.dual.sweep import CURVE, TARGET, WEIGHT, WIDTH
@@ -22,52 +19,24 @@ from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.problem.basics import provides
 from bmrm.problem.loss import HasProxShares
-from bmrm.risk.dual.stored import FETCH, READ, DualProblem, ShuffledRows
+from bmrm.risk.dual.stored import FETCH, READ, DualProblem, Row, ShuffledRows, sweep_kernels
 from bmrm.risk.dual.visits import LITTLE
 
 Array = NDArray[np.float64]
-Row = Callable[..., Any]
-"""A compiled function of one row of a loss."""
 EVEN = 1e-13
 """Share of the weights that slopes may leave of a sum of 0: rounding."""
 FAITHFUL = 1e4
 """Proximal step so large that it acts as the projection of given slopes onto the domain of the conjugate."""
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """Compiled for one loss and one way to store rows."""
-
-    rounds: Callable[..., tuple[int, int]]
-    visit: Callable[..., int]
-    team: Callable[..., bool]
-    near: Callable[..., None]
-    shifted: Callable[..., None]
-    evened: Callable[..., None]
-
-
 @cache
-def kernels_of(way: str, sparse: bool, prox_row: Row, offset_row: Row, value_row: Row) -> Kernels:
+def kernels_of(way: str, sparse: bool, prox_row: Row, offset_row: Row, value_row: Row) -> Any:
     """The kernels for a loss; `sparse` where weights are soft thresholded."""
     weigh = dual_rows.soft if sparse else dual_rows.itself
-    visit = specialised(
-        dual_many.sweep,
-        gather_row=specialised(dual_many.gather, weigh=weigh, **READ[way]),
-        spread_row=specialised(dual_many.spread, **READ[way]),
-        fetch=FETCH[way],
-        weigh=weigh,
-        prox_scores_row=prox_row,
-        offset_scores_row=offset_row,
-        value_scores_row=value_row,
-    )
-    return Kernels(
-        specialised(dual_sweep.rounds, visit=visit),
-        visit,
-        specialised(dual_team.rounds, visit=visit, with_factor=dual_team.many_scores),
-        specialised(dual_many.near, prox_scores_row=prox_row, offset_scores_row=offset_row),
-        specialised(dual_many.shifted, prox_scores_row=prox_row),
-        specialised(dual_many.evened, offset_scores_row=offset_row),
-    )
+    functions = {"prox_scores_row": prox_row, "offset_scores_row": offset_row, "value_scores_row": value_row}
+    functions |= {"weigh": weigh, "fetch": FETCH[way], "spread_row": specialised(dual_many.spread, **READ[way])}
+    functions["gather_row"] = specialised(dual_many.gather, weigh=weigh, **READ[way])
+    return sweep_kernels(dual_many, ("near", "shifted", "evened"), dual_team.many_scores, functions)
 
 
 class ManyScoreRows(ShuffledRows):
@@ -83,7 +52,7 @@ class ManyScoreRows(ShuffledRows):
         loss, width = problem.prepared.loss, problem.prepared.scores_per_row
         self._loss = loss
         rows = loss.prox_scores_row, loss.offset_scores_row, loss.value_scores_row
-        self._kernels: Kernels = kernels_of(self._way, problem.l1 > 0.0, *rows)
+        self._kernels = kernels_of(self._way, problem.l1 > 0.0, *rows)
         self._slopes = np.zeros((self.map.rows, width))
         self._held = np.empty((0, width))
         self._room = np.empty((SPARE + 2, width))

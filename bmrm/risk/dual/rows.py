@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -17,27 +15,14 @@ from bmrm.kernels.dual.sweep import SCORE, SLOPE, WEIGHT, WIDTH, Dual
 from bmrm.kernels.jit import fast_jit, specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Scores, Vector, unchecked
-from bmrm.risk.dual.stored import FETCH, READ, DualProblem, ShuffledRows
+from bmrm.risk.dual.stored import FETCH, READ, DualProblem, Row, ShuffledRows, made_with, sweep_kernels
 from bmrm.risk.dual.visits import LITTLE
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """Compiled for one loss and one way to store rows."""
-
-    rounds: Callable[..., tuple[int, int]]
-    visit: Callable[..., int]
-    team: Callable[..., bool]
-    offsets: Callable[..., float]
-    shifted: Callable[..., None]
-    near: Callable[..., None]
-    inverse: Callable[..., None]
-
-
 @cache
-def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: Callable[..., Any]) -> Kernels:
+def kernels_of(way: str, sparse: bool, prox_row: Row, value_row: Row) -> Any:
     """The kernels for a loss; `sparse` where weights are soft thresholded."""
     weigh = dual_rows.soft if sparse else dual_rows.itself
     if way == "dense":
@@ -45,29 +30,9 @@ def kernels_of(way: str, sparse: bool, prox_row: Callable[..., Any], value_row: 
     else:
         gather = specialised(dual_rows.gather, weigh=weigh, **READ[way])
         spread = specialised(dual_rows.spread, **READ[way])
-    visit = specialised(
-        dual_sweep.sweep,
-        gather=gather,
-        spread=spread,
-        fetch=FETCH[way],
-        weigh=weigh,
-        prox_row=prox_row,
-        value_row=value_row,
-    )
-    return Kernels(
-        specialised(dual_sweep.rounds, visit=visit),
-        visit,
-        specialised(dual_team.rounds, visit=visit, with_factor=dual_team.one_score),
-        specialised(
-            dual_sweep.offsets,
-            value_row=value_row,
-            prox_row=prox_row,
-            score_of=specialised(dual_sweep.score_of, prox_row=prox_row),
-        ),
-        specialised(dual_sweep.shifted, prox_row=prox_row),
-        specialised(dual_sweep.near, prox_row=prox_row),
-        specialised(dual_sweep.inverse, prox_row=prox_row),
-    )
+    functions = {"prox_row": prox_row, "value_row": value_row, "weigh": weigh, "fetch": FETCH[way]}
+    functions |= {"gather": gather, "spread": spread, "score_of": made_with(dual_sweep.score_of, functions)}
+    return sweep_kernels(dual_sweep, ("offsets", "shifted", "near", "inverse"), dual_team.one_score, functions)
 
 
 class OneScoreRows(ShuffledRows):
@@ -80,7 +45,7 @@ class OneScoreRows(ShuffledRows):
         super().__init__(problem, check)
         prepared, sparse = problem.prepared, problem.l1 > 0.0
         self._smooth = bool(prepared.smooth)
-        self._kernels: Kernels = kernels_of(self._way, sparse, prepared.loss.prox_row, prepared.loss.value_row)
+        self._kernels = kernels_of(self._way, sparse, prepared.loss.prox_row, prepared.loss.value_row)
 
     def begin(self, start: Scores | None, near: Scores | None, intercept: bool = False) -> None:
         """As of `AscentRows`."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from bmrm.data.matrix import Entries, Features, pieces
 from bmrm.kernels.atomic import give_up
 from bmrm.kernels.dual import order as dual_order
 from bmrm.kernels.dual import rows as dual_rows
+from bmrm.kernels.dual import sweep as dual_sweep
+from bmrm.kernels.dual import team as dual_team
 from bmrm.kernels.dual.rows import Rows
 from bmrm.kernels.dual.sweep import (
     BIAS,
@@ -32,6 +35,7 @@ from bmrm.kernels.dual.sweep import (
     Steps,
 )
 from bmrm.kernels.dual.team import OPEN, VISITED
+from bmrm.kernels.jit import specialised
 from bmrm.kernels.products.vectors import plain
 from bmrm.problem import Check, Vector, facts_of, unchecked
 from bmrm.risk.dual.joint import Gathering, LocalRows, rounds_for, threads_for
@@ -86,7 +90,9 @@ class DualProblem:
         return 1.0 / (self.mass * self.l2)
 
 
-READ: dict[str, dict[str, Callable[..., Any]]] = {
+Row = Callable[..., Any]
+"""A compiled function, mostly of one row."""
+READ: dict[str, dict[str, Row]] = {
     "csr": {"span": dual_rows.span, "column": dual_rows.column, "entry": dual_rows.entry},
     "valueless": {"span": dual_rows.span, "column": dual_rows.column, "entry": dual_rows.entry_valueless},
     "dense": {"span": dual_rows.span_dense, "column": dual_rows.column_dense, "entry": dual_rows.entry_dense},
@@ -96,23 +102,26 @@ FETCH = {"csr": dual_rows.fetch, "valueless": dual_rows.fetch_valueless, "dense"
 """How it is asked for beforehand."""
 
 
-class SweepKernels(Protocol):
-    """Compiled for one loss and one way to store rows."""
+def made_with(template: Row, functions: dict[str, Row]) -> Row:
+    """`specialised` with those of the functions that the template calls."""
+    called = template.__code__.co_names  # type: ignore[attr-defined]
+    return specialised(template, **{name: function for name, function in functions.items() if name in called})
 
-    @property
-    def rounds(self) -> Callable[..., tuple[int, int]]:
-        """Sweeps, one after the other."""
-        ...
 
-    @property
-    def visit(self) -> Callable[..., int]:
-        """One sweep."""
-        ...
+def sweep_kernels(templates: ModuleType, others: Sequence[str], with_factor: Row, functions: dict[str, Row]) -> Any:
+    """The kernels of a loss: `visit` (a sweep), `rounds` of sweeps, `team` by several threads, and `others` by name.
 
-    @property
-    def team(self) -> Callable[..., bool]:
-        """Sweeps by several threads."""
-        ...
+    Parameters
+    ----------
+    templates : the module of `sweep` and the others.
+    with_factor : of `bmrm.kernels.dual.team`.
+    functions : what templates call, by name: of the loss, and of the way in which rows are stored.
+    """
+    visit = made_with(templates.sweep, functions)
+    rounds = specialised(dual_sweep.rounds, visit=visit)
+    team = specialised(dual_team.rounds, visit=visit, with_factor=with_factor)
+    made = {name: made_with(getattr(templates, name), functions) for name in others}
+    return SimpleNamespace(visit=visit, rounds=rounds, team=team, **made)
 
 
 class Opened(NamedTuple):
@@ -173,8 +182,8 @@ class ShuffledRows(LocalRows):
         self._pieces: dict[int, tuple[int, int, float, float]] = {}
         """Of the sweep under way, by number: where it begins, how many are left of it, and its sums."""
 
-    _kernels: SweepKernels
-    """Of the loss."""
+    _kernels: Any
+    """Of the loss, see `sweep_kernels`."""
 
     @abstractmethod
     def _dual(self, features: Array, numbers: Array, steps: tuple[float, ...]) -> tuple[Any, ...]:
