@@ -74,7 +74,8 @@ FINEST = 1e-15
 
 @register(
     "dual_coordinate",
-    problem="losses of rows with a proximal map (hinges, logistic, softmax, regression), chain_crf, chain_margin; l2,"
+    problem="losses of rows with a proximal map (hinges, logistic, softmax, regression), chain_crf, chain_margin, other"
+    " structures by margin or log; l2,"
     " elastic_net",
     needs="DualBlocks; a regularizer with l2 > 0 and l1",
     certificate="the slopes of the rows, a feasible dual point",
@@ -106,15 +107,16 @@ class DualCoordinate(IterativeSolver):
     depends on the number of blocks within the tolerance, and on nothing else. It takes more sweeps: two threads 1 to
     1.8 times as many, eight 2 to 4; over ranks whose rows differ, and at small lambda in few features, many more.
 
-    Max-margin chains are updated sentence by sentence: u_i = s_i (sum over labelings c of alpha_c psi_c - psi_y), with
-    convex weights alpha of a working set of labelings, psi their features, and s_i sum alpha_c errors_c the sentence's
-    part of S b. The labeling that violates its margin most is added to the working set, and weight moves from the worst
-    labeling to the best: min(alpha_worst, S l2 (violation_best - violation_worst) / (s_i ||psi_best - psi_worst||^2)),
-    exact for l1 = 0.
+    Max-margin chains, and other structures by margin, are updated sentence by sentence (group by group): u_i = s_i
+    (sum over labelings c of alpha_c psi_c - psi_y), with convex weights alpha of a working set of labelings, psi
+    their features, and s_i sum alpha_c errors_c the sentence's part of S b. The labeling that violates its margin
+    most is added to the working set, and weight moves from the worst labeling to the best: min(alpha_worst, S l2
+    (violation_best - violation_worst) / (s_i ||psi_best - psi_worst||^2)), exact for l1 = 0.
 
-    In a conditional random field u_i is s_i (marginals of labels and transitions under the sentence's own potentials,
-    minus the true labeling), and s_i times the entropy of those marginals is the sentence's part of S b. Potentials
-    move towards scores - (s_i / (S l2)) X_i X_i' (change of marginals), by steps that increase the dual.
+    In a conditional random field (structures by log) u_i is s_i (marginals of labels and transitions under the
+    sentence's own potentials, minus the true labeling), and s_i times the entropy of those marginals is the
+    sentence's part of S b. Potentials move towards scores - (s_i / (S l2)) X_i X_i' (change of marginals), by steps
+    that increase the dual.
 
     A free intercept b is an equality in the dual, sum u_i = 0 (for each score of a row): an augmented Lagrangian
     updates b after every sweep, and the certificate uses slopes that were moved along their proximal maps until they

@@ -140,6 +140,10 @@ class PreparedGroups(PreparedLoss):
         weights = groups.weights
         self.mass = float(weights.sum()) if weights.size else float(groups.starts.size - 1)
 
+    def _require(self, name: str, function: Function | None) -> None:
+        if function is None:
+            raise InputError(f"{self.loss.title}: the structure {type(self.structure).__name__} has no {name}")
+
     def part(self, start: int, stop: int) -> PreparedGroups:
         """The rows [start, stop), whole groups."""
         given, y, starts, weights = self.groups
@@ -173,6 +177,7 @@ class LogGroups(PreparedGroups):
 
     def __init__(self, loss: Any, groups: Groups, labels: int) -> None:
         super().__init__(loss, groups, labels)
+        self._require("marginals", self.structure.marginals)
         self.hessian: Hessian = "none" if self.structure.curvatures is None else "product"
 
     def _add_up(self, f: Array, parameters: Array, slope: Array, of_parameters: Array) -> float:
@@ -229,6 +234,7 @@ class SlackGroups(MarginGroups):
 
     def __init__(self, loss: Any, groups: Groups, labels: int) -> None:
         super().__init__(loss, groups, labels)
+        self._require("violating", self.structure.violating)
         _ = self.tables  # which refuses powers that are not finite
 
     @cached_property
