@@ -80,6 +80,17 @@ def specialised(
     return compiler(copy)
 
 
+@cache
+def made(
+    template: Callable[..., Any],
+    compiler: Callable[[Callable[..., Any]], Callable[..., Any]] = jit,
+    /,
+    **functions: Callable[..., Any],
+) -> Callable[..., Any]:
+    """As `specialised`, the same function each time."""
+    return specialised(template, compiler, **functions)
+
+
 def _kept(function: Any, **options: Any) -> Callable[..., Any]:
     """Compiled by numba, in the folder of what it is made from."""
     setattr(function, OURS, True)

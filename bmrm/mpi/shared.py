@@ -206,20 +206,14 @@ def gathered_targets(targets: Targets, group: Group) -> Targets | None:
         whole = "i" in kinds and all(kind == "i" or is_whole(dtype) for kind, dtype, _ in said)
         y = group.gather_array(targets.y.astype(np.int64 if whole else np.float64))
         y = y if y is None else y.reshape(-1, *(said[0][2] if said else ()))
-    width = 0 if targets.structure is None else targets.structure.shape[1]
-    have = group.broadcast(group.gather([targets.weights is not None, targets.groups is not None, width]))
-    weights = groups = structure = None
-    if any(one for one, _, _ in have):
+    have = group.broadcast(group.gather([targets.weights is not None, targets.groups is not None]))
+    weights = groups = None
+    if any(one for one, _ in have):
         mine = np.ones(targets.rows) if targets.weights is None else targets.weights
         weights = group.gather_array(mine)
-    if any(one for _, one, _ in have):
+    if any(one for _, one in have):
         groups = group.gather_array(np.zeros(targets.rows, np.int64) if targets.groups is None else targets.groups)
-    width = max(one for _, _, one in have)
-    if width:
-        given = np.zeros((targets.rows, width), np.int64) if targets.structure is None else targets.structure
-        flat = group.gather_array(given.ravel())
-        structure = None if flat is None else flat.reshape(-1, width)
-    return None if y is None else Targets(y, weights, groups, targets.dtype, structure=structure)
+    return None if y is None else Targets(y, weights, groups, targets.dtype)
 
 
 def _gathered_sets(sets: LabelSets, group: Group) -> LabelSets | None:

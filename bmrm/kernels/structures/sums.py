@@ -18,16 +18,13 @@ group; `given` is what `Targets.structure` says of its rows:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.jit import inlined, jit, specialised
+from bmrm.kernels.jit import inlined, jit
 
-Function = Callable[..., Any]
 MOST_TERMS = 4
 """Terms of a labeling's score for each row of a group, at most."""
 
@@ -220,41 +217,3 @@ def likelihoods(f, parameters, groups, at, shares, slope, of_parameters):  # typ
             tail_slope[i] += weight * of_group[i]
         add_terms(true, count, -weight, flat_slope, tail_slope, base)
     return total
-
-
-@cache
-def worst_of(best: Function) -> Function:
-    """The `worst` of a structure with this `best`."""
-    return specialised(worst_by_best, best=best)
-
-
-@cache
-def score_of(terms: Function) -> Function:
-    """The `score` of a structure with these `terms`."""
-    return specialised(score_by_terms, terms=terms)
-
-
-@cache
-def log_partition_of(marginals: Function) -> Function:
-    """The logarithm of the sum over labelings, of a structure with these `marginals`."""
-    return specialised(log_partition_by_marginals, marginals=marginals)
-
-
-@cache
-def labelings_of(best: Function) -> Function:
-    """`labelings` of a structure with this `best`."""
-    return specialised(labelings, best=best)
-
-
-@cache
-def violations_of(terms: Function, worst: Function | None, violating: Function | None) -> tuple[Function, Function]:
-    """`violations` and `violations_along`: by `violating`; by `worst` where margins are the errors and rates 1."""
-    search = violating if worst is None else specialised(violating_by_worst, inlined, worst=worst)
-    functions = {"violating": search, "terms": terms}
-    return specialised(violations, **functions), specialised(violations_along, **functions)  # type: ignore[arg-type]
-
-
-@cache
-def likelihoods_of(terms: Function, marginals: Function) -> Function:
-    """`likelihoods` of a structure."""
-    return specialised(likelihoods, terms=terms, marginals=marginals)

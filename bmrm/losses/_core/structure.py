@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.jit import jit
+from bmrm.kernels.jit import inlined, jit, made
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.structures import sums
 from bmrm.kernels.structures.sums import Groups
@@ -64,21 +64,25 @@ class Structure:
     best: ClassVar[Function]
     marginals: ClassVar[Function | None] = None
     violating: ClassVar[Function | None] = None
-    worst: ClassVar[Function]
-    score: ClassVar[Function]
-    log_partition: ClassVar[Function]
     curvatures: Function | None = None
     """Where it is known, (f, parameters, step, step of parameters, groups, slope, of parameters): fill `slope` with the
     second derivative of the sum of -log(likelihood) times the step, and add that of the parameters to the last."""
 
-    def __init_subclass__(cls) -> None:
-        own = vars(cls)
-        if "worst" not in own and "best" in own:
-            cls.worst = _Made(sums.worst_of, cls.best)  # type: ignore[assignment]
-        if "score" not in own and "terms" in own:
-            cls.score = _Made(sums.score_of, cls.terms)  # type: ignore[assignment]
-        if "log_partition" not in own and own.get("marginals") is not None:
-            cls.log_partition = _Made(sums.log_partition_of, cls.marginals)  # type: ignore[assignment,arg-type]
+    @property
+    def worst(self) -> Function:
+        """The labeling of most errors + score."""
+        return made(sums.worst_by_best, best=self.best)
+
+    @property
+    def score(self) -> Function:
+        """The score of a labeling."""
+        return made(sums.score_by_terms, terms=self.terms)
+
+    @property
+    def log_partition(self) -> Function:
+        """What `marginals` returns, alone."""
+        assert self.marginals is not None
+        return made(sums.log_partition_by_marginals, marginals=self.marginals)
 
     def scores(self, labels: int) -> int:
         """Scores per row, for so many labels."""
@@ -101,22 +105,13 @@ class Structure:
     def likelihoods(self, f: Array, parameters: Array, groups: Groups, slope: Array, of_parameters: Array) -> float:
         """The sum over groups of weight times -log(likelihood); fills `slope`, adds to `of_parameters`."""
         assert self.marginals is not None
-        total = sums.likelihoods_of(self.terms, self.marginals)
-        return float(total(f, parameters, groups, self.room(groups), np.empty_like(parameters), slope, of_parameters))
-
-    def room(self, groups: Groups) -> NDArray[np.int64]:
-        """For the terms of two labelings of the longest group."""
-        return np.empty((2, sums.MOST_TERMS * int(np.diff(groups.starts).max(initial=0))), np.int64)
+        total = made(sums.likelihoods, terms=self.terms, marginals=self.marginals)
+        return float(total(f, parameters, groups, room_of(groups), np.empty_like(parameters), slope, of_parameters))
 
 
-class _Made:
-    """A compiled function of a structure that is made from another when it is first asked for."""
-
-    def __init__(self, make: Callable[[Function], Function], of: Function) -> None:
-        self._make, self._of = make, of
-
-    def __get__(self, structure: Any, owner: type) -> Function:
-        return self._make(self._of)
+def room_of(groups: Groups) -> NDArray[np.int64]:
+    """For the terms of two labelings of the longest group."""
+    return np.empty((2, sums.MOST_TERMS * int(np.diff(groups.starts).max(initial=0))), np.int64)
 
 
 class PreparedGroups(PreparedLoss):
@@ -197,13 +192,9 @@ class MarginGroups(PreparedGroups):
 
     smooth = False
 
-    @cached_property
-    def _sums(self) -> tuple[Function, Function]:
-        return sums.violations_of(self.structure.terms, self.structure.worst, None)
-
-    def _room(self) -> NDArray[np.int64]:
-        """For the terms of two labelings of the longest group."""
-        return np.empty((2, sums.MOST_TERMS * (self.tables[0].size - 1)), np.int64)
+    @property
+    def _violating(self) -> Function:
+        return made(sums.violating_by_worst, inlined, worst=self.structure.worst)
 
     @cached_property
     def tables(self) -> tuple[Array, Array]:
@@ -211,8 +202,14 @@ class MarginGroups(PreparedGroups):
         errors = np.arange(1.0 + np.diff(self.groups.starts).max(initial=0))
         return errors, np.ones_like(errors)
 
+    def _sum(self, template: Function, *scores: Array) -> Function:
+        """A sum over groups at these scores; what is left of its arguments comes when it is called."""
+        total = made(template, terms=self.structure.terms, violating=self._violating)
+        room = np.empty((2, sums.MOST_TERMS * (self.tables[0].size - 1)), np.int64)
+        return partial(total, *scores, self.groups, *self.tables, room)
+
     def _add_up(self, f: Array, parameters: Array, slope: Array, of_parameters: Array) -> float:
-        total: float = self._sums[0](f, parameters, self.groups, *self.tables, self._room(), slope, of_parameters)
+        total: float = self._sum(sums.violations, f, parameters)(slope, of_parameters)
         return total
 
     def along(self, f: Array, step: Array) -> Curve:
@@ -222,8 +219,7 @@ class MarginGroups(PreparedGroups):
         def curve(ts: Vector) -> tuple[Vector, Vector]:
             ts = np.array(ts, np.float64)
             values, derivatives = np.empty_like(ts), np.empty_like(ts)
-            room = self._room()
-            self._sums[1](*at, *towards, self.groups, *self.tables, room, ts, values, derivatives)
+            self._sum(sums.violations_along, *at, *towards)(ts, values, derivatives)
             return values, derivatives
 
         return curve
@@ -237,9 +233,10 @@ class SlackGroups(MarginGroups):
         self._require("violating", self.structure.violating)
         _ = self.tables  # which refuses powers that are not finite
 
-    @cached_property
-    def _sums(self) -> tuple[Function, Function]:
-        return sums.violations_of(self.structure.terms, None, self.structure.violating)
+    @property
+    def _violating(self) -> Function:
+        assert self.structure.violating is not None
+        return self.structure.violating
 
     @cached_property
     def tables(self) -> tuple[Array, Array]:
@@ -364,7 +361,9 @@ class StructuredLoss(LossBase):
         shape = self.structure.shape(len(labels))
         found = named.get(self.structure.parameters, np.empty(shape)) if parameters is None else parameters
         rows = self._rows(f.shape[0], groups, structure)
-        sums.labelings_of(self.structure.best)(plain(f), plain(found).reshape(shape), rows.given, rows.starts, rows.y)
+        made(sums.labelings, best=self.structure.best)(
+            plain(f), plain(found).reshape(shape), rows.given, rows.starts, rows.y
+        )
         chosen: NDArray[Any] = np.array(labels)[rows.y]
         return chosen
 

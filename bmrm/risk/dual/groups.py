@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,9 @@ from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual.groups import Grouped, Steps, Weights
 from bmrm.kernels.dual.marginals import Potentials
 from bmrm.kernels.dual.mixtures import Mixtures
-from bmrm.kernels.jit import inlined, specialised
+from bmrm.kernels.jit import inlined, made, specialised
 from bmrm.kernels.products.vectors import plain
-from bmrm.losses._core.structure import Structure
+from bmrm.losses._core.structure import Structure, room_of
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual.joint import LocalRows
 from bmrm.risk.dual.stored import READ, DualProblem, cost_of, stored_rows
@@ -53,12 +53,6 @@ def keeps_groups(map: DataMap, prepared: Any) -> bool:
     shifted = map.X.entries is not None and map.columns.shift is not None
     lengths = np.diff(prepared.groups.starts)
     return not shifted and int((lengths**2).sum()) <= MOST_PRODUCTS
-
-
-@cache
-def made(template: Callable[..., Any], **functions: Callable[..., Any]) -> Callable[..., Any]:
-    """As `specialised`, the same function each time."""
-    return specialised(template, **functions)
 
 
 @cache
@@ -115,8 +109,9 @@ class GroupRows(LocalRows):
         self._order = self._present
         self._cost: float = cost_of(map, stored, prepared.scores_per_row) + PER_PAIR * self._labels**2
         """Of the visit of a row, in nanoseconds."""
-        self._path, self._places = np.empty(self._longest, np.int64), prepared.structure.room(prepared.groups)[0]
-        self._visit = made(**self._kernels(prepared.structure), **access_of(self._way, problem.l1 > 0.0))
+        self._path, self._places = np.empty(self._longest, np.int64), room_of(prepared.groups)[0]
+        functions = self._functions(prepared.structure) | access_of(self._way, problem.l1 > 0.0)
+        self._visit = made(self._template, **functions)
 
     _state: NamedTuple
     """What is known of each group."""
@@ -135,9 +130,12 @@ class GroupRows(LocalRows):
     def _add_slopes(self, slope: Array, of_parameters: Array) -> None:
         """Add the slopes of R times its mass, of rows and of parameters."""
 
+    _template: ClassVar[Callable[..., Any]]
+    """Of a visit."""
+
     @abstractmethod
-    def _kernels(self, structure: Structure) -> dict[str, Callable[..., Any]]:
-        """The template of a visit, and what it calls of the structure."""
+    def _functions(self, structure: Structure) -> dict[str, Callable[..., Any]]:
+        """What the template calls of the structure."""
 
     def work(self) -> float:
         """As of `LocalRows`."""
@@ -232,6 +230,7 @@ class MixtureRows(GroupRows):
     Memory: that of `GroupRows`, and room for `PER_ROW` labelings per row and some more, 2 bytes a row each.
     """
 
+    _template = staticmethod(dual_mixtures.visit)
     _state: Mixtures
 
     def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
@@ -248,10 +247,9 @@ class MixtureRows(GroupRows):
         places = np.empty((9, terms), np.int64)
         self._room = dual_mixtures.Room(numbers, slopes, np.empty(many), np.empty(width), places, self._path)
 
-    def _kernels(self, structure: Structure) -> dict[str, Callable[..., Any]]:
+    def _functions(self, structure: Structure) -> dict[str, Callable[..., Any]]:
         values_of = made(dual_mixtures.values_of, score=structure.score)
         return {
-            "template": dual_mixtures.visit,
             "worst": structure.worst,
             "terms": structure.terms,
             "score": structure.score,
@@ -286,6 +284,7 @@ class MarginalRows(GroupRows):
     Memory: that of `GroupRows`, and 16 bytes for each score of a row and, for each group, each parameter.
     """
 
+    _template = staticmethod(dual_marginals.visit)
     _state: Potentials
 
     def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
@@ -299,11 +298,10 @@ class MarginalRows(GroupRows):
         take(self._groups, width, np.empty(self._prepared.shape), at, marginals, self._places)
         self._room = dual_marginals.Room(np.empty((7, self._longest * width + extra)), np.empty(width))
 
-    def _kernels(self, structure: Structure) -> dict[str, Callable[..., Any]]:
+    def _functions(self, structure: Structure) -> dict[str, Callable[..., Any]]:
         assert structure.marginals is not None
         evaluate = made(dual_marginals.evaluate, marginals=structure.marginals)
         return {
-            "template": dual_marginals.visit,
             "log_partition": structure.log_partition,
             "begin": made(dual_marginals.begin, evaluate=evaluate),
             "ascend": made(dual_marginals.ascend, evaluate=evaluate),
