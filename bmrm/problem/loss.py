@@ -40,17 +40,14 @@ class Targets:
 
     def part(self, start: int, stop: int) -> Targets:
         """The rows [start, stop), as views."""
-        return self._chosen(slice(start, stop))
+        return self.take(slice(start, stop))
 
-    def take(self, rows: NDArray[np.integer[Any]]) -> Targets:
-        """A copy of the chosen rows, in the order given, repetition allowed."""
-        return self._chosen(rows)
-
-    def _chosen(self, rows: Any) -> Targets:
-        weights, groups, structure = (
-            None if array is None else array[rows] for array in (self.weights, self.groups, self.structure)
-        )
-        return Targets(self.y[rows], weights, groups, self.dtype, structure=structure)
+    def take(self, rows: slice | Sequence[int] | NDArray[np.integer[Any]]) -> Targets:
+        """The chosen rows, in the order given, repetition allowed; a copy but for a slice."""
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows) if len(rows) else np.empty(0, np.int64)
+        beside: list[Any] = [None if one is None else one[rows] for one in (self.weights, self.groups, self.structure)]
+        return Targets(self.y[rows], beside[0], beside[1], self.dtype, structure=beside[2])
 
 
 @dataclass(frozen=True)

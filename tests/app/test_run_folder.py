@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import bmrm
@@ -178,6 +180,8 @@ def test_the_digest_does_not_depend_on_who_has_the_rows(job):  # noqa: F811
     assert backwards[0] == whole[0]
     assert backwards[1] != whole[1]
     assert totals(digests(data.with_weights([2.0] * 60)), 0)[0] != whole[0]
+    trees = replace(data, targets=replace(data.targets, structure=np.arange(60)[:, None]))
+    assert totals(digests(trees), 0)[0] != whole[0]
 
 
 def test_a_picture_that_fails_takes_nothing_with_it(job, capsys, monkeypatch):  # noqa: F811

@@ -66,6 +66,10 @@ def test_select_takes_rows_in_the_order_given():
     np.testing.assert_array_equal(chosen.X.to_dense(), X.toarray()[1:][rows])
     np.testing.assert_array_equal(chosen.targets.y, y[1:][rows])
     np.testing.assert_array_equal(chosen.targets.groups, rows + 1)
+    sets = Dataset.from_arrays(X, [{1}, {2}, set(), {1, 2}, {3}, {1}, {2}], structure=np.arange(7)).select([5, 0])
+    assert [set(row) for row in sets.targets.y] == [{1}, {1}]
+    assert sets.targets.structure.tolist() == [[5], [0]]
+    assert sets.select(np.zeros(0, np.int64)).targets.structure.shape == (0, 1)
     dense = Dataset.from_arrays(X.toarray(), y).select(rows)
     np.testing.assert_array_equal(dense.X, X.toarray()[rows])
 
@@ -128,6 +132,9 @@ def nan_at(value):
         ({"X": np.ones((4, 3)), "weights": np.ones((4, 1))}, "weights have shape"),
         ({"X": np.ones((4, 3)), "groups": [1, 2, 2.5, 3]}, "groups: row 2 is 2.5"),
         ({"X": np.ones((4, 3)), "groups": [1, 2]}, "groups has 2 entries"),
+        ({"X": np.ones((4, 3)), "structure": [1, 2]}, "structure has 2 entries"),
+        ({"X": np.ones((4, 3)), "structure": np.ones(4)}, "structure is float64 of shape"),
+        ({"X": np.ones((4, 3)), "structure": np.ones((4, 1, 1), int)}, "structure is int64 of shape"),
     ],
 )
 def test_bad_arrays_are_named(arrays, message):

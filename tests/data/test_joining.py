@@ -28,7 +28,8 @@ def same(one, other):
     else:
         assert one.targets.y.dtype.kind == other.targets.y.dtype.kind
         np.testing.assert_array_equal(one.targets.y, other.targets.y)
-    for mine, theirs in ((one.targets.weights, other.targets.weights), (one.targets.groups, other.targets.groups)):
+    for name in ("weights", "groups", "structure"):
+        mine, theirs = getattr(one.targets, name), getattr(other.targets, name)
         assert (mine is None) == (theirs is None)
         assert mine is None or np.array_equal(mine, theirs)
     assert (one.targets.dtype, one.labelled) == (other.targets.dtype, other.labelled)
@@ -49,6 +50,9 @@ CASES = {
     "sets": Dataset.from_arrays(SPARSE, [{1, 3}, set(), {2}, {1}, {1, 2, 3}, {3}, set()], groups=[0, 0, 1, 1, 1, 2, 3]),
     "sets of text": Dataset.from_arrays(SPARSE, [{"a"}, {"b", "längst"}, set(), {"a"}, {"b"}, set(), {"a"}]),
     "several numbers": Dataset.from_arrays(DENSE, RNG.normal(size=(7, 3))),
+    "structure": Dataset.from_arrays(
+        DENSE, range(7), groups=[0, 0, 1, 1, 1, 2, 3], structure=RNG.integers(-1, 3, (7, 2))
+    ),
     "no targets": Dataset.from_arrays(DENSE),
 }
 
