@@ -401,7 +401,7 @@ class Csr(Features):
             entries = entries * scale[some._columns]
         largest = float(np.abs(entries).max(initial=0.0)) or 1.0
         sums = np.bincount(some._row_of_entries, (entries / largest) ** 2, few.size)
-        return float(largest * np.sqrt(sums).mean())
+        return largest * float(np.sqrt(sums).mean())
 
     def compact(self) -> tuple[Array, NDArray[np.integer[Any]] | slice]:
         """As of `Features`."""

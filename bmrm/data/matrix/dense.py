@@ -182,7 +182,8 @@ class Dense(Features):
         """As of `Features`; squares that overflow are avoided."""
         entries = self.array[few].astype(np.float64) * (1.0 if scale is None else scale)
         largest = float(np.abs(entries).max(initial=0.0)) or 1.0
-        return float(largest * np.sqrt(((entries / largest) ** 2).sum(axis=1)).mean())
+        norms = np.sqrt(((entries / largest) ** 2).sum(axis=1))
+        return largest * float(norms.mean())
 
     def compact(self) -> tuple[Array, NDArray[np.integer[Any]] | slice]:
         """As of `Features`."""

@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import Along, step_length, total
 from bmrm.numerics.roots import newton_root
@@ -196,7 +197,7 @@ class AugmentedLagrangian:
         """A lower bound of the model that u proves; without an l2, what it proves once it is made feasible."""
         excess = self._excess()
         if self.model.l2 > 0.0:
-            return -self.envelope.conjugate - float(excess @ excess) / (2.0 * self.model.l2)
+            return -self.envelope.conjugate - dot(excess, excess) / (2.0 * self.model.l2)
         return -self.envelope.conjugate - self._scaling(excess)
 
     def _excess(self) -> Vector:
@@ -214,9 +215,9 @@ class AugmentedLagrangian:
         if self._value is None:
             model = self.model
             value = model.phi.value_and_slope(model.shifted(self.f, self.b))[0]
-            value += 0.5 * model.l2 * float(self.w @ self.w) + model.intercept_residual * self.b
+            value += 0.5 * model.l2 * dot(self.w, self.w) + model.intercept_residual * self.b
             value += model.l1 * float(np.abs(self.w).sum()) if model.l1 else 0.0
-            self._value = value if model.linear_term is None else value + float(model.linear_term @ self.w)
+            self._value = value if model.linear_term is None else value + dot(model.linear_term, self.w)
         return self._value
 
     def lacks(self) -> float:
@@ -224,13 +225,13 @@ class AugmentedLagrangian:
         model = self.model
         if not model.l1:
             gradient = self.gradient
-            return float(gradient @ gradient) / (2.0 * model.l2)
+            return dot(gradient, gradient) / (2.0 * model.l2)
         excess = self._excess()
         within = -self.pull - excess
         unused = float(np.sum(np.abs(self.w) * model.l1 - self.w * within))
         if model.l2 > 0.0:
             away = model.l2 * self.w - excess
-            return unused + float(away @ away) / (2.0 * model.l2)
+            return unused + dot(away, away) / (2.0 * model.l2)
         return unused + float(np.sum(np.abs(self.w * excess))) + self._scaling(excess)
 
     # -- Newton's method -------------------------------------------------------------------------
@@ -310,7 +311,7 @@ class AugmentedLagrangian:
         scores = model.map.matvec(step)
         whole = model.shifted(scores, shift)
         gradient = self.gradient
-        slope = float(gradient @ step) + self.rest * shift
+        slope = dot(gradient, step) + self.rest * shift
         if model.l1:
             slope += model.l1 * float(np.sum(np.where(self.w == 0.0, np.abs(step), np.sign(self.w) * step)))
         self.gain = -slope
@@ -329,9 +330,9 @@ class AugmentedLagrangian:
 
     def _along(self, step: Vector, shift: float, scores: Scores) -> Along:
         l2, curve = self.model.l2, self.model.phi.moreau_along(self.z, scores, self.sigma)
-        ww, ws, ss = float(self.w @ self.w), float(self.w @ step), float(step @ step)
+        ww, ws, ss = dot(self.w, self.w), dot(self.w, step), dot(step, step)
         linear = self.model.intercept_residual * shift
-        linear += 0.0 if self.model.linear_term is None else float(self.model.linear_term @ step)
+        linear += 0.0 if self.model.linear_term is None else dot(self.model.linear_term, step)
 
         def function(t: Vector) -> tuple[Vector, Vector]:
             (value, derivative), rate = curve(t), t * ss
@@ -361,7 +362,7 @@ class AugmentedLagrangian:
 
     def _set_risk_gradient(self, risk_gradient: Vector) -> None:
         self.risk_gradient, self._gradient = risk_gradient, None
-        self._reach = max(self._reach, float(risk_gradient @ risk_gradient))
+        self._reach = max(self._reach, dot(risk_gradient, risk_gradient))
 
     def _noise(self) -> float:
         """What the rounding of the differences that make `risk_gradient` may add to `lacks`."""

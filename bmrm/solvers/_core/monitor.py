@@ -269,7 +269,7 @@ class Monitor(Best):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.solver = self.options.name
-        self._lines_before = 0 if self.earlier is None else len(self.earlier.history)
+        self._lines_before = self._turn_began = 0 if self.earlier is None else len(self.earlier.history)
         self._traffic = ability(self.risk, Traffic)
         self._waited_before = self._waited()
         if self.earlier is not None:
@@ -327,7 +327,7 @@ class Monitor(Best):
         self.solver, self.last, self.noted = solver, last, noted
         self.stuck, self.patience, self.untried, self.iterate, self.careful = None, PATIENCE, None, None, False
         self.confirm, self.finish, self.saved, self.state = None, dict, _nothing, None
-        self._idle = self._undone = 0
+        self._idle, self._undone, self._turn_began = 0, 0, len(self.history)
 
     @property
     def seconds(self) -> float:
@@ -577,7 +577,9 @@ class Monitor(Best):
         if self.contradiction is not None:
             return Status.NOT_CONVEX
         if not math.isfinite(line.objective):
-            return Status.NON_FINITE if self._idle >= self.patience or len(self.history) == 1 else None
+            return (
+                Status.NON_FINITE if self._idle >= self.patience or len(self.history) == self._turn_began + 1 else None
+            )
         if line.relative_gap <= self.options.goal(line.objective):
             return Status.CONVERGED
         spent = self.budget.spent
