@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem import Regularizer, Solution, Status, Vector
 from bmrm.problem.risk import ROUNDING
-from bmrm.risk.intercept import FreeIntercept
+
+if TYPE_CHECKING:
+    from bmrm.risk.intercept import FreeIntercept
 
 Table = NDArray[np.float64]
 SPLIT = 2.0**27 + 1.0
