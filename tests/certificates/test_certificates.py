@@ -168,6 +168,10 @@ def test_what_was_false_is_true(seed, index):
 
 
 VARIED = {
+    (450506, 5501): "a step of columns from a far start that overflows where it is scaled",
+    (450506, 19556): "a step whose square overflows, in the line search of semismooth_newton",
+    (450506, 11565): "exponents of 1e13 in planes near a far point: nothing is left of their bound",
+    (97, 18016): "features of 6e6 and a start of 2e6: a plane above the risk by rounding, once NOT_CONVEX",
     (97, 2645): "slopes of a balance far away whose product with the direction overflows",
     (97, 7346): "gradients of nonlinear_cg whose product overflows",
     (97, 11051): "a sum of slopes that overflows, for pegasos far from the minimum",

@@ -308,8 +308,12 @@ class AugmentedLagrangian:
     def go(self, step: Vector, shift: float) -> float:
         """Go along a step of w and b as far as the function falls; how far, as a share of the step. 1 pass."""
         model = self.model
-        scores = model.map.matvec(step)
-        whole = model.shifted(scores, shift)
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is not gone
+            scores = model.map.matvec(step)
+            whole = model.shifted(scores, shift)
+        if not (np.all(np.isfinite(whole)) and np.isfinite(dot(step, step))):
+            self.gain = 0.0
+            return 0.0
         gradient = self.gradient
         slope = dot(gradient, step) + self.rest * shift
         if model.l1:

@@ -30,7 +30,8 @@ OF_NO_ACCOUNT = 1e-12
 DOUBT = 2.0**12
 """Units of roundoff of what may have been added that a slack is guessed to be, before it is measured."""
 SHARE = 0.01
-"""The share of the gap below which a guessed slack is not measured."""
+"""The share of the gap below which a guessed slack is not measured, and of J above which a gap is not near the
+minimum."""
 FARTHER = 3.0
 """Planes that were taken at most so many times as far from 0 as the best point round no more than R does there."""
 HEAVY = 1e6
@@ -166,21 +167,23 @@ class Slack:
     def off(self, proof: Proof, w: Vector, objective: float, goal: float) -> Proof:
         """The proof less its rounding: measured where a guess of it is not small against the gap to J(w).
 
-        Planes that were taken near w round as J(w) does, and nothing is taken off. To measure takes about 3 passes, to
-        guess none. A bound that stays above J(w) by more than rounding explains is none: what was sure before is left,
-        or the infimum of R.
+        Near the minimum, planes that were taken near w round as J(w) does, and are not measured. To measure takes about
+        3 passes, to guess none. A bound that stays above J(w) by more than rounding explains is none: what was sure
+        before is left, or the infimum of R.
 
         Parameters
         ----------
         goal : the relative gap that is wanted, which a guess must not undo.
         """
-        if proof.sure or not proof.bound > self._best.bound or not self._counts(proof, w, objective):
+        if proof.sure or not proof.bound > self._best.bound:
             return proof
         slack, account = self._guess(proof, w, objective), OF_NO_ACCOUNT * abs(proof.bound)
         if slack <= SHARE * (objective - proof.bound):
             guessed = proof._replace(bound=proof.bound - slack if slack > account else proof.bound, sure=True)
             if not relative_gap(objective, guessed.bound) > goal >= relative_gap(objective, proof.bound):
                 return self._surest(guessed)
+        if not self._counts(proof, w, objective):
+            return proof
         for likely in (True, False):
             slack = self._budget.at(w, proof.size, proof.reach, likely=likely)
             bound = proof.bound - slack if slack > account else proof.bound
@@ -190,8 +193,11 @@ class Slack:
         return self._best
 
     def _counts(self, proof: Proof, w: Vector, objective: float) -> bool:
-        """Whether the bound may have more rounding than J(w) has: no pass."""
-        if proof.bound - objective > OF_NO_ACCOUNT * abs(objective) or proof.reach > FARTHER * self._norm(w):
+        """Whether the bound may have more rounding than J(w) has, as far as can be known without a pass."""
+        gap = objective - proof.bound
+        if gap > SHARE * abs(objective) or -gap > OF_NO_ACCOUNT * abs(objective):
+            return True
+        if proof.reach > FARTHER * self._norm(w):
             return True
         return self._exponents and self._measure.constant > FARTHER * self._rows * self._norm(w)
 
