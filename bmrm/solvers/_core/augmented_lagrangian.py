@@ -311,7 +311,8 @@ class AugmentedLagrangian:
         with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is not gone
             scores = model.map.matvec(step)
             whole = model.shifted(scores, shift)
-        if not (np.all(np.isfinite(whole)) and np.isfinite(dot(step, step))):
+            size = dot(step, step) + model.phi.product(whole, whole)
+        if not math.isfinite(size):
             self.gain = 0.0
             return 0.0
         gradient = self.gradient
