@@ -229,6 +229,11 @@ class Best:
         if not self._fresh and math.isfinite(self.objective):
             self._evaluated(self._at(self.w))
 
+    def _proved_less_rounding(self, proof: Proof, w: Vector, objective: float) -> float:
+        """The bound that a run which goes on from here may start with."""
+        sure = self._slack is None or proof.sure or not proof.bound > self.risk.infimum
+        return proof.bound if sure else self._slack.guessed(proof, w, objective).bound  # type: ignore[union-attr]
+
     def _value(self, w: Vector) -> float:
         """J(w); half a pass where there are scores."""
         return self._at(w).objective

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import Any, ClassVar
 
@@ -536,11 +537,12 @@ class Monitor(Best):
 
     def _told(self) -> Iteration:
         """The last line, as callbacks get it."""
-        name, bound, more = self.solver, self._proved.bound, self.noted
+        name, more = self.solver, self.noted
+        proved = partial(self._proved_less_rounding, self._proved, self.w, self.objective)
         state: Callable[[], State] = self.state or dict
         if self.state is None and self.earlier is not None and (before := self.earlier.state_of(name)) is not None:
             state = lambda: before  # noqa: E731 (not taken up yet, but not lost either)
-        noted = lambda: {**more(), **state(), "solver": np.array(name), PROVED: np.array(bound)}  # noqa: E731
+        noted = lambda: {**more(), **state(), "solver": np.array(name), PROVED: np.array(proved())}  # noqa: E731
         return self.history[-1].told(self.w, noted, self.iterate)
 
     def _line(self, iteration: int) -> Iteration:

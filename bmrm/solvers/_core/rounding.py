@@ -177,13 +177,12 @@ class Slack:
         """
         if proof.sure or not proof.bound > self._best.bound:
             return proof
-        slack, account = self._guess(proof, w, objective), OF_NO_ACCOUNT * abs(proof.bound)
-        if slack <= SHARE * (objective - proof.bound):
-            guessed = proof._replace(bound=proof.bound - slack if slack > account else proof.bound, sure=True)
-            if not relative_gap(objective, guessed.bound) > goal >= relative_gap(objective, proof.bound):
-                return self._surest(guessed)
+        guessed = self.guessed(proof, w, objective)
+        if guessed.sure and not relative_gap(objective, guessed.bound) > goal >= relative_gap(objective, proof.bound):
+            return self._surest(guessed)
         if not self._counts(proof, w, objective):
             return proof
+        account = OF_NO_ACCOUNT * abs(proof.bound)
         for likely in (True, False):
             slack = self._budget.at(w, proof.size, proof.reach, likely=likely)
             bound = proof.bound - slack if slack > account else proof.bound
@@ -191,6 +190,14 @@ class Slack:
                 return self._surest(proof._replace(bound=bound, sure=True))
         self.refuted = proof
         return self._best
+
+    def guessed(self, proof: Proof, w: Vector, objective: float) -> Proof:
+        """The proof less a guess of its rounding, where that is small against the gap; else as it is. No pass."""
+        slack = self._guess(proof, w, objective)
+        if not slack <= SHARE * (objective - proof.bound):
+            return proof
+        lowered = slack > OF_NO_ACCOUNT * abs(proof.bound)
+        return proof._replace(bound=proof.bound - slack if lowered else proof.bound, sure=True)
 
     def _counts(self, proof: Proof, w: Vector, objective: float) -> bool:
         """Whether the bound may have more rounding than J(w) has, as far as can be known without a pass."""
