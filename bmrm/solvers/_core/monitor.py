@@ -274,7 +274,10 @@ class Monitor(Best):
         self._traffic = ability(self.risk, Traffic)
         self._waited_before = self._waited()
         if self.earlier is not None:
-            self.raise_bound(Proof(self.earlier.lower_bound, 4.0 * abs(self.earlier.lower_bound)))
+            proved = Proof(self.earlier.lower_bound, 4.0 * abs(self.earlier.lower_bound), sure=True)
+            self.raise_bound(proved)
+            if self._slack is not None:
+                self._slack.trust(proved)
             self.history = list(self.earlier.history)
             self._before = self.history[-1] if self.history else None
             self._own = -math.inf

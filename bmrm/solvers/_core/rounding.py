@@ -191,6 +191,10 @@ class Slack:
         self.refuted = proof
         return self._best
 
+    def trust(self, proof: Proof) -> None:
+        """Take for sure what another run has proved, less its rounding."""
+        self._surest(proof)
+
     def guessed(self, proof: Proof, w: Vector, objective: float) -> Proof:
         """The proof less a guess of its rounding, where that is small against the gap; else as it is. No pass."""
         slack = self._guess(proof, w, objective)
