@@ -103,6 +103,11 @@ def _excess(f, parameters, base, at, of, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _flat(f, parameters, slope, of_parameters):  # type: ignore[no-untyped-def]
+    return f.reshape(-1), parameters.reshape(-1), slope.reshape(-1), of_parameters.reshape(-1)
+
+
+@inlined
 def _move_terms(at, of, count, amount, slope, of_parameters, base):  # type: ignore[no-untyped-def]
     """Add `amount` to the terms at `at` of the flat slopes, and take it from those at `of`; `base` as of `_excess`."""
     border = of_parameters.size
@@ -133,12 +138,7 @@ def violations(f, parameters, groups, margins, rates, at, slope, of_parameters):
     It calls `violating` and `terms`; `at` (2, terms of the longest group) is overwritten.
     """
     given, y, starts, weights = groups
-    flat, own, flat_slope, tail_slope = (
-        f.reshape(-1),
-        parameters.reshape(-1),
-        slope.reshape(-1),
-        of_parameters.reshape(-1),
-    )
+    flat, own, flat_slope, tail_slope = _flat(f, parameters, slope, of_parameters)
     total, path, theirs, true, width = 0.0, np.empty(y.size, np.int64), at[0], at[1], f.shape[1]
     for s in range(starts.size - 1):
         first, stop = starts[s], starts[s + 1]
@@ -195,12 +195,7 @@ def likelihoods(f, parameters, groups, at, shares, slope, of_parameters):  # typ
     It calls `marginals` and `terms`; `at`, and `shares`, like `parameters`, are overwritten.
     """
     given, y, starts, weights = groups
-    flat, own, flat_slope, tail_slope = (
-        f.reshape(-1),
-        parameters.reshape(-1),
-        slope.reshape(-1),
-        of_parameters.reshape(-1),
-    )
+    flat, own, flat_slope, tail_slope = _flat(f, parameters, slope, of_parameters)
     total, true, of_group, width = 0.0, at[0], shares.reshape(-1), f.shape[1]
     for s in range(starts.size - 1):
         first, stop = starts[s], starts[s + 1]

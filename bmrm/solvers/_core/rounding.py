@@ -30,8 +30,9 @@ OF_NO_ACCOUNT = 1e-12
 DOUBT = 2.0**12
 """Units of roundoff of what may have been added that a slack is guessed to be, before it is measured."""
 SHARE = 0.01
-"""The share of the gap below which a guessed slack is not measured, and of J above which a gap is not near the
-minimum."""
+"""The share of the gap below which a guessed slack is taken off without being measured: it costs no more than that."""
+WIDE = 0.01
+"""The share of J above which a gap leaves open how far from w the minimum is."""
 FARTHER = 3.0
 """Planes that were taken at most so many times as far from 0 as the best point round no more than R does there."""
 HEAVY = 1e6
@@ -206,7 +207,7 @@ class Slack:
     def _counts(self, proof: Proof, w: Vector, objective: float) -> bool:
         """Whether the bound may have more rounding than J(w) has, as far as can be known without a pass."""
         gap = objective - proof.bound
-        if gap > SHARE * abs(objective) or -gap > OF_NO_ACCOUNT * abs(objective):
+        if gap > WIDE * abs(objective) or -gap > OF_NO_ACCOUNT * abs(objective):
             return True
         if proof.reach > FARTHER * self._norm(w):
             return True

@@ -1,1 +1,1 @@
-"""What the solver `auto` is made of: rules, solvers in turns, and their runs joined to one."""
+"""What the solver `auto` is made of: rules, and solvers that take turns in one run."""
