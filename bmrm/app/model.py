@@ -207,7 +207,7 @@ class Model:
         ----------
         scores : those that `decision_function` gives, (rows,) or (rows, scores).
         groups : (rows,) integers: for sequences, the sentence of each token; None for other losses.
-        structure : as of `predict`.
+        structure : (rows, numbers), what the loss asks for of each row, such as the parent of a node.
 
         Raises
         ------

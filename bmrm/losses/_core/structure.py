@@ -85,11 +85,21 @@ class Structure:
         return made(sums.log_partition_by_marginals, marginals=self.marginals)
 
     def scores(self, labels: int) -> int:
-        """Scores per row, for so many labels."""
+        """Scores per row.
+
+        Parameters
+        ----------
+        labels : K.
+        """
         return labels
 
     def shape(self, labels: int) -> tuple[int, ...]:
-        """Of the parameters, for so many labels; (0,) for none."""
+        """Of the parameters; (0,) for none.
+
+        Parameters
+        ----------
+        labels : K.
+        """
         return (labels, labels)
 
     def check(self, given: Given, starts: Positions, title: str) -> None:
@@ -103,7 +113,16 @@ class Structure:
         """
 
     def likelihoods(self, f: Array, parameters: Array, groups: Groups, slope: Array, of_parameters: Array) -> float:
-        """The sum over groups of weight times -log(likelihood); fills `slope`, adds to `of_parameters`."""
+        """The sum over groups of weight times -log(likelihood).
+
+        Parameters
+        ----------
+        f : (rows, scores per row).
+        parameters : of the structure.
+        groups : the rows.
+        slope : like `f`, is filled.
+        of_parameters : like `parameters`, is added to.
+        """
         assert self.marginals is not None
         total = made(sums.likelihoods, terms=self.terms, marginals=self.marginals)
         return float(total(f, parameters, groups, room_of(groups), np.empty_like(parameters), slope, of_parameters))
@@ -179,7 +198,13 @@ class LogGroups(PreparedGroups):
         return self.structure.likelihoods(f, parameters, self.groups, slope, of_parameters)
 
     def hessian_product(self, f: Array, step: Array) -> Array:
-        """The second derivative of the weighted sum at `f`, times `step`; a new array like it."""
+        """The second derivative of the weighted sum times a step; a new array like it.
+
+        Parameters
+        ----------
+        f : scores and parameters, where it is taken.
+        step : like `f`.
+        """
         assert self.structure.curvatures is not None
         f, step = plain(f), plain(step)
         product = np.zeros_like(f)
@@ -213,7 +238,13 @@ class MarginGroups(PreparedGroups):
         return total
 
     def along(self, f: Array, step: Array) -> Curve:
-        """The function t -> (sum at f + t step, its derivative in t), for a vector of t; no slope is formed."""
+        """The function t -> (sum at f + t step, its derivative in t), for a vector of t; no slope is formed.
+
+        Parameters
+        ----------
+        f : scores and parameters.
+        step : like `f`.
+        """
         at, towards = self.split(plain(f)), self.split(plain(step))
 
         def curve(ts: Vector) -> tuple[Vector, Vector]:
@@ -299,11 +330,22 @@ class StructuredLoss(LossBase):
             cls.by_structure = cls.structure.numbers > 0
 
     def summarise(self, targets: Targets) -> Summary:
-        """The labels of these rows and how many have each."""
+        """The labels of these rows and how many have each.
+
+        Parameters
+        ----------
+        targets : of the rows.
+        """
         return domain.summary_of_labels(targets, self.title)
 
     def prepare(self, targets: Targets, summary: Summary) -> PreparedGroups:
-        """Bind to some groups; InputError without groups, or with less than two labels over all rows."""
+        """Bind to some groups; InputError without groups, or with less than two labels over all rows.
+
+        Parameters
+        ----------
+        targets : of the rows of these groups.
+        summary : of all rows.
+        """
         if len(summary.labels) < 2:
             found = (
                 f"only one label: {domain.listed(summary.labels)}" if summary.labels else f"no labelled {self.member}s"
@@ -327,15 +369,31 @@ class StructuredLoss(LossBase):
         return np.ascontiguousarray(structure, np.int64)
 
     def rescaled(self, errors: Array) -> tuple[Array, Array]:
-        """Margins and rates by the number of errors, for the form SLACK: 1, and the errors."""
+        """Margins and rates by the number of errors, for the form SLACK: 1, and the errors.
+
+        Parameters
+        ----------
+        errors : 0, 1 and so on.
+        """
         return np.minimum(errors, 1.0), errors
 
     def extra_parameters(self, labels: int) -> int:
-        """The number of parameters that are learned with the weights, for so many labels."""
+        """The number of parameters that are learned with the weights.
+
+        Parameters
+        ----------
+        labels : K.
+        """
         return int(np.prod(self.structure.shape(labels)))
 
     def named_parameters(self, parameters: Array, labels: int) -> dict[str, Array]:
-        """As a model keeps them, by the names that `predict` gives them."""
+        """As a model keeps them, by the names that `predict` gives them.
+
+        Parameters
+        ----------
+        parameters : of the structure, flat.
+        labels : K.
+        """
         shape = self.structure.shape(labels)
         return {self.structure.parameters: parameters.reshape(shape).copy()} if np.prod(shape) else {}
 
@@ -354,7 +412,8 @@ class StructuredLoss(LossBase):
         ----------
         f : (rows, scores per row).
         labels : K of them, in score order.
-        parameters : of the structure; or by their name.
+        parameters : of the structure.
+        named : the parameters by their name, in their place.
         groups : (rows,), equal and consecutive within a group.
         structure : (rows, numbers), where the structure asks for some.
         """
@@ -370,8 +429,15 @@ class StructuredLoss(LossBase):
     def label_marginals(
         self, f: Array, parameters: Array, groups: NDArray[np.int64] | None = None, structure: Given | None = None
     ) -> Array:
-        """How probable each label of each row is, (rows, K): the `probabilities` of a loss of form LOG, with K x K
-        parameters; arguments as of `predict`."""
+        """How probable each label of each row is, (rows, K): the `probabilities` of a loss of form LOG.
+
+        Parameters
+        ----------
+        f : (rows, scores per row).
+        parameters : (K, K), of the structure.
+        groups : (rows,), equal and consecutive within a group.
+        structure : (rows, numbers), where the structure asks for some.
+        """
         rows, slope, other = self._rows(f.shape[0], groups, structure), np.zeros(f.shape), np.zeros(parameters.shape)
         self.structure.likelihoods(plain(f), plain(parameters), rows, slope, other)
         shares: Array = slope[:, : parameters.shape[0]].copy()
