@@ -17,23 +17,27 @@ from bmrm.solvers.dual_coordinate import DualCoordinate
 class Alone(extend.Structure):
     """A row by itself."""
 
+    @staticmethod
     @extend.compiled
     def terms(path, f, parameters, given, at):
         for t in range(path.size):
             at[t] = parameters.size + t * f.shape[1] + path[t]
         return path.size
 
+    @staticmethod
     @extend.compiled
     def best(f, parameters, given, path):
         for t in range(path.size):
             path[t] = f[t].argmax()
 
+    @staticmethod
     @extend.compiled
     def violating(f, parameters, given, truth, margins, rates, path):
         excess = rates[1] * (margins[1] + f[0] - f[0, truth[0]])
         excess[truth[0]] = 0.0
         path[0] = excess.argmax()
 
+    @staticmethod
     @extend.compiled
     def marginals(f, parameters, given, shares, of_parameters):
         total = 0.0

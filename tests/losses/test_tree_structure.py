@@ -29,6 +29,7 @@ class Trees(extend.Structure):
     numbers = 1
     parameters = "pairs"
 
+    @staticmethod
     @extend.compiled
     def terms(path, f, pairs, given, at):
         count = 0
@@ -41,6 +42,7 @@ class Trees(extend.Structure):
                 count += 1
         return count
 
+    @staticmethod
     @extend.compiled
     def best(f, pairs, given, path):
         """Max-product: from the leaves to the root, and back."""
@@ -56,6 +58,7 @@ class Trees(extend.Structure):
             parent = given[t, 0]
             path[t] = chosen[t, path[parent]] if parent >= 0 else up[t].argmax()
 
+    @staticmethod
     @extend.compiled
     def marginals(f, pairs, given, shares, of_pairs):
         """Sum-product, likewise."""
@@ -83,6 +86,7 @@ class Trees(extend.Structure):
                 shares[t] += both
         return total
 
+    @staticmethod
     @extend.compiled
     def violating(f, pairs, given, truth, margins, rates, path):
         """Max-product for each number of errors below a node: up[t, i, e] with label i at t."""

@@ -23,14 +23,14 @@ Function = Callable[..., Any]
 Given = NDArray[np.int64]
 
 
-def compiled(function: Function) -> Any:
-    """A function of one group, compiled when it is first called, in the class of a structure; it takes no `self`.
+def compiled(function: Function) -> Function:
+    """A function of one group, compiled when it is first called: a static method of a structure.
 
     Parameters
     ----------
     function : with the arguments that `Structure` tells.
     """
-    return staticmethod(jit(function))
+    return jit(function)
 
 
 class Structure:
