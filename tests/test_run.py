@@ -483,8 +483,8 @@ def test_a_run_says_what_each_rank_has_and_which_has_too_much(job):
         X, y = rng.standard_normal((rows, 40)), rng.choice([-1, 1], rows)
         lines = (f"{label} " + " ".join(f"{k}:{v:.3f}" for k, v in enumerate(row, 1)) for row, label in zip(X, y))
         (job / f"part-{rank}.svm").write_text("\n".join(lines) + "\n")
-    spoken = "bmrm.run", "config.yaml", "--overwrite", "--set", "data.test=null", "--set"
-    done = work(3, *spoken, "data.train=part-{rank}.svm", cwd=job)
+    spoken = "config.yaml", "--overwrite", "--set", "data.test=null", "--set"
+    done = work(3, "bmrm.run", *spoken, "data.train=part-{rank}.svm", cwd=job)
     assert done.returncode == 0, done.stderr
     said = done.stderr.splitlines()
     assert said[0] == (
@@ -507,7 +507,8 @@ def test_a_run_says_what_each_rank_has_and_which_has_too_much(job):
         "rank_0_alone": False,
     }
     assert "rows stay where they are" in " ".join(done.stdout.split())
-    done = work(3, *spoken, "data.train=[part-0.svm, part-1.svm, part-2.svm]", "--set", "solver=auto", cwd=job)
+    whole = "data.train=[part-0.svm, part-1.svm, part-2.svm]", "--set"
+    done = work(3, "tests.mpi.uneven", *spoken, *whole, "solver=auto", cwd=job)
     assert done.stderr.startswith(
         "bmrm: rows may move between ranks, since every rank can read data.train: they are dealt out by chance, and"
         " rank 0 solves alone, with all of them, where `auto` finds that faster; `data.share_rows: false` keeps them"
@@ -521,6 +522,10 @@ def test_a_run_says_what_each_rank_has_and_which_has_too_much(job):
     assert (found["row_sharing"]["dealt_out"], found["row_sharing"]["rank_0_alone"]) == (True, True)
     said = " ".join(done.stdout.split())
     assert "rows were dealt out by chance, rank 0 solved alone with all of them" in said
+    done = work(3, "tests.mpi.uneven", *spoken, *whole, "solver=bundle", cwd=job)
+    assert re.search(
+        r"^bmrm: rank 2 computes for 2e\+03 s, 100% more than the mean: the others", done.stderr, re.MULTILINE
+    )
 
 
 @pytest.mark.mpi

@@ -35,8 +35,13 @@ class Spread:
         parts = [f"rows {_range(self.rows)}", f"entries {_range(self.entries)}"]
         return ", ".join(parts) + " each"
 
-    def warning(self) -> str | None:
-        """The rank that the others wait for, where it has or computes more than `UNEVEN` above the mean."""
+    def warning(self, alone: bool = False) -> str | None:
+        """The rank that the others wait for, where it has or computes more than `UNEVEN` above the mean.
+
+        None where rank 0 solved `alone`: the others were not meant to compute.
+        """
+        if alone:
+            return None
         if self.seconds:
             return _uneven(self.seconds, SHORT, "computes for {most:.3g} s, {share:.0%} more than the mean")
         return _uneven(self.entries, FEW, "has {most:,} entries, {share:.0%} more than the mean")

@@ -21,7 +21,7 @@ def group_of(ranks, known):
     if ranks not in known:
         world = MPI.COMM_WORLD
         known[ranks] = MpiGroup(world.Create_group(world.Get_group().Incl(range(ranks))))
-    known[ranks].timeout = TIMEOUT
+    known[ranks].timeout, known[ranks].busy = TIMEOUT, 0.0
     return known[ranks]
 
 

@@ -41,6 +41,7 @@ from bmrm.problem import Callback, Iteration, OutputError, Start, Status, facts_
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.auto.rules import ALONE
 from bmrm.solvers._core.interrupt import Interrupt
 
 if TYPE_CHECKING:
@@ -183,16 +184,15 @@ def _train(
             # a search may end with another loss than it was given; ranks without the model judge nothing
             loss = problem.loss if model is None else model.loss
             metrics, curves = measure_parts(model, loss, parts, group, settings["output"]["metrics"], threads)
-        over_ranks = _over_ranks(loaded, problem, group, quiet)
+        alone = model is not None and ALONE in model.solution.solver
+        over_ranks = _over_ranks(loaded, problem, group, alone, quiet)
         if model is None:
             return None
         earlier = _seconds(found.start)
         phases.earlier = earlier
         summary = _summary(model, loaded, metrics, facts, group, threads, phases) | over_ranks
         if over_ranks:
-            from bmrm.solvers._core.auto.rules import ALONE
-
-            summary["row_sharing"] = sharing.plain(dealt, ALONE in summary["solver"])
+            summary["row_sharing"] = sharing.plain(dealt, alone)
         if search:
             summary["search"] = search
         if DETAILS in model.solution.details:
@@ -245,7 +245,7 @@ def _say_ranks(loaded: Loaded, group: Group, threads: int, quiet: bool) -> None:
         print(f"bmrm: {warning}; `data.share_rows: true` deals rows out", file=sys.stderr)
 
 
-def _over_ranks(loaded: Loaded, problem: Problem, group: Group, quiet: bool) -> dict[str, Any]:
+def _over_ranks(loaded: Loaded, problem: Problem, group: Group, alone: bool, quiet: bool) -> dict[str, Any]:
     """Collective: for the summary, on rank 0, how work was spread, what was sent, and whether rows were; else {}."""
     if group.size == 1:
         return {}
@@ -254,7 +254,7 @@ def _over_ranks(loaded: Loaded, problem: Problem, group: Group, quiet: bool) -> 
     found = spread(train.rows, train.nnz, group, mpi.busy)
     if found is None:
         return {}
-    warning = found.warning()
+    warning = found.warning(alone)
     if warning and not quiet:
         print(f"bmrm: {warning}", file=sys.stderr)
     counts = {"messages": sent.messages, "bytes": sent.bytes}
