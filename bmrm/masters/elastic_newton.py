@@ -7,7 +7,10 @@ with w = -soft(A alpha, l1) / l2 and soft(x, l1) = sign(x) max(|x| - l1, 0). The
 plane values at w, and an element of its generalised Hessian is -A_S'A_S / l2 with S the features where |A alpha| > l1,
 those of non-zero weight. So each round solves the quadratic program over simplices that these two define (the same
 kernel as for L2), and searches the line to its solution for the exact maximum of the dual: a semismooth Newton method
-(Qi & Sun, 1993), finite where the Hessian is regular at the solution.
+(Qi & Sun, 1993), finite where the Hessian is regular at the solution. Where features differ by many decades, the small
+curvatures are lost in the rounding of the Gram matrix, and rounds go to and fro: so each is followed by a search along
+the line from the multipliers of two rounds ago (parallel tangents: Shah, Buehler & Kempthorne, 1964), on one piece a
+conjugate gradient method that the rounded Hessian preconditions.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.masters.elastic import change_gram, longest_rise, weights_of
+from bmrm.kernels.masters.elastic import change_gram, longest_rise, slope_along, weights_of
 from bmrm.kernels.masters.simplex_qp import values_of_planes
 from bmrm.kernels.products.planes import combine, products
 from bmrm.masters._core.planes import PlaneStore
@@ -99,6 +102,7 @@ class ElasticQP:
         covered = self._program.conclude()[0]
         point = best = self._evaluate()
         since, before = 0, math.inf
+        older: Vector | None = None
         for k in range(ROUNDS):
             gap = best.upper - point.lower
             if gap <= accuracy * abs(point.lower) or since > PATIENCE:
@@ -109,8 +113,12 @@ class ElasticQP:
                 before = gap
             if k % LOOK == LOOK - 1 and gap <= self._rounding(point):
                 break
+            newer = self._program.qp.alpha[: self._program.n].copy()
             self._newton(point, accuracy)
             last, point = point, self._evaluate()
+            if older is not None:
+                point = self._beyond(older, point)
+            older = newer
             risen = point.lower - last.lower > 8.0 * EPS * abs(point.lower)
             since = 0 if risen or point.upper < best.upper else since + 1
             best = min(best, point, key=lambda one: one.upper)
@@ -191,6 +199,29 @@ class ElasticQP:
         if t < 1.0:
             program.qp.alpha[:n] = (1.0 - t) * before + t * program.qp.alpha[:n]
         return step, min(t, 1.0)
+
+    def _beyond(self, older: Vector, point: _Point) -> _Point:
+        """The best point on the line from multipliers `older` through `point` and on; the multipliers follow."""
+        program, n, rows = self._program, self._program.n, self._rows.matrix[: self._program.n]
+        here = program.qp.alpha[:n].copy()
+        way = here - older
+        falling = way < 0.0
+        farthest = float(np.min(here[falling] / -way[falling], initial=math.inf))
+        if not 0.0 < farthest < math.inf:
+            return point
+        way *= farthest
+        step = np.zeros_like(point.pull)
+        combine(way, rows, step)
+        linear = self._l2 * float(way @ program.qp.b[:n])
+        if not linear > slope_along(point.pull, step, self._l1, 0.0)[0]:
+            return point
+        t = longest_rise(point.pull, step, self._l1, linear)
+        program.qp.alpha[:n] = np.maximum(here + t * way, 0.0)
+        beyond = self._evaluate()
+        if beyond.lower > point.lower:
+            return beyond
+        program.qp.alpha[:n] = here
+        return point
 
     def _follow(self, used: NDArray[np.bool_]) -> None:
         """Bring the Gram matrix to the features `used`."""

@@ -150,6 +150,7 @@ FOUND = {
     (31, 1758): "proximal steps of 1e-13 at scores of 1e-16, whose slopes were all rounding",
     (41, 16090): "a constant column of 9e5 beside a free intercept: J at a point that is nearer to 0 rounds less",
     (31, 1241): "planes that balance one another, which cvxopt took for a ray",
+    (450506, 14242): "masters of elastic_net in features of eight decades, whose rounds went to and fro for over 20 s",
     (23, 1901): "constants of 6e9, where an old second derivative of flat directions led, and values that are rounding",
 }
 """Problems on which something was false."""
