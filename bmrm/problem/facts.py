@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 Hessian = Literal["none", "product", "diagonal", "shares"]
@@ -119,6 +120,21 @@ _DEFAULTS: tuple[tuple[str, Any], ...] = tuple((field.name, field.default) for f
 
 def facts_of(loss: Any) -> LossFacts:
     """The facts of a loss, of whatever class."""
+    return _of_class(type(loss)) if _without_parameters(type(loss)) else _facts_of(loss)
+
+
+@cache
+def _without_parameters(cls: type) -> bool:
+    """Whether the class is one of this package all of whose losses are alike."""
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0] and is_dataclass(cls) and not fields(cls)
+
+
+@cache
+def _of_class(cls: type) -> LossFacts:
+    return _facts_of(cls())
+
+
+def _facts_of(loss: Any) -> LossFacts:
     found = LossFacts(*(getattr(loss, name, default) for name, default in _DEFAULTS))
     if found.title:
         return found

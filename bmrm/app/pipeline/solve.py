@@ -153,7 +153,8 @@ def solve(
         refuse_mostly_empty(data.features, entries)
         for part, rows in (others or {}).items():
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
-    with together(group):  # the same error on every rank, if any
+    threads = problem.threads or group.cores_per_rank
+    with together(group), one_thread(threads):  # the same error on every rank, if any
         columns = SCALINGS[problem.scale].columns(data, group) or Columns()
         refuse_overflow(data, columns)
         ranged, inner = within_range(data, columns)
@@ -169,7 +170,6 @@ def solve(
     differ = targets_differ(loss_facts, data.targets, summary, group)
     bias = BIASES[problem.bias]
     own = _own_parameters(problem.loss, len(summary.labels))
-    threads = problem.threads or group.cores_per_rank
     with one_thread(threads):  # from here on: a user's loss is tried where the risk is made
         risk = shared_risk(
             ranged,

@@ -133,10 +133,15 @@ class Rule:
     least: Mapping[str, float] = field(default_factory=dict)
     passes: float = 256.0
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Those of `kind`."""
+        return frozenset(word for word in self.kind.split(", ") if word)
+
     def holds(self, case: Case) -> bool:
         """Whether it is about such a problem."""
         return (
-            all(word in case.words for word in self.kind.split(", ") if word)
+            self.words <= case.words
             and all(case.number(name) <= number for name, number in self.most.items())
             and all(case.number(name) >= number for name, number in self.least.items())
         )
