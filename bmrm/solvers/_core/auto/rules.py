@@ -140,11 +140,9 @@ class Rule:
 
     def holds(self, case: Case) -> bool:
         """Whether it is about such a problem."""
-        return (
-            self.words <= case.words
-            and all(case.number(name) <= number for name, number in self.most.items())
-            and all(case.number(name) >= number for name, number in self.least.items())
-        )
+        if not self.words <= case.words or not all(case.number(name) <= most for name, most in self.most.items()):
+            return False
+        return all(case.number(name) >= least for name, least in self.least.items())
 
     def __str__(self) -> str:
         bounds = [f"{NUMBERS[name]} at least {number:,g}" for name, number in self.least.items()]

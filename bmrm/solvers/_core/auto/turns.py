@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, fields
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Turns(IterativeSolver):
                 end = yield from turn(run, self._limited(run, name), plan.budget, handing)
             except IncompatibleError as error:
                 refusal, plan = error, plan.after(stays=False)
-                story.refused()
+                del story.parts[-1]
                 continue
             if end.rule is not None:
                 return end.rule
@@ -96,9 +96,9 @@ class Turns(IterativeSolver):
 
     def _limited(self, run: Monitor, name: str) -> IterativeSolver:
         """The solver, to the same accuracy, for the iterations that are left."""
-        limits: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(IterativeSolver)}
-        left = max(1, self.max_iterations - len(run.history))
-        return replace(cast(IterativeSolver, SOLVERS.make(name)), **limits | {"max_iterations": left}).resolved()
+        limits = {field.name: getattr(self, field.name) for field in fields(IterativeSolver)}
+        limits["max_iterations"] = max(1, self.max_iterations - len(run.history))
+        return cast(IterativeSolver, SOLVERS.make(name, limits)).resolved()
 
 
 class _Story:
@@ -116,10 +116,6 @@ class _Story:
     def begins(self, name: str) -> None:
         """It has its turn."""
         self.parts.append((name, ""))
-
-    def refused(self) -> None:
-        """It did not fit."""
-        del self.parts[-1]
 
     def ends(self, why: Status | None) -> None:
         """It has ended for this reason; None where its turn was over."""
