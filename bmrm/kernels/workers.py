@@ -42,7 +42,9 @@ class Workers:
 
     def map(self, task: Callable[[P], R], pieces: Sequence[P]) -> list[R]:
         """The results of `task` for each piece, in order; a piece a thread. The first error is raised."""
-        if len(pieces) == 1 or self.threads == 1:
+        if len(pieces) == 1:
+            return [task(pieces[0])]
+        if self.threads == 1:
             return [task(piece) for piece in pieces]
         # A forked child inherits the pool but not its threads.
         if self._pool is None or self._process != os.getpid():

@@ -120,7 +120,8 @@ _DEFAULTS: tuple[tuple[str, Any], ...] = tuple((field.name, field.default) for f
 
 def facts_of(loss: Any) -> LossFacts:
     """The facts of a loss, of whatever class."""
-    return _of_class(type(loss)) if _without_parameters(type(loss)) else _facts_of(loss)
+    cls: Any = type(loss)
+    return _of_class(cls) if _without_parameters(cls) else _facts_of(loss)
 
 
 @cache

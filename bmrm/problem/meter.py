@@ -51,6 +51,7 @@ class Meter:
     reading : passes over the data; a product with all rows (A w or A' s) is half a pass.
     products : what Gram matrices cost besides reading the data, in passes.
     seconds : in the risk; of calls within calls the outer one counts.
+    within : whether a call is under way.
     """
 
     def __init__(
@@ -62,8 +63,8 @@ class Meter:
     ) -> None:
         self.check, self.spent = check, spent
         self.reading = self.products = self.seconds = 0.0
+        self.within = False
         self._clock, self._waiting = clock, _NoWaiting() if waiting is None else waiting
-        self._within = False
 
     @property
     def passes(self) -> float:
@@ -72,18 +73,26 @@ class Meter:
 
     def timed(self, passes: float, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
         """Call and charge, unless the check raises."""
-        if self._within:
-            self.reading += passes
-            return function(*arguments, **options)
-        self.check()
-        clock, waiting = self._clock, self._waiting
-        self._within, waited, begin = True, waiting.seconds, clock()
+        begin = self.begin()
         try:
             return function(*arguments, **options)
         finally:
-            self.seconds += clock() - begin - (waiting.seconds - waited)
-            self.reading += passes
-            self._within = False
+            self.end(begin, passes)
+
+    def begin(self) -> float | None:
+        """Start the clock, unless the check raises: what `end` takes; None within another call."""
+        if self.within:
+            return None
+        self.check()
+        self.within = True
+        return self._clock() - self._waiting.seconds
+
+    def end(self, begin: float | None, passes: float) -> None:
+        """Charge what has begun."""
+        self.reading += passes
+        if begin is not None:
+            self.seconds += self._clock() - self._waiting.seconds - begin
+            self.within = False
 
     def charge(self, passes: float, products: float = 0.0) -> None:
         """Add passes of reading, and of products."""
@@ -91,18 +100,9 @@ class Meter:
         self.products += products
 
 
-class _Unmetered(Meter):
-    """Counts nothing."""
-
-    def timed(self, passes: float, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
-        return function(*arguments, **options)
-
-    def charge(self, passes: float, products: float = 0.0) -> None:
-        pass
-
-
-UNMETERED: Meter = _Unmetered()
-"""The meter of what belongs to no run."""
+UNMETERED = Meter()
+"""The meter of what belongs to no run: nobody asks it, and it looks at no clock."""
+UNMETERED.within = True
 
 
 @runtime_checkable
@@ -137,16 +137,23 @@ M = TypeVar("M", bound=HasMeter)
 S = TypeVar("S", bound=HasShare)
 
 
-def charged(passes: float) -> Callable[[Callable[Concatenate[M, P], R]], Callable[Concatenate[M, P], R]]:
-    """A method that is timed, and costs so many passes."""
+def charged(
+    passes: float, of_rows: bool = False
+) -> Callable[[Callable[Concatenate[M, P], R]], Callable[Concatenate[M, P], R]]:
+    """A method that is timed, and costs so many passes; `of_rows`: over the `share` of its rows."""
 
     def of(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
         @wraps(method)
         def call(self: M, /, *arguments: P.args, **options: P.kwargs) -> R:
-            meter = self.meter
-            if meter is UNMETERED:  # within searches, of which the outer call is timed
+            meter, cost = self.meter, passes * self.share if of_rows else passes  # type: ignore[attr-defined]
+            if meter.within:  # as in searches, of which the outer call is timed
+                meter.reading += cost
                 return method(self, *arguments, **options)
-            return meter.timed(passes, method, self, *arguments, **options)
+            begin = meter.begin()
+            try:
+                return method(self, *arguments, **options)
+            finally:
+                meter.end(begin, cost)
 
         return call
 
@@ -160,12 +167,7 @@ def timed(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P],
 
 def half_pass(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """A method that is timed, and reads its rows once."""
-
-    @wraps(method)
-    def call(self: S, /, *arguments: P.args, **options: P.kwargs) -> R:
-        return self.meter.timed(0.5 * self.share, method, self, *arguments, **options)
-
-    return call
+    return charged(0.5, of_rows=True)(method)
 
 
 def timed_curve(

@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ from bmrm.risk.layout import Layout
 from bmrm.risk.linear_map import Span
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 Curve = Callable[[Vector], tuple[Vector, Vector]]
 
 ROWS_PER_THREAD = 50_000
@@ -212,10 +214,22 @@ class LossPhi(ScoreFunction):
     @timed
     def value_and_slope(self, f: Array) -> tuple[float, Array]:
         """phi(f) and a subgradient, a new array like `f`."""
-        results = self._workers.map(lambda part: self._evaluated(part[1], self._piece(f, part[0])), self._parts)
+        results = self._of_parts(self._evaluated, f)
         slope = self._layout.joined([slope for _, slope in results])
         slope /= self.mass
         return self.bound.told(sum(value for value, _ in results) / self.mass), slope
+
+    def _of_parts(self, function: Callable[..., T], *scores: Array) -> list[T]:
+        """Of the loss of each part and its piece of the scores."""
+        if len(self._parts) == 1:
+            return [function(self.bound.whole, *scores)]
+        return self._workers.map(lambda pieces: function(*pieces), self._pieces(*scores))
+
+    def _pieces(self, *scores: Array) -> list[tuple[Any, ...]]:
+        """The loss of each part, with its pieces of the scores."""
+        if len(self._parts) == 1:
+            return [(self.bound.whole, *scores)]
+        return [(part, *(self._layout.part(f, rows) for f in scores)) for rows, part in self._parts]
 
     def _evaluated(self, part: PreparedLoss, f: Array) -> tuple[float, Array]:
         with self.bound.quiet():
@@ -225,17 +239,14 @@ class LossPhi(ScoreFunction):
     def along(self, f: Array, step: Array) -> Curve:
         """The function t -> (phi(f + t step), its derivative in t), for a vector of t."""
         with self.bound.quiet():
-            parts = [part.along(self._piece(f, rows), self._piece(step, rows)) for rows, part in self._parts]
-        return self._joined(parts)
+            return self._joined([part.along(*pieces) for part, *pieces in self._pieces(f, step)])
 
     @timed
     def breakpoints(self, f: Array, step: Array) -> tuple[float, Array]:
         """As of `ScoreFunction`; IncompatibleError where the loss is not piecewise linear."""
         if not self.facts.piecewise_linear:
             raise self._lacks("breakpoints: it is not piecewise linear in one score per row", "search: bracket")
-        found = self._workers.map(
-            lambda part: part[1].breakpoints(self._piece(f, part[0]), self._piece(step, part[0])), self._parts
-        )
+        found = self._of_parts(lambda part, *pieces: part.breakpoints(*pieces), f, step)
         table = np.concatenate([points for _, points in found])
         table[:, 1] /= self.mass
         return sum(slope for slope, _ in found) / self.mass, table
@@ -266,10 +277,7 @@ class LossPhi(ScoreFunction):
         """phi''(f) step, a new array like `f`; IncompatibleError where the loss has no second derivative."""
         if not self.facts.curved:
             raise self._lacks("second derivative", "bundle or lbfgs")
-        pieces = self._workers.map(
-            lambda part: part[1].hessian_product(self._piece(f, part[0]), self._piece(step, part[0])), self._parts
-        )
-        product = self._layout.joined(pieces)
+        product = self._layout.joined(self._of_parts(lambda part, *pieces: part.hessian_product(*pieces), f, step))
         product /= self.mass
         return product
 
@@ -278,8 +286,7 @@ class LossPhi(ScoreFunction):
         """The diagonal of phi''(f), a new array like `f`; IncompatibleError where it is not known."""
         if not self.facts.diagonal:
             raise self._lacks("second derivative row by row", "lbfgs or irls")
-        pieces = self._workers.map(lambda part: part[1].hessian_diagonal(self._piece(f, part[0])), self._parts)
-        curvature = self._layout.joined(pieces)
+        curvature = self._layout.joined(self._of_parts(lambda part, piece: part.hessian_diagonal(piece), f))
         curvature /= self.mass
         return curvature
 
@@ -288,8 +295,7 @@ class LossPhi(ScoreFunction):
         """c with phi''(f) = diag(c) - c c' / sum(c) in each row, like `f`; IncompatibleError where it is not so."""
         if not self.facts.shared:
             raise self._lacks("second derivative by shares", "lbfgs or irls")
-        pieces = self._workers.map(lambda part: part[1].hessian_shares(self._piece(f, part[0])), self._parts)
-        shares = self._layout.joined(pieces)
+        shares = self._layout.joined(self._of_parts(lambda part, piece: part.hessian_shares(piece), f))
         shares /= self.mass
         return shares
 
@@ -298,7 +304,7 @@ class LossPhi(ScoreFunction):
         """The second derivative in constants added to all rows, (K, K); IncompatibleError where it is not known."""
         if not self.facts.hessian_total:
             raise self._lacks("second derivative in constants at once", "bundle or lbfgs")
-        sums = self._workers.map(lambda part: part[1].hessian_total(self._piece(f, part[0])), self._parts)
+        sums = self._of_parts(lambda part, piece: part.hessian_total(piece), f)
         return np.asarray(sum(sums) / self.mass)
 
     @timed
@@ -306,7 +312,7 @@ class LossPhi(ScoreFunction):
         """The Moreau envelope at `z`; IncompatibleError where the loss has no proximal map."""
         if not self.facts.prox:
             raise self._lacks("proximal map", "line_search_bundle or lbfgs")
-        results = self._workers.map(lambda part: part[1].moreau(self._piece(z, part[0]), sigma), self._parts)
+        results = self._of_parts(lambda part, piece: part.moreau(piece, sigma), z)
         if len(results) == 1:
             (loss, product, square), slope, curvature = results[0]
         else:
@@ -322,8 +328,7 @@ class LossPhi(ScoreFunction):
         """The function t -> (the envelope at z + t step, its derivative in t), for a vector of t."""
         if not self.facts.prox:
             raise self._lacks("proximal map", "line_search_bundle or lbfgs")
-        parts = [(part, self._piece(z, rows), self._piece(step, rows)) for rows, part in self._parts]
-        return self._joined([part.moreau_along(piece, along, sigma) for part, piece, along in parts])
+        return self._joined([part.moreau_along(*pieces, sigma) for part, *pieces in self._pieces(z, step)])
 
     def _lacks(self, what: str, instead: str) -> IncompatibleError:
         return IncompatibleError(
@@ -356,6 +361,3 @@ class LossPhi(ScoreFunction):
     def magnitude(self, scores: Array) -> Vector:
         """The sum of absolute values over all rows, (scores per row,)."""
         return np.atleast_1d(column_sizes(self._layout.table(scores)))
-
-    def _piece(self, f: Array, rows: slice) -> Array:
-        return f if len(self._parts) == 1 else self._layout.part(f, rows)

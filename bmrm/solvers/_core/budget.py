@@ -71,12 +71,12 @@ class Budget:
         """INTERRUPTED or TIME_LIMIT; None while there is time."""
         if self._interrupt.raised:
             return Status.INTERRUPTED
-        return Status.TIME_LIMIT if working_clock() >= self._end else None
+        return Status.TIME_LIMIT if self._end < math.inf and working_clock() >= self._end else None
 
     def check(self) -> None:
         """Raise Stop where the budget is spent, within `spending`; else nothing. Cheap; in any thread."""
-        if self._armed and (self._interrupt.raised or working_clock() >= self._end):
-            raise Stop(self, self.spent or Status.TIME_LIMIT)
+        if self._armed and (status := self.spent) is not None:
+            raise Stop(self, status)
 
     def rest(self) -> bool:
         """Check no more: what ends the run may take its time. Whether it was checked."""
