@@ -77,6 +77,7 @@ class DataMap:
         self.dim = self.inputs * scores_per_row
         self.workers = Workers() if workers is None else workers
         self.products = self.X.products(scores_per_row)
+        self._shapes = self._shape_of(self.inputs), self._shape_of(self.features)
         self.needs_total = bias or self.columns.shift is not None
         self._spans: list[Span] | None = None
 
@@ -310,7 +311,7 @@ class DataMap:
     def zeros(self, spare: int = 0) -> Array:
         """A gradient of 0 for stored features, in memory that has room for `spare` numbers behind it."""
         size = self.features * self.scores_per_row
-        return np.zeros(size + spare)[:size].reshape(self._shape_of(self.features))
+        return np.zeros(size + spare)[:size].reshape(self._shapes[1])
 
     def spans(self, start: int, stop: int) -> list[Span]:
         """The rows shared out to threads, by non-zeros; one span where threads would not pay."""
@@ -357,7 +358,7 @@ class DataMap:
         w = np.asarray(w, np.float64)
         if w.shape != (self.dim,):
             raise InputError(f"w has shape {w.shape}, expected ({self.dim},)")
-        return w.reshape(self._shape_of(self.inputs))
+        return w.reshape(self._shapes[0])
 
 
 def borders(length: int, parts: int) -> list[int]:

@@ -70,6 +70,8 @@ class Columns:
 
     def scaled_part(self, features: slice, raw: Array, total: Array) -> Array:
         """As `scaled_gradient`, where `raw` holds some consecutive features only."""
+        if self.shift is None and self.scale is None:
+            return raw
         with np.errstate(over="ignore", invalid="ignore"):  # slopes far away may be as large as any number
             if self.shift is not None:
                 raw -= np.multiply.outer(self.shift[features], total)

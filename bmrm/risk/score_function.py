@@ -58,6 +58,7 @@ class BoundLoss:
     Attributes
     ----------
     targets : with weights in a unit near their mean, see `in_mean_unit`; so are sums of values and masses.
+    divisible : whether the loss is a sum over rows, or over groups of rows.
     """
 
     def __init__(
@@ -72,15 +73,10 @@ class BoundLoss:
         if whole is None and not scaled and _weighs_by_us(loss):
             targets = in_mean_unit(targets, summary)
         self.loss, self.targets, self.summary = loss, targets, summary
-        self.rows = targets.rows
+        self.rows, self.divisible = targets.rows, loss.decomposes != "no"
         self._own = is_own(loss)
         self.whole: PreparedLoss = completed(loss.prepare(targets, summary) if whole is None else whole)
         self.facts = facts_of(loss) if facts is None else facts
-
-    @property
-    def divisible(self) -> bool:
-        """Whether the loss is a sum over rows, or over groups of rows."""
-        return self.loss.decomposes != "no"
 
     @property
     def learns(self) -> bool:

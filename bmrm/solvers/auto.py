@@ -40,7 +40,7 @@ class Auto(IterativeSolver):
     Memory: that of the running solver + 8 dim bytes; a bundle that ended early keeps its planes, 8 dim bytes each.
     """
 
-    def minimize(
+    def minimize(  # type: ignore[override]
         self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""

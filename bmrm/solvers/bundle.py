@@ -48,7 +48,10 @@ class Bundle(PlaneSolver):
     cuts_per_pass: int = parameter(1, least=1, doc="planes a pass, one for each block of rows", example=3)
 
     def steps(self, run: Monitor, planes: SavedPlanes | None = None, kept: KeptModel | None = None) -> Steps:
-        """As of `IterativeSolver`, with what `minimize` takes."""
+        """As of `IterativeSolver`; `planes` of an earlier run on the same risk (`keep_planes`) make the first model.
+
+        `kept` is the state of an interrupted run on the same risk and regularizer, which is continued.
+        """
         oracle, infima = self._oracle(run.risk)
         return self._loop(run, oracle, self.model(run, infima, planes, kept))
 

@@ -23,14 +23,10 @@ import numpy as np
 
 from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
-    Callback,
     Elastic,
     IncompatibleError,
-    Regularizer,
-    Risk,
     Scored,
     Scores,
-    Solution,
     State,
     Vector,
     ability,
@@ -142,23 +138,11 @@ class DualCoordinate(IterativeSolver):
 
     seed: int | None = parameter(None, doc="of the order of the rows; null = the config's", least=0, example=1)
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-        slope: Scores | None = None,
-    ) -> Solution:
-        """As of `Solver`, with initial slopes of phi; by default those at the scores of `start`.
+    def steps(self, run: Monitor, slope: Scores | None = None) -> Steps:
+        """As of `IterativeSolver`, with initial slopes of phi; by default those at the scores of `start`.
 
         `start` and `slope` are ignored if in 16 sweeps they prove no more than what the risk is never below.
         """
-        return self.driven(risk, regularizer, start, callback, slope=slope)
-
-    def steps(self, run: Monitor, slope: Scores | None = None) -> Steps:
-        """As of `IterativeSolver`, with what `minimize` takes."""
         regularizer = run.regularizer
         if not (provides(regularizer, Elastic) and regularizer.l2 > 0.0):
             raise IncompatibleError(

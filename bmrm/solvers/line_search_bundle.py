@@ -96,7 +96,7 @@ class LineSearchBundle(PlaneSolver):
     search: str = parameter("bracket", doc="of the line", choices=("bracket", "exact"), example="exact")
 
     def steps(self, run: Monitor, planes: SavedPlanes | None = None, kept: KeptModel | None = None) -> Steps:
-        """As of `IterativeSolver`, with what `minimize` takes.
+        """As of `Bundle`.
 
         Raises IncompatibleError where the risk has no scores, or the exact search does not fit.
         """

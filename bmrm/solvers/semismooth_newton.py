@@ -10,15 +10,11 @@ import numpy as np
 
 from bmrm.kernels.products.vectors import norm
 from bmrm.problem import (
-    Callback,
     Elastic,
     IncompatibleError,
     InputError,
-    Regularizer,
-    Risk,
     Scored,
     Scores,
-    Solution,
     State,
     Vector,
     ability,
@@ -116,20 +112,8 @@ class SemismoothNewton(IterativeSolver):
         None, doc="of the sample; null = the config's", least=0, example=1, beside={"sample": 0.3}
     )
 
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-        slope: Scores | None = None,
-    ) -> Solution:
-        """As of `Solver`; `slope` of phi, for example from a dual solver, gives the first multipliers."""
-        return self.driven(risk, regularizer, start, callback, slope=slope)
-
     def steps(self, run: Monitor, slope: Scores | None = None) -> Steps:
-        """As of `IterativeSolver`, with what `minimize` takes."""
+        """As of `IterativeSolver`; `slope` of phi, for example from a dual solver, gives the first multipliers."""
         return Run(self, run, slope).go(fresh=run.chooses_start and slope is None)
 
 

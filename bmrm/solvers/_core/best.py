@@ -131,8 +131,9 @@ class Best:
             `confirm` is called before a run ends with it.
         """
         proof = proof if isinstance(proof, Proof) else Proof(proof)
-        proof = proof._replace(bound=cautious(proof.bound, proof.size))
-        self._own = max(self._own, proof.bound)
+        bound = cautious(proof.bound, proof.size)
+        self._own = max(self._own, bound)
+        proof = proof._replace(bound=bound) if bound != proof.bound else proof
         if fresh and proof.bound > self._proved.bound:
             self._proved = proof
         if proof.bound > self.proof.bound:
@@ -279,4 +280,5 @@ class Best:
     @property
     def _cut(self) -> float:
         """The bound, cut to the objective where rounding explains that it is above."""
-        return self.lower_bound if self.contradiction is not None else min(self.lower_bound, self.objective)
+        bound = self.proof.bound
+        return bound if self._audit is not None and self._audit.found is not None else min(bound, self.objective)

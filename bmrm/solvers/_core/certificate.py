@@ -16,7 +16,11 @@ def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -
 
     min over w of Omega(w) + s (<a, w> + b) + (1 - s) infimum, with s the largest for which it is finite.
     """
-    if not provides(regularizer, HasConjugate):
+    return _bound_of(regularizer if provides(regularizer, HasConjugate) else None, a, b, infimum)
+
+
+def _bound_of(regularizer: HasConjugate | None, a: Vector, b: float, infimum: float) -> float:
+    if regularizer is None:
         return -math.inf
     down = -a
     scale = regularizer.feasible(down)
@@ -38,7 +42,7 @@ class Certificate:
     """
 
     def __init__(self, regularizer: Regularizer, infimum: float) -> None:
-        self._regularizer = regularizer
+        self._regularizer = regularizer if provides(regularizer, HasConjugate) else None
         self._infimum = infimum
         self._plane: Plane | None = None
         self.bound = -math.inf
@@ -52,9 +56,8 @@ class Certificate:
         """
         product, size, reach = dot_and_sizes(a, w)
         b = value - product if offset is None else offset
-        if not (math.isfinite(b) and provides(self._regularizer, HasConjugate)):
-            return self.bound
-        self._join(Plane(a, b, abs(value) + size, reach, w))
+        if math.isfinite(b) and self._regularizer is not None:
+            self._join(Plane(a, b, abs(value) + size, reach, w))
         return self.bound
 
     def holds(self, seen: Audit, w: Vector, value: float, a: Vector) -> bool:
@@ -72,40 +75,42 @@ class Certificate:
     @property
     def proof(self) -> Proof:
         """The bound, and what rounding may do to it."""
-        if self._plane is None or not math.isfinite(self.bound):
+        plane, regularizer = self._plane, self._regularizer
+        if plane is None or regularizer is None or not math.isfinite(self.bound):
             return Proof()
-        size = self._plane.size + 2.0 * abs(self._plane.b) + abs(self.bound)
-        regularizer = self._regularizer
-        assert provides(regularizer, HasConjugate)
-        return Proof(self.bound, size, self._plane.reach, self, 1.0 - regularizer.feasible(-self._plane.a))
+        size = plane.size + 2.0 * abs(plane.b) + abs(self.bound)
+        return Proof(self.bound, size, plane.reach, self, 1.0 - regularizer.feasible(-plane.a))
 
     def point(self) -> tuple[Vector, float] | None:
         """A' s of the dual point that proves `bound`, for which the conjugate is finite, and `bound`; None without."""
-        if self._plane is None or not math.isfinite(self.bound):
+        plane, regularizer = self._plane, self._regularizer
+        if plane is None or regularizer is None or not math.isfinite(self.bound):
             return None
-        regularizer = self._regularizer
-        assert provides(regularizer, HasConjugate)
-        return regularizer.feasible(-self._plane.a) * self._plane.a, self.bound
+        return regularizer.feasible(-plane.a) * plane.a, self.bound
 
     def _join(self, fresh: Plane) -> None:
         alone, plane = self._bound(fresh.a, fresh.b), self._plane
         if plane is None or not math.isfinite(self.bound):
             self._plane, self.bound = fresh._replace(a=fresh.a.copy()), alone
             return
-        known, middle = self.bound, self._bound(*_mixed(plane, fresh, 0.5))
+        known, half = self.bound, _mixed(plane, fresh, 0.5)
+        middle = self._bound(*half)
         curvature = 2.0 * (2.0 * middle - known - alone)
         share = 0.5 + 0.5 * (alone - known) / curvature if curvature > 0.0 else 0.5
         share = min(max(share, 0.0), 1.0)
-        best = max((known, 0.0), (middle, 0.5), (alone, 1.0), (self._bound(*_mixed(plane, fresh, share)), share))
+        mixture = _mixed(plane, fresh, share)
+        best = max((known, 0.0), (middle, 0.5), (alone, 1.0), (self._bound(*mixture), share))
         if best[0] > known:
-            self.bound, share = best
+            self.bound = best[0]
+            if best[1] != share:
+                share, mixture = best[1], half if best[1] == 0.5 else _mixed(plane, fresh, best[1])
             size = (1.0 - share) * plane.size + share * fresh.size
             reach = (1.0 - share) * plane.reach + share * fresh.reach
             where = plane.where if share < 0.5 else fresh.where
-            self._plane = Plane(*_mixed(plane, fresh, share), size, reach, where)
+            self._plane = Plane(*mixture, size, reach, where)
 
     def _bound(self, a: Vector, b: float) -> float:
-        return plane_bound(self._regularizer, a, b, self._infimum)
+        return _bound_of(self._regularizer, a, b, self._infimum)
 
 
 class SinglePlane(Certificate):

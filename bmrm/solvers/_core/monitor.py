@@ -32,6 +32,7 @@ from bmrm.problem import (
     Vector,
     ability,
     provides,
+    relative_gap,
 )
 from bmrm.problem.abilities import Traffic
 from bmrm.problem.counted import metered_risk
@@ -115,7 +116,13 @@ class IterativeSolver:
         return relative_goal(objective, self.tolerance, self.absolute_tolerance)
 
     def minimize(
-        self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None
+        self,
+        risk: Risk,
+        regularizer: Regularizer,
+        *,
+        start: Vector | None = None,
+        callback: Callback | None = None,
+        **given: Any,
     ) -> Solution:
         """Drive the `steps` until a tolerance, a limit or a rule of the solver's own ends the run.
 
@@ -125,18 +132,7 @@ class IterativeSolver:
         regularizer : Omega.
         start : (dim,), or a `Start`, where to begin; None: at zero.
         callback : called with an `Iteration` after each iteration; None for none.
-        """
-        return self.driven(risk, regularizer, start, callback)
-
-    def driven(
-        self, risk: Risk, regularizer: Regularizer, start: Vector | None, callback: Callback | None, **given: Any
-    ) -> Solution:
-        """Drive the `steps` with more arguments.
-
-        Parameters
-        ----------
-        risk, regularizer, start, callback : those of `minimize`.
-        given : what goes to `steps` besides the run.
+        given : what `steps` takes besides the run.
         """
         options = self.resolved()
         with options.monitor(risk, regularizer, start, callback) as run:
@@ -263,7 +259,8 @@ class Monitor(Best):
     """Whether `flat` has ended the run."""
     _idle: int = 0
     _undone: int = 0
-    _before: Iteration | None = None
+    _before: Iteration = NOTHING
+    """The last line of the run that this one goes on from."""
     _own_before: float = -math.inf
     """The best bound of this run alone an iteration ago."""
 
@@ -279,7 +276,7 @@ class Monitor(Best):
             if self._slack is not None:
                 self._slack.trust(proved)
             self.history = list(self.earlier.history)
-            self._before = self.history[-1] if self.history else None
+            self._before = self.history[-1] if self.history else NOTHING
             self._own = -math.inf
 
     def __enter__(self) -> Monitor:
@@ -297,14 +294,12 @@ class Monitor(Best):
             self._one_thread.__exit__(None, None, None)
 
     def drive(self, steps: Steps) -> Solution:
-        """Follow the solver to the end of the run."""
-        rule = self.follow(steps)
-        return self.solution(rule, self.finish())
+        """Take the steps until the run ends: anywhere, once time is up or Ctrl-C was pressed.
 
-    def follow(self, steps: Steps) -> str | None:
-        """Take the steps until the run ends; returns the solver's own rule if that has ended it."""
+        Every call of the risk looks at the clock, and so does `budget.check`. What the iteration had begun is lost.
+        """
         rule = None
-        with self.iterating():
+        with self.budget.spending() as reasons:
             try:
                 step = next(steps)
                 while not (self.record() if step is Step.ITERATION else self.stall()):
@@ -314,7 +309,9 @@ class Monitor(Best):
                 rule = end.value
                 if rule is not None:
                     self.finish_by_rule()
-        return rule
+        if reasons:
+            self._cut_short(reasons[0])
+        return self.solution(rule, self.finish())
 
     def take_turn(self, solver: str, *, last: bool, noted: Callable[[], State]) -> None:
         """Let another solver go on from the best point: nothing of the one before is kept but point and bound.
@@ -336,23 +333,12 @@ class Monitor(Best):
     @property
     def seconds(self) -> float:
         """Since the start of the run, without compiling."""
-        return self.budget.seconds + (self._before or NOTHING).seconds
+        return self.budget.seconds + self._before.seconds
 
     @property
     def passes(self) -> float:
         """Since the start of the run."""
-        return self.meter.passes + (self._before or NOTHING).passes
-
-    @contextmanager
-    def iterating(self) -> Iterator[None]:
-        """The block may end anywhere, once time is up or Ctrl-C was pressed; `status` then says so.
-
-        Every call of the risk looks at the clock, and so does `budget.check`. What the iteration had begun is lost.
-        """
-        with self.budget.spending() as reasons:
-            yield
-        if reasons:
-            self._cut_short(reasons[0])
+        return self.meter.passes + self._before.passes
 
     @contextmanager
     def master(self) -> Iterator[None]:
@@ -451,7 +437,7 @@ class Monitor(Best):
         rule : of the solver's own that has ended the run, in words.
         details : `Solution.details`.
         """
-        self._checked()
+        self._verify(self.goal)
         met = self.relative_gap <= self.goal
         if met and self.status in EARLY_ENDS:
             self.status = Status.CONVERGED
@@ -549,8 +535,9 @@ class Monitor(Best):
         return self.history[-1].told(self.w, noted, self.iterate)
 
     def _line(self, iteration: int) -> Iteration:
-        waited, ahead = (now - then for now, then in zip(self._waited(), self._waited_before))
-        before, meter = self._before or NOTHING, self.meter
+        before, meter, waited, ahead = self._before, self.meter, 0.0, 0.0
+        if self._traffic is not None:
+            waited, ahead = (now - then for now, then in zip(self._waited(), self._waited_before))
         return Iteration(
             iteration=iteration,
             objective=self.objective,
@@ -578,21 +565,21 @@ class Monitor(Best):
         return rose
 
     def _judge(self, stop: bool) -> Status | None:
-        line = self.history[-1]
-        if self.contradiction is not None:
+        line, options = self.history[-1], self.options
+        if self._audit is not None and self._audit.found is not None:
             return Status.NOT_CONVEX
         if not math.isfinite(line.objective):
             return (
                 Status.NON_FINITE if self._idle >= self.patience or len(self.history) == self._turn_began + 1 else None
             )
-        if line.relative_gap <= self.options.goal(line.objective):
+        if relative_gap(line.objective, line.lower_bound) <= options.goal(line.objective):
             return Status.CONVERGED
         spent = self.budget.spent
         if stop or spent is Status.INTERRUPTED:
             return Status.INTERRUPTED
         if self._idle >= self.patience:
             return Status.STALLED
-        if line.iteration >= self.options.max_iterations:
+        if line.iteration >= options.max_iterations:
             return Status.ITERATION_LIMIT
         return spent
 

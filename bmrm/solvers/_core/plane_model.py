@@ -10,15 +10,12 @@ import numpy as np
 
 from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import (
-    Callback,
     HasMaster,
     IncompatibleError,
     InputError,
     MasterSolution,
-    Regularizer,
     Risk,
     SavedPlanes,
-    Solution,
     Space,
     Start,
     State,
@@ -62,22 +59,6 @@ class PlaneSolver(IterativeSolver):
     max_planes: int | None = parameter(None, least=4, doc="planes kept at most", example=4)
     keep_planes: bool = parameter(False, doc="keep the planes in the solution", example=True)
     sliced = True
-
-    def minimize(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        *,
-        start: Vector | None = None,
-        callback: Callback | None = None,
-        planes: SavedPlanes | None = None,
-        kept: KeptModel | None = None,
-    ) -> Solution:
-        """As of `Solver`; `planes` of an earlier run (with `keep_planes`) on the same risk make the first model.
-
-        `kept` is the state of an interrupted run on the same risk and regularizer, which is continued.
-        """
-        return self.driven(risk, regularizer, start, callback, planes=planes, kept=kept)
 
     def model(
         self, run: Monitor, infima: Sequence[float], planes: SavedPlanes | None, kept: KeptModel | None
