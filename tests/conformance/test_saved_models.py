@@ -16,10 +16,12 @@ NAMES = [entry.name for entry in SOLVERS.all()]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("third", [0, *(pytest.param(third, marks=pytest.mark.nightly) for third in (1, 2))])
 @pytest.mark.parametrize("name", NAMES)
-def test_the_objective_reported_is_that_of_the_model(name):
-    count, wrong = differences(name, open_group())
-    assert count >= 48
+def test_the_objective_reported_is_that_of_the_model(name, third):
+    """Every loss, regularizer, kind of intercept and scale is in each third, another one for the next solver."""
+    count, wrong = differences(name, open_group(), part=slice((NAMES.index(name) + third) % 3, None, 3))
+    assert count >= 16
     assert not wrong, "\n".join(wrong)
 
 

@@ -104,10 +104,10 @@ def objective(loss, regularizer, lam, bias, X, y, model):
     return losses.mean() + omega, 2.0 * np.max(moved, axis=0).mean() + 1e-13 * abs(losses.mean() + omega)
 
 
-def differences(name, group, scales=tuple(SCALES), losses=tuple(FORMULAS), regularizers=("l2", "l1")):
-    """Of all fits by a solver: how many there were, and those with another objective than their models."""
+def differences(name, group, scales=tuple(SCALES), losses=tuple(FORMULAS), regularizers=("l2", "l1"), part=slice(None)):
+    """Of these fits by a solver, or a part: how many there were, and those with another objective than their models."""
     count, wrong = 0, []
-    for loss, regularizer, bias, scale in itertools.product(losses, regularizers, BIASES, scales):
+    for loss, regularizer, bias, scale in list(itertools.product(losses, regularizers, BIASES, scales))[part]:
         lam = SCALES[scale]
         X, given, y = rows(loss, scale)
         mine = np.arange(len(X)) * group.size // len(X) == group.rank
