@@ -22,11 +22,12 @@ Array = NDArray[np.float64]
 
 TIGHTEST, LOOSEST = 1e-12, 1e-5
 SAFETY = 0.01
-"""Share of the accuracy that is requested of cvxopt: multipliers are projected onto the simplices afterwards."""
+"""Accuracy requested of cvxopt, as a share of that of the master: multipliers are projected onto the simplices
+afterwards."""
 TINIEST = 1e-100
-"""A slope so small is none."""
+"""Least divisor by which slopes are scaled."""
 LEAST_SHARE = 1e-300
-"""Multipliers are counted in no smaller units."""
+"""Least unit of the multipliers."""
 SCALES = (1.0, 1e2, 1e-2)
 """Scalings of the objective that are tried in turn."""
 

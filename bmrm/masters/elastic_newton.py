@@ -34,13 +34,13 @@ EPS = float(np.finfo(np.float64).eps)
 ROUNDS = 200
 """Most Newton steps."""
 PATIENCE = 2
-"""Rounds without progress after which rounding is assumed to be the limit."""
+"""Rounds without progress after which rounding is taken to be the limit."""
 CHECK_EVERY, SHARE = 20, 0.01
-"""Number of rounds that must close this share of the gap; otherwise the solution ends."""
+"""The solution ends if this many rounds have not closed this share of the gap."""
 LOOK = 5
-"""Number of rounds after which the rounding of the planes' values is measured: a gap within it stays as it is."""
+"""Rounds between two tests of the gap against the rounding of the planes' values; within it the solution ends."""
 REFINEMENTS = 6
-"""Most corrections of w, once rounding of the multipliers is the limit."""
+"""Most corrections of w once the rounding of the multipliers is the limit."""
 
 
 @dataclass

@@ -22,7 +22,7 @@ EPS = float(np.finfo(np.float64).eps)
 NOISE = 4.0 * EPS
 """Rounding of the Gram matrix, relative to its largest diagonal entry in use."""
 ROUNDS = 6
-"""Most refinements, if the Gram matrix is not accurate enough for the requested accuracy."""
+"""Most refinements where the rounding of the Gram matrix exceeds the requested accuracy."""
 
 
 class SimplexQP:

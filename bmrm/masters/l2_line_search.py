@@ -21,7 +21,7 @@ from bmrm.masters.l2_active_set import SimplexQP
 from bmrm.problem import MasterSolution, Vector
 
 FORGOTTEN = 1e-16
-"""Multipliers below this are 0: later steps only make them smaller, and the planes may leave."""
+"""Multipliers below this are set to 0: later steps only decrease them, and their planes can be removed."""
 
 
 class LineSearchQP(SimplexQP):

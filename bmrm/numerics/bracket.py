@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 ROUNDING = 2.0**-50
-"""Of a sum over rows, relative: four times that of float64."""
+"""Relative rounding error of a sum over rows: four times the roundoff of float64."""
 
 
 class Trial(NamedTuple):

@@ -19,10 +19,10 @@ Along = Callable[[Vector], tuple[Vector, Vector]]
 """t -> (values, derivatives), for a vector of t."""
 
 NEAR_ZERO = 1e-10
-"""Where the direction of descent is judged."""
+"""Step at which the sign of the first derivative is taken: 0 itself may be a kink."""
 
 LARGEST_STEP = 1e12
-"""A function that still falls here is taken to fall for ever in rounding."""
+"""Step at which a function that still falls counts as unbounded below within rounding."""
 
 
 def total(one: Along, other: Along) -> Along:
@@ -158,9 +158,9 @@ def minimum_of_pieces(slope: float, curvature: float, jumps: NDArray[np.float64]
 
 
 FLAT = 0.1
-"""Share of the first derivative below which that at the step may be left."""
+"""Default for the share of the first derivative that may remain at the step."""
 WIDEST = 1e6
-"""The longest step of `step_length`."""
+"""Longest step of `step_length`."""
 
 
 def step_length(function: Along, slope: float, first: float = 1.0, flat: float = FLAT) -> float:
@@ -209,11 +209,12 @@ class _Derivatives(Rule):
 
 
 FALL = 1e-4
-"""The least mean slope up to a step, as a share of the first one."""
+"""Sufficient decrease (Armijo): least mean slope up to a step, as a share of the first slope."""
 KINK = 1e-6
-"""The share of the fall so far that may still be had in a bracket across which the slope jumps: it is at a kink."""
+"""A bracket ends at a kink if at most this share of the decrease so far is still possible in it."""
 FARTHEST, NEAREST = 10.0, 0.1
-"""How many times farther the next trial may be, and how near to an end of the bracket, as a share of it."""
+"""Ratio of a trial step to the one before, at most; and distance of a trial from the ends of the bracket, as a share of
+it, at least."""
 
 
 def enough(trial: Trial, here: float, slope: float, left: float) -> bool:

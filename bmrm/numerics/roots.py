@@ -12,11 +12,11 @@ from bmrm.numerics.bracket import Illinois, Rule, Trial, narrowed, shares
 from bmrm.problem import Vector
 
 ZERO = 1e-15
-"""A sum of slopes, whose sizes add up to about 1, that is 0 but for rounding."""
+"""A sum of slopes whose absolute values sum to about 1 counts as 0 below this."""
 FAR = 10.0
-"""The longest step of Newton's method before a bracket is known, and how fast it grows with t."""
+"""Longest Newton step before a bracket is known, in multiples of max(1, |t|)."""
 FARTHEST = 1e21
-"""No zero is looked for beyond so many of the first distance."""
+"""No root is searched beyond this multiple of the first distance."""
 
 
 def newton_root(

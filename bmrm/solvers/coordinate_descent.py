@@ -26,12 +26,13 @@ from bmrm.solvers._core.working_set_newton import UNTRUE, Run
 GROWTH = 4
 """Size of a working set, in multiples of the columns in use."""
 PRODUCTS = 3.0
-"""Products of two numbers in a Gram matrix in the time of one entry in a sweep: measured, 2.6 to 3.3 for dense data,
-2.1 to 2.4 for sparse data with many entries in a row."""
+"""Products of two numbers in a Gram matrix that take the time of one entry in a sweep: measured, 2.6 to 3.3 for dense
+data, 2.1 to 2.4 for sparse data with many entries in a row."""
 AT_ONCE = 40.0
 """Number of sweeps over dense columns from which copying them, in the time of ten sweeps, pays: measured."""
 SPOILT = 0.2
-"""Share of the largest violation that is left after a step only where rounding has spoilt a Gram matrix."""
+"""Share of the largest violation that is left after a step only where a Gram matrix has become inaccurate by
+rounding."""
 
 
 @register(

@@ -43,29 +43,29 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.rounding import Proof
 
 TRIES = 16
-"""Sweeps in which the slopes of a start must prove something."""
+"""Most sweeps in which the slopes of a start must give a bound."""
 FIRST_LOOK, SPACING = 5, 2
-"""The first sweep after which the point is evaluated even if the estimated gap is too large, and the factor to the
-next."""
+"""First sweep after which the gap is evaluated even if its estimate is too large, and the ratio of the sweeps of two
+such evaluations."""
 NOTHING_GAINED = 8
 """Consecutive evaluations without progress after which a run counts as stalled."""
 SURPRISE, LEAST_CAUTION, MOST_CAUTION = 1.6, 0.5, 4.0
-"""Gap over its estimate: above the first value shrunk rows must be the reason; below it corrects the estimate, within
-limits.
-"""
+"""Ratio of gap to estimate above which the shrunk rows must be the reason; below it the ratio corrects the estimate,
+between the two limits."""
 ALL, ONCE = 0.9, 1.5
 """Share of active rows from which an estimate covers all rows; visits over active rows below which none was visited
 twice."""
 LAG = 0.75
 """Lag of the gap estimate, in sweeps; measured on problems where the gap falls by 1.2 to 12 in a sweep."""
 HASTE = 1.2
-"""Share of the time of a sweep and an evaluation that is left when the last evaluation of a time limit is made."""
+"""The last evaluation before a time limit is made when less than this multiple of the time of a sweep and an evaluation
+is left."""
 SLOPES = "rows_slopes"
-"""Its name in the saved state."""
+"""Key of the slopes in the saved state."""
 SCORES, BALANCE = "rows_scores", "balance"
-"""The same with a free intercept."""
+"""Keys of scores and balance with a free intercept."""
 FINEST = 1e-15
-"""An estimate of the gap below this, relative to the objective, is rounding."""
+"""An estimated gap below this share of the objective is rounding."""
 
 
 @register(

@@ -71,12 +71,12 @@ RENAMED = {
     "cgeps": "afc, and first_residual is the one of the thesis' chapter 6 (cgeps times the first residual, not times"
     " the number of attributes)"
 }
-"""What presets of earlier versions are called."""
+"""Presets of earlier versions, and what replaces them."""
 
 
 LONG_CG = {"preset": "afc", "cgeps": 1e-300, "lreps": 0.0}
 ROUGH = {"cgmax": 1, "holdout_size": 0.3}
-"""Settings under which some options have an effect."""
+"""Settings under which some options have an effect, for tests."""
 
 
 @register(
@@ -208,7 +208,7 @@ class IRLS(IterativeSolver):
 
 HALVINGS = 40
 ARMIJO = 1e-4
-"""Share of the predicted decrease that a step must bring, where steps are halved."""
+"""Share of the predicted decrease that a step must bring where steps are halved (Armijo condition)."""
 
 
 class Reweighting:

@@ -21,7 +21,8 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.points import FusedIterate, Iterate, Point, ScoredIterate, noted
 
 LEFT, LESS = 0.9, 0.5
-"""Share of the slope that may remain after a step: in general, and if further trials cost no pass."""
+"""Curvature condition: share of the slope that may remain after a step, in general and if further trial steps cost no
+pass."""
 MANY = 16.0
 """Entries per weight from which combined bounds are cheap compared with a pass."""
 DENSE = 0.5
@@ -145,7 +146,7 @@ def _start(run: Monitor) -> tuple[Iterate, float]:
 
 
 FLAT = 1e-10
-"""A pair is dropped if its curvature is less than this share of the largest that its lengths allow."""
+"""A pair (s, y) is dropped if s'y is less than this share of ||s|| ||y||."""
 
 
 class InverseHessian:

@@ -37,7 +37,7 @@ NEAREST = 1e-9
 """The smallest fraction of the line to the model's minimiser at which a plane is taken."""
 
 CUT_ACCURACY = 0.15
-"""Where planes of a free intercept are mixed, they may lie this share of the gap below the risk."""
+"""Largest distance, as a share of the gap, of a mixed plane of a free intercept below the risk."""
 
 STILL = 0.999
 """An iteration that leaves more than this share of the gap counts as no progress."""

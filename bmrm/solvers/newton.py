@@ -96,19 +96,19 @@ class Newton(IterativeSolver):
 
 
 WIDEST = 8192
-"""Features beyond which a dense Hessian takes more than half a gigabyte."""
+"""Most features with a dense Hessian: half a gigabyte."""
 CG_ITERATIONS = 40.0
-"""Assumed number of products of a step by cg."""
+"""Assumed number of Hessian products of a step by CG, when its cost is compared with that of a Cholesky step."""
 FACTOR_SPEED = 20.0
-"""Operations of a Cholesky factor in the time of one product of two entries of a sparse row."""
+"""Operations of a Cholesky factorisation that take the time of one product of two entries of a sparse row."""
 STEPS = 4.0
-"""Steps among which the inner products of rows, formed once, are shared out."""
+"""Steps over which the cost of the inner products of rows, formed once, is distributed."""
 CHEAP = 4.0
-"""Passes that blocks may cost at every step."""
+"""Most passes that the blocks of a preconditioner may cost at every step."""
 HALF = 0.5
-"""Share of the derivative of J that may remain at step 1."""
+"""Share of the derivative of J that may remain at step 1 for it to be taken."""
 SKEWED = 1e-12
-"""A sum of slopes above which their plane gives no bound for a problem with a free intercept."""
+"""Largest sum of slopes for which their plane gives a bound in a problem with a free intercept."""
 
 
 class Run:

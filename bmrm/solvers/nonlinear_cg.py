@@ -99,13 +99,13 @@ UPDATES: Mapping[str, Callable[[Vector, Vector, Vector], float]] = {
     "hestenes_stiefel": _hestenes_stiefel,
     "fletcher_reeves": _fletcher_reeves,
 }
-"""Of r = -J'(w) here, r before, the last direction."""
+"""Formulas for beta, by name, from r = -J'(w), the r before and the last direction."""
 
 
 LOOSE = {"update": "polak_ribiere", "slope_relative": 0.9}
-"""Settings under which the deviance sometimes rises, so that its rules have an effect."""
+"""Settings under which the deviance sometimes rises, so that its rules have an effect, for tests."""
 NO_OFFSET = {"binitmean": False}
-"""What the preset of the thesis needs beside it where there is no constant feature."""
+"""What the preset of the thesis needs in addition where there is no constant feature."""
 
 
 @register(

@@ -144,20 +144,20 @@ class Sampler:
 
 
 PLAIN, VARIANTS = "plain", ("undo", "two_out", "probability")
-"""Pegasos itself, and what may be combined."""
+"""Pegasos itself, and the variants that may be combined."""
 
 
 LIMIT = 1e150
-"""Weights beyond which squares overflow."""
+"""Size of weights beyond which squares overflow."""
 PATIENCE = 1000
 """Evaluations without progress after which a run counts as stalled; it is large because steps are random."""
 
 
 STATE = ("last", "mean", "counts", "radius", "random")
-"""Names in the saved state."""
+"""Keys of the saved state."""
 TWO_OUT = {"variant": "two_out", "sample": 5}
 CHANCE = {"variant": "probability", "sample": 5}
-"""Settings under which the options of the variants have an effect."""
+"""Settings under which the options of the variants have an effect, for tests."""
 
 
 @register(

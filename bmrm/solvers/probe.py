@@ -19,9 +19,10 @@ from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 QUIET, LEAST, MOST = 10, 5, 15
-"""Steps without a slope until a row becomes dormant, and steps that it stays dormant."""
+"""Consecutive steps with slope 0 after which a row becomes dormant, and the least and largest number of steps that it
+stays so."""
 STATE = ("point", "before", "cycles")
-"""Names in the saved state."""
+"""Keys of the saved state."""
 PATIENCE = 1000
 """Steps without a new minimum after which a run counts as stalled; many cycles may pass without one."""
 
@@ -244,7 +245,7 @@ class _Run:
 
 
 UNSEEN = 1e100
-"""The paper's f before the first step."""
+"""Value of f before the first step, as in the paper."""
 
 
 class Kind(IntEnum):

@@ -26,12 +26,12 @@ from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 GROWTH, SHRINK = 2.0, 0.9
-"""Factors of the curvature estimate: when a step was too long, and after every step."""
+"""Factors of the curvature estimate after a step that was too long, and after every step."""
 PATIENCE = 500
 """Iterations without progress after which a run counts as stalled: under l1 the gradient, and with it the bound,
 improves long after J has reached rounding."""
 LARGEST = 1e30
-"""A curvature above which steps are too short to make progress."""
+"""Curvature above which steps are too short to make progress."""
 
 
 @register(

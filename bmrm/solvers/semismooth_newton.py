@@ -118,7 +118,7 @@ class SemismoothNewton(IterativeSolver):
 
 
 STATE = ("point", "sigma", "rows_slopes")
-"""Names in the saved state."""
+"""Keys of the saved state."""
 SHARE = 1.0
 """A subproblem is solved when its error is at most this share of the error of the multipliers."""
 NEAR = 4.0
@@ -129,7 +129,7 @@ SHARP = 2.0
 """First penalty after a start from a sample of n rows, times sqrt(dim / n), about the error of their scores; reduced if
 the sample was overfitted, that is, if its minimum is below J there."""
 SKEWED = 1e-12
-"""A sum of slopes above which they give no bound for a problem with a free intercept."""
+"""Largest sum of slopes for which they give a bound in a problem with a free intercept."""
 EASY = 3
 """Number of Newton steps up to which a subproblem counts as easy, so that the penalty grows faster."""
 HARD, BACK = 16, 4.0
@@ -140,7 +140,7 @@ UNITS = 40
 STEEPEST = 1e14
 """A penalty above which its products are dominated by rounding."""
 VAIN = 0.9
-"""Share of the subproblem's error that may remain after a step whose decrease is below rounding."""
+"""Share of the subproblem's error up to which a step counts as progress although its decrease is below rounding."""
 WIDTHS = 1.0, 16.0
 """Distance from a kink, in units of 1/sigma, of the rows in the smaller problem: at first and at most."""
 WORTH_IT = 0.3

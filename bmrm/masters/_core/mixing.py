@@ -11,7 +11,7 @@ from bmrm.problem import Vector
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 NUDGE = 1e-9
-"""Of the sums, which should be 0; far below the sum of one row's slope, far above rounding."""
+"""Perturbation of the right-hand side 0 of the sums, against cycling: far below one row's slope, far above rounding."""
 
 
 KNOWN = 4.0

@@ -13,10 +13,10 @@ from bmrm.kernels.products.vectors import dot_and_sizes, plain
 from bmrm.problem import SavedPlanes, Space, Vector
 
 BLOCK_BYTES = 8 << 20
-"""Planes are kept in matrices of about this size; storage grows by one of them at a time."""
+"""Bytes of a matrix of planes, about; storage grows by one such matrix at a time."""
 
 BLOCK_ROWS = 512
-"""No matrix has more rows than this."""
+"""Most planes in such a matrix."""
 
 
 class PlaneStore:

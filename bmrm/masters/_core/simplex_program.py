@@ -15,7 +15,7 @@ from bmrm.kernels.masters.support_factor import Factor
 from bmrm.problem import Vector
 
 AGE = 2000
-"""Changes of the support after which its factor is made anew."""
+"""Changes of the support after which its factor is computed anew."""
 
 
 class SimplexProgram:

@@ -1,6 +1,6 @@
-"""Values and slopes that no convex function has: what a run has seen is checked against what it takes for proved.
+"""Consistency checks of sampled values and subgradients against tangents and the lower bound: is the risk convex?
 
-That is for losses and risks of users. The laws of the package's own are tested; see `Slack` for their rounding.
+They run for losses and risks of users. Those of the package have tests instead; see `Slack` for their rounding.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Budget, Planes, Proof, doubtful
 
 KEPT, KEPT_BYTES = 64, 1 << 22
-"""Points that are kept to be compared with one another when a run ends, and their memory at most."""
+"""Most points that are kept to be compared with one another when a run ends, and their memory at most, in bytes."""
 MOST_EXCUSED = 1e-11
-"""The largest excess, as a share of what was added, that needs no evaluation once rounding has explained such a one."""
+"""Largest excess over a tangent, as a share of the sum of absolute terms, that is attributed to rounding without a new
+evaluation, once rounding has explained one."""
 SUSPECTS = 3
-"""Pairs of them that are evaluated afresh."""
+"""Pairs of points with the largest excess that are evaluated afresh."""
 BESIDE, DOWN, LEAST_DOWN = 0.5, 3.0, 0.1
-"""Where a user's risk is tried once more: a share of the way to the farthest point; and downhill, so many times the way
-to the infimum, at least such a share of the way from the highest value seen."""
+"""Extra test points for a user's risk: BESIDE times the way to the farthest point; and a step along the negative slope
+whose linear decrease is DOWN times the height above the infimum, at least LEAST_DOWN times that of the highest value
+seen."""
 SHOWN = 4
 """Entries of a point that a message shows."""
 ADVICE = "The {} is not convex, or its value or its slope is wrong."
@@ -184,9 +186,9 @@ class Audit:
                 self._explained(self._kept[one], self._kept[other], float(excess[one, other]))
 
     def other_points(self, w: Vector, proof: Proof) -> list[Seen]:
-        """R where a mistake would show that the points so far do not tell of.
+        """Evaluate a user's risk at extra test points, before a run ends as CONVERGED.
 
-        Half-way from the point nearest to `w` to the farthest; downhill, where the infimum is part of the proof.
+        Half-way from the point nearest to `w` to the farthest; downhill, if the infimum is part of the proof.
         """
         if not self._kept:
             return []

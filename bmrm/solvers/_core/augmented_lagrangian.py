@@ -23,20 +23,20 @@ from bmrm.solvers._core.working_set import chosen, violation
 from bmrm.solvers._core.working_set_newton import Aimed
 
 NOISE = 1e-14
-"""Rounding of a sum of differences, relative to the largest of its values."""
+"""Rounding error of a difference of sums, relative to the largest absolute value in them."""
 MANY, FEW = 400, 0.7
-"""Steps by rows: dimensions below which the dense matrix is cheap in any case, and the largest rank of the rows over
-dimensions."""
+"""Linear systems over rows in place of columns: least dimension, and largest rank of the rows as a share of it. In
+fewer dimensions the dense matrix is cheap."""
 CHANGED, CORRECTIONS, WIDE = 0.3, 30, 200
-"""Changed rows, as a share of those at a kink, up to which a Gram matrix is corrected, how often in a row at most, and
-from how many dimensions on it is worth the look."""
+"""Largest share of changed rows at a kink with which a Gram matrix is corrected instead of formed anew, most
+corrections in succession, and least dimension."""
 FLAT = 0.2
-"""Share of the derivative that the search along a step may leave."""
+"""Share of the first derivative that may remain after a line search."""
 COLUMNS, LEFT = 64, 1e-3
-"""Size of the first working set of columns where there is an l1, and the share of the largest violation that its
-quadratic may be left with."""
+"""Size of the first working set of columns under l1, and share of the largest violation that may remain when its
+quadratic model has been solved."""
 SHORT, LEAST_DAMPING, CALMER = 0.2, 1e-2, 5.0
-"""A step after which curvature is added, what is first added, and the factor by which it changes."""
+"""Step length below which damping is added to the Hessian, its first value, and the factor by which it changes."""
 
 
 @dataclass

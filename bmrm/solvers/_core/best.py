@@ -257,7 +257,7 @@ class Best:
         return self._noted(Evaluated(objective, w, b))
 
     def _evaluated(self, seen: Evaluated) -> None:
-        """Take for J(w) what it was found to be; a point that is better for sure takes its place."""
+        """Replace the estimate of J(w) by a fresh evaluation; fall back to the best verified point."""
         self._sure = min(seen, self._sure, key=lambda each: each.objective)
         if self._earlier is not None and self._earlier[0] < self._sure.objective:
             (_, w), self._earlier = self._earlier, None

@@ -25,23 +25,24 @@ from bmrm.solvers._core.rounding import OF_NO_ACCOUNT
 Array = NDArray[np.float64]
 NONE = np.empty(0)
 WALLS = (1e1, 1e2, 1e3, 1e4)
-"""How low the artificial planes lie below the best value, relative to it; lowered while they matter. So far the next
-look may be: along directions in which nothing changes it always is."""
+"""Depth of the artificial planes below the best value, in multiples of 1 + |value|. They bound the search for
+constants; the next depth is taken while they have weight in the solution."""
 FALL = 16.0 * EPS
 """Minimum relative decrease."""
 LOST, LOST_SHARE = 1e-9, 1e-3
-"""Planes whose rounding is more than this share of the value, and of the accuracy that is asked for, are not taken: at
-far constants scores lose their digits."""
+"""Largest rounding error of a plane, as a share of the value and of the requested accuracy. Planes with more are not
+taken: scores lose their digits where constants are large."""
 LOOKS = 30
-"""Evaluations at one w that are to bring the mixture nearer to the minimum, at most."""
+"""Most evaluations at one w to improve the mixture of planes."""
 FIRST = 20
-"""Evaluations, for each constant, that are to make the first mixture, at most."""
+"""Most evaluations for the first mixture, for each constant."""
 HUGE = 1e150
-"""From which on products overflow: no plane is taken there."""
+"""Sum of absolute terms from which products overflow: no plane is taken there."""
 SHIFT = 1e-12
-"""A sum over all constants, relative to what is added where the loss is steep, that is 0 but for rounding."""
+"""Largest sum of slopes over all constants, relative to the sum of absolute slopes, that counts as 0: the loss then
+ignores a common shift."""
 STORED, BYTES = 100, 2**28
-"""Planes that are kept, and their memory, unless twice the number of constants needs more."""
+"""Most planes that are kept, and their memory in bytes, unless twice the number of constants needs more."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,11 @@ from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.row_scores import RowScores
 
 NEAR = 0.1
-"""The relative gap above which next to nothing is found."""
+"""Largest relative gap at which screening is tried: above it hardly any feature can be excluded."""
 PATIENCE = 25.0
-"""Passes that a run has taken before half a pass is spent on the norms of columns: never more than 2 % of a run."""
+"""Passes before the norms of columns are computed, which costs half a pass: at most 2 % of a run."""
 MARGIN = 1e-9
-"""Relative; the rounding of norms and products is far below it."""
+"""Relative safety margin of the test, far above the rounding of norms and products."""
 
 
 class SafeZeros:

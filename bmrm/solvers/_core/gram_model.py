@@ -22,7 +22,7 @@ Columns = NDArray[np.int64]
 SWEEPS = 60
 """Sweeps of coordinate descent between two linear systems for the coordinates in use."""
 PRODUCTS = 1e8
-"""Entries of the matrix between two checks of the clock."""
+"""Entries of the matrix that are visited between two checks of the clock."""
 ROUNDS = 200
 TINY = 1e-14
 """Damping of the diagonal of linear systems, relative to its largest entry."""

@@ -17,7 +17,7 @@ PLAIN: dict[signal.Signals, Callable[..., None]] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: terminated,
 }
-"""Handlers that are taken over, and given back."""
+"""Signal handlers that are replaced during a run and restored after it."""
 
 
 class Interrupt:

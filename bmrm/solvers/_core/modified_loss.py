@@ -9,7 +9,7 @@ from bmrm.problem.abilities import ModifiedLoss
 from bmrm.solvers._core.monitor import Monitor
 
 UNCHANGED: Mapping[str, float] = {"margin": 0.0, "modelmin": 0.0, "modelmax": 1.0, "wmargin": 0.0}
-"""Values that leave the loss as it is."""
+"""Values of the options that leave the loss unmodified."""
 
 
 def check_limits(title: str, modelmin: float, modelmax: float) -> None:

@@ -45,20 +45,20 @@ from bmrm.solvers._core.budget import Budget
 from bmrm.solvers._core.rounding import Proof
 
 COMPLETE = Status.CONVERGED, Status.STALLED
-"""Ends to which the bound belongs, that of a limit being the bound of the moment."""
+"""Statuses for which the final bound is checked; at a limit the bound is the best so far."""
 
 PROVED = "proved"
-"""In the state that a later run goes on from: the bound of which all was computed anew."""
+"""Key, in the saved state, of the last bound that was recomputed from scratch."""
 PATIENCE = 60
-"""Iterations in which neither bound nor objective moves beyond rounding before a run counts as stalled."""
+"""Iterations without progress of bound or objective beyond rounding after which a run counts as stalled."""
 
 NOTHING = Iteration(0, math.inf, -math.inf, 0.0, 0.0)
-"""What a run that goes on from no other one has behind it."""
+"""History of a cold start."""
 
 EARLY_ENDS = Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED
 
 UNDONE = 8
-"""Times that a run goes on after its last values were found to be others; then it has stalled."""
+"""Most restarts after a failed verification; after them the run counts as stalled."""
 
 
 class Step(Enum):
@@ -73,8 +73,8 @@ class Step(Enum):
 Steps = Generator[Step, bool, str | None]
 """A solver at work.
 
-It is sent whether values were found to be others than it told: then it goes on from `run.w`, and forms anew what it
-carries along, such as scores. It returns the rule of its own that it has met, in words or "", and None without one.
+The driver sends True if a verification failed: then the solver continues from `run.w` and recomputes the state that it
+updates by differences, such as scores. It returns its own stopping rule that was met, in words or "", else None.
 """
 
 
@@ -380,10 +380,9 @@ class Monitor(Best):
         return self.options.goal(self.objective)
 
     def stall(self) -> bool:
-        """Say that no further progress is possible: True.
+        """End the run as stalled, after verification: True.
 
-        False where values were found to be others than those it was told: there may be progress from fresh ones, see
-        `refreshed`.
+        False if the verification failed: there may be progress from fresh values, see `refreshed`.
         """
         checked = self.budget.rest()
         others = self._checked()

@@ -31,11 +31,11 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.rounding import Proof
 
 CLEANING = 10
-"""Solutions between two clearings of idle planes: each costs a compaction."""
+"""Solutions of the master between two removals of idle planes, each of which compacts the store."""
 FLOOR = 1e-9
-"""A share of the infima that is but rounding."""
+"""Share of the infima in the bound below which it is rounding."""
 POINTS = 1 << 22
-"""Bytes of points that are kept beside their planes, so that a message can name them."""
+"""Most bytes of the points that are kept beside their planes for messages."""
 
 
 @dataclass(frozen=True)

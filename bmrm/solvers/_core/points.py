@@ -15,7 +15,7 @@ from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor
 
 REFRESH = 20
-"""Moves after which scores are formed anew."""
+"""Updates by differences after which scores are computed from the data again."""
 
 
 @dataclass(frozen=True, eq=False)

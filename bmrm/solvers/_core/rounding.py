@@ -13,30 +13,34 @@ from bmrm.problem.regularizer import space_of
 
 ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
 SMALLEST = 2.0**-1074
-"""Error of an operation whose result is no normal number."""
+"""Error of an operation whose result is below the smallest normal float64: the smallest subnormal number."""
 ERRORS = 4.0
-"""Units of roundoff that a term brings before it is added: products, differences, elementary functions."""
+"""Rounding error of a term before it is added, in units of roundoff: products, differences, elementary functions."""
 UNDOUBTED = 64.0
-"""Units of roundoff, of what was plainly added, below which nothing needs to be explained."""
+"""Rounding error that is always assumed, in units of roundoff of the sum of absolute terms; a smaller excess needs no
+explanation."""
 UNKNOWN_LENGTH = 1024.0
-"""Terms that the sums of a risk are taken to have which does not say how many, besides its weights."""
+"""Assumed number of terms, besides the weights, in the sums of a risk that does not say how many they have."""
 NEIGHBOURS, SPREAD = 8, 64.0
-"""Points next to one at which such a risk is evaluated, and how many times their spread rounding may reach."""
+"""Points next to w at which such a risk is evaluated, and the largest rounding error in multiples of the spread of its
+values there."""
 
 OF_NO_ACCOUNT = 1e-12
-"""Rounding below this share of a bound is of no account."""
+"""Rounding below this share of a bound is ignored."""
 
 
 DOUBT = 2.0**12
-"""Units of roundoff of what may have been added that a slack is guessed to be, before it is measured."""
+"""Guess of the rounding error of a bound before it is measured, in units of roundoff of the sum of absolute terms."""
 SHARE = 0.01
-"""The share of the gap below which a guessed slack is taken off without being measured: it costs no more than that."""
+"""Largest guessed rounding error, as a share of the gap, that is subtracted from a bound without being measured."""
 WIDE = 0.01
-"""The share of J above which a gap leaves open how far from w the minimum is."""
+"""Relative gap above which the rounding of a bound is always measured: the minimum may be far from w."""
 FARTHER = 3.0
-"""Planes that were taken at most so many times as far from 0 as the best point round no more than R does there."""
+"""Planes within this multiple of the best point's distance from 0 round no more than R does there and need no
+correction."""
 HEAVY = 1e6
-"""Planes round more than R does at 0 where products are so many times what is left of them."""
+"""Cancellation (sum of absolute products over what is left of it) above which planes round more than J(0) does, so J(0)
+is evaluated too."""
 
 
 class Planes(Protocol):

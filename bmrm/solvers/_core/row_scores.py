@@ -25,11 +25,11 @@ from bmrm.solvers._core.best import Best
 from bmrm.solvers._core.instead import instead
 
 WIDER = 10.0
-"""The factor by which steps to a bracket grow at most, the first from the way to the last minimum."""
+"""Longest step towards a bracket, over the step before; over the distance to the last minimum for the first one."""
 SHORTER = 0.01
-"""The factor by which the second one shrinks at most; WIDER times that each next one."""
+"""Shortest second step, over the first; for each next one WIDER times that."""
 TINY = 1e-12
-"""The least first step, likewise."""
+"""Shortest first step, over the distance to the last minimum."""
 OF_SCORES = "a risk that is a function of scores X w, not one that gives a value and a subgradient only"
 """What solvers that work on scores need, for their messages."""
 

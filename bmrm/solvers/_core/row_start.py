@@ -12,13 +12,13 @@ from bmrm.solvers._core.budget import Budgeted
 from bmrm.solvers._core.monitor import Monitor
 
 WELL_POSED, WORTH_IT = 2, 8
-"""Rows for each feature in a sample that has a minimum of some use, and in one that is worth it."""
+"""Rows per feature that a sample must have: with an explicit `sample` (else its minimum is no use), and by default."""
 ENOUGH = 100
-"""Iterations at most."""
+"""Most iterations on the sample."""
 SHARE = 0.05
-"""Of the rows, where the option is left at null."""
+"""Rows of the sample, as a share of all, where the option is null."""
 SMALL = 150_000
-"""Entries up to which there is no sample then: an iteration on all rows costs no more than its calls."""
+"""Entries of X up to which the default is no sample: an iteration on all rows costs no more than its calls."""
 
 
 class Start(NamedTuple):

@@ -22,30 +22,31 @@ from bmrm.solvers._core.row_scores import RowScores, Settled
 from bmrm.solvers._core.working_set import Columns, violation
 
 SUFFICIENT = 0.1
-"""Share of the promised decrease that a full step must bring to be taken without a search."""
+"""Share of the predicted decrease that a full step must bring to be taken without a line search."""
 SHORT = 0.2
-"""A step after which curvature is added to the next model, and more of it each time."""
+"""Step length below which damping is added to the Hessian of the next model, and increased each time."""
 LEAST_DAMPING, CALMER = 1e-2, 5.0
-"""That is first added, and the factor by which it changes."""
+"""First value of the damping, and the factor by which it changes."""
 MOST_DAMPING = 1e3
-"""After which a step that brings nothing is the last."""
+"""Damping at which a step without progress ends the run."""
 EXACT = 1e-4
-"""The least `Run.share`."""
+"""Least value of `Run.share`."""
 LOOSER, TIGHTER = 2.0, 0.2
-"""Factors by which it changes."""
+"""Factors by which `Run.share` changes."""
 UNTRUE = 2.0
-"""Ratio of the actual to the predicted distance from optimality above which the model is solved more accurately."""
+"""Largest ratio of the actual to the predicted distance from optimality at which the next model is solved more
+accurately; above it, less."""
 AIM, MOST_AIM = 0.5, 0.1
-"""Share of the tolerance that may be spent on a smaller l1, and the largest relative change."""
+"""Share of the tolerance that may be spent on a smaller l1, and its largest relative change."""
 FINISH = 0.3
-"""What is left of the distance that the tolerance allows when a model is solved for the last time."""
+"""Accuracy of the last model, as a share of the distance from optimality that the tolerance allows."""
 
 CURVED = 0.5
-"""Constant c of the loss of the bound by scaling slopes of relative excess e until they are feasible, about c e^2."""
+"""Constant c in c e^2, the loss of the bound when slopes of relative excess e are scaled until they are feasible."""
 PROVING = 0.25
-"""Share of the passes of a run that may be spent on feasible slopes."""
+"""Most passes that may be spent on feasible slopes, as a share of those of the run."""
 PART = 0.1
-"""Share of the tolerance by which they may miss what they are made for."""
+"""Largest infeasibility of such slopes before they are scaled, as a share of the tolerance."""
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class Rule:
 NEWTON, SEMISMOOTH, DUAL, LBFGS, BUNDLE = "newton", "semismooth_newton", "dual_coordinate", "lbfgs", "bundle"
 PROXIMAL, COLUMNS, GRADIENT, LINES = "proximal_newton", "coordinate_descent", "proximal_gradient", "line_search_bundle"
 ALONE = "rank 0 with all rows"
-"""In place of a solver: those that a rule names for the same problem in one process."""
+"""Stands for a list of solvers in a rule: rank 0 gathers all rows, and the rules for one process choose the solvers."""
 LONG = 2_000.0
 
 RULES = (

@@ -12,7 +12,8 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step
 from bmrm.solvers._core.plane_model import KeptModel
 
 AT_LEAST = 12
-"""Iterations of a turn of a solver that gets faster and faster: the first may cost a whole turn."""
+"""Least number of iterations in a turn of a superlinear solver, whose first iteration may cost as many passes as a
+whole turn."""
 
 
 class End(NamedTuple):

@@ -16,9 +16,9 @@ from bmrm.solvers._core.auto.turn import HandingOver, turn
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 GROWTH = 4.0
-"""How many times longer each turn is than the one before."""
+"""Budget of a turn over that of the turn before."""
 PLAN = "plan"
-"""In the state that a later run goes on from."""
+"""Key of the remaining turns in the saved state."""
 
 
 class Plan(NamedTuple):

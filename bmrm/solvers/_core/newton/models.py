@@ -18,13 +18,14 @@ from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
 from bmrm.solvers._core.newton.system import Matrix, add_to_diagonal, newton_step
 
 FEW = 0.5
-"""Changed rows, as a share of those that count, up to which the Gram matrix is corrected instead of made anew."""
+"""Largest share of changed rows, among those with curvature, with which the Gram matrix is corrected instead of formed
+anew."""
 CORRECTIONS = 30
-"""Corrections in a row at most: each leaves its rounding."""
+"""Most corrections in succession, each of which adds its rounding."""
 LITTLE = 1.5
-"""Gain of an iteration below which conjugate gradients end, times the mean of all: in units of `forcing`, measured."""
+"""CG ends when the gain of an iteration is below this multiple of `forcing` times the mean gain: measured."""
 LONGEST = 1000
-"""CG iterations at most."""
+"""Most CG iterations."""
 
 
 @dataclass(frozen=True)

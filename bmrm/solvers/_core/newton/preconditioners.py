@@ -19,15 +19,15 @@ from bmrm.solvers._core.newton.system import Matrix
 
 Preconditioner = Callable[[Vector], Vector]
 LARGEST = 1 << 24
-"""Entries of the blocks at most: 128 megabytes."""
+"""Most entries of the blocks: 128 MB."""
 FEW, DEAR = 20.0, 12.0
-"""Passes that the blocks may cost, and those that a Hessian must cost that is not to be formed of all rows."""
+"""Most passes that the blocks may cost; least cost, in passes, of a Hessian that is formed of a sample of the rows."""
 LEAST = 0.5
-"""Rows of less weight than this, times the mean, are left out: where scores are far apart few rows count."""
+"""Rows whose weight is below this share of the mean are left out: where scores are far apart, few rows matter."""
 ROUNDING = 1e-12
-"""Share of a diagonal that a difference with it cannot tell from 0."""
+"""Share of a diagonal entry below which a difference of such entries is rounding."""
 ENOUGH = 8
-"""Full rows for each feature that tell how features go together."""
+"""Rows in the sample for each feature, enough to estimate the correlation of features."""
 
 
 @dataclass(frozen=True)

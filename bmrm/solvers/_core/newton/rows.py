@@ -15,7 +15,7 @@ from bmrm.solvers._core.newton.system import add_to_diagonal, solve_positive
 
 Array = NDArray[np.float64]
 NONE = 1e-14
-"""Eigenvalues of a row's second derivative, times the largest, that count as 0."""
+"""Eigenvalues of a row's Hessian below this share of the largest count as 0."""
 
 
 class Vectors(NamedTuple):

@@ -10,11 +10,11 @@ from bmrm.problem import Check, Vector, unchecked
 
 Matrix = NDArray[np.float64]
 RIDGE = 1e-15
-"""What is first added to the diagonal, times its mean, where rounding has made a matrix indefinite."""
+"""First damping, as a share of the mean of the diagonal, where rounding has made a matrix indefinite."""
 ROWS = 256
 LARGE, PANEL = 1024, 512
-"""Rows from which a matrix is factored in panels, and those of a panel: about a tenth of a second between two calls of
-`check` at 8,000 rows."""
+"""Rows from which a matrix is factored in panels, and rows of a panel: at 8,000 rows about a tenth of a second between
+two checks of the clock."""
 
 
 def solve_positive(matrix: Matrix, right: Vector, check: Check = unchecked) -> Vector:

@@ -20,7 +20,8 @@ Product = Callable[[Vector, Scores], Vector]
 """A v from v and its scores."""
 Deviance = Callable[[Scores], float]
 HUGE = 1e100
-"""The largest entry of a residual of which products are formed as it is; and one over it the smallest."""
+"""Residuals whose largest entry is above this, or below its inverse, are scaled before products are formed: squares
+would overflow or vanish."""
 
 
 @dataclass(frozen=True)
