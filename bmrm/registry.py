@@ -128,7 +128,7 @@ def called_here(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 _WORDS: Mapping[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-"""The plain types of options, as messages call them."""
+"""Names of the plain types of options in messages."""
 
 
 def check_parameters(instance: Any) -> None:
@@ -390,4 +390,4 @@ def _working_folder() -> Iterator[None]:
 
 
 SEARCHES: Registry[Any] = Registry("search", "bmrm.search")
-"""Searches that a config can ask for, classes that are a `bmrm.search.Search`; here, because configs are below them."""
+"""Searches that a config can ask for: subclasses of `bmrm.search.Search`. It is here because configs are below them."""

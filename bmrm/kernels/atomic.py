@@ -13,9 +13,9 @@ from bmrm.kernels.jit import jit
 WORD = 8
 """Bytes of a number."""
 LINE = 8
-"""Numbers in a cache line: each thread's own stand so far apart."""
+"""Numbers in a cache line: those of different threads are this far apart."""
 SPINS = 2000
-"""Looks, some ns each, after which a thread that waits lets others have its core at every look."""
+"""Polls, of some nanoseconds each, after which a waiting thread yields its core at every poll."""
 
 
 @intrinsic

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 LARGE = 1000
-"""Rows of a matrix whose factor may have several threads: chosen, not measured."""
+"""Rows of a matrix from which a factorisation may use several threads: chosen, not measured."""
 FLAPACK = "scipy.linalg._flapack"
-"""The functions of LAPACK for double precision and others; what is linked with them comes too."""
+"""Module with the LAPACK functions for float64 and others; the libraries it is linked with are loaded with it."""
 SMALL = 64
-"""Rows up to which LAPACK takes one thread by itself."""
+"""Rows up to which LAPACK uses one thread by itself."""
 
 
 @dataclass(frozen=True)

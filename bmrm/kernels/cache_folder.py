@@ -12,9 +12,9 @@ from multiprocessing import parent_process
 from pathlib import Path
 
 PREFIX = "kernels-"
-"""Before the hash of the sources, in the names of folders."""
+"""Prefix of the names of cache folders, before the hash of the sources."""
 KEPT = 8
-"""Folders of other sources that stay: those used last."""
+"""Cache folders of other sources that are kept, the last used ones."""
 
 
 def choose_folder(package: Path, digest: str) -> Path | None:

@@ -13,9 +13,9 @@ import time
 from typing import Any
 
 OURS = "compiled_by_bmrm"
-"""The attribute of functions of which those who wait are told."""
+"""Attribute of the compiled functions whose compilation is reported to a waiting user."""
 SAY_AFTER = 1.5
-"""Seconds of compiling after which somebody who waits is told."""
+"""Seconds of compilation after which it is reported."""
 
 
 class Compiling:

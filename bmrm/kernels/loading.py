@@ -26,9 +26,9 @@ from numba.core.runtime import rtsys
 from bmrm.kernels.cache_folder import say
 
 _CONFIG = Lock()
-"""Of numba's name for its cache folder, while that is ours."""
+"""Lock for the name of numba's cache folder while it is changed."""
 CHECKSUM = 32
-"""Bytes before the index: the SHA-256 of what follows."""
+"""Bytes before the index: the SHA-256 of the rest."""
 
 
 class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
 OURS = ("kernels", "losses")
-"""Where the package has its compiled functions."""
+"""Subpackages with compiled functions."""
 
 
 @cache

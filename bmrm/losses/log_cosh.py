@@ -15,13 +15,13 @@ from bmrm.losses.base import Pair, RegressionLoss, Scalar, strict_row
 from bmrm.problem import Vector
 
 ROUNDING = 1e-15
-"""Relative error of the residual at which the root is accepted; rounding does not allow less."""
+"""Relative error of the residual at which a root is accepted, the limit of rounding."""
 RUN = 512
-"""Rows whose factors 1 + |t|, each at most 2, are multiplied before one logarithm is taken."""
+"""Rows whose factors 1 + |t|, each at most 2, are multiplied before one logarithm is computed."""
 LARGE = 0.5
-"""Mean residual from which |r| - log(1 + |t|) may lose two bits by cancelling, no more."""
+"""Mean residual above which |r| - log(1 + |t|) loses at most two bits by cancellation."""
 NEAR = 0.5
-"""Up to this |t| the loss is computed as -1/2 log(1 - t^2)."""
+"""Largest |t| for which the loss is computed as -1/2 log(1 - t^2)."""
 
 
 @fast_jit

@@ -17,9 +17,9 @@ from bmrm.losses.base import MarginLoss, Pair, Scalar, row, strict_row
 from bmrm.problem import Vector
 
 RUN = 512
-"""Rows whose factors 1 + e, each at most 2, are multiplied before one logarithm is taken."""
+"""Rows whose factors 1 + e, each at most 2, are multiplied before one logarithm is computed."""
 FEW = 0.01
-"""If the e of a block sum to less, the product would lose them to rounding: each gets its own log1p."""
+"""Sum of e in a block below which each row gets its own log1p: the product would lose them to rounding."""
 
 
 @jit

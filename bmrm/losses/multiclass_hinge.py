@@ -12,7 +12,7 @@ from bmrm.losses._core.cost_matrix import CostMatrixLoss
 from bmrm.losses._core.prepared import Array, Positions
 
 ALL = 1.0 - 1e-12
-"""A share of the step above this is all of it, up to rounding."""
+"""Share of the step above which it counts as the whole step, up to rounding."""
 
 
 @jit

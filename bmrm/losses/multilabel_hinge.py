@@ -170,9 +170,9 @@ class MultilabelHinge(RowLoss):
 
 
 MOST_LABELS = 1000
-"""With more labels the threshold is one number: its least squares would take a matrix of labels by labels."""
+"""Labels above which the threshold is one number: its least squares would need a matrix of labels by labels."""
 BEYOND = 0.5
-"""How far a threshold lies beyond the best or the worst score of a row that has no label, or all."""
+"""Distance of the threshold from the best or worst score of a row that has no label, or all."""
 
 
 def best_thresholds(f: Array, relevant: NDArray[np.bool_]) -> Vector:

@@ -18,7 +18,7 @@ from bmrm.registry import parameter
 
 Square = tuple[tuple[float, ...], ...]
 NEGLIGIBLE = 1e-12
-"""How far below 0, relative to the largest, an eigenvalue may lie by rounding."""
+"""Negative eigenvalues down to this share of the largest are rounding."""
 
 
 @register("multivariate_least_squares", task="multivariate")

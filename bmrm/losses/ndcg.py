@@ -13,7 +13,7 @@ from bmrm.problem import Targets
 from bmrm.registry import parameter
 
 MOST_GRADE = 50.0
-"""With a larger one, 2^y would dominate all others."""
+"""Largest grade: with a larger one, 2^y would dominate all others."""
 
 
 @register("ndcg", task="ranking")

@@ -17,7 +17,7 @@ from bmrm.losses._core.rescaling import Cost, beta_option, checked_cost, cost_op
 from bmrm.problem import Summary
 
 EXAMPLE: Cost = tuple(tuple(float((i != j) * (1 + (2 * i + 3 * j) % 4)) for j in range(8)) for i in range(8))
-"""Costs between all nodes of the example of a tree."""
+"""Costs between all nodes of an example of a tree."""
 
 
 @fast_jit

@@ -21,7 +21,7 @@ from bmrm.problem import InputError, Summary, Targets, Vector
 from bmrm.registry import parameter
 
 SAMPLE = 4096
-"""Rows of the sample that gives bounds for the best cuts."""
+"""Rows of the sample from which bounds of the best cuts are estimated."""
 EVERYWHERE = -np.inf, np.inf
 
 

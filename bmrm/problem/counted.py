@@ -15,25 +15,25 @@ from bmrm.problem.risk import Intercept, Risk, Scored, ability
 T = TypeVar("T")
 
 COUNTED = Blocks, DualBlocks, ModifiedLoss, Rounding, RowSubsets
-"""Abilities whose calls take time."""
+"""Abilities whose calls are counted as passes."""
 PASSES = {
     **dict.fromkeys(("matvec", "rmatvec", "diagonal", "gram", "gram_blocks", "plane"), 0.5),
     "values_and_subgradients": 1.0,
     "gram_product": 1.0,
     "at": 1.5,
 }
-"""What calls cost, by the name of the method; others nothing, or as `_FOUND` says."""
+"""Cost of calls in passes, by the name of the method; others cost nothing, or what `_FOUND` says."""
 _FOUND: dict[str, Callable[[Any, tuple[Any, ...], Any, float], float]] = {
     "value_and_subgradient_of": lambda subsets, arguments, found, last: len(arguments[0]) / max(1, subsets.rows),
     "step": lambda active_set, arguments, found, last: float(found[2]),
     "rest": lambda active_set, arguments, found, last: 1.0 - last,
     "sweep": lambda ascent, arguments, found, last: float(found.visits),
 }
-"""What they have cost, from object, arguments, result, and what the last such call of this object had cost."""
+"""Cost of calls, computed from object, arguments, result and the cost of the last such call of this object."""
 _PARTS = "active_set", "ascent", "variant"
-"""Methods that return what is to be counted, too."""
+"""Methods whose results are counted objects, too."""
 _CURVES = "along", "moreau_along"
-"""Methods that return functions whose calls are."""
+"""Methods that return functions whose calls are counted."""
 
 
 def metered(offered: T, meter: Meter) -> T:

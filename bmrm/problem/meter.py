@@ -15,8 +15,8 @@ Check = Callable[[], None]
 """What long work calls now and then, some ten times a second; raises where the work is to be given up."""
 
 FULL, FULL_SPEED = 0.6, 10.0
-"""Share of the entries of a row from which rows are multiplied as full ones, by BLAS, and how many of their products
-take the time of one of sparse rows: measured."""
+"""Share of non-zero entries from which rows are multiplied as dense ones, by BLAS, and how many of their products take
+the time of one of sparse rows: measured."""
 
 
 def unchecked() -> None:
@@ -101,7 +101,7 @@ class Meter:
 
 
 UNMETERED = Meter()
-"""The meter of what belongs to no run: nobody asks it, and it looks at no clock."""
+"""The meter of work outside a run."""
 UNMETERED.within = True
 
 

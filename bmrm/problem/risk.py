@@ -15,7 +15,7 @@ from bmrm.problem.facts import Facts
 
 T = TypeVar("T")
 LARGE_SCORES = 1.0
-"""From which mean size on the roundoff of scores shows in slopes."""
+"""Mean absolute score above which the roundoff of scores is noticeable in slopes."""
 
 
 @runtime_checkable
@@ -221,7 +221,7 @@ class MoreauEnvelope:
 
 
 ROUNDING = 1e-12
-"""By which two evaluations of J at one point may differ, relative."""
+"""Largest relative difference of two evaluations of J at one point."""
 
 
 class Settled:

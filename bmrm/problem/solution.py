@@ -46,9 +46,9 @@ class Status(Enum):
 
 
 MOST_FIGURES = -math.log10(float(np.finfo(np.float64).eps))
-"""Decimal digits of float64."""
+"""Decimal digits of float64, about 15.7."""
 TINY = float(np.finfo(np.float64).tiny)
-"""The least normal float64."""
+"""Smallest normal float64."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ Line = Callable[[Vector], tuple[Vector, Vector]]
 """t -> (values, derivatives), for a vector of t."""
 
 ANYWHERE = Space(1)
-"""The inner products of vectors that hold all coordinates, however many there are."""
+"""A space whose inner products are plain, for vectors of any length that hold all coordinates."""
 
 
 def engine_parameter(engines: Mapping[str, str]) -> Any:

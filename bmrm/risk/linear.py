@@ -335,6 +335,6 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
         LossVariants(risk.bound, risk.rows_map.offset, risk.meter) if risk.loss.decomposes == "rows" else None
     ),
 }
-"""The abilities, by kind; None where this loss or these data have not got it."""
+"""Constructors of the abilities, by kind; they return None where this loss or these data lack one."""
 AT_RANDOM = {RowSubsets, RowParts, RowSample, DualBlocks, QuadraticModel}
-"""Those that read rows at random or copy them: not of rows that lie on disk."""
+"""Abilities that read rows at random or copy them: not offered for rows on disk."""

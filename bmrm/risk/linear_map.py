@@ -26,13 +26,13 @@ Span = tuple[int, int]
 WORK_PER_THREAD = 400_000
 """Non-zeros times scores below which another thread costs more than it saves."""
 CHUNK_BYTES = 2_000_000
-"""Data of one chunk of rows, with its scores: measured; smaller ones cost more in calls than the L2 cache saves."""
+"""Bytes of a chunk of rows and its scores: measured; smaller chunks cost more in calls than the L2 cache saves."""
 CHUNK_ROWS = 512
-"""Fewer rows would cost more in calls than the cache saves."""
+"""Least rows of a chunk: fewer would cost more in calls than the cache saves."""
 MOST = 0.8
-"""Share of the rows up to which those that count are taken one by one."""
+"""Largest share of the rows, those with a non-zero slope, up to which they are visited one by one."""
 NO_TOTAL = np.empty(0)
-"""Stands for a sum of slopes that nobody looks at."""
+"""Stands for a sum of slopes that is not needed."""
 
 
 class DataMap:

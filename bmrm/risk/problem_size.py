@@ -11,7 +11,8 @@ from bmrm.problem.abilities import ProblemSize
 from bmrm.risk.products import Columns, diagonal
 
 SAMPLE, PAIRED = 300, 40
-"""Rows whose norms are looked at, and rows whose products with one another are."""
+"""Rows from which the mean squared norm is estimated, and rows whose products with one another give the effective
+rank."""
 
 
 def problem_size(matrix: Matrix | Features, columns: Columns, bias: bool, threads: int) -> ProblemSize:

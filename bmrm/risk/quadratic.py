@@ -26,20 +26,20 @@ from bmrm.risk.products import Columns
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 RIDGE = 1e-12
-"""What a second derivative is at least, relative to their mean: columns may be empty, or flat where the loss is."""
+"""Least second derivative, relative to the mean: columns may be empty, or the loss flat."""
 STEEPEST = 1e300
-"""What stands for one that overflows: the weight stays where it is."""
+"""Replaces a second derivative that overflows: the weight stays where it is."""
 PRODUCTS = 5e7
-"""Entries visited between two looks at the clock."""
+"""Entries visited between two checks of the clock."""
 SWEEPS = 8
-"""Between two rounds of conjugate gradients."""
+"""Sweeps of coordinate descent between two rounds of conjugate gradients."""
 CG_STEPS, CG_GAIN = 40, 0.2
-"""Steps of conjugate gradients at most, and how far they lower the residual at most."""
+"""Most steps of conjugate gradients, and the reduction of the residual at which they end."""
 PIVOTS, STRAIGHT = 5, 0.5
-"""Times at most that these begin in a round, fewer where so much of a step can be gone."""
+"""Most restarts of CG in a round; there is none where the best length along the step is at least STRAIGHT."""
 NO_STARTS, NO_ROWS = np.zeros(1, np.int64), np.zeros(1, np.uint32)
 ENTRY = np.float32
-"""Of the weighted copies: a model need not be exact, and memory traffic is what sweeps cost."""
+"""Type of the weighted copies: a model need not be exact, and sweeps are limited by memory traffic."""
 
 
 class SparseCopies(NamedTuple):
@@ -365,7 +365,7 @@ class RootedColumns:
 
 Chosen = NDArray[np.int64]
 ALL_FROM = 0.25
-"""Share of the entries from which on all are copied at once, lest the data be read again and again."""
+"""Share of the entries above which all columns are copied at once, so that the data is not read repeatedly."""
 NO_VALUES = np.empty(0)
 
 

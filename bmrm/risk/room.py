@@ -9,14 +9,15 @@ from pathlib import Path
 from bmrm.problem import InputError
 
 VECTORS = 4
-"""A solver holds the weights, a subgradient, the best weights and something to step with, at the very least; ours say
-how many they hold at their peak (`vectors` where they are registered), bundles with 30 planes."""
+"""Default number of vectors of length dim that a solver holds at its peak: w, a subgradient, the best w and a step.
+Registered solvers say how many they hold (`vectors`), bundles with 30 planes."""
 WIDE = 1 << 22
-"""Features up to which nothing is asked, 32 MB for a vector: hashing to 2**20 columns is usual for few rows, too."""
+"""Features up to which memory is not checked: 32 MB for a vector. Hashing to 2**20 columns is usual for few rows,
+too."""
 SPARSEST = 100
-"""Features for each entry, beyond which a large number is taken for a slip."""
+"""Ratio of features to entries above which the number of a feature is taken for a mistake."""
 SMALL = 1 << 20
-"""Bytes that are there without asking: to ask takes as long as a small fit may."""
+"""Bytes up to which free memory is not checked: the check may take as long as a small fit."""
 _LIMITS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),

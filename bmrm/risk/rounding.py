@@ -19,9 +19,9 @@ from bmrm.risk.score_function import LossPhi
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 TINY = 1e-300
-"""A change of scores that crosses a kink at 0 and nothing else."""
+"""Change of scores that only crosses a kink at 0."""
 FEW, FEW_ENTRIES = 32, 8192
-"""Rows whose norm is looked at, at most, and their entries, but for one row."""
+"""Most rows whose norm is computed for an estimate, and most entries in them; at least one row."""
 
 
 class AbsoluteMap:

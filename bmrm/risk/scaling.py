@@ -18,11 +18,12 @@ from bmrm.risk.products import Columns
 
 Array = NDArray[np.float64]
 HUGE, HUGE_SUMS = 1e270, 2.0**-64
-"""Features that may sum up to more than float64 holds, and the factor with which they are summed."""
+"""Size of features from which sums may overflow, and the factor by which they are scaled before."""
 SMALLEST = 1e-290
-"""Sizes whose inverse is too near the largest number to be a scale."""
+"""Sizes below this are no scale: their inverse is too near the largest float64."""
 FAR = 1e3
-"""How many times as far from 0 as from its middle a feature lies whose digits go into its middle."""
+"""Ratio of a feature's middle to its half range above which it is shifted before it is scaled, so that digits are
+kept."""
 CONSTANT = 1e-12
 """Standard deviation relative to the largest value below which a feature counts as constant."""
 
@@ -141,7 +142,7 @@ SCALINGS = {
     "max_abs": Scaling(max_abs, lambda data: data),
     "unit_norm": Scaling(lambda data, group: None, unit_norm),
 }
-"""By the names of `data.scale`: `rows` changes every data set that is used, `columns` comes from the training set."""
+"""Scalings by the names of `data.scale`: `rows` changes every data set, `columns` is computed from the training set."""
 
 
 def _weights(data: Dataset) -> Vector:

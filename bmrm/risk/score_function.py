@@ -42,7 +42,7 @@ T = TypeVar("T")
 Curve = Callable[[Vector], tuple[Vector, Vector]]
 
 ROWS_PER_THREAD = 50_000
-"""Rows below which another thread costs more than it saves."""
+"""Least rows of a thread: with fewer another thread costs more than it saves."""
 
 
 class BoundLoss:

@@ -22,7 +22,7 @@ LogPartition = Callable[[Vector, Any], tuple[float, Features]]
 
 RESCALE = ("margin", "slack")
 FEW = 32
-"""Examples whose features are looked at for their norm."""
+"""Examples from which the norm of the features is estimated."""
 
 
 class StructuredRisk:

@@ -18,11 +18,11 @@ from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products import Columns, gram_of
 
 TINY = 1e-200
-"""Weights: with 0 there would be no product with the data."""
+"""Size of the weights: at 0 there would be no product with the data."""
 LAMBDA = 1.0
-"""Where the regularizer has no l2 of its own, nothing is made of what dual steps find."""
+"""l2 for the warm-up of dual steps where the regularizer has none."""
 SWEEPS = 3
-"""The order of the rows is drawn anew after the first."""
+"""Sweeps of the warm-up: the order of the rows is drawn anew after the first."""
 
 
 def warm_up_map(map: DataMap | TailedMap) -> Scores:

@@ -32,13 +32,13 @@ from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
 VALUE, SEEN = 0, 1
-"""Where minus the conjugate stands in `state`, and one of the scores g, by which drift is judged."""
+"""Places in `state` of minus the conjugate, and of one of the scores g, by which drift is measured."""
 FEW = U(5)
-"""Classes up to which their columns are changed one by one, however many there are."""
+"""Number of classes up to which their columns are always updated one by one."""
 CONSTANT, BIAS, TOTAL = range(3)
-"""As in `dual_sweep`, rows of `sums` of K."""
+"""Rows of `sums`, of K numbers each, as in `dual.sweep`."""
 Z, SCORES, MOVES, CHANGE, SPARE = range(5)
-"""Rows of the room for a row's numbers; from SPARE on two for the proximal map."""
+"""Rows of the working memory of a row; from SPARE on two for the proximal map."""
 
 
 def gather(matrix, i, v, threshold, out):  # type: ignore[no-untyped-def]

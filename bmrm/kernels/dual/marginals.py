@@ -30,16 +30,16 @@ Floats = NDArray[np.float64]
 
 EPSILON = float(np.finfo(np.float64).eps)
 TRIALS = 12
-"""Steps tried in a visit at most."""
+"""Most step lengths tried in a visit."""
 ENOUGH = 0.7
 """Constant of the curvature (strong Wolfe) condition: largest share of the slope along a step that may be left."""
 SHORTER, LONGER = 0.1, 4.0
-"""Bounds of what a length is changed by."""
+"""Least and largest factor by which a step length changes."""
 FIRST_LENGTH = 0.3
-"""Of a group's first step."""
+"""First step length of a group."""
 DOUBTS, SMALLER = 12, 0.7
-"""Potentials of the true labels tried at a group's first visit, and by how much less the next group begins with.
-"""
+"""Most potentials of the true labels tried at a group's first visit, and the factor by which the next group starts with
+a smaller one."""
 
 
 class Potentials(NamedTuple):

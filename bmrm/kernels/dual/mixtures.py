@@ -30,9 +30,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ORACLES, STEPS = 2, 30
-"""Labelings that a visit looks for at most, and moves of share at most after each: measured."""
+"""Most searches for a labeling in a visit, and most pairwise steps after each: measured."""
 LEFT, LEFT_BY_MIXING = 0.1, 0.3
-"""Share of its gap with which a visit is content, and of the gap then known with which moves of share are."""
+"""A visit ends at this share of the group's gap; the pairwise steps after a search end at this share of the gap then
+known."""
 
 
 class Mixtures(NamedTuple):

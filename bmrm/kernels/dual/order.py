@@ -15,7 +15,7 @@ U = np.uint64
 BLOCK = 32
 """Rows that stay together when the order is drawn anew."""
 AHEAD = 2
-"""Rows between the one that is copied and the one that is fetched."""
+"""Rows between the one that is copied and the one that is prefetched."""
 LINE, HALF_LINE = U(16), U(8)
 """Indices, and values, in a cache line."""
 

@@ -18,10 +18,10 @@ from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
 LINE = U(16)
-"""Indices in a cache line, twice as many as values."""
+"""Indices in a cache line; a line has half as many values."""
 HALF_LINE = U(8)
 FAR = U(256)
-"""Entries of a row that are asked for beforehand."""
+"""Most entries of a row that are prefetched."""
 
 
 class Rows(NamedTuple):

@@ -21,25 +21,25 @@ U = np.uint64
 WIDTH = 8
 """Numbers of a row in `state`."""
 SLOPE, SCORE, CURVE, TARGET, WEIGHT, SHIFT = range(6)
-"""Where they stand: u, g, ||x||^2 / (S l2), y, s, and <x, shift> of the scaled features."""
+"""Places in `state` of u, g, ||x||^2 / (S l2), y, s, and <x, shift> of the scaled features."""
 ROUNDING = 4.5e-16
 LONG = 1e4
-"""A step that is so much larger than the score where it ends may have taken digits from it, and a score so large from
-a slope of 0."""
+"""Ratio of a step to the score where it ends, and score from slope 0, above which digits of the score may be lost."""
 BESIDE = 1e-8
-"""How far the score of a slope is known then; the error of the loss is of its square."""
+"""Relative accuracy of the score of a slope in that case; the error of the loss is of its square."""
 OF_NO_ACCOUNT = 1e-12
-"""Rounding below this share of a sum is of no account."""
+"""Rounding below this share of a sum is ignored."""
 STATE_AHEAD, ROW_AHEAD = 6, 3
-"""Visits between the prefetch of a row's numbers, or of its entries, and the row's turn."""
+"""Visits between the prefetch of a row's numbers, and of its entries, and the visit of the row."""
 
 GAP, DRIFT = range(2)
-"""What `sweep` leaves in `sums`."""
+"""Places in `sums` of the results of `sweep`."""
 CONSTANT, BIAS, TOTAL = range(3)
-"""What `sweep` moves besides v, in `scalars`: what is added to all scores, the weight of a constant feature, and the
-sum of all steps, by which v has still to be shifted."""
+"""Places in `scalars` of what `sweep` updates besides v: the constant added to all scores, the weight of a constant
+feature, and the sum of all steps, by which v has still to be shifted."""
 CAUTION = 4.0
-"""A row is shrunk where its slope would stay if its score moved by so many root mean squares of a sweep's change."""
+"""A row is shrunk if its slope would not change if its score moved by this multiple of the root mean square change in a
+sweep."""
 
 
 class Shrinking(NamedTuple):

@@ -18,13 +18,13 @@ from bmrm.kernels.jit import inlined, jit
 
 Floats = NDArray[np.float64]
 TOGETHER, APART = range(2)
-"""Of `squares`: of the sum of the moves, and the sum of those of the moves."""
+"""Places in `squares` of the squared norm of the sum of the moves, and of the sum of their squared norms."""
 ABOVE, KEPT = 1.0, 0.5
-"""The factor of the next round over what this one has taken, and over this one's at least."""
+"""Factor of the next round over the one that this round needed, and over the last factor at least."""
 OPEN, LEFT = range(2)
-"""Of the `counts` of a thread: its open rows, and those that a sweep has left so far."""
+"""Places in the `counts` of a thread of its active rows, and of those that a sweep has left so far."""
 MEETINGS, FACTOR, VISITED = range(3)
-"""Of `progress`: meetings so far, the factor of the next round, and visits of the last sweeps."""
+"""Places in `progress` of the number of meetings, the factor of the next round, and the visits of the last sweeps."""
 
 
 class Meeting(NamedTuple):

@@ -14,7 +14,7 @@ from bmrm.kernels.jit import fast_jit
 Floats = NDArray[np.float64]
 
 REGULAR = 1e-13
-"""A matrix of entries about 1 with a pivot below this is singular."""
+"""Smallest pivot of a regular matrix whose entries are about 1."""
 
 
 @fast_jit

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ROUNDS = 200
-"""Newton steps and halvings of a search at most."""
+"""Most Newton steps and bisections of a search."""
 
 
 @fast_jit

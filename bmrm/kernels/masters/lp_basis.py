@@ -18,11 +18,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SLACK, SLACK_OF_SIZE = 1e-11, 4e-16
-"""How far a multiplier or a feature may pass its bound so that a larger pivot can be taken."""
+"""Harris' tolerance: how far a multiplier or a feature may exceed its bound for a larger pivot; the second in units of
+the feature's size."""
 SMALLEST = 1e-9
-"""No pivot is smaller, that of a feature by its size."""
+"""Smallest pivot, relative to the size of a feature."""
 LARGE = 1e4
-"""Features of a larger size may miss their bounds by as much more."""
+"""Size of features above which they may miss their bounds by proportionally more."""
 
 
 class Program(NamedTuple):

@@ -40,15 +40,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 AGE = 500
-"""Steps after which the inverse is made anew."""
+"""Steps after which the inverse is computed anew."""
 WRONG = 1e-10
-"""Distance of a feature in S from its bound that shows that the inverse has become inexact."""
+"""Largest distance of a feature in S from its bound; a larger one shows that the inverse has become inaccurate."""
 INFEASIBLE = 1e-7
-"""How far multipliers and features may be outside their bounds before the basis is given up."""
+"""Largest violation of the bounds of multipliers and features before the basis is given up."""
 ROUNDING = 1e-15
-"""A gain of less than this share of the largest offset, level or weight is none."""
+"""Relative gain, in terms of the largest offset, level or weight, up to which a step is rounding."""
 PATIENCE = 30
-"""Steps of no length after which variables enter in random order."""
+"""Steps of length 0 after which variables enter in random order."""
 
 DONE, NEEDS_ROOM, STUCK = 0, 1, 2
 

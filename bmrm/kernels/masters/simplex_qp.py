@@ -23,10 +23,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 STALLED = 40
-"""Changes of the support without progress after which rounding is taken to rule."""
+"""Changes of the support without progress after which rounding is taken to be the limit."""
 SHARE = 1e-3
-"""The part of the duality gap that as many changes as there are variables must gain, for the rest not to be given up:
-at a lesser pace the limit of changes comes first."""
+"""Share of the gap that must be gained in as many changes of the support as there are variables (and STALLED more),
+else the solution ends: at a lower rate the limit of changes would be reached first."""
 
 DONE, NEEDS_ROOM = 0, 1
 

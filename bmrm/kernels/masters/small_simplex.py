@@ -9,11 +9,12 @@ from bmrm.kernels.jit import jit
 EPS = float(np.finfo(np.float64).eps)
 PIVOTS, STEEP_PIVOTS = 300, 60
 IDLE = 2
-"""Pivots, for each row, that may bring nothing: then rounding rules, and the basis so far, a valid one, will do."""
+"""Most pivots without progress, for each row. Then rounding is the limit, and the present basis, a feasible one, is
+returned."""
 LEAST = 1e-12
-"""Of a direction, relative to columns of size 1, that may leave the basis."""
+"""Smallest entry of a direction, for columns of size 1, with which a variable may leave the basis."""
 UPDATES = 20
-"""Changes of the inverse before it is made anew."""
+"""Updates of the inverse before it is computed anew."""
 
 
 @jit

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 RIDGE = 1e-14
-"""Added to the diagonal, as a share of it."""
+"""Damping of the diagonal, as a share of it."""
 
 
 class Factor(NamedTuple):

@@ -204,7 +204,7 @@ def dense_add(columns, k, step, r):  # type: ignore[no-untyped-def]
 
 
 column_dot, column_add = sparse_dot, sparse_add
-"""What the templates below call; `specialised` puts the dense ones in their place."""
+"""Functions that the templates below call; `specialised` replaces them by the dense ones."""
 
 
 def descend(columns, model, stop, w, r, state, order):  # type: ignore[no-untyped-def]

@@ -16,11 +16,11 @@ from bmrm.kernels.jit import jit
 from bmrm.kernels.products.prefetch import prefetch
 
 U = np.uint64
-"""Positions stay unsigned only if what is added to them is: uint64 + int64 would be float64."""
+"""Type of positions. What is added to them must have it too: uint64 + int64 would be float64."""
 AHEAD = U(128)
-"""Entries between the one that is used and the one that is fetched."""
+"""Entries between the one in use and the one that is prefetched."""
 WIDE = 1 << 14
-"""Weights beyond which they and the stream of entries compete for the cache, so that fetching ahead pays."""
+"""Weights beyond which they compete with the entries for the cache, so that prefetching pays."""
 
 
 @jit

@@ -13,7 +13,7 @@ from bmrm.kernels.jit import jit
 
 U = np.uint64
 NARROW = U(12)
-"""Scores per row up to which four at a time, in scalars, beat a loop that the compiler vectorises."""
+"""Scores per row up to which blocks of four scalars are faster than a vectorised loop."""
 
 
 @jit

@@ -10,7 +10,7 @@ from bmrm.kernels.jit import fast_jit
 Floats = NDArray[np.float64]
 
 CHUNK = 2048
-"""Entries of both vectors that stay in the first-level cache while all t are served."""
+"""Entries of both vectors that stay in the L1 cache while all t are served."""
 
 
 @fast_jit

@@ -11,7 +11,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit, jit
 
 U = np.uint64
-"""A signed index would cost a wrap-around check in the loop."""
+"""Type of indices: signed ones would cost a check for negative values in the loop."""
 
 
 @jit

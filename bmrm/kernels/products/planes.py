@@ -14,7 +14,7 @@ from bmrm.kernels.jit import fast_jit
 Floats = NDArray[np.float64]
 
 CHUNK = 4096
-"""Columns that `combine` finishes before it goes on: 32 KB, a first-level cache."""
+"""Columns that `combine` finishes before it goes on: 32 KB, an L1 cache."""
 
 
 @fast_jit

@@ -9,7 +9,7 @@ from numba import types
 from numba.extending import intrinsic
 
 NEAREST = 3
-"""Into the cache nearest to the core: LLVM's name for it is locality 3."""
+"""LLVM's locality 3: into the cache nearest to the core."""
 
 
 @intrinsic

@@ -16,7 +16,7 @@ Singles = NDArray[np.float32]
 Indices = NDArray[np.int64]
 
 CHUNK = 1024
-"""Entries of a vector that stay in the first-level cache while all pairs meet them."""
+"""Entries of a vector that stay in the L1 cache while all pairs are applied to them."""
 
 
 def store_pair(s: Singles, y: Singles, step: Floats, after: Floats, before: Floats, length: float, t: float) -> None:

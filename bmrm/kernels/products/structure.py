@@ -7,7 +7,7 @@ import numpy as np
 from bmrm.kernels.jit import jit
 
 U = np.uint64
-"""Positions are unsigned as in `csr.py`, so that the loop is vectorised."""
+"""Type of positions, unsigned as in `csr.py`, so that the loop is vectorised."""
 
 
 @jit

@@ -12,7 +12,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit, jit
 
 BLOCK = 2048
-"""Rows whose costs stay in the nearest cache while the cuts pass over them."""
+"""Rows whose costs stay in the L1 cache during the pass over the cuts."""
 
 
 @jit

@@ -7,7 +7,7 @@ import numpy as np
 from bmrm.kernels.jit import jit
 
 FEW = 8
-"""Grades whose counts are one or two registers of the processor."""
+"""Grades whose counts fit into one or two vector registers."""
 
 
 @jit

@@ -11,15 +11,15 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 FEW = 2_000
-"""Scores below which numpy's sort is as fast."""
+"""Scores up to which numpy's sort is as fast."""
 SAMPLE = 500
-"""Scores that tell where most of them lie."""
+"""Scores from which their distribution is estimated."""
 RUN = 128
-"""Scores that are sorted by comparing all pairs, which takes no more than some steps each."""
+"""Scores that are sorted by comparing all pairs, which takes a bounded number of steps each."""
 FEWEST = 24
 """Scores that are sorted by insertion."""
 EFFORT = 12
-"""Moves per score that the last step may take before numpy's sort is the better choice."""
+"""Moves per score in the last step above which numpy's sort is used instead."""
 
 
 def ascending(f: Array) -> tuple[Rows, Array]:

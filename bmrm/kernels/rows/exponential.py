@@ -10,16 +10,16 @@ import numpy as np
 from bmrm.kernels.jit import strict_jit
 
 LEAST, MOST = -709.0, 710.0
-"""The exponential of anything below is that of the first, 0; of anything above that of the second, inf."""
+"""Arguments below the first give exp = 0, above the second inf."""
 PER_LOG_2, LOG_2_HIGH, LOG_2_LOW = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
 ROUNDER = 6755399441055744.0
-"""1.5 * 2^52: added to a number it leaves its nearest integer in the lowest bits."""
+"""1.5 * 2^52: adding it leaves the nearest integer in the lowest bits."""
 LARGEST = 1023.0
-"""Exponent of a float64."""
+"""Largest exponent of a float64."""
 BIAS, SHIFT = np.int64(1023), np.int64(52)
-"""Of the exponent's bits."""
+"""Bias and position of the exponent in the bits of a float64."""
 RUN = 512
-"""Numbers that stay in the first-level cache."""
+"""Numbers that stay in the L1 cache."""
 
 
 @strict_jit

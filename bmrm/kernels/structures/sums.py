@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.jit import inlined, jit
 
 MOST_TERMS = 4
-"""Terms of a labeling's score for each row of a group, at most."""
+"""Most terms of a labeling's score for each row of a group."""
 
 
 class Groups(NamedTuple):

@@ -45,7 +45,7 @@ _HIDDEN, _ABOVE = np.uint64(1 << 52), np.uint64(1 << 53)
 _FRACTION, _TOP, _NINE = np.uint64(52), np.uint64(63), np.uint64(9)
 _EXACT_DIGITS = 15
 _SIGNIFICANT = 19
-"""So many decimal digits always fit in 64 bits."""
+"""Decimal digits that always fit in 64 bits."""
 
 
 @jit

@@ -34,7 +34,8 @@ SHARES: dict[str, Callable[[Vector, Vector], Vector]] = {
     "pair_mean": lambda rows, pairs: 1.0 / np.maximum(pairs, 1.0),
     "pair_sum": lambda rows, pairs: np.ones_like(rows),
 }
-"""By the name of the joint score: what a pair counts, (queries,), from the numbers of rows and pairs of each query."""
+"""By the name of the joint score: the weight of a pair, (queries,), from the numbers of rows and pairs of each
+query."""
 
 
 def joint_score() -> Any:
@@ -49,7 +50,7 @@ def joint_score() -> Any:
 
 
 MOST_STATES = 2_000_000
-"""States of a dynamic program that fit memory easily."""
+"""Most states of a dynamic program, which fit in memory easily."""
 
 
 class PreparedInterleaving(PreparedRanking):

@@ -15,7 +15,7 @@ from bmrm.losses._core.whole_sample import KinkedSample
 from bmrm.problem import Vector
 
 COMPARED = 300
-"""Pairs for each row of a query up to which comparing them all is faster than sorting."""
+"""Pairs per row of a query up to which comparing all of them is faster than sorting."""
 
 
 class PreparedPairs(KinkedSample):

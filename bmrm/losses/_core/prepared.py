@@ -25,13 +25,13 @@ Curve = Callable[[Vector], tuple[Vector, Vector]]
 
 EPS = float(np.finfo(np.float64).eps)
 COARSE = 1e-11
-"""Rounding of a slope sigma (z - f) that is still of no account."""
+"""Largest rounding error of a slope sigma (z - f) that is ignored."""
 STIFF = 1e9
-"""A sigma from which z - f has few digits of the slopes of smooth losses, however small the scores."""
+"""A sigma above which z - f has few digits of the slopes of smooth losses, however small the scores."""
 BLOCK = 16384
-"""Scores of a block of rows, whose intermediate arrays stay in the cache."""
+"""Scores of a block of rows whose intermediate arrays stay in the cache."""
 NO_WEIGHTS = np.empty(0)
-"""Stands for weights that are all 1 in kernels, which take arrays only."""
+"""Stands for weights of 1 in kernels, which take arrays only."""
 
 
 class PreparedRows(PreparedLoss):
@@ -260,7 +260,7 @@ PREPARED: dict[tuple[bool, bool, bool], type[PreparedRows]] = {
     (True, True, False): DiagonalRows,
     (True, True, True): DiagonalProximalRows,
 }
-"""By whether the loss has curvature products, a curvature by rows, and a proximal map."""
+"""Classes by whether the loss has Hessian products, second derivatives by rows, and a proximal map."""
 
 
 Kernel = Callable[..., Any]

@@ -23,12 +23,12 @@ ARRAYS: dict[str, tuple[Function, int]] = {
     "curvature": (sweeps.curvatures, 1),
     "prox": (sweeps.proximal_points, 2),
 }
-"""For each function of one row the template for arrays, and how many numbers it returns."""
+"""Array template and number of results for each function of one row."""
 OF_EXPONENTIAL: dict[str, Function] = {
     "value_slope": sweeps.exponential_value_slope,
     "curvature": sweeps.exponential_curvature,
 }
-"""The function of f and y alone, where it is written with an exponential of these."""
+"""Array templates for functions that take one exponential as an argument after f and y."""
 
 
 class Row:
@@ -111,7 +111,7 @@ def _value(row: Row) -> Function:
 
 
 SUMS = {"kernel": _sweep, "generated_kernel": _sweep, "along_kernel": _sweep_along, "value_row": _value}
-"""What `value_slope` generates, by the attribute of the loss."""
+"""Templates generated from `value_slope`, by the attribute of the loss."""
 
 
 def row(function: Function) -> Any:

@@ -16,8 +16,7 @@ from bmrm.kernels.jit import jit
 from bmrm.losses._core.prepared import Array
 
 CLOSE = 1e-4
-"""A step of fourth order no longer than this lands within rounding of the root, where derivatives are no larger than
-the first one."""
+"""A fourth-order step up to this length ends within rounding of the root if no derivative exceeds the first one."""
 STEPS = 50
 """Steps after which bisection takes over."""
 ROUNDS = 200

@@ -19,13 +19,13 @@ from bmrm.losses._core.prepared import Array, Positions
 from bmrm.losses._core.smooth_rows import ROUNDING, wright
 
 STEPS = 12
-"""Newton steps after which the search for one number takes over."""
+"""Newton steps after which a one-dimensional search takes over."""
 NEAR = 1.0
-"""Spread of a step up to which it is taken whole."""
+"""Range of a step up to which it is taken in full."""
 MOST = 1000
-"""Steps of a search for one number, which rounding could otherwise keep from an end."""
+"""Most steps of the one-dimensional search, which rounding could otherwise prevent from ending."""
 CLOSE = 2e-8
-"""The step whose square is rounding."""
+"""Length of a step whose square is rounding."""
 
 
 @jit

@@ -276,7 +276,7 @@ class SlackGroups(MarginGroups):
 
 
 MARGIN, SLACK, LOG = MarginGroups, SlackGroups, LogGroups
-"""What a loss makes of a structure."""
+"""The three forms of a loss of a structure."""
 
 
 def group_starts(groups: NDArray[np.int64] | None, rows: int, loss: Any) -> Positions:

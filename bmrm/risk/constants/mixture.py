@@ -154,8 +154,8 @@ def refuse_degenerate(phi: ScoreFunction) -> None:
 
 EPS = float(np.finfo(np.float64).eps)
 TERM = 16.0
-"""Units of rounding in one row's slope."""
+"""Rounding error of one row's slope, in units of roundoff."""
 FAR = 1e305
-"""A constant beyond every kink."""
+"""A constant beyond every kink, near the largest float64."""
 NEARER = 1e12
-"""A constant beyond most kinks, whose square is far from overflow."""
+"""A constant beyond most kinks whose square does not overflow."""

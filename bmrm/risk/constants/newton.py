@@ -20,22 +20,22 @@ from bmrm.risk.constants.mixture import EPS, Point, point_at, vanishes
 Array = NDArray[np.float64]
 STEPS = 100
 TRIALS = 60
-"""Shorter and shorter ones at most, each at most half as long as the one before."""
+"""Most step halvings of a line search; each trial is at most half as long as the one before."""
 FALL = 1e-4
-"""The least fall of the value, as a share of what the slope promises."""
+"""Sufficient decrease (Armijo): least decrease of the value, as a share of that predicted by the slope."""
 FAST = 0.1
-"""An old second derivative will do as long as a step leaves no more of the sums than this share."""
+"""An old Hessian is kept while a step reduces the sums at least to this share."""
 NOISE = 16.0 * EPS
 """Relative rounding error of a value."""
 UNTOLD = 1e-8
 """Relative predicted decrease below which rounding decides the Armijo test on values: one on the gradient replaces it,
 the sums must shrink."""
 FEW = 128
-"""Constants up to which a spectrum is found at once."""
+"""Most constants for which the Hessian is decomposed (eigenvalues) at once."""
 RIDGE = 1e-10
-"""What is added to a second derivative, relative to its mean eigenvalue, so that flat directions have finite steps."""
+"""Damping of the Hessian, relative to its mean eigenvalue, so that flat directions have finite steps."""
 ACCURATE, PRODUCTS = 1e-8, 100
-"""Share of the sums that conjugate gradients may leave, and the products they are given for that."""
+"""Residual at which CG ends, as a share of the sums, and most Hessian products."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,12 @@ from bmrm.risk.constants.mixture import EPS, UNBOUNDED, Mixture, Point, point_at
 ACCURACY = 1e-12
 """Relative distance of the mixture to the minimum at which the search stops."""
 REACH = 10.0
-"""How low the artificial planes lie below the best value, relative to it: so far the first looks reach."""
+"""First depth of the artificial planes below the best value, as a multiple of it: it bounds the first steps."""
 STEPS, STEPS_EACH = 40, 20
-"""Evaluations at most, and more for each constant. Then the best mixture so far is taken, which is as valid."""
+"""Most evaluations of a search, and how many more for each constant. The best mixture so far is valid wherever it
+ends."""
 STEEP = 4.0 * EPS
-"""Rounding of the sums, relative to those where the loss is steep: slopes are differences of such numbers."""
+"""Rounding error of the sums, relative to the sums of absolute slopes, of which they are differences."""
 STILL, NEAR, LONG = 3, 1e-7, 6
 """Stall limits. Within a relative distance NEAR of the minimum the search ends after STILL evaluations without progress
 (one for each constant at least), elsewhere after LONG (K + 1)."""
@@ -32,16 +33,16 @@ HALVINGS = 60
 FEW = 1e-6
 """Weight of artificial planes above which the linear program counts as infeasible rather than degenerate."""
 CLOSINGS, OPPOSED = 2, 10
-"""Times, for each constant, that slopes are looked for which make the sums cancel; and looks for one, at most."""
+"""Most searches, for each constant, for slopes that make the sums cancel, and most evaluations in one."""
 BYTES = 2**29
-"""Of slopes that are kept during a search, if those of one more than the constants need no more."""
+"""Most bytes of slopes that are kept during a search, unless one plane more than the constants needs more."""
 AWAY, OPEN = 4.0, 1e-3
-"""How many times as far as the best constants those of the minimum may be; a share of the best value that then is lost
-by what sums leave, above which a mixture tells nothing."""
+"""Assumed distance of the minimising constants from 0, as a multiple of the best ones; and the loss of the bound by
+non-zero sums, as a share of the best value, above which a mixture is rejected."""
 AGE = 20
-"""Searches in which a plane serves without being evaluated anew: its value is carried along by differences."""
+"""Searches after which a plane is evaluated anew; until then its offset is updated by differences."""
 FAR = 8.0
-"""Scores so many times larger than those at hand have left nothing exact of their planes' values."""
+"""Scores larger than the present ones by this factor leave no accurate offsets of their planes."""
 
 
 @dataclass(eq=False)

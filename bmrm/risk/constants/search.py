@@ -17,13 +17,14 @@ from bmrm.problem import IncompatibleError, ScoreFunction, Scores
 from bmrm.risk.constants.mixture import UNBOUNDED, Mixture, Point, mixture_of, overflow, point_at, vanishes
 
 PUSHES = 300
-"""Each is 16 times longer than the one before."""
+"""Most steps towards a bracket, each 16 times longer than the one before."""
 LEAST = 1e-100
-"""The first push, at least."""
+"""Least first step."""
 FARTHEST = 1e300
-"""No bracket is looked for beyond."""
+"""Largest size of a constant at which a bracket is searched."""
 BESIDE = 0.1
-"""Share of a bracket up to which the rounding of its other end counts beside what is left to the infimum."""
+"""The point where the tangent reaches the infimum is taken if it is this near to its end of the bracket, as a share of
+it."""
 
 
 class _Batches(Rule):

@@ -15,11 +15,12 @@ from bmrm.risk.constants.newton import Curvature, Memory, newton, step_to_zero
 from bmrm.risk.constants.planes import ACCURACY, NEAR, Remembered, minimum_by_planes
 
 LARGEST = 32.0
-"""Scores that are larger leave sums that are to be cancelled by planes."""
+"""Mean absolute score up to which the tolerance of the sums grows with the scores; what remains of larger sums is
+cancelled by planes."""
 FAR = 1e3
-"""How many times larger than scores constants are that another search may have left far off."""
+"""Ratio of constants to scores above which an earlier search is taken to have ended too far away."""
 OPPOSITE = 1e4
-"""How many Newton steps away the point is with which sums that are nearly 0 are corrected."""
+"""Distance, in Newton steps, of the point whose opposite sums correct sums that are nearly 0."""
 
 
 @dataclass

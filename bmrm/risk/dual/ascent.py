@@ -21,9 +21,9 @@ FASTER, SLOWER, CREEPING, MOST_KEPT = 1.3, 0.7, 0.1, 0.9
 """The square is multiplied by FASTER where the loss caused by the non-zero sum of the slopes, extrapolated from its
 decrease (at most a factor MOST_KEPT a sweep), exceeds CREEPING times the gap, and by SLOWER elsewhere."""
 GRACE, EVALUATIONS = 0.1, 4
-"""Seconds for which the last balance is searched when time is over, if so many sums of slopes can be found in them."""
+"""Most seconds that the last balance may take after the time limit, if this many sums of slopes fit into them."""
 REFRESH = 64
-"""Visits of every row after which running sums are not trusted any more."""
+"""Visits of every row after which sums that are updated by differences are computed anew."""
 
 
 class MakeRows(Protocol):

@@ -17,13 +17,14 @@ Matrix = NDArray[np.float64]
 Derivative = Callable[[Vector], Matrix]
 """From such constants to the derivative of the sums, (scores per row, scores per row)."""
 TRIES = 100
-"""Steps of Newton's method at most, and updates of a matrix, if there are not even more scores."""
+"""Most Newton steps, and most updates of a matrix, unless there are more scores."""
 BALANCED, ROUGHLY = 1e-13, 1e-6
-"""Share of the sizes of slopes that may be left of a sum: rounding, and that of one sum over slopes of few digits."""
+"""Largest sum of slopes, relative to the sum of their absolute values, that counts as 0: by rounding, and for one score
+per row, whose slopes have few digits."""
 NEAR = 1e-6
-"""The first constant that is tried, in units."""
+"""First constant that is tried, in units of the scores."""
 RIDGE = 1e-12
-"""What is added to a singular matrix, relative to its trace."""
+"""Damping of a singular matrix, relative to its trace."""
 
 
 class Inverse:

@@ -32,20 +32,20 @@ from bmrm.risk.linear_map import DataMap
 
 Array = NDArray[np.float64]
 MOST_PRODUCTS = 2**27
-"""Products of the rows of groups that are kept in memory: 1 GB."""
+"""Most inner products of rows of groups that are kept in memory: 1 GB."""
 GROUPS = 200
-"""Visited between two looks at the clock: some hundredths of a second."""
+"""Groups visited between two checks of the clock: some hundredths of a second."""
 PER_PAIR = 2.0
-"""Nanoseconds that a visit takes for each pair of labels of a row."""
+"""Nanoseconds of a visit for each pair of labels of a row."""
 WORTH = 0.2
 """Groups with an estimated gap below this share of the mean gap are skipped."""
 GROWTH, UNSEEN = 1.5, 0.02
 """In a sweep without a visit the estimated gap of a group is multiplied by GROWTH, and UNSEEN times the mean is
 added."""
 PER_ROW, BESIDES = 4, 32
-"""Labelings that a group may keep."""
+"""Labelings that a group may keep: for each of its rows, and in addition."""
 LEAST_MARGINAL = 1e-9
-"""What slopes to begin with say of marginals is not believed below this."""
+"""Least marginal in a start from given slopes: smaller ones are not accurate."""
 
 
 def keeps_groups(map: DataMap, prepared: Any) -> bool:

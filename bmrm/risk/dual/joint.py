@@ -23,13 +23,12 @@ from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.dual.visits import AscentRows, Visits
 
 LEAST_ROUNDS, MOST_ROUNDS = 16, 32
-"""Of a sweep; threads that would meet less often do not share it."""
+"""Rounds of a sweep that threads share, at least and at most; with fewer they do not share it."""
 DEAR, PER_WEIGHT = 2e6, 10.0
-"""Nanoseconds that a thread should visit rows for in a round, and those more for each weight. To meet takes a
-thousandth of that, and to merge an eighth; but where another program has a core, all wait for the thread that has none.
-"""
+"""Least nanoseconds of visits of a thread in a round, and how many more for each weight. A meeting takes a thousandth
+of that and merging an eighth; but where another program has a core, all wait for the thread without one."""
 LONGEST = 2e8
-"""Nanoseconds that a block visits rows for in a round at most, between two looks at the clock."""
+"""Most nanoseconds of visits of a block in a round, between two checks of the clock."""
 
 
 def rounds_for(work: float, dim: int, blocks: int, dear: float | None = None) -> int:

@@ -24,7 +24,7 @@ from bmrm.risk.dual.visits import LITTLE
 
 Array = NDArray[np.float64]
 EVEN = 1e-13
-"""Share of the weights that slopes may leave of a sum of 0: rounding."""
+"""Largest sum of the slopes of a score, as a share of all weights, that counts as 0: rounding."""
 FAITHFUL = 1e4
 """Proximal step so large that it acts as the projection of given slopes onto the domain of the conjugate."""
 

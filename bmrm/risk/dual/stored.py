@@ -45,18 +45,17 @@ from bmrm.risk.linear_map import DataMap
 Array = NDArray[np.float64]
 NOTHING = np.empty(0)
 ROUND = 1.0 / 8.0
-"""Sweeps over the open rows are repeated until so large a share of all rows has been visited."""
+"""Share of all rows that must be visited before sweeps over the active rows return."""
 TEAM_CALL = 1e6
-"""Nanoseconds of visits for which several threads are called together, at least."""
+"""Least nanoseconds of visits for which several threads are called together."""
 LOOK, SLOWER = 5e7, 4.0
-"""Nanoseconds of visits between two looks at the clock; how many times as long as estimated those of rows of several
-scores may take, where their proximal maps need many exponentials."""
+"""Nanoseconds of visits between two checks of the clock; and the largest ratio of actual to estimated time of rows of
+several scores, whose proximal maps may need many exponentials."""
 PER_ROW, PER_ENTRY, DENSE = 20.0, 1.0, 0.3
-"""Nanoseconds that a visit takes for each score of a row, and besides for each entry of a row that is sparse, or
-dense."""
+"""Nanoseconds of a visit for each score of a row, for each entry of a sparse row, and of a dense one."""
 LEAST_CURVE, LEAST_LARGE = 1e-5, 1e-9
-"""Curvatures of a row whose features are (nearly) zero, in units of scores: slopes come from differences divided by
-them. The second is for units above 1, so that scores of 1e20 still tell one slope from another."""
+"""Least curvature of a row whose features are (nearly) zero, in units of scores: slopes are differences divided by it.
+The second holds for units above 1, so that scores of 1e20 still tell one slope from another."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +96,9 @@ READ: dict[str, dict[str, Row]] = {
     "valueless": {"span": dual_rows.span, "column": dual_rows.column, "entry": dual_rows.entry_valueless},
     "dense": {"span": dual_rows.span_dense, "column": dual_rows.column_dense, "entry": dual_rows.entry_dense},
 }
-"""How a row is read, by the way in which rows are stored."""
+"""Functions that read a row, by the storage of the rows."""
 FETCH = {"csr": dual_rows.fetch, "valueless": dual_rows.fetch_valueless, "dense": dual_rows.fetch_dense}
-"""How it is asked for beforehand."""
+"""Functions that prefetch a row, by the storage of the rows."""
 
 
 def made_with(template: Row, functions: dict[str, Row]) -> Row:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from bmrm.problem import Check, Scores, Vector, unchecked
 
 LITTLE = 1e-3
-"""Share of its curvature that a row steps with to take about the slope that its loss has at a score."""
+"""Share of its curvature with which a row's proximal step gives about the slope of its loss at a given score."""
 NEARBY = 1e-7
-"""Step of a difference that stands for a derivative."""
+"""Step of the difference quotient that stands for a derivative, relative to the size of the shift or 1."""
 
 
 @dataclass(frozen=True)
