@@ -15,7 +15,7 @@ from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns
 from bmrm.risk.rounding import AbsoluteMap
-from bmrm.solvers._core.rounding import Budget
+from bmrm.solvers._core.rounding import RoundingError
 
 
 def data(rows=40, features=5, seed=0, offset=0.0):
@@ -60,8 +60,8 @@ def test_the_budget_covers_the_true_error_of_values_and_planes_that_cancel(offse
     exact_plane = exact[0] + sum(g * (Fraction(x) - Fraction(z)) for g, x, z in zip(slope, w, v, strict=True))
     error = float(abs(Fraction(plane) - exact_plane)) + float(abs(Fraction(there) - exact[1]))
     size = abs(value) + abs(there) + float(np.abs(a) @ (np.abs(v) + np.abs(w)))
-    budget = Budget(risk)
-    allowed = budget.at(w, size, float(np.linalg.norm(v))) + budget.at(v, 0.0, float(np.linalg.norm(w)))
+    rounding = RoundingError(risk)
+    allowed = rounding.at(w, size, float(np.linalg.norm(v))) + rounding.at(v, 0.0, float(np.linalg.norm(w)))
     assert error <= allowed <= 1e-9 * max(1.0, offset**2)
 
 
@@ -100,11 +100,11 @@ def test_slopes_made_of_exponents_are_as_wrong_as_scores_far_away(scale):
     rng, y = np.random.default_rng(1), np.arange(12) % 3
     X = scale * rng.normal(size=(12, 2))
     risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("softmax"))
-    budget, w = Budget(risk), np.zeros(6)
+    rounding, w = RoundingError(risk), np.zeros(6)
     for _ in range(20):
         v = np.repeat(rng.normal(size=2), 3) + 0.1 / scale * rng.normal(size=6)  # differences of scores are small
         value, a = risk.value_and_subgradient(v)
-        allowed = budget.at(w, abs(value) + float(np.abs(a) @ np.abs(v)), float(np.linalg.norm(v)))
+        allowed = rounding.at(w, abs(value) + float(np.abs(a) @ np.abs(v)), float(np.linalg.norm(v)))
         assert np.abs(a - softmax_slope(X, y, v)) @ np.abs(v) <= allowed
 
 

@@ -12,7 +12,7 @@ from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, InputError, Scored, ability
 from bmrm.problem.abilities import Rounding, RowSubsets
 from bmrm.risk.structured import StructuredRisk
-from bmrm.solvers._core.rounding import ERRORS, ROUNDOFF, Budget
+from bmrm.solvers._core.rounding import ERRORS, ROUNDOFF, RoundingError
 
 CLASSES, FEATURES = 3, 4
 
@@ -100,7 +100,7 @@ def test_rounding_of_maxima_is_that_of_the_multiclass_loss_and_needs_no_values(r
     assert ability(risk, Rounding).foreign  # whoever finds the worst output is the user's
     of_rows, size = ability(linear, Rounding), 1.0 + abs(risk.value_and_subgradient(w)[0])
     expected = ERRORS * ROUNDOFF * 40 * (size + of_rows.at(w).terms + of_rows.at(w).sizes @ np.abs(w))
-    allowed, value = Budget(risk), risk.value_and_subgradient(w)[0]
+    allowed, value = RoundingError(risk), risk.value_and_subgradient(w)[0]
     monkeypatch.setattr(StructuredRisk, "value_and_subgradient", None)
     budget = allowed.at(w, size)
     monkeypatch.undo()

@@ -18,7 +18,7 @@ from bmrm.problem.abilities import Rounding
 from bmrm.problem.counted import CountedRisk
 from bmrm.problem.regularizer import space_of
 from bmrm.solvers._core.budget import Budgeted
-from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Budget, Planes, Proof, doubtful
+from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Planes, Proof, RoundingError, doubtful
 
 KEPT, KEPT_BYTES = 64, 1 << 22
 """Most points that are kept to be compared with one another when a run ends, and their memory at most, in bytes."""
@@ -83,7 +83,7 @@ class Audit:
         self._risk, self._regularizer = risk, regularizer
         self._space = space_of(risk)
         self._most = max(2, min(KEPT, KEPT_BYTES // (16 * int(self._space.total(self._space.dim)))))
-        self._budget = Budget(risk)
+        self._rounding = RoundingError(risk)
         self._last: Seen | None = None
         self._kept: list[Seen] = []
         self._excused = UNDOUBTED * ROUNDOFF
@@ -123,7 +123,7 @@ class Audit:
         if height - here.value <= self._excused * size:
             return True
         value = self._evaluated(here.w).value
-        rounding = self._budget.at(here.w, size, reach)
+        rounding = self._rounding.at(here.w, size, reach)
         if not height - value > rounding:
             self._excuse(height - here.value, rounding, size)
             return height - (value if self._searched else here.value) <= rounding
@@ -143,7 +143,7 @@ class Audit:
         value, omega = self._evaluated(w).value, self._regularizer.value(w)
         size += abs(value) + abs(omega)
         reach = max(proof.reach, self._space.norm(w))
-        rounding = self._budget.at(w, size, reach)
+        rounding = self._rounding.at(w, size, reach)
         excess = proof.bound - (value + omega)
         if not excess > rounding:
             self._excuse(excess, rounding, size)
@@ -228,7 +228,7 @@ class Audit:
         told, one, other = other.value, self._evaluated(one.w), self._evaluated(other.w)
         fresh = one.height + self._space.dot(one.a, other.w - one.w) - other.value
         reach = self._space.norm(one.w), self._space.norm(other.w)
-        rounding = self._budget.at(other.w, size, reach[0]) + self._budget.at(one.w, 0.0, reach[1])
+        rounding = self._rounding.at(other.w, size, reach[0]) + self._rounding.at(one.w, 0.0, reach[1])
         if not fresh > rounding:
             self._excuse(excess, rounding, size)
             return excess + (told - other.value if self._searched else 0.0) <= rounding
@@ -247,7 +247,7 @@ class Audit:
         if infimum - here.value <= self._excused * size:
             return True
         value = self._evaluated(here.w).value
-        rounding = self._budget.at(here.w, size)
+        rounding = self._rounding.at(here.w, size)
         if not infimum - value > rounding:
             return True
         subject = self._subject

@@ -83,8 +83,8 @@ def cautious(bound: float, size: float) -> float:
     return bound - slack if slack > OF_NO_ACCOUNT * abs(bound) else bound
 
 
-class Budget:
-    """The rounding of a risk's values and planes.
+class RoundingError:
+    """Upper estimates of the rounding error of a risk's values and planes.
 
     The error of a sum of n terms is at most n units of roundoff times the sum of their absolute values (Higham,
     "Accuracy and stability of numerical algorithms", 2002, section 3.1). A plane that lies above the risk at a point,
@@ -148,9 +148,9 @@ class Budget:
 
 
 class Slack:
-    """What rounding may have put into the bound of a risk of the package: taken off once, when a run is to end.
+    """The rounding error of a lower bound for a risk of the package, subtracted once, when a run is about to end.
 
-    A slope whose terms cancel is off by their rounding, and its plane by that times the way to where it was taken.
+    A slope whose terms cancel has their rounding error, and its plane that times the distance of its point from w.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Slack:
     """
 
     def __init__(self, risk: Risk, measure: Rounding) -> None:
-        self._budget, self._measure = Budget(risk), measure
+        self._rounding, self._measure = RoundingError(risk), measure
         self._row_norm: float | None = None
         self._norm = space_of(risk).norm
         scored = ability(risk, Scored)
@@ -170,11 +170,11 @@ class Slack:
         """The last bound that was above J by more than rounding explains."""
 
     def off(self, proof: Proof, w: Vector, objective: float, goal: float) -> Proof:
-        """The proof less its rounding: measured where a guess of it is not small against the gap to J(w).
+        """The bound minus its rounding error, which is measured (about 3 passes) unless a guess of it is small.
 
-        Near the minimum, planes that were taken near w round as J(w) does, and are not measured. To measure takes about
-        3 passes, to guess none. A bound that stays above J(w) by more than rounding explains is none: what was sure
-        before is left, or the infimum of R.
+        Small is relative to the gap to J(w); a guess costs no pass. Near the minimum, planes that were taken near w
+        round as J(w) does, and are not measured. If a bound exceeds J(w) by more than rounding, it is replaced by the
+        last verified one, or by the infimum of R.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class Slack:
             return proof
         account = OF_NO_ACCOUNT * abs(proof.bound)
         for likely in (True, False):
-            slack = self._budget.at(w, proof.size, proof.reach, likely=likely)
+            slack = self._rounding.at(w, proof.size, proof.reach, likely=likely)
             bound = proof.bound - slack if slack > account else proof.bound
             if bound - objective <= OF_NO_ACCOUNT * abs(objective):
                 return self._surest(proof._replace(bound=bound, sure=True))
