@@ -18,7 +18,7 @@ from bmrm.problem.abilities import Rounding
 from bmrm.problem.counted import CountedRisk
 from bmrm.problem.regularizer import space_of
 from bmrm.solvers._core.budget import Budgeted
-from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Planes, Proof, RoundingError, doubtful
+from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Proof, ProvingPlanes, RoundingError, doubtful
 
 KEPT, KEPT_BYTES = 64, 1 << 22
 """Most points that are kept to be compared with one another when a run ends, and their memory at most, in bytes."""
@@ -114,7 +114,7 @@ class Audit:
             fits = self._explained(here, before, here.height - new - before.value) and fits
         return fits
 
-    def plane_holds(self, a: Vector, b: float, size: float, reach: float, planes: Planes, here: Seen) -> bool:
+    def plane_holds(self, a: Vector, b: float, size: float, reach: float, planes: ProvingPlanes, here: Seen) -> bool:
         """Whether the plane R(w) >= <a, w> + b holds at a point that was evaluated."""
         height = self._space.dot(a, here.w) + b
         if not height > here.value:

@@ -43,8 +43,8 @@ HEAVY = 1e6
 is evaluated too."""
 
 
-class Planes(Protocol):
-    """What proves a bound."""
+class ProvingPlanes(Protocol):
+    """The planes that prove a bound."""
 
     def highest(self, w: Vector) -> tuple[float, Vector | None]:
         """The value at `w` of the plane that is highest there, and the point where it was taken, if that is known."""
@@ -66,7 +66,7 @@ class Proof(NamedTuple):
     bound: float = -math.inf
     size: float = 0.0
     reach: float = 0.0
-    planes: Planes | None = None
+    planes: ProvingPlanes | None = None
     floor: float = 0.0
     sure: bool = False
 
