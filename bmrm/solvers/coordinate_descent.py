@@ -19,7 +19,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Steps
 from bmrm.solvers._core.points import Point
-from bmrm.solvers._core.row_scores import RowScores, lambdas
+from bmrm.solvers._core.rowwise import RowwiseRisk, lambdas
 from bmrm.solvers._core.working_set import Columns, chosen, violation
 from bmrm.solvers._core.working_set_newton import UNTRUE, Run
 
@@ -226,7 +226,7 @@ class _Covariance:
     trusted : whether they have given true models so far.
     """
 
-    def __init__(self, meter: Meter, rows: RowScores, size: ProblemSize | None) -> None:
+    def __init__(self, meter: Meter, rows: RowwiseRisk, size: ProblemSize | None) -> None:
         self.grams, self.trusted = 0, True
         self._meter, self._rows, self._before = meter, rows, meter.reading
         self._size = size if rows.phi.facts.quadratic else None

@@ -37,7 +37,7 @@ from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
 from bmrm.solvers._core.points import Point, noted, placed
 from bmrm.solvers._core.presets import chosen, resolved
-from bmrm.solvers._core.row_scores import OF_SCORES
+from bmrm.solvers._core.rowwise import OF_SCORES
 
 THESIS = {
     "cgwindow": 3,

@@ -31,7 +31,7 @@ from bmrm.solvers._core.cuts import Cuts, FreeCuts, Joint
 from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import Monitor, Step, Steps
 from bmrm.solvers._core.plane_model import KeptModel, PlaneModel, PlaneSolver, master_accuracy
-from bmrm.solvers._core.row_scores import OF_SCORES
+from bmrm.solvers._core.rowwise import OF_SCORES
 
 NEAREST = 1e-9
 """The smallest fraction of the line to the model's minimiser at which a plane is taken."""

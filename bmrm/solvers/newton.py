@@ -22,8 +22,8 @@ from bmrm.solvers._core.newton.models import CgModel, Direction, model_for
 from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
 from bmrm.solvers._core.newton.rows import RowGram, rank_at_most
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
-from bmrm.solvers._core.row_scores import OF_SCORES
 from bmrm.solvers._core.row_start import start_from_sample
+from bmrm.solvers._core.rowwise import OF_SCORES
 
 HESSIANS = ("auto", "dense", "rows", "cg")
 

@@ -17,8 +17,8 @@ from bmrm.solvers import register
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Steps
 from bmrm.solvers._core.points import Point
-from bmrm.solvers._core.row_scores import lambdas
 from bmrm.solvers._core.row_start import start_from_sample
+from bmrm.solvers._core.rowwise import lambdas
 from bmrm.solvers._core.working_set import chosen
 from bmrm.solvers._core.working_set_newton import Run
 

@@ -30,8 +30,8 @@ from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.rows import RowGram
 from bmrm.solvers._core.rounding import Proof
-from bmrm.solvers._core.row_scores import OF_SCORES
 from bmrm.solvers._core.row_start import Start, start_from_sample
+from bmrm.solvers._core.rowwise import OF_SCORES
 from bmrm.solvers._core.working_set_newton import aimed
 
 

@@ -19,7 +19,7 @@ from bmrm.solvers import SOLVERS
 from bmrm.solvers._core import gap_safe
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.gap_safe import SafeZeros
-from bmrm.solvers._core.row_scores import RowScores
+from bmrm.solvers._core.rowwise import RowwiseRisk
 from tests.targets import default_instance
 
 NAMES = ["proximal_newton", "coordinate_descent"]
@@ -112,7 +112,7 @@ def test_lengths_are_those_of_columns_weighted_by_the_curvature(scaled, free):
     np.testing.assert_allclose(most.rows, 0.25 * weights / weights.sum())
     c = most.rows
     centred = A - (c @ A) / c.sum() if free else A
-    rows = RowScores.of("any", risk)
+    rows = RowwiseRisk.of("any", risk)
     zeros = SafeZeros(_Line(risk, 0.0), rows, 0.1)
     lengths = zeros._lengths(most)
     np.testing.assert_allclose(lengths, np.sqrt(c @ centred**2), rtol=1e-6)
@@ -135,7 +135,7 @@ def test_a_bound_that_meets_the_objective_leaves_rounding_only():
     value, a = risk.value_and_subgradient(solution.w)
     certificate = Certificate(regularizer, risk.infimum)
     certificate.take(solution.w, value, a)
-    zeros = SafeZeros(_Line(risk, solution.objective), RowScores.of("any", risk), regularizer.l1)
+    zeros = SafeZeros(_Line(risk, solution.objective), RowwiseRisk.of("any", risk), regularizer.l1)
     zeros.update(certificate)
     np.testing.assert_array_equal(zeros.found, solution.w == 0.0)
 

@@ -1,6 +1,6 @@
 """The minimum over one constant added to all scores: a bracket, narrowed by batches of trial points.
 
-Not the rule of ../../solvers/_core/row_scores.py, which tries one constant at a time: losses here sort their scores, or
+Not the rule of ../../solvers/_core/rowwise.py, which tries one constant at a time: losses here sort their scores, or
 are on other ranks, so that several points cost little more than one.
 """
 

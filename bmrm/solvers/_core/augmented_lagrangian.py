@@ -18,7 +18,7 @@ from bmrm.problem.abilities import RowPart
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step
-from bmrm.solvers._core.row_scores import RowScores
+from bmrm.solvers._core.rowwise import RowwiseRisk
 from bmrm.solvers._core.working_set import chosen, violation
 from bmrm.solvers._core.working_set_newton import Aimed
 
@@ -291,7 +291,7 @@ class AugmentedLagrangian:
     def _step_of_columns(self) -> float:
         """To the minimum of a quadratic and l1 on a working set of columns; half a pass more for their Gram matrix."""
         model, w = self.model, self.w
-        rows = RowScores(model.map, model.phi, model.free, w.size)
+        rows = RowwiseRisk(model.map, model.phi, model.free, w.size)
         away, worst = violation(self.pull, w, model.l1, model.l2)
         columns = chosen(away, w, max(COLUMNS, 2 * int(np.count_nonzero(w))))
         quadratic = GramModel(rows, rows.damped(self.envelope.curvature, self.damping), columns)

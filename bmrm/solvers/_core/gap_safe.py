@@ -15,7 +15,7 @@ from bmrm.problem.abilities import CurvatureBound
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor
-from bmrm.solvers._core.row_scores import RowScores
+from bmrm.solvers._core.rowwise import RowwiseRisk
 
 NEAR = 0.1
 """Largest relative gap at which screening is tried: above it hardly any feature can be excluded."""
@@ -58,7 +58,7 @@ class SafeZeros:
     found : one per weight, once something is known.
     """
 
-    def __init__(self, run: Monitor, rows: RowScores, l1: float) -> None:
+    def __init__(self, run: Monitor, rows: RowwiseRisk, l1: float) -> None:
         self._run, self._rows, self._l1 = run, rows, l1
         self._most = ability(run.risk, CurvatureBound)
         self._norms: Vector | None = None

@@ -14,7 +14,7 @@ from bmrm.kernels.blas_threads import lapack_threads
 from bmrm.kernels.masters.soft_descent import gram_sweeps, violations
 from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.solvers._core.newton.system import solve_positive
-from bmrm.solvers._core.row_scores import RowScores
+from bmrm.solvers._core.rowwise import RowwiseRisk
 
 Matrix = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -45,7 +45,7 @@ class GramModel:
     columns : increasing.
     """
 
-    def __init__(self, rows: RowScores, curvature: Scores, columns: Columns) -> None:
+    def __init__(self, rows: RowwiseRisk, curvature: Scores, columns: Columns) -> None:
         self.columns = columns
         self._total = 0.0
         total = float(rows.phi.total(curvature)[0])

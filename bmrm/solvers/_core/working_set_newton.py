@@ -18,7 +18,7 @@ from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.gap_safe import SafeZeros
 from bmrm.solvers._core.monitor import Monitor, Step, Steps
 from bmrm.solvers._core.points import Point, noted
-from bmrm.solvers._core.row_scores import RowScores, Settled
+from bmrm.solvers._core.rowwise import ProfiledLoss, RowwiseRisk
 from bmrm.solvers._core.working_set import Columns, violation
 
 SUFFICIENT = 0.1
@@ -105,7 +105,7 @@ class Run(ABC):
 
     def __init__(self, name: str, run: Monitor, l1: float, l2: float) -> None:
         self.name, self.run, self.l1, self.l2 = name, run, l1, l2
-        self.rows = RowScores.of(name, run.risk)
+        self.rows = RowwiseRisk.of(name, run.risk)
         self.certificate = Certificate(run.regularizer, run.risk.infimum)
         self.zeros = SafeZeros(run, self.rows, self.l1)
         self.damping = 0.0
@@ -139,7 +139,7 @@ class Run(ABC):
         """Iterate as long as a model leads on."""
         run = self.run
         run.finish = self.details
-        w, at = run.start, self.rows.settled(self.rows.map.matvec(run.start))
+        w, at = run.start, self.rows.profiled(self.rows.map.matvec(run.start))
         fresh = not self.rows.free
         while True:
             point = Point(w, at.value, self.rows.map.rmatvec(at.slope), at.offset, at.f, fresh=fresh)
@@ -152,15 +152,15 @@ class Run(ABC):
                 continue
             if not afresh:
                 yield Step.STALLED
-            w, at = run.w, self.rows.settled(self.rows.map.matvec(run.w))
+            w, at = run.w, self.rows.profiled(self.rows.map.matvec(run.w))
             fresh = not self.rows.free
 
-    def _next(self, at: Point, settled: Settled) -> tuple[Vector, Settled] | None:
+    def _next(self, at: Point, profiled: ProfiledLoss) -> tuple[Vector, ProfiledLoss] | None:
         self.zeros.update(self.certificate)
         aim = aimed(self.run, at.w, self.l1, self.l2)
         away, worst = violation(at.a, at.w, aim, self.l2)
         after, step = self.propose(at, aim, away, worst)
-        return self._moved(at, settled, Aimed(aim, self.l2), after, step)
+        return self._moved(at, profiled, Aimed(aim, self.l2), after, step)
 
     def _prove(self, at: Point) -> None:
         """Raise the bound by slopes near those of `at` that are feasible, where that is all that is missing.
@@ -185,7 +185,7 @@ class Run(ABC):
         found = self.feasible(at, self.l1 - part, part)
         if found is not None:
             w = at.w + found[0]
-            there = self._settled(w, at.f + found[1])
+            there = self._profiled(w, at.f + found[1])
             if there.finite and there.offset != -math.inf:
                 a = self.rows.map.rmatvec(there.slope)
                 run.take_plane(self.certificate, w, there.value, a, there.offset)
@@ -204,8 +204,8 @@ class Run(ABC):
         return self.share
 
     def _moved(
-        self, at: Point, settled: Settled, omega: Aimed, after: Vector, step: Scores
-    ) -> tuple[Vector, Settled] | None:
+        self, at: Point, profiled: ProfiledLoss, omega: Aimed, after: Vector, step: Scores
+    ) -> tuple[Vector, ProfiledLoss] | None:
         """The whole step, or the best part of it; None where none is left."""
         w, d = at.w, after - at.w
         here, there = omega.value(w), omega.value(after)
@@ -214,7 +214,7 @@ class Run(ABC):
         slack = 16.0 * ROUNDING * abs(here)  # within it values tell nothing, but the gradient, and the bound, still do
         if not d.any():
             return None
-        tried = self._settled(after, at.f + step)
+        tried = self._profiled(after, at.f + step)
         if tried.finite and tried.value + there <= here + SUFFICIENT * min(promise, 0.0) + slack:
             self.damping = self.damping / CALMER if self.damping > LEAST_DAMPING else 0.0
             return after, tried
@@ -225,9 +225,9 @@ class Run(ABC):
             self.damping = max(CALMER * self.damping, LEAST_DAMPING)
         if not (found.value < here and math.isfinite(found.value)):
             # Along a direction without curvature a model promises more than there is, too far away to find anything.
-            return (w, settled) if -promise > abs(here) and self.damping < MOST_DAMPING else None
+            return (w, profiled) if -promise > abs(here) and self.damping < MOST_DAMPING else None
         w = w + found.t * d
-        return w, self._settled(w, at.f + step * found.t)
+        return w, self._profiled(w, at.f + step * found.t)
 
-    def _settled(self, w: Vector, f: Scores) -> Settled:
-        return self.rows.settled(self.rows.map.matvec(w) if self.run.careful else f)
+    def _profiled(self, w: Vector, f: Scores) -> ProfiledLoss:
+        return self.rows.profiled(self.rows.map.matvec(w) if self.run.careful else f)

@@ -35,7 +35,7 @@ OF_SCORES = "a risk that is a function of scores X w, not one that gives a value
 
 
 @dataclass(frozen=True)
-class Settled:
+class ProfiledLoss:
     """Scores and what the loss is there.
 
     Attributes
@@ -57,7 +57,7 @@ class Settled:
         return math.isfinite(self.value)
 
 
-class RowScores:
+class RowwiseRisk:
     """A map and a loss by rows.
 
     Parameters
@@ -75,7 +75,7 @@ class RowScores:
         self._curvature, self._reach = 0.0, 1.0
 
     @classmethod
-    def of(cls, solver: str, risk: Risk) -> RowScores:
+    def of(cls, solver: str, risk: Risk) -> RowwiseRisk:
         """What the risk has; IncompatibleError, told in the name of `solver`, where its loss is not of this kind."""
         scored = ability(risk, Scored)
         if scored is None:
@@ -88,11 +88,11 @@ class RowScores:
             )
         return cls(scored.map, scored.of_rows, scored.intercept is not None, risk.dim)
 
-    def settled(self, f: Scores) -> Settled:
+    def profiled(self, f: Scores) -> ProfiledLoss:
         """The loss at `f`; with a free intercept at the best constant added to `f`."""
         value, slope = self.phi.value_and_slope(f)
         if not self.free or not math.isfinite(value):
-            return Settled(f, value, slope, value - self.phi.product(slope, f))
+            return ProfiledLoss(f, value, slope, value - self.phi.product(slope, f))
         rule = _Constants(self._curvature, self._reach, lambda: self._size(f))
         first = Trial(0.0, value, self._total(slope), slope)
         low, high = narrowed(lambda points: [self._trial(f, b) for b in points], [first], rule)
@@ -101,12 +101,12 @@ class RowScores:
         self._curvature, self._reach = rule.curvature, max(1.0, abs(best.t))
         at = f if best.t == 0.0 else f + self.ones * best.t
         if (low is high and not low.flat) or not math.isfinite(high.derivative - low.derivative):  # without a bracket
-            return Settled(at, best.value, best.kept, -math.inf)
+            return ProfiledLoss(at, best.value, best.kept, -math.inf)
         share = shares(low, high)[0]
         other = 1.0 - share
         mixed = low.kept if low is high else low.kept * share + high.kept * other
         height = share * (low.value - low.t * low.derivative) + other * (high.value - high.t * high.derivative)
-        return Settled(at, best.value, mixed, min(height, best.value) - self.phi.product(mixed, at))
+        return ProfiledLoss(at, best.value, mixed, min(height, best.value) - self.phi.product(mixed, at))
 
     def _size(self, f: Scores) -> float:
         """The mean absolute score: the constant that is in `f` may be as large."""
