@@ -20,7 +20,7 @@ from bmrm.risk.products import Columns
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.newton import preconditioners as newton_preconditioners
 from bmrm.solvers._core.newton.models import DenseModel
-from bmrm.solvers._core.newton.preconditioners import Blocks
+from bmrm.solvers._core.newton.preconditioners import BlockPreconditioner
 from bmrm.solvers._core.newton.smooth_point import Objective
 from bmrm.solvers._core.newton.system import solve_positive
 from bmrm.solvers.newton import Newton
@@ -211,13 +211,13 @@ def test_blocks_invert_the_hessian_where_scores_do_not_touch():
     w, r = np.random.default_rng(1).normal(size=(2, risk.dim))
     f = scored.map.matvec(w)
     hessian = scored.map.gram(scored.phi.hessian_diagonal(f)) + LAM * np.eye(risk.dim)
-    np.testing.assert_allclose(hessian @ Blocks(scored, f, LAM)(r), r, atol=1e-10)
+    np.testing.assert_allclose(hessian @ BlockPreconditioner(scored, f, LAM)(r), r, atol=1e-10)
 
 
 def test_blocks_leave_the_mean_over_scores_to_the_regularizer():
     risk = made("softmax")
     scored = ability(risk, Scored)
-    inverse = Blocks(scored, scored.map.matvec(np.zeros(risk.dim)), LAM)
+    inverse = BlockPreconditioner(scored, scored.map.matvec(np.zeros(risk.dim)), LAM)
     mean = np.repeat(np.arange(9.0), 3)
     np.testing.assert_allclose(inverse(mean), mean / LAM, rtol=1e-12)
     away = np.tile([1.0, -2.0, 1.0], 9)

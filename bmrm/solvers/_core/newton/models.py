@@ -12,7 +12,7 @@ from bmrm.kernels.products.vectors import norm
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import Check, Elastic, Regularizer, Scored, ScoreFunction, Scores, Vector, provides, unchecked
 from bmrm.problem.loss import HasCurvature
-from bmrm.solvers._core.newton.preconditioners import Blocks, Preconditioner, by_diagonal
+from bmrm.solvers._core.newton.preconditioners import BlockPreconditioner, Preconditioner, by_diagonal
 from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, vectors_at
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
 from bmrm.solvers._core.newton.system import Matrix, add_to_diagonal, newton_step
@@ -306,7 +306,7 @@ class CgModel:
         if rows is None:
             return by_diagonal(goal, point, 0.0 if intercept is None else intercept.diagonal)
         f = point.full if rows.map is goal.map else rows.map.matvec(point.w)
-        return Blocks(rows, f, cast(Elastic, goal.regularizer).l2)
+        return BlockPreconditioner(rows, f, cast(Elastic, goal.regularizer).l2)
 
     def _forcing(self, length: float) -> float:
         """Share of a gradient of this length that the residual may have."""

@@ -92,7 +92,7 @@ def by_diagonal(objective: Objective, point: SmoothPoint, eliminated: Vector | f
     return lambda r: inverse * r
 
 
-class Blocks:
+class BlockPreconditioner:
     """The inverses of A_k' diag(phi''_kk) A_k + l2, k a score of a row, on what they leave of the mean over scores.
 
     Where phi does not change with a number added to all scores of a row, that mean has the second derivative of the
