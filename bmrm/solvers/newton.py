@@ -18,7 +18,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
-from bmrm.solvers._core.newton.models import CgModel, Direction, model_for
+from bmrm.solvers._core.newton.models import CgModel, NewtonStep, model_for
 from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
 from bmrm.solvers._core.newton.rows import RowGram, rank_at_most
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
@@ -237,7 +237,7 @@ class Run:
         t = step_length(function, slope)
         return self._at(point, step, t) if t > 0.0 else None
 
-    def _at(self, point: SmoothPoint, step: Direction, t: float) -> SmoothPoint:
+    def _at(self, point: SmoothPoint, step: NewtonStep, t: float) -> SmoothPoint:
         w, anew = point.w + t * step.w, self.monitor.careful
         f = self.objective.map.matvec(w) if anew else point.f + t * step.f
         # A whole step from 0, all that a quadratic takes, has the scores of its end.

@@ -29,7 +29,7 @@ LONGEST = 1000
 
 
 @dataclass(frozen=True)
-class Direction:
+class NewtonStep:
     """A change of w and b, with the change of the scores: of w alone, and of both.
 
     `computed` says whether `f` is a product of the data with w, not a sum of such products.
@@ -45,7 +45,7 @@ class Direction:
 class NewtonModel(Protocol):
     """Solves for steps."""
 
-    def step(self, point: SmoothPoint) -> Direction | None:
+    def step(self, point: SmoothPoint) -> NewtonStep | None:
         """Newton's step; None where the Hessian is not finite."""
         ...
 
@@ -60,7 +60,7 @@ class DenseModel:
     corrections: int = 0
     check: Check = unchecked
 
-    def step(self, point: SmoothPoint) -> Direction | None:
+    def step(self, point: SmoothPoint) -> NewtonStep | None:
         """By Cholesky; the Gram matrix and half a pass, 1 with a free intercept."""
         goal = self.objective
         curvature = weights_of(goal.phi, point.full)
@@ -78,7 +78,7 @@ class DenseModel:
         both = newton_step(hessian, point.gradient, border, corner, point.rest, self.check)
         w, b = both[: point.w.size], float(both[-1]) if goal.free else 0.0
         f = goal.map.matvec(w)
-        return Direction(w, b, f, goal.shifted(f, b), computed=True)
+        return NewtonStep(w, b, f, goal.shifted(f, b), computed=True)
 
     def _bring(self, curvature: Scores) -> None:
         """Make `gram` that of `curvature`."""
@@ -110,7 +110,7 @@ class RowsModel:
     l2: float
     check: Check = unchecked
 
-    def step(self, point: SmoothPoint) -> Direction | None:
+    def step(self, point: SmoothPoint) -> NewtonStep | None:
         """By Cholesky; 1 or one and a half passes, and the inner products at first."""
         goal = self.objective
         vectors = vectors_at(goal.phi, point.full)
@@ -120,7 +120,7 @@ class RowsModel:
         model = RowQuadratic(goal.map, self.rows.matrix, vectors, point.f, slope, self.l2, None, residual, self.check)
         w, b = model.step(point.w, point.gradient, point.rest)
         f = goal.map.matvec(w)
-        return Direction(w, b, f, goal.shifted(f, b))
+        return NewtonStep(w, b, f, goal.shifted(f, b))
 
 
 def weights_of(phi: ScoreFunction, f: Scores) -> Scores | None:
@@ -180,7 +180,7 @@ class EliminatedIntercept:
 
 
 @dataclass
-class Progress:
+class CgProgress:
     """Nash & Sofer's rule (Operations Research Letters 9, 1990): what an iteration gains, against the mean so far.
 
     Attributes
@@ -227,13 +227,13 @@ class CgModel:
     kept: Preconditioner | None = None
     spent: int = 0
 
-    def step(self, point: SmoothPoint) -> Direction | None:
+    def step(self, point: SmoothPoint) -> NewtonStep | None:
         """One pass for each iteration, and the preconditioner; with a free intercept a pass more."""
         goal = self.objective
         weights = None if goal.free else weights_of(goal.phi, point.full)
         return self._by_scores(point) if weights is None else self._by_weights(point, weights)
 
-    def _by_weights(self, point: SmoothPoint, weights: Scores) -> Direction | None:
+    def _by_weights(self, point: SmoothPoint, weights: Scores) -> NewtonStep | None:
         """By products of Gram matrices, half a pass for the scores of all."""
         map, omega = self.objective.map, cast(HasCurvature, self.objective.regularizer)
         stale = self.kept is not None and self.spent < self.patience
@@ -242,7 +242,7 @@ class CgModel:
         assert self.kept is not None
         cg = ConjugateGradients(-point.gradient, self.kept)
         share, w = self._forcing(norm(point.gradient)), np.zeros(point.w.size)
-        goal_norm, progress = share * norm(point.gradient), Progress(LITTLE * share)
+        goal_norm, progress = share * norm(point.gradient), CgProgress(LITTLE * share)
         self.iterations.append(0)
         while cg.size > 0.0 and self.iterations[-1] < LONGEST and norm(cg.residual) > goal_norm:
             if stale and self.spent >= self.patience:
@@ -261,12 +261,12 @@ class CgModel:
         if self.iterations[-1] == 0:  # no curvature
             w = cg.residual
         f = map.matvec(w)
-        return Direction(w, 0.0, f, f, computed=True) if np.all(np.isfinite(w)) else None
+        return NewtonStep(w, 0.0, f, f, computed=True) if np.all(np.isfinite(w)) else None
 
     def _renew(self, point: SmoothPoint) -> None:
         self.kept, self.spent = self._preconditioner(point, None), 0
 
-    def _by_scores(self, point: SmoothPoint) -> Direction | None:
+    def _by_scores(self, point: SmoothPoint) -> NewtonStep | None:
         """By second derivatives of phi along scores."""
         goal = self.objective
         map, phi, omega = goal.map, goal.phi, cast(HasCurvature, goal.regularizer)
@@ -274,10 +274,10 @@ class CgModel:
         gradient, b = point.gradient, 0.0
         if intercept is not None:
             gradient, b = intercept.first(gradient, point.rest)
-        step = Direction(np.zeros(point.w.size), b, 0.0 * point.f, goal.shifted(0.0 * point.full, b))
+        step = NewtonStep(np.zeros(point.w.size), b, 0.0 * point.f, goal.shifted(0.0 * point.full, b))
         cg = ConjugateGradients(-gradient, self._preconditioner(point, intercept))
         share = self._forcing(norm(gradient))
-        goal_norm, progress = share * norm(gradient), Progress(LITTLE * share)
+        goal_norm, progress = share * norm(gradient), CgProgress(LITTLE * share)
         self.iterations.append(0)
         # Products of tiny residuals underflow to 0: no direction is left then.
         while cg.size > 0.0 and self.iterations[-1] < LONGEST and norm(cg.residual) > goal_norm:
@@ -291,14 +291,14 @@ class CgModel:
             if t is None:
                 break
             full = goal.shifted(fd, db)
-            step = Direction(step.w + t * dw, step.b + t * db, step.f + t * fd, step.full + t * full)
+            step = NewtonStep(step.w + t * dw, step.b + t * db, step.f + t * fd, step.full + t * full)
             self.iterations[-1] += 1
             if progress.slow(t * size):
                 break
         if self.iterations[-1] == 0:  # no curvature
             r = cg.residual
             f = map.matvec(r)
-            return Direction(r, b, f, goal.shifted(f, b)) if np.all(np.isfinite(r)) else None
+            return NewtonStep(r, b, f, goal.shifted(f, b)) if np.all(np.isfinite(r)) else None
         return step
 
     def _preconditioner(self, point: SmoothPoint, intercept: EliminatedIntercept | None) -> Preconditioner:
