@@ -30,7 +30,7 @@ from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.rows import RowGram
 from bmrm.solvers._core.rounding import Proof
-from bmrm.solvers._core.row_start import Start, start_from_sample
+from bmrm.solvers._core.row_start import SampleMinimum, start_from_sample
 from bmrm.solvers._core.rowwise import OF_SCORES
 from bmrm.solvers._core.working_set_newton import aimed
 
@@ -282,7 +282,7 @@ class Run:
         f = self.model.map.matvec(w)
         return AugmentedLagrangian.at(self.model, w, self.options.sigma * self._unit(f), self.slope, f=f)
 
-    def _sampled(self, found: Start) -> AugmentedLagrangian:
+    def _sampled(self, found: SampleMinimum) -> AugmentedLagrangian:
         """The minimum on a sample, with a penalty adapted to all rows."""
         f = self.model.map.matvec(found.w)
         sigma, unit = self.options.sigma, self._unit(f)

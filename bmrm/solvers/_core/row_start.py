@@ -21,7 +21,7 @@ SMALL = 150_000
 """Entries of X up to which the default is no sample: an iteration on all rows costs no more than its calls."""
 
 
-class Start(NamedTuple):
+class SampleMinimum(NamedTuple):
     """Where a sample of so many rows has its minimum, roughly, and J of the sample there."""
 
     w: Vector
@@ -29,7 +29,7 @@ class Start(NamedTuple):
     objective: float
 
 
-def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: bool = False) -> Start | None:
+def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: bool = False) -> SampleMinimum | None:
     """The minimum of a sample of the rows; None without a sample worth taking.
 
     The minimum of n rows is about dim / n (relative) lower than their share in the minimum of all rows: what goes
@@ -66,7 +66,7 @@ def start_from_sample(solver: Any, monitor: Monitor, *, steady: bool, exact: boo
     products = found.history[-1].passes_gram if found.history else 0.0
     monitor.meter.charge((found.passes - products) * share, products * share)
     monitor.untried = found.w
-    return Start(found.w, rows, found.objective)
+    return SampleMinimum(found.w, rows, found.objective)
 
 
 def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:
