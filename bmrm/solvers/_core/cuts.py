@@ -68,7 +68,7 @@ def joint(phi: ScoreFunction, w: Vector, b: Vector, f: Scores) -> Joint:
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class ProfiledPlane:
     """R~(v) >= <a, v> + offset for all v; at the point asked for it is `height`, at most R~ but for `rounding`."""
 
     a: Vector
@@ -111,7 +111,7 @@ class JointPlanes:
         self._visit(w)
         return near + self._solved(near)[0]
 
-    def plane(self, point: Joint, accuracy: float) -> tuple[Plane | None, Joint | None]:
+    def plane(self, point: Joint, accuracy: float) -> tuple[ProfiledPlane | None, Joint | None]:
         """A plane that is at the point's w at most `accuracy` below the minimum over b, if a few looks suffice.
 
         None where no mixture was found at all. And the lowest point, if that is another than the given one.
@@ -200,7 +200,7 @@ class JointPlanes:
         self._mixing.part_no_ties()
         self._wall = min(self._wall + 1, len(WALLS) - 1)
 
-    def _mixed(self, w: Vector, b: Vector) -> Plane:
+    def _mixed(self, w: Vector, b: Vector) -> ProfiledPlane:
         """The mixture as a plane; b are good constants at w."""
         assert self._mixing is not None
         shares = np.zeros(len(self._planes))
@@ -212,8 +212,8 @@ class JointPlanes:
         rounding = self._errors * terms + self._mixing.lost(b[: self._mixing.size])
         height = self._planes.space.dot(a, w) + offset
         if rounding > OF_NO_ACCOUNT * abs(height):
-            return Plane(a, offset - rounding, height - rounding)
-        return Plane(a, offset, height, rounding)
+            return ProfiledPlane(a, offset - rounding, height - rounding)
+        return ProfiledPlane(a, offset, height, rounding)
 
     def _forget(self) -> None:
         """The older half of the planes that are not at work, where there are too many."""
@@ -267,10 +267,10 @@ class Cuts:
         """The constants that go with w; `near` where none are known."""
         return near
 
-    def plane(self, here: Joint, accuracy: float) -> tuple[Plane, Joint | None]:
+    def plane(self, here: Joint, accuracy: float) -> tuple[ProfiledPlane, Joint | None]:
         """A plane that is at most so far below the risk, if possible; and a lower point that was met on the way."""
         a, product = pulled(self.map, self.phi, here.slope, here.f)
-        return Plane(a, here.value - product, here.value), None
+        return ProfiledPlane(a, here.value - product, here.value), None
 
     def settle(self, w: Vector, b: Vector, objective: float) -> None:
         """Remember that these constants go with w."""
@@ -319,13 +319,13 @@ class FreeCuts(Cuts):
         settled = self._settled.of(w)
         return near if settled is None else settled
 
-    def plane(self, here: Joint, accuracy: float) -> tuple[Plane, Joint | None]:
+    def plane(self, here: Joint, accuracy: float) -> tuple[ProfiledPlane, Joint | None]:
         """As of `Cuts`."""
         plane, lower = self._planes.plane(here, accuracy)
         if plane is not None:
             return plane, lower
         value, _, a, product = plane_at(self.map, self._minimum, here.f)  # an exact search, then
-        return Plane(a, value - product, value), self._lower(here, here if lower is None else lower, value)
+        return ProfiledPlane(a, value - product, value), self._lower(here, here if lower is None else lower, value)
 
     def _lower(self, here: Joint, best: Joint, minimum: float) -> Joint | None:
         """The point with the constants of an exact search, or `best`, with others; None for `here`.
