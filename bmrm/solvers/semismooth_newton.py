@@ -23,7 +23,7 @@ from bmrm.problem import (
 from bmrm.problem.abilities import RowParts, RowScores
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Model
+from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Subproblem
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.instead import instead
@@ -193,7 +193,9 @@ class Run:
         if self.rows is not None:
             monitor.state = self._saved
         rows = None if self.parts is None else RowGram(self.parts)
-        self.model = Model(scored.map, phi, regularizer.l1, regularizer.l2, free, rows=rows, check=monitor.budget.check)
+        self.model = Subproblem(
+            scored.map, phi, regularizer.l1, regularizer.l2, free, rows=rows, check=monitor.budget.check
+        )
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
         self.state: AugmentedLagrangian | None = None

@@ -19,7 +19,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.augmented_lagrangian import WIDE, AugmentedLagrangian, KeptGram, Model
+from bmrm.solvers._core.augmented_lagrangian import WIDE, AugmentedLagrangian, KeptGram, Subproblem
 from bmrm.solvers._core.newton.rows import RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton
@@ -283,7 +283,7 @@ def test_the_step_is_newtons(free):
     """Near a minimum of the augmented Lagrangian a full step finds it: its gradient vanishes."""
     risk = FreeIntercept(made("least_absolute_deviation")) if free else made("least_absolute_deviation")
     scored = ability(risk, Scored)
-    state = AugmentedLagrangian.at(Model(scored.map, scored.of_rows, 0.0, 0.1, free), np.zeros(8), 0.5)
+    state = AugmentedLagrangian.at(Subproblem(scored.map, scored.of_rows, 0.0, 0.1, free), np.zeros(8), 0.5)
     for _ in range(15):
         state.step()
     assert np.abs(state.gradient).max() < 1e-14
@@ -408,7 +408,7 @@ def test_a_matrix_is_corrected_by_the_rows_that_have_changed():
     rng = np.random.default_rng(12)
     X, y = rng.normal(size=(300, WIDE)), np.sign(rng.normal(size=300))
     scored = ability(LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("hinge")), Scored)
-    model, kept = Model(scored.map, scored.phi, 0.0, 1e-3, False), KeptGram()
+    model, kept = Subproblem(scored.map, scored.phi, 0.0, 1e-3, False), KeptGram()
     curvature = np.where(rng.random(300) < 0.6, 1.0, 0.0)
     for sigma, moved in ((1.0, 5), (1.0, 0), (4.0, 7), (4.0, 200)):
         rows = rng.choice(300, moved, replace=False)

@@ -51,7 +51,7 @@ class KeptGram:
     matrix: NDArray[np.float64] | None = None
     corrections: int = 0
 
-    def of(self, model: Model, curvature: Scores, sigma: float, dim: int) -> NDArray[np.float64]:
+    def of(self, model: Subproblem, curvature: Scores, sigma: float, dim: int) -> NDArray[np.float64]:
         """A new array (dim, dim)."""
         map = model.map
         if model.phi.facts.scores_per_row > 1 or dim < WIDE:
@@ -72,7 +72,7 @@ class KeptGram:
 
 
 @dataclass(frozen=True)
-class Model:
+class Subproblem:
     """What is minimised: Omega(w) + <linear_term, w> + intercept_residual b + phi(A w + b).
 
     Attributes
@@ -123,7 +123,7 @@ class AugmentedLagrangian:
     summed : whether `risk_gradient` is a sum over all rows, not what differences have made of one.
     """
 
-    model: Model
+    model: Subproblem
     sigma: float
     slope: Scores | None
     w: Vector
@@ -144,7 +144,7 @@ class AugmentedLagrangian:
 
     @classmethod
     def at(
-        cls, model: Model, w: Vector, sigma: float, slope: Scores | None = None, f: Scores | None = None
+        cls, model: Subproblem, w: Vector, sigma: float, slope: Scores | None = None, f: Scores | None = None
     ) -> AugmentedLagrangian:
         """The point w, with scores f; 1 pass, or half a pass where these are known."""
         f, b = model.map.matvec(w) if f is None else f, 0.0
@@ -418,7 +418,7 @@ class AugmentedLagrangian:
         envelope = part.phi.moreau(z, self.sigma)
         risk_gradient = part.map.rmatvec(envelope.slope)
         intercept_residual = -float(part.phi.total(envelope.slope)[0]) + self.rest if self.model.free else 0.0
-        model = Model(
+        model = Subproblem(
             part.map,
             part.phi,
             self.model.l1,
