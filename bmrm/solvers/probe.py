@@ -248,7 +248,7 @@ UNSEEN = 1e100
 """Value of f before the first step, as in the paper."""
 
 
-class Kind(IntEnum):
+class CycleKind(IntEnum):
     """Of a cycle."""
 
     NORMAL = 0
@@ -268,7 +268,7 @@ class Cycles:
     def __init__(self, gamma: float, ccf: int) -> None:
         self.gamma, self.ccf = gamma, ccf
         self.phi = gamma
-        self.kind = Kind.NORMAL
+        self.kind = CycleKind.NORMAL
         self._rises = 0
         self._steps = 0
         self._least_before = UNSEEN
@@ -282,7 +282,7 @@ class Cycles:
     def resume(self, numbers: Sequence[float]) -> None:
         """Restore such a state."""
         self.phi, kind, rises, steps, self._least_before, self._average_before = (float(one) for one in numbers)
-        self.kind, self._rises, self._steps = Kind(int(kind)), int(rises), int(steps)
+        self.kind, self._rises, self._steps = CycleKind(int(kind)), int(rises), int(steps)
 
     def step(self, rose: bool, least: float) -> None:
         """Record a step: whether f rose in it, and the least f so far."""
@@ -298,17 +298,17 @@ class Cycles:
     def _end_normal(self, least: float, average: float) -> None:
         if least == self._least_before:
             self.phi *= self.gamma
-            self.kind = Kind.TEST
+            self.kind = CycleKind.TEST
 
     def _end_test(self, least: float, average: float) -> None:
         self.phi /= self.gamma
         self._average_before = average
-        self.kind = Kind.RETEST
+        self.kind = CycleKind.RETEST
 
     def _end_retest(self, least: float, average: float) -> None:
         if average <= self._average_before:
             self.phi *= self.gamma
-        self.kind = Kind.NORMAL
+        self.kind = CycleKind.NORMAL
 
 
-_ENDS = {Kind.NORMAL: Cycles._end_normal, Kind.TEST: Cycles._end_test, Kind.RETEST: Cycles._end_retest}
+_ENDS = {CycleKind.NORMAL: Cycles._end_normal, CycleKind.TEST: Cycles._end_test, CycleKind.RETEST: Cycles._end_retest}
