@@ -1,7 +1,7 @@
 """Where the derivative of a convex function of one variable changes its sign: a bracket that trials narrow.
 
-Line searches and the search of the intercept at which slopes sum to 0 are this one loop. A `Rule` says when a trial is
-good enough and where the next ones are.
+Line searches and the search of the intercept at which slopes sum to 0 are this one loop. A `TrialRule` says when a
+trial is good enough and where the next ones are.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ At = Callable[[list[float]], Sequence[Trial]]
 """Several points at once, since over a network a call costs more than a point."""
 
 
-class Rule(ABC):
+class TrialRule(ABC):
     """What a search does with its trials.
 
     Attributes
@@ -62,7 +62,7 @@ class Rule(ABC):
 
 
 def narrowed(
-    at: At, trials: Sequence[Trial], rule: Rule, low: Trial | None = None
+    at: At, trials: Sequence[Trial], rule: TrialRule, low: Trial | None = None
 ) -> tuple[Trial | None, Trial | None]:
     """The ends of the bracket, None where there is none; one trial for both where the search has settled.
 

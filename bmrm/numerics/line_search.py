@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.numerics.bracket import ROUNDING, At, Illinois, Rule, Trial, meeting, narrowed
+from bmrm.numerics.bracket import ROUNDING, At, Illinois, Trial, TrialRule, meeting, narrowed
 from bmrm.problem import Vector
 
 Along = Callable[[Vector], tuple[Vector, Vector]]
@@ -75,7 +75,7 @@ def minimize_along(function: Along, accuracy: float, *, batch: int = 3, first: f
     return rule.best
 
 
-class _Halving(Rule):
+class _Halving(TrialRule):
     """Knows whether the last round has halved the bracket."""
 
     def __init__(self) -> None:
@@ -182,7 +182,7 @@ def step_length(function: Along, slope: float, first: float = 1.0, flat: float =
     return 0.0 if low is None else low.t
 
 
-class _Derivatives(Rule):
+class _Derivatives(TrialRule):
     """As of `step_length`: `small` is what may be left of the derivative."""
 
     rounds = 40

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.numerics.bracket import Illinois, Rule, Trial, narrowed, shares
+from bmrm.numerics.bracket import Illinois, Trial, TrialRule, narrowed, shares
 from bmrm.problem import Vector
 
 ZERO = 1e-15
@@ -41,7 +41,7 @@ def newton_root(
     return low, high, shares(low, high)[0]
 
 
-class _Newton(Rule):
+class _Newton(TrialRule):
     def __init__(self, rate: Callable[[Trial], float]) -> None:
         self._rate = rate
 
@@ -77,7 +77,7 @@ def secant_root(function: Callable[[Vector], Any], first: float = 1e-6) -> float
     return None if low is None or high is None else min(low, high, key=lambda end: abs(end.derivative)).t
 
 
-class _Secants(Rule):
+class _Secants(TrialRule):
     """From 0 outwards until the sign changes, eight times as far each time; then secants, every eighth a bisection."""
 
     def __init__(self, first: float) -> None:

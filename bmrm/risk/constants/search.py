@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bmrm.numerics.bracket import ROUNDING, At, Rule, Trial, meeting, narrowed, shares
+from bmrm.numerics.bracket import ROUNDING, At, Trial, TrialRule, meeting, narrowed, shares
 from bmrm.numerics.line_search import Along, trials_of
 from bmrm.problem import IncompatibleError, ScoreFunction, Scores
 from bmrm.risk.constants.mixture import UNBOUNDED, Mixture, Point, mixture_of, overflow, point_at, vanishes
@@ -27,7 +27,7 @@ BESIDE = 0.1
 it."""
 
 
-class _Batches(Rule):
+class _Batches(TrialRule):
     """All that may be good inside the bracket, as long as that shrinks.
 
     Parameters

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmrm.numerics.bracket import ROUNDING, Rule, Trial, meeting, narrowed, shares
+from bmrm.numerics.bracket import ROUNDING, Trial, TrialRule, meeting, narrowed, shares
 from bmrm.numerics.line_search import Along
 from bmrm.problem import (
     Elastic,
@@ -138,7 +138,7 @@ class RowwiseRisk:
         return float(self.phi.total(slope)[0])
 
 
-class _Constants(Rule):
+class _Constants(TrialRule):
     """The constant added to all scores with the least loss: tangents there meet at its value up to rounding.
 
     Parameters
