@@ -35,7 +35,7 @@ from bmrm.problem.abilities import ProblemSize
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.auto.rules import NUMBERS, Case, advice
+from bmrm.solvers._core.auto.rules import NUMBERS, Traits, advice
 from bmrm.solvers._core.auto.turns import GROWTH
 
 TABLE = Path(__file__).with_name("decisions.jsonl")
@@ -313,7 +313,7 @@ def measured(
     others = {tolerance: kept(title, tolerance, candidates) for tolerance in TOLERANCES}
     best = {t: min([s for s in others[t]["seconds"].values() if s], default=LIMIT) for t in TOLERANCES}
     costs = {name: costs_of(name, risk, regularizer, repetitions, best) for name in candidates}
-    size, case = ability(risk, ProblemSize), Case(risk, regularizer)
+    size, case = ability(risk, ProblemSize), Traits(risk, regularizer)
     ranks = {"ranks": size.ranks} if size is not None and size.ranks > 1 else {}
     about = {"problem": title, "words": sorted(case.words), **ranks}
     about["numbers"] = {name: rounded(case.number(name)) for name in NUMBERS}
@@ -347,7 +347,7 @@ class Recorded:
     numbers: Mapping[str, float]
 
     def number(self, name: str) -> float:
-        """As of `Case`."""
+        """As of `Traits`."""
         return self.numbers[name]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector, ability
 from bmrm.problem.abilities import Gathered
 from bmrm.solvers import register
-from bmrm.solvers._core.auto.rules import ALONE, Case, advice
+from bmrm.solvers._core.auto.rules import ALONE, Traits, advice
 from bmrm.solvers._core.auto.turns import Turns
 from bmrm.solvers._core.budget import Budget, Budgeted
 from bmrm.solvers._core.monitor import IterativeSolver
@@ -44,7 +44,7 @@ class Auto(IterativeSolver):
         self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""
-        rule, reserve = advice(Case(risk, regularizer))
+        rule, reserve = advice(Traits(risk, regularizer))
         gathered = ability(risk, Gathered) if rule.solvers == (ALONE,) else None
         if gathered is not None:
             with Budget(self.time_limit, ability(risk, Budget)) as budget:

@@ -20,7 +20,7 @@ from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
-from bmrm.solvers._core.auto.rules import ALONE, NUMBERS, RULES, WORDS, Case, Rule, advice
+from bmrm.solvers._core.auto.rules import ALONE, NUMBERS, RULES, WORDS, Rule, Traits, advice
 
 
 def risk_of(loss: str, rows: int = 50) -> LinearRisk:
@@ -41,11 +41,11 @@ def risk_of(loss: str, rows: int = 50) -> LinearRisk:
     ],
 )
 def test_words_say_what_risk_and_regularizer_can_do(loss, regularizer, words):
-    assert Case(risk_of(loss), regularizer).words == {*words.split(", "), "scores", "master"}
+    assert Traits(risk_of(loss), regularizer).words == {*words.split(", "), "scores", "master"}
 
 
 def test_a_free_intercept_has_a_word():
-    assert "free intercept" in Case(FreeIntercept(risk_of("hinge")), L2(0.1)).words
+    assert "free intercept" in Traits(FreeIntercept(risk_of("hinge")), L2(0.1)).words
 
 
 def test_numbers_of_a_problem():
@@ -55,7 +55,7 @@ def test_numbers_of_a_problem():
     expected |= {"ranks": 1, "products": 500, "each": 100}
     expected["spread"] = expected["rank"] / 5.0
     expected["lambda"] = 0.01 * 100 / np.mean(np.sum(X * X, axis=1))
-    case = Case(risk, L2(0.01))
+    case = Traits(risk, L2(0.01))
     assert {name: case.number(name) for name in NUMBERS} == pytest.approx(expected, rel=1e-12)
 
 
@@ -64,7 +64,7 @@ def test_the_unit_of_features_does_not_matter(regularizer, power):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 4)), rng.integers(0, 2, 3000)
     risks = [LinearRisk(Dataset.from_arrays(X * unit, y), LOSSES.make("hinge")) for unit in (1.0, 10.0)]
-    here, there = (Case(risk, regularizer(0.1 * unit**power)) for risk, unit in zip(risks, (1, 10), strict=True))
+    here, there = (Traits(risk, regularizer(0.1 * unit**power)) for risk, unit in zip(risks, (1, 10), strict=True))
     for name in NUMBERS:
         assert here.number(name) == pytest.approx(there.number(name), rel=1e-12)
 
@@ -145,7 +145,7 @@ def lines_of_code(path: Path) -> int:
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "roc_area", "f_beta", "softmax"])
 def test_auto_says_which_rule_it_follows(loss):
     risk, regularizer = risk_of(loss), L2(0.1)
-    rule, _ = advice(Case(risk, regularizer))
+    rule, _ = advice(Traits(risk, regularizer))
     solution = SOLVERS.make("auto", {"tolerance": 1e-3}).minimize(risk, regularizer)
     assert solution.status is Status.CONVERGED
     assert solution.solver.startswith(rule.solvers[0])

@@ -14,8 +14,8 @@ from bmrm.problem import Elastic, HasConjugate, HasMaster, Regularizer, Risk, Sc
 from bmrm.problem.abilities import DualBlocks, Gathered, ProblemSize
 
 
-class Case:
-    """The description of a problem.
+class Traits:
+    """The traits of a problem that rules ask for: words and numbers.
 
     Parameters
     ----------
@@ -138,11 +138,11 @@ class Rule:
         """Those of `kind`."""
         return frozenset(word for word in self.kind.split(", ") if word)
 
-    def holds(self, case: Case) -> bool:
+    def holds(self, traits: Traits) -> bool:
         """Whether it is about such a problem."""
-        if not self.words <= case.words or not all(case.number(name) <= most for name, most in self.most.items()):
+        if not self.words <= traits.words or not all(traits.number(name) <= most for name, most in self.most.items()):
             return False
-        return all(case.number(name) >= least for name, least in self.least.items())
+        return all(traits.number(name) >= least for name, least in self.least.items())
 
     def __str__(self) -> str:
         bounds = [f"{NUMBERS[name]} at least {number:,g}" for name, number in self.least.items()]
@@ -222,6 +222,6 @@ RULES = (
 )
 
 
-def advice(case: Case) -> tuple[Rule, str]:
+def advice(traits: Traits) -> tuple[Rule, str]:
     """The first rule that holds, and the solver that is left when all of its solvers have stalled."""
-    return next(rule for rule in RULES if rule.holds(case)), LINES if "scores" in case.words else BUNDLE
+    return next(rule for rule in RULES if rule.holds(traits)), LINES if "scores" in traits.words else BUNDLE
