@@ -15,9 +15,9 @@ from bmrm.mpi.share import Rank
 from bmrm.problem import Vector
 from bmrm.problem.abilities import Magnitudes, Rounding
 from bmrm.problem.results import is_own
-from bmrm.risk.layout import Layout
 from bmrm.risk.rounding import AbsoluteMap, measured, row_norm, subject_of
 from bmrm.risk.score_function import LossPhi
+from bmrm.risk.score_layout import ScoreLayout
 
 SUM, KEEP = Answer.SUM, Answer.KEEP
 
@@ -108,7 +108,7 @@ class GatheredRounding:
         b = np.zeros(self.whole.facts.scores_per_row) if constant is None else np.abs(constant)
         if constant is not None:
             f, free = f + self.whole.constant(constant), free + self.whole.constant(b)
-        layout = Layout(self.whole.facts.scores_per_row)
+        layout = ScoreLayout(self.whole.facts.scores_per_row)
         sizes, terms, length, growth = measured(self.whole, layout, f, free, int(longest), b, coupled=True)
         slope = gathered.hand_out(sizes)
         absolute_product = self.ranks.array("rounding", "absolute_rmatvec", slope)

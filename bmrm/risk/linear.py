@@ -37,13 +37,13 @@ from bmrm.registry import Range, checked_value
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.steps import dual_steps
 from bmrm.risk.identity import DataIdentity
-from bmrm.risk.layout import TailedMap, followed
 from bmrm.risk.linear_map import DataMap, Span
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products import Columns
 from bmrm.risk.rounding import RowRounding
 from bmrm.risk.rows import ChosenParts, ChosenRows, DrawnRows, LossVariants, WholeScores
 from bmrm.risk.score_function import BoundLoss, LossPhi
+from bmrm.risk.score_layout import TailedMap, followed
 
 if TYPE_CHECKING:
     from bmrm.risk.quadratic import ColumnCopies

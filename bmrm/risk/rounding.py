@@ -12,9 +12,9 @@ from bmrm.problem import Loss, ScoreFunction, Vector, facts_of
 from bmrm.problem.abilities import Magnitudes
 from bmrm.problem.meter import half_pass, timed
 from bmrm.problem.results import is_own
-from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.score_function import LossPhi
+from bmrm.risk.score_layout import ScoreLayout, TailedMap
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
@@ -100,7 +100,7 @@ def row_norm(map: DataMap | TailedMap) -> float:
 
 
 def measured(
-    phi: ScoreFunction, layout: Layout, f: Array, free: Array, longest: int, constant: Array, coupled: bool
+    phi: ScoreFunction, layout: ScoreLayout, f: Array, free: Array, longest: int, constant: Array, coupled: bool
 ) -> tuple[Array, float, float, float]:
     """Slopes in absolute values, what makes the value besides, the length of sums, and the growth of the first.
 
@@ -158,7 +158,7 @@ class RowRounding:
     map, phi, layout : R(w) = phi(A w).
     """
 
-    def __init__(self, loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: Layout) -> None:
+    def __init__(self, loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: ScoreLayout) -> None:
         self._loss = loss
         self._map, self._phi, self._layout, self.meter = map, phi, layout, map.meter
 

@@ -18,9 +18,9 @@ from bmrm.problem import Check, IncompatibleError, InputError, Risk, Scores, Tar
 from bmrm.problem.abilities import RowPart
 from bmrm.problem.loss import HasMeanTarget, HasVariant
 from bmrm.problem.meter import FULL_SPEED, UNMETERED, Meter, half_pass, timed
-from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear_map import DataMap, added
 from bmrm.risk.score_function import BoundLoss, LossPhi
+from bmrm.risk.score_layout import TailedMap
 
 Rows = NDArray[np.int64]
 Array = NDArray[np.float64]

@@ -34,8 +34,8 @@ from bmrm.problem import (
 from bmrm.problem.loss import completed
 from bmrm.problem.meter import UNMETERED, Meter, timed, timed_curve
 from bmrm.problem.results import is_own
-from bmrm.risk.layout import Layout
 from bmrm.risk.linear_map import Span
+from bmrm.risk.score_layout import ScoreLayout
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -84,9 +84,9 @@ class BoundLoss:
         return type(self.whole).learned is not PreparedLoss.learned or "learned" in vars(self.whole)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> ScoreLayout:
         """How scores lie in an array."""
-        return Layout(self.whole.scores_per_row, self.whole.extra_dim)
+        return ScoreLayout(self.whole.scores_per_row, self.whole.extra_dim)
 
     def told(self, value: float) -> float:
         """A value of the loss; +inf for nan, which is left where the differences of scores are beyond float64.

@@ -12,10 +12,10 @@ import numpy as np
 from bmrm.problem import Elastic, Regularizer, ScoreFunction, Scores, provides
 from bmrm.problem.abilities import DualBlocks
 from bmrm.risk.dual.joint import LocalRows
-from bmrm.risk.layout import TailedMap
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.products import Columns, gram_of
+from bmrm.risk.score_layout import TailedMap
 
 TINY = 1e-200
 """Size of the weights: at 0 there would be no product with the data."""

@@ -27,8 +27,8 @@ from bmrm.problem import Check, Scores, Vector, unchecked
 from bmrm.risk.dual.joint import LocalRows
 from bmrm.risk.dual.stored import READ, DualProblem, cost_of, stored_rows
 from bmrm.risk.dual.visits import Visits
-from bmrm.risk.layout import Layout, TailedMap
 from bmrm.risk.linear_map import DataMap
+from bmrm.risk.score_layout import ScoreLayout, TailedMap
 
 Array = NDArray[np.float64]
 MOST_PRODUCTS = 2**27
@@ -85,7 +85,7 @@ class GroupRows(LocalRows):
     def __init__(self, problem: DualProblem, check: Check = unchecked) -> None:
         map, prepared, mass = problem.map, problem.prepared, problem.mass
         self.map, self.mass = map, mass
-        self._layout, self._labels = Layout(prepared.scores_per_row, prepared.extra_dim), int(prepared.labels)
+        self._layout, self._labels = ScoreLayout(prepared.scores_per_row, prepared.extra_dim), int(prepared.labels)
         self._prepared, self._structure = prepared, prepared.structure
         self._whole_map = TailedMap(map, self._layout) if prepared.extra_dim else map
         self._steps = Steps(problem.threshold, problem.scale, float(map.bias))

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Layout:
+class ScoreLayout:
     """(rows,) or (rows, K) without such parameters; with them one flat array: the rows in C order, then the parameters.
 
     A flat array keeps linear combinations of scores, and so line searches and ranks, as simple as without.
@@ -67,7 +67,7 @@ class Layout:
 class TailedMap:
     """The map of a loss with parameters of its own: w is the weights of `rows_map`, then the parameters."""
 
-    def __init__(self, rows_map: DataMap, layout: Layout) -> None:
+    def __init__(self, rows_map: DataMap, layout: ScoreLayout) -> None:
         self.rows_map, self.layout = rows_map, layout
         self.dim = rows_map.dim + layout.extra
         self.columns, self.bias = rows_map.columns, rows_map.bias
