@@ -9,7 +9,7 @@ from bmrm.mpi.dual import RankAscents
 from bmrm.mpi.gathered import NAME, RankRows
 from bmrm.mpi.local import SCORES, Kind
 from bmrm.mpi.rounding import RankRounding
-from bmrm.mpi.rows import RankModified, RankSubsets
+from bmrm.mpi.row_subsets import RankModified, RankSubsets
 from bmrm.mpi.scored import KeptScores, Parts
 from bmrm.mpi.share import Rank
 from bmrm.problem.abilities import Blocks

@@ -22,7 +22,7 @@ from bmrm.mpi.kinds import KINDS
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
 from bmrm.mpi.rounding import GatheredRounding, RemoteRounding
-from bmrm.mpi.rows import RemoteModified, RemoteRows
+from bmrm.mpi.row_subsets import RemoteModified, RemoteRows
 from bmrm.mpi.scored import GatheredPhi, RemoteMap, RemotePhi, RemoteRowScores, pieces_of
 from bmrm.mpi.share import Rank, Share
 from bmrm.problem import Risk, Scored, ScoreFunction, Space, Vector

@@ -41,7 +41,7 @@ from bmrm.risk.linear_map import DataMap, Span
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products import Columns
 from bmrm.risk.rounding import RowRounding
-from bmrm.risk.rows import ChosenParts, ChosenRows, DrawnRows, LossVariants, WholeScores
+from bmrm.risk.row_abilities import ChosenParts, ChosenRows, DrawnRows, LossVariants, WholeScores
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.score_layout import TailedMap, followed
 

@@ -28,7 +28,7 @@ from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.instead import instead
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
-from bmrm.solvers._core.newton.rows import RowGram
+from bmrm.solvers._core.newton.row_space import RowGram
 from bmrm.solvers._core.rounding import Proof
 from bmrm.solvers._core.row_start import SampleMinimum, start_from_sample
 from bmrm.solvers._core.rowwise import OF_SCORES

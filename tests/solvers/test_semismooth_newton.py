@@ -20,7 +20,7 @@ from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.augmented_lagrangian import WIDE, AugmentedLagrangian, KeptGram, Subproblem
-from bmrm.solvers._core.newton.rows import RowQuadratic, rank_of, vectors_of
+from bmrm.solvers._core.newton.row_space import RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import newton_step, solve_positive
 from bmrm.solvers.semismooth_newton import SemismoothNewton
 from tests import problems

@@ -16,7 +16,7 @@ from bmrm.numerics.roots import newton_root
 from bmrm.problem import Check, LinearMap, MoreauEnvelope, ScoreFunction, Scores, Vector, unchecked
 from bmrm.problem.abilities import RowPart
 from bmrm.solvers._core.gram_model import GramModel
-from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, rank_of, vectors_of
+from bmrm.solvers._core.newton.row_space import RowGram, RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step
 from bmrm.solvers._core.rowwise import RowwiseRisk
 from bmrm.solvers._core.working_set import chosen, violation

@@ -13,7 +13,7 @@ from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import Check, Elastic, Regularizer, Scored, ScoreFunction, Scores, Vector, provides, unchecked
 from bmrm.problem.loss import HasCurvature
 from bmrm.solvers._core.newton.preconditioners import BlockPreconditioner, Preconditioner, by_diagonal
-from bmrm.solvers._core.newton.rows import RowGram, RowQuadratic, vectors_at
+from bmrm.solvers._core.newton.row_space import RowGram, RowQuadratic, vectors_at
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
 from bmrm.solvers._core.newton.system import Matrix, add_to_diagonal, newton_step
 
