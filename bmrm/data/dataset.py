@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.frames import is_frame, names_of, refuse_hidden, values_of
+from bmrm.data.index_arrays import check_sparse, is_sparse
 from bmrm.data.label_types import as_listed, is_na, of_one_type, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, shown
 from bmrm.data.matrix import Csr, Features, Matrix, nnz_of, part_of, rows_of, with_columns
-from bmrm.data.structure import check_sparse, is_sparse
 from bmrm.problem import Check, InputError, Targets, Vector, unchecked
 from bmrm.problem import shown as shown_value
 

@@ -23,9 +23,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bmrm.data.dataset import Dataset, check_weights, named_matrix, plain_array, plain_labels, refuse_weightless
 from bmrm.data.frames import is_frame, refuse_hidden, values_of, without_fill
+from bmrm.data.index_arrays import check_sparse
 from bmrm.data.label_types import is_na, stored
 from bmrm.data.layout import Layout
-from bmrm.data.structure import check_sparse
 from bmrm.losses import LOSSES
 from bmrm.problem import (
     BmrmError,

@@ -15,10 +15,10 @@ from sklearn.feature_extraction import DictVectorizer
 
 from bmrm.data.dataset import check_matrix
 from bmrm.data.frames import refuse_hidden
+from bmrm.data.index_arrays import check_sparse
 from bmrm.data.layout import Layout
 from bmrm.data.matrix import Csr, Matrix
 from bmrm.data.readers.conll import Conll
-from bmrm.data.structure import check_sparse
 from bmrm.data.text_reader import TextReader
 from bmrm.problem import InputError, shown
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.data.index_arrays import check_compressed, check_csr, check_sparse, damaged
 from bmrm.data.matrix.features import (
     ROWS,
     Array,
@@ -22,7 +23,6 @@ from bmrm.data.matrix.features import (
     units_of,
     weighted_square,
 )
-from bmrm.data.structure import check_compressed, check_csr, check_sparse, damaged
 from bmrm.problem import Check, InputError, Vector, unchecked
 from bmrm.problem.meter import FULL_SPEED
 

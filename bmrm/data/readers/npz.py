@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import HEAD, in_zip, open_bytes
+from bmrm.data.index_arrays import check_compressed
 from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Alike, Layout
@@ -25,7 +26,6 @@ from bmrm.data.matrix import MOST_COLUMNS, Csr
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share
-from bmrm.data.structure import check_compressed
 from bmrm.problem import InputError, shown
 from bmrm.registry import parameter
 

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 import bmrm
 from bmrm.data.dataset import Dataset
+from bmrm.data.index_arrays import check_sparse
 from bmrm.data.matrix import Csr
-from bmrm.data.structure import check_sparse
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Targets
 
