@@ -18,7 +18,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -226,7 +226,7 @@ class Entry(Generic[P]):
     cls: type[P]
     facts: Mapping[str, Any]
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[dataclasses.Field[Any], ...]:
         """The dataclass fields that a user may set."""
         return tuple(field for field in dataclasses.fields(cast("Any", self.cls)) if field.init)
@@ -297,10 +297,10 @@ class Registry(Generic[P]):
         """An instance of `name` with the given options (YAML names); raises InputError for an unknown option."""
         entry = self.get(name)
         fields = given_fields(f"{self.kind} {shown(name)}", entry.parameters, options or {})
-        known = {option_name(field.name): field.name for field in entry.parameters}
         try:
             return entry.cls(**fields)
         except ParameterError as error:
+            known = {option_name(field.name): field.name for field in entry.parameters}
             raise error.called({known[canonical(word, known) or word]: word for word in options or {}}) from None
         except TypeError as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error

@@ -23,6 +23,7 @@ class Compiling:
 
     Attributes
     ----------
+    seconds : spent so far, without what is under way.
     kernels : compiled so far; those found in the cache do not count.
     now : the kernel being compiled, None where there is none.
     kept : whether kernels are kept on disk.
@@ -34,6 +35,7 @@ class Compiling:
         self.now: str | None = None
         self.kept = True
         self.speaks = True
+        self.seconds = 0.0
         self._clock: tuple[float, float | None] = 0.0, None  # in one piece: other threads look at it, too
         self._depth = 0
         self._collects = False
@@ -43,15 +45,13 @@ class Compiling:
         self._ours = False
 
     @property
-    def seconds(self) -> float:
-        """Spent so far, without what is under way."""
-        return self._clock[0]
-
-    @property
     def elapsed(self) -> float:
         """`seconds` and what is under way."""
         seconds, since = self._clock
         return seconds if since is None else seconds + time.perf_counter() - since
+
+    def _set(self, seconds: float, since: float | None) -> None:
+        self.seconds, self._clock = seconds, (seconds, since)
 
     def enter(self) -> None:
         """A kernel is asked for; calls nest, in one thread at a time.
@@ -71,7 +71,7 @@ class Compiling:
         """It is there."""
         self._depth -= 1
         if self._depth == 0:
-            self._clock = self.elapsed, None
+            self._set(self.elapsed, None)
             self.now = None
             if self.kernels > self._before:
                 self._litter = {0, 1, 2}
@@ -86,12 +86,12 @@ class Compiling:
         if phase == "start":
             self._clock = seconds, time.perf_counter()
         elif since is not None:
-            self._clock = self.elapsed, None
+            self._set(self.elapsed, None)
             self._litter -= set(range(info["generation"] + 1))
 
     def wait(self, seconds: float) -> None:
         """So long this process has waited for others that compiled."""
-        self._clock = self._clock[0] + seconds, self._clock[1]
+        self._set(self.seconds + seconds, self._clock[1])
 
     def compile(self, kernel: Any) -> None:
         """It was not in the cache and is compiled."""

@@ -210,10 +210,13 @@ class LossPhi(ScoreFunction):
     @timed
     def value_and_slope(self, f: Array) -> tuple[float, Array]:
         """phi(f) and a subgradient, a new array like `f`."""
-        results = self._of_parts(self._evaluated, f)
-        slope = self._layout.joined([slope for _, slope in results])
+        (value, slope), *others = self._of_parts(self._evaluated, f)
+        if others:
+            for part, _ in others:
+                value += part
+            slope = self._layout.joined([slope, *(part for _, part in others)])
         slope /= self.mass
-        return self.bound.told(sum(value for value, _ in results) / self.mass), slope
+        return self.bound.told(value / self.mass), slope
 
     def _of_parts(self, function: Callable[..., T], *scores: Array) -> list[T]:
         """Of the loss of each part and its piece of the scores."""

@@ -75,8 +75,8 @@ class Budget:
 
     def check(self) -> None:
         """Raise Stop where the budget is spent, within `spending`; else nothing. Cheap; in any thread."""
-        if self._armed and (status := self.spent) is not None:
-            raise Stop(self, status)
+        if self._armed and (self._interrupt.raised or (self._end < math.inf and working_clock() >= self._end)):
+            raise Stop(self, self.spent or Status.TIME_LIMIT)
 
     def rest(self) -> bool:
         """Check no more: what ends the run may take its time. Whether it was checked."""
