@@ -154,23 +154,23 @@ def solve(
         for part, rows in (others or {}).items():
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
     threads = problem.threads or group.cores_per_rank
-    with together(group), one_thread(threads):  # the same error on every rank, if any
-        columns = SCALINGS[problem.scale].columns(data, group) or Columns()
-        refuse_overflow(data, columns)
-        ranged, inner = within_range(data, columns)
-        far = far_columns(ranged, group) if problem.scale == "none" else None
-        if far is not None and problem.bias == "free":
-            ranged, columns = moved(ranged, far), Columns(None, far)
-        if problem.relative is not None:
-            lam = lambda_of(problem.relative, ranged, inner, group)
-            problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
-    if group.size > 1:
-        group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
-    loss_facts = facts_of(problem.loss)
-    differ = targets_differ(loss_facts, data.targets, summary, group)
-    bias = BIASES[problem.bias]
-    own = _own_parameters(problem.loss, len(summary.labels))
-    with one_thread(threads):  # from here on: a user's loss is tried where the risk is made
+    with one_thread(threads):  # a user's loss is tried where the risk is made
+        with together(group):  # the same error on every rank, if any
+            columns = SCALINGS[problem.scale].columns(data, group) or Columns()
+            refuse_overflow(data, columns)
+            ranged, inner = within_range(data, columns)
+            far = far_columns(ranged, group) if problem.scale == "none" else None
+            if far is not None and problem.bias == "free":
+                ranged, columns = moved(ranged, far), Columns(None, far)
+            if problem.relative is not None:
+                lam = lambda_of(problem.relative, ranged, inner, group)
+                problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
+        if group.size > 1:
+            group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
+        loss_facts = facts_of(problem.loss)
+        differ = targets_differ(loss_facts, data.targets, summary, group)
+        bias = BIASES[problem.bias]
+        own = _own_parameters(problem.loss, len(summary.labels))
         risk = shared_risk(
             ranged,
             problem.loss,
