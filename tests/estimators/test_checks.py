@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import (
     check_classifier_not_supporting_multiclass,
     check_sample_weight_equivalence_on_dense_data,
     check_sample_weight_equivalence_on_sparse_data,
-    parametrize_with_checks,
+    estimator_checks_generator,
 )
 from sklearn.utils.validation import _num_samples
 
@@ -36,10 +36,9 @@ EXPECTED = {
     OrdinalClassifier: {"check_classifiers_classes": "grades that are text have no order: `classes` must say it"},
     OneQuery: {"check_fit2d_1sample": "one row is no ranking; the message says so, in other words than the check's"},
 }
-ESTIMATORS = [
-    Classifier(),
+IN_FULL = [Classifier(), Regressor()]
+OTHERS = [
     Classifier("softmax", tol=1e-10),
-    Regressor(),
     Regressor("multivariate_least_squares"),
     MultilabelClassifier(),
     OrdinalClassifier(),
@@ -48,15 +47,33 @@ ESTIMATORS = [
 ]
 
 
-def expected_failures(estimator):
-    """By name of the check, with the reason."""
-    return EXPECTED.get(type(estimator), {}) if estimator.tol == 1e-4 else {}
+INHERITED = """check_estimator_cloneable check_estimator_repr check_estimator_tags_renamed check_valid_tag_types
+check_mixin_order check_no_attributes_set_in_init check_parameters_default_constructible check_get_params_invariance
+check_set_params check_do_not_raise_errors_in_init_or_set_params check_estimator_sparse_array
+check_estimator_sparse_matrix check_dtype_object check_estimators_dtypes check_estimators_pickle
+check_readonly_memmap_input check_f_contiguous_array_estimator"""
+"""Of what all estimators have from their base: parameters, and the kinds of arrays that features come in."""
+
+
+def cases():
+    """All checks on two estimators; on the others those of what each has of its own."""
+    for estimator in IN_FULL + OTHERS:
+        expected = EXPECTED.get(type(estimator), {}) if estimator.tol == 1e-4 else {}
+        for case in estimator_checks_generator(estimator, expected_failed_checks=expected, mark="xfail"):
+            _, check = getattr(case, "values", case)
+            if estimator in IN_FULL or check.func.__name__ not in INHERITED.split():
+                yield case
+
+
+def name(part):
+    """Of an estimator or a check."""
+    return f"{part.func.__name__}{part.keywords or ''}" if hasattr(part, "func") else str(part)
 
 
 @pytest.mark.filterwarnings(
     "ignore:.*(all weights are 0|weights of 0 are as good)"
 )  # true where a check's targets are random
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@pytest.mark.parametrize(("estimator", "check"), list(cases()), ids=name)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
