@@ -116,30 +116,55 @@ DAMAGES = {
 }
 
 
-QUICK = "empty", "cut", "a byte in the middle"
+EACH = """
+import importlib, sys
+from bmrm.kernels.compiling import COMPILING
+
+COMPILING.speaks = False
+for name in sys.argv[1:]:
+    before = COMPILING.kernels
+    print(name, importlib.import_module(name).third(2.0) == 2.0**3 / 3.0 + 1234.5678, COMPILING.kernels - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory):
+    """A cache with the kernels of as many modules as there are damages, by their names, and the bytes of its files."""
+    cache = Cache(tmp_path_factory.mktemp("copies"))
+    names = {damage.replace(" ", "_"): how for damage, how in DAMAGES.items()}
+    for name in names:
+        (cache.root / f"{name}.py").write_text(textwrap.dedent(KERNELS).partition("COMPILING.speaks")[0])
+    (cache.root / "kernels.py").write_text(EACH)
+    assert compiled_of_each(cache, names) == (dict.fromkeys(names, "2"), "")
+    return cache, names, {file: file.read_bytes() for kind in ("nbi", "nbc") for file in cache.files(kind)}
+
+
+def compiled_of_each(cache, names):
+    """How many kernels of each module are compiled, and what is said; results are right."""
+    done = subprocess.run([*cache.command, *names], env=cache.environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert all(right == "True" for _, right, _ in lines), lines
+    return {name: compiled for name, _, compiled in lines}, done.stderr
 
 
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
-@pytest.mark.parametrize(
-    "damage", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in DAMAGES]
-)
-def test_what_is_damaged_is_compiled_again(kept, damage, kind):
-    cache, whole = kept
-    how = DAMAGES[damage]
+def test_what_is_damaged_is_compiled_again(copies, kind):
+    cache, names, whole = copies
+    assert compiled_of_each(cache, names) == (dict.fromkeys(names, "0"), "")
     for file in cache.files(kind):
+        how = names[file.name.partition(".")[0]]
         file.unlink()
-        if how == "folder":
+        if how == "folder":  # in the place of which no file can be put
             file.mkdir()
         elif how is not None:
             file.write_bytes(how(whole[file]))
-    compiled, said = cache.call()
-    assert compiled == 2
-    if how == "folder":  # in the place of which no file can be put
-        assert said.count("\n") == 1
-        assert "compiled kernels cannot be kept in" in said
-    else:
-        assert said == ""
-        assert cache.call() == (0, "")
+    compiled, said = compiled_of_each(cache, names)
+    assert compiled == dict.fromkeys(names, "2")
+    assert said.count("\n") == 1
+    assert "compiled kernels cannot be kept in" in said
+    kept = [name for name, how in names.items() if how != "folder"]
+    assert compiled_of_each(cache, kept) == (dict.fromkeys(kept, "0"), "")
     for file in (*cache.files("nbi"), *cache.files("nbc")):
         file.rmdir() if file.is_dir() else file.unlink()
     for file, content in whole.items():
