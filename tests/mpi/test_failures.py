@@ -155,8 +155,13 @@ def test_ctrl_c_writes_the_best_point_and_ends_with_status_three(shards):
     assert (shards / "out" / "model.npz").exists()
 
 
-@pytest.mark.parametrize("how", ["fails", "dies"])
-@pytest.mark.parametrize("method", DYING)
+@pytest.mark.parametrize(
+    ("method", "how"),
+    [
+        *((method, "fails") for method in DYING),
+        *(pytest.param(method, "dies", marks=[pytest.mark.nightly] * (method != "gather")) for method in DYING),
+    ],
+)
 def test_a_rank_that_cannot_answer_a_request_ends_the_job(method, how):
     done = launch(3, "-m", "tests.mpi.dying", method, how, timeout=60.0)
     assert done.returncode != 0

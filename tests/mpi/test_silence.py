@@ -41,7 +41,7 @@ def ended(job: subprocess.Popen[str], processes: list[int], stopped: int, timeou
 
 @pytest.mark.parametrize(
     ("call", "stopped"),
-    [("sum", 0)] + [pytest.param(call, 2, marks=[pytest.mark.slow] if call != "gather" else []) for call in CALLS],
+    [("sum", 0)] + [pytest.param(call, 2, marks=[pytest.mark.nightly] if call != "gather" else []) for call in CALLS],
 )
 def test_a_rank_that_stands_still_is_named_whatever_the_others_wait_for(call, stopped):
     command = [mpirun(), "-n", "3", sys.executable, "-m", "tests.mpi.silent", call, "2"]
