@@ -23,7 +23,7 @@ from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
 from bmrm.mpi.rounding import GatheredRounding, RemoteRounding
 from bmrm.mpi.row_subsets import RemoteModified, RemoteRows
-from bmrm.mpi.scored import GatheredPhi, RemoteMap, RemotePhi, RemoteRowScores, pieces_of
+from bmrm.mpi.scored import GatheredPhi, RemoteMap, RemotePhi, pieces_of
 from bmrm.mpi.share import Rank, Share
 from bmrm.problem import Risk, Scored, ScoreFunction, Space, Vector
 from bmrm.problem.abilities import (
@@ -35,7 +35,6 @@ from bmrm.problem.abilities import (
     ProblemSize,
     Rounding,
     RowSample,
-    RowScores,
     RowSubsets,
     Traffic,
 )
@@ -109,7 +108,6 @@ class MultiplexedRisk:
         offers: dict[type, Callable[[], Any]] = {
             Scored: self._scored,
             RowSubsets: lambda: RemoteRows(self.ranks),
-            RowScores: lambda: RemoteRowScores(self.ranks),
             Blocks: lambda: _Blocks(self.ranks),
             DualBlocks: lambda: remote_ascents(self.ranks, self._all_rows, self.infimum),
             ModifiedLoss: lambda: RemoteModified(self.ranks),

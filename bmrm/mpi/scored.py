@@ -217,7 +217,22 @@ class RemoteMap:
         return cast(Floats, found)
 
 
-class RemotePhi(ScoreFunction):
+class OfRanks(ScoreFunction):
+    """A score function of rows on many ranks."""
+
+    ranks: Ranks
+
+    def product(self, slope: RemoteScores, f: RemoteScores) -> float:
+        return self.ranks.number("scores", "product", slope, f)
+
+    def collect(self, scores: RemoteScores) -> Floats:
+        return self.ranks.array("scores", "itself", scores, answer=GATHER)
+
+    def hand_out(self, whole: Floats) -> RemoteScores:
+        return self.ranks.scores("scores", "itself", Scattered(whole))
+
+
+class RemotePhi(OfRanks):
     """The sum of the ranks' score functions, their own or those kept under `slot`."""
 
     def __init__(self, ranks: Ranks, slot: Slot | None = None) -> None:
@@ -264,9 +279,6 @@ class RemotePhi(ScoreFunction):
     def magnitude(self, scores: RemoteScores) -> Vector:
         return self.ranks.array(self.target, "magnitude", scores)
 
-    def product(self, slope: RemoteScores, f: RemoteScores) -> float:
-        return self.ranks.number("scores", "product", slope, f)
-
 
 class RemoteCurve:
     """t -> the sums of the ranks' values and derivatives along a step; they make their curves at the first call."""
@@ -288,30 +300,13 @@ class RemoteCurve:
         return values, derivatives
 
 
-@dataclass(frozen=True)
-class RemoteRowScores:
-    """As of `RowScores`, for rank 0."""
-
-    ranks: Ranks
-
-    def collect(self, scores: RemoteScores) -> Floats:
-        """The scores of all rows."""
-        return self.ranks.array("scores", "itself", scores, answer=GATHER)
-
-    def hand_out(self, whole: Floats) -> RemoteScores:
-        """To each rank what is of its rows."""
-        return self.ranks.scores("scores", "itself", Scattered(whole))
-
-
-class GatheredPhi(ScoreFunction):
+class GatheredPhi(OfRanks):
     """A score function of all rows at once, on rank 0: scores come in, slopes go out, the data stays."""
 
     def __init__(self, ranks: Ranks, whole: ScoreFunction) -> None:
         self.ranks, self.whole = ranks, whole
         # whole-sample losses are no sums over rows
         self.facts = replace(whole.facts, prox=False, piecewise_linear=False)
-        rows = RemoteRowScores(ranks)
-        self.collect, self.hand_out = rows.collect, rows.hand_out
 
     def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
         value, slope = self.whole.value_and_slope(self.collect(f))
@@ -337,9 +332,6 @@ class GatheredPhi(ScoreFunction):
 
     def total(self, scores: RemoteScores) -> Vector:
         return self.whole.total(self.collect(scores))
-
-    def product(self, slope: RemoteScores, f: RemoteScores) -> float:
-        return self.ranks.number("scores", "product", slope, f)  # nothing need be gathered
 
     def magnitude(self, scores: RemoteScores) -> Vector:
         return self.whole.magnitude(self.collect(scores))

@@ -18,12 +18,11 @@ from bmrm.problem.abilities import (
     ModifiedLoss,
     ProblemSize,
     Rounding,
-    RowScores,
     RowSubsets,
 )
 
 T = TypeVar("T")
-SHARED = (Scored, RowScores, RowSubsets, Blocks, ModifiedLoss, Fingerprint, DualBlocks, Rounding)
+SHARED = (Scored, RowSubsets, Blocks, ModifiedLoss, Fingerprint, DualBlocks, Rounding)
 """The abilities that a risk on many ranks has if the risks of all ranks have them."""
 
 

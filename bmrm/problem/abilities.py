@@ -191,18 +191,6 @@ class Rounding(Protocol):
         ...
 
 
-class RowScores(Protocol):
-    """The ability to bring scores, or slopes, of all rows to one place, and back: to save them."""
-
-    def collect(self, scores: Scores) -> NDArray[np.float64]:
-        """Those of all rows, in their order over the ranks: (rows,) or (rows, scores per row)."""
-        ...
-
-    def hand_out(self, whole: NDArray[np.float64]) -> Scores:
-        """The inverse; raises ValueError for another number of rows."""
-        ...
-
-
 @dataclass(frozen=True)
 class Sent:
     """What has gone between the ranks so far, as rank 0 sees it.
@@ -395,16 +383,6 @@ class DualSweep:
     gap: float
     visits: float
     open: float
-
-
-@dataclass(frozen=True)
-class CurvatureBound:
-    """The ability phi''(f) <= diag(rows) at all scores f, for one score per row; before any free intercept.
-
-    The conjugate of phi is then strongly convex: phi*(s) - 1/2 sum s_i^2 / rows_i is convex.
-    """
-
-    rows: Scores
 
 
 class QuadraticModel(Protocol):

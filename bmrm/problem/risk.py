@@ -158,6 +158,21 @@ class ScoreFunction(Protocol):
         """The function t -> (the envelope's value at z + t step, its derivative in t), for a vector of t."""
         raise IncompatibleError("there is no proximal map")
 
+    def hessian_most(self) -> Scores | None:
+        """h with phi''(f) <= diag(h) at all scores f, for one score per row; None where it is not known.
+
+        The conjugate of phi is then strongly convex: phi*(s) - 1/2 sum s_i^2 / h_i is convex.
+        """
+        return None
+
+    def collect(self, scores: Scores) -> NDArray[np.float64]:
+        """Scores, or slopes, of all rows in their order over the ranks, to be saved: (rows,) or (rows, scores)."""
+        return np.array(scores, np.float64)
+
+    def hand_out(self, whole: NDArray[np.float64]) -> Scores:
+        """The inverse; raises ValueError for another number of rows."""
+        return np.array(whole, np.float64)
+
     def learned(self, scores: Callable[[], Scores]) -> dict[str, NDArray[np.float64]]:
         """What the loss has minimised out at some scores, by name (cut points); {} for most losses."""
         return {}

@@ -29,7 +29,6 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.problem.abilities import (
-    CurvatureBound,
     DualBlocks,
     Fingerprint,
     Gathered,
@@ -39,7 +38,6 @@ from bmrm.problem.abilities import (
     Rounding,
     RowParts,
     RowSample,
-    RowScores,
     Traffic,
 )
 from bmrm.problem.counted import metered, metered_risk
@@ -111,12 +109,10 @@ class FreeIntercept:
         offered: Any = None
         if kind is Scored:
             offered = self._scored()
-        elif kind in (Traffic, Space, ProblemSize, QuadraticModel, CurvatureBound):
+        elif kind in (Traffic, Space, ProblemSize, QuadraticModel, RowParts):
             offered = ability(self.risk, kind)
         elif kind is DualBlocks:
             offered = free_steps(self.risk)
-        elif kind in (RowParts, RowScores):
-            offered = ability(self.risk, kind)
         elif kind is RowSample:
             drawn = ability(self.risk, RowSample)
             offered = None if drawn is None else _Drawn(drawn)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
@@ -20,7 +19,6 @@ from bmrm.kernels.workers import Workers
 from bmrm.problem import Check, Loss, PreparedLoss, Scored, Space, Summary, Vector
 from bmrm.problem.abilities import (
     Blocks,
-    CurvatureBound,
     DualBlocks,
     Fingerprint,
     ModifiedLoss,
@@ -29,7 +27,6 @@ from bmrm.problem.abilities import (
     Rounding,
     RowParts,
     RowSample,
-    RowScores,
     RowSubsets,
 )
 from bmrm.problem.meter import UNMETERED, Meter, charged
@@ -41,7 +38,7 @@ from bmrm.risk.linear_map import DataMap, Span
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products import Columns
 from bmrm.risk.rounding import RowRounding
-from bmrm.risk.row_abilities import ChosenParts, ChosenRows, DrawnRows, LossVariants, WholeScores
+from bmrm.risk.row_abilities import ChosenParts, ChosenRows, DrawnRows, LossVariants
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.score_layout import TailedMap, followed
 
@@ -288,16 +285,6 @@ def _column_copies(risk: LinearRisk) -> ColumnCopies | None:
     return whole._columns if risk is whole else whole._columns.metered(risk.meter)
 
 
-def _curvature_bound(risk: LinearRisk) -> CurvatureBound | None:
-    facts = risk.phi.facts
-    most = facts.hessian_bound
-    if not (facts.separable and facts.smooth and math.isfinite(most)):
-        return None
-    weights = risk.bound.targets.weights
-    rows = np.full(risk.data.rows, most / risk.mass) if weights is None else weights * (most / risk.mass)
-    return CurvatureBound(rows)
-
-
 def _row_parts(risk: LinearRisk) -> ChosenParts | None:
     if risk.loss.decomposes != "rows" or risk.layout.extra:
         return None
@@ -323,14 +310,12 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     ProblemSize: lambda risk: (risk._whole or risk).problem_size,
     Fingerprint: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
     Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,
-    RowScores: lambda risk: WholeScores(),
     RowSubsets: _row_subsets,
     RowParts: _row_parts,
     RowSample: _row_sample,
     DualBlocks: _dual_steps,
     QuadraticModel: _column_copies,
     Rounding: lambda risk: RowRounding(risk.loss, risk.map, risk.phi, risk.layout),
-    CurvatureBound: _curvature_bound,
     ModifiedLoss: lambda risk: (
         LossVariants(risk.bound, risk.rows_map.offset, risk.meter) if risk.loss.decomposes == "rows" else None
     ),

@@ -14,7 +14,7 @@ from bmrm.data.matrix.products import active_rows
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.rows.dormancy import part_rows, settle, wake
 from bmrm.kernels.workers import Workers
-from bmrm.problem import Check, IncompatibleError, InputError, Risk, Scores, Targets, Vector, provides, unchecked
+from bmrm.problem import Check, IncompatibleError, InputError, Risk, Targets, Vector, provides, unchecked
 from bmrm.problem.abilities import RowPart
 from bmrm.problem.loss import HasMeanTarget, HasVariant
 from bmrm.problem.meter import FULL_SPEED, UNMETERED, Meter, half_pass, timed
@@ -222,18 +222,6 @@ class DrawnRows:
             raise InputError(f"a sample of {rows} rows, expected 1 to {self.rows}")
         chosen = np.random.default_rng(seed).choice(self.rows, rows, replace=False, shuffle=False)
         return self.risk_of(np.sort(chosen), self.check)
-
-
-class WholeScores:
-    """The ability `RowScores` where scores are arrays."""
-
-    def collect(self, scores: Scores) -> NDArray[np.float64]:
-        """As of `RowScores`."""
-        return np.array(scores, np.float64)
-
-    def hand_out(self, whole: NDArray[np.float64]) -> Scores:
-        """As of `RowScores`."""
-        return np.array(whole, np.float64)
 
 
 class LossVariants:

@@ -329,6 +329,13 @@ class LossPhi(ScoreFunction):
             raise self._lacks("proximal map", "line_search_bundle or lbfgs")
         return self._joined([part.moreau_along(*pieces, sigma) for part, *pieces in self._pieces(z, step)])
 
+    def hessian_most(self) -> Array | None:
+        """h with phi''(f) <= diag(h) at all scores f; None where it is not known."""
+        most, weights = self.facts.hessian_bound / self.mass, self.bound.targets.weights
+        if not (self.facts.separable and self.facts.smooth and math.isfinite(most)):
+            return None
+        return np.full(self.bound.rows, most) if weights is None else weights * most
+
     def _lacks(self, what: str, instead: str) -> IncompatibleError:
         return IncompatibleError(
             f"{self.bound.facts.title} has no {what}; use a solver that needs none, such as {instead}"

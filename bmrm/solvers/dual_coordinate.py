@@ -32,7 +32,7 @@ from bmrm.problem import (
     ability,
     provides,
 )
-from bmrm.problem.abilities import DualAscent, DualBlocks, DualSweep, RowScores
+from bmrm.problem.abilities import DualAscent, DualBlocks, DualSweep
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
@@ -149,14 +149,13 @@ class DualCoordinate(IterativeSolver):
                 f"dual_coordinate needs a regularizer with l2 > 0, which {type(regularizer).__name__} has not; use l2"
                 f" or elastic_net, or solver {instead(run)}"
             )
-        rows = ability(run.risk, RowScores)
         steps, scored = ability(run.risk, DualBlocks), ability(run.risk, Scored)
         if steps is None or scored is None:
             raise IncompatibleError(
                 "dual_coordinate needs a mean over rows in memory of a loss whose proximal map is compiled;"
                 f" use {instead(run)}"
             )
-        return _Run(self, run, steps, scored, regularizer, rows).go(not run.chooses_start, slope)
+        return _Run(self, run, steps, scored, regularizer).go(not run.chooses_start, slope)
 
 
 class _Run:
@@ -169,9 +168,8 @@ class _Run:
         steps: DualBlocks,
         scored: Scored,
         regularizer: Elastic,
-        rows: RowScores | None,
     ) -> None:
-        self.options, self.run, self.steps, self.scored, self.rows = options, run, steps, scored, rows
+        self.options, self.run, self.steps, self.scored = options, run, steps, scored
         self.intercept = scored.intercept
         """With a free constant planes are always computed anew."""
         several = scored.intercept is not None and scored.phi.facts.scores_per_row > 1
@@ -232,8 +230,7 @@ class _Run:
         begun = len(run.history) - 1
         ascent = self.ascent = self._begin(f if warm else None, slope)
         run.confirm = self._confirm
-        if self.rows is not None:
-            run.state = self._state
+        run.state = self._state
         while True:
             before, self.unseen = run.budget.seconds, None
             found = ascent.sweep()
@@ -255,10 +252,11 @@ class _Run:
     def _begin(self, near: Scores | None, slope: Scores | None) -> DualAscent:
         seed, earlier = self.options.seed or 0, self.run.earlier
         state = None if earlier is None else earlier.state_of(self.options.name, SLOPES)
-        if state is not None and self.rows is not None and slope is None:
+        if state is not None and slope is None:
             seed += len(self.run.history)  # another order
-            scores = self.rows.hand_out(state[SCORES]) if SCORES in state else None
-            slopes = self.rows.hand_out(state[SLOPES])
+            hand_out = self.scored.of_rows.hand_out
+            scores = hand_out(state[SCORES]) if SCORES in state else None
+            slopes = hand_out(state[SLOPES])
             ascent = self.steps.ascent(self.l1, self.l2, seed=seed, start=slopes, near=scores)
             if BALANCE in state:
                 ascent.resume(np.asarray(state[BALANCE], np.float64))
@@ -288,13 +286,13 @@ class _Run:
 
     def _state(self) -> State:
         """The slopes of all rows and, with a free intercept, their scores and the intercept."""
-        assert self.rows is not None
         assert self.ascent is not None
-        found = {SLOPES: self.rows.collect(self.ascent.slope())}
+        collect = self.scored.of_rows.collect
+        found = {SLOPES: collect(self.ascent.slope())}
         scores = self.ascent.scores()
         if scores is None:
             return found
-        return {**found, SCORES: self.rows.collect(scores), BALANCE: self.ascent.balance}
+        return {**found, SCORES: collect(scores), BALANCE: self.ascent.balance}
 
     def _bound(self, a: Vector, b: float) -> float:
         return plane_bound(self.run.regularizer, a, b, self.run.risk.infimum)

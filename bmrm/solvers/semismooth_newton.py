@@ -20,7 +20,7 @@ from bmrm.problem import (
     ability,
     provides,
 )
-from bmrm.problem.abilities import RowParts, RowScores
+from bmrm.problem.abilities import RowParts
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Subproblem
@@ -184,14 +184,13 @@ class Run:
                 "semismooth_newton has l1 with one score per row only; use l2, or solver line_search_bundle"
             )
         self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
-        self.parts, self.rows = ability(risk, RowParts), ability(risk, RowScores)
+        self.parts = ability(risk, RowParts)
         if risk.dim > WIDEST and not regularizer.l1 and not self._few_rows():
             raise IncompatibleError(
                 f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers, at most {WIDEST} x"
                 f" {WIDEST} are allowed, or as few rows, in one process; use dual_coordinate or line_search_bundle"
             )
-        if self.rows is not None:
-            monitor.state = self._saved
+        monitor.state = self._saved
         rows = None if self.parts is None else RowGram(self.parts)
         self.model = Subproblem(
             scored.map, phi, regularizer.l1, regularizer.l2, free, rows=rows, check=monitor.budget.check
@@ -260,21 +259,21 @@ class Run:
         """The final state of an earlier run, in its own units."""
         monitor, earlier = self.monitor, self.monitor.earlier
         saved = None if earlier is None else earlier.state_of("semismooth_newton", *STATE)
-        if saved is None or self.rows is None or self.slope is not None:
+        if saved is None or self.slope is not None:
             return None
         w = np.array(saved["point"], np.float64)
         if w.shape != monitor.start.shape or not float(saved["sigma"]) > 0.0:
             raise InputError("the state of semismooth_newton to go on from has another shape")
         best = self._objective(monitor.start, self.model.map.matvec(monitor.start))
         monitor.improve(monitor.start, best, fresh=True)
-        return AugmentedLagrangian.at(self.model, w, float(saved["sigma"]), self.rows.hand_out(saved[STATE[-1]]))
+        slope = self.model.phi.hand_out(saved[STATE[-1]])
+        return AugmentedLagrangian.at(self.model, w, float(saved["sigma"]), slope)
 
     def _saved(self) -> State:
         assert self.state is not None
-        assert self.rows is not None
         slope = self.model.constant(0.0) if self.state.slope is None else self.state.slope
         point, sigma = self.state.w, np.array(self.state.sigma)
-        return dict(zip(STATE, (point, sigma, self.rows.collect(slope)), strict=True))
+        return dict(zip(STATE, (point, sigma, self.model.phi.collect(slope)), strict=True))
 
     def _objective(self, w: Vector, f: Scores) -> float:
         return self.scored.phi.value_and_slope(f)[0] + self.monitor.regularizer.value(w)

@@ -7,8 +7,7 @@ import pytest
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import Status, ability
-from bmrm.problem.abilities import CurvatureBound
+from bmrm.problem import Scored, Status, ability
 from bmrm.problem.meter import Meter
 from bmrm.regularizers.elastic_net import ElasticNet
 from bmrm.regularizers.l1 import L1
@@ -106,11 +105,11 @@ def test_a_start_with_weights_that_must_go(name, at_once):
 @pytest.mark.parametrize("scaled", [False, True])
 def test_lengths_are_those_of_columns_weighted_by_the_curvature(scaled, free):
     risk = risk_of("logistic", 3, weights=True, scaled=scaled, free=free)
-    most = ability(risk, CurvatureBound)
+    most = ability(risk, Scored).of_rows.hessian_most()
     A = np.array([risk.map.matvec(unit) for unit in np.eye(FEATURES)]).T
     weights = (risk.risk if free else risk).data.targets.weights
-    np.testing.assert_allclose(most.rows, 0.25 * weights / weights.sum())
-    c = most.rows
+    np.testing.assert_allclose(most, 0.25 * weights / weights.sum())
+    c = most
     centred = A - (c @ A) / c.sum() if free else A
     rows = RowwiseRisk.of("any", risk)
     zeros = SafeZeros(_Line(risk, 0.0), rows, 0.1)
@@ -154,10 +153,10 @@ def test_no_slope_rises_faster_than_the_curvature_bound(loss_name):
 def test_who_has_it():
     assert {"logistic", "least_squares", "squared_hinge", "huber", "huber_hinge", "expectile"} <= set(BOUNDED)
     assert not {"poisson", "exponential", "gamma", "tweedie"} & set(BOUNDED)
-    assert ability(risk_of("least_squares", 0, free=True), CurvatureBound) is not None
+    assert ability(risk_of("least_squares", 0, free=True), Scored).of_rows.hessian_most() is not None
     positive = Dataset.from_arrays(np.eye(5), np.arange(5.0))
-    assert ability(LinearRisk(positive, LOSSES.make("poisson")), CurvatureBound) is None
+    assert LinearRisk(positive, LOSSES.make("poisson")).phi.hessian_most() is None
     two = Dataset.from_arrays(np.eye(4), np.array([1.0, -1.0, 1.0, -1.0]))
-    assert ability(LinearRisk(two, LOSSES.make("hinge")), CurvatureBound) is None
+    assert LinearRisk(two, LOSSES.make("hinge")).phi.hessian_most() is None
     solution = SOLVERS.make("proximal_newton", {}).minimize(LinearRisk(positive, LOSSES.make("poisson")), L1(0.01))
     assert solution.details["screened"] == 0

@@ -10,8 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import Vector, ability
-from bmrm.problem.abilities import CurvatureBound
+from bmrm.problem import Scores, Vector
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor
@@ -60,7 +59,7 @@ class SafeZeros:
 
     def __init__(self, run: Monitor, rows: RowwiseRisk, l1: float) -> None:
         self._run, self._rows, self._l1 = run, rows, l1
-        self._most = ability(run.risk, CurvatureBound)
+        self._most = rows.phi.hessian_most()
         self._norms: Vector | None = None
         self.found: NDArray[np.bool_] | None = None
 
@@ -83,13 +82,13 @@ class SafeZeros:
         zero = np.abs(a) + math.sqrt(2.0 * gap) * self._norms < self._l1 * (1.0 - MARGIN)
         self.found = zero if self.found is None else self.found | zero
 
-    def _lengths(self, most: CurvatureBound) -> Vector:
+    def _lengths(self, most: Scores) -> Vector:
         """n_j, rounded upwards; half a pass, and another half under a free intercept."""
         rows = self._rows
-        squares = rows.map.diagonal(most.rows)
+        squares = rows.map.diagonal(most)
         longer = MARGIN * squares
         if rows.free:
-            sums, mass = rows.map.rmatvec(most.rows), float(rows.phi.total(most.rows)[0])
+            sums, mass = rows.map.rmatvec(most), float(rows.phi.total(most)[0])
             squares = np.maximum(squares - sums**2 / mass, 0.0)
         lengths: Vector = np.sqrt(squares + longer)
         return lengths
