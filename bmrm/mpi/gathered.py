@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,9 @@ from bmrm.data.dataset import Dataset
 from bmrm.mpi.dealing import gather_rows
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.share import Rank
-from bmrm.problem import InputError, Risk
+from bmrm.problem import Risk
+from bmrm.problem.abilities import RowSample
+from bmrm.risk.row_abilities import drawn
 
 MOST = 5e7
 """Entries of X that may come to rank 0, some 600 MB."""
@@ -38,32 +39,16 @@ class RankRows:
         self.gathered = gather_rows(mine, self._rank.group)
 
 
-@dataclass(frozen=True)
-class RemoteRowSample:
-    """As of `RowSample` and `Gathered`, for rank 0."""
+def row_sample(ranks: Ranks, risk_of: RiskOf) -> RowSample:
+    """On rank 0: the same rows for any number of ranks that have them in this order."""
+    total = ranks.rank.rows
+    return RowSample(total, lambda rows, seed: brought(ranks, risk_of, drawn(total, rows, seed)))
 
-    ranks: Ranks
-    risk_of: RiskOf
 
-    @property
-    def rows(self) -> int:
-        """Of all ranks."""
-        return self.ranks.rank.rows
-
-    def sample(self, rows: int, seed: int) -> Risk:
-        """As of `RowSample`; the same rows for any number of ranks that have them in this order."""
-        if not 0 < rows <= self.rows:
-            raise InputError(f"a sample of {rows} rows, expected 1 to {self.rows}")
-        chosen = np.random.default_rng(seed).choice(self.rows, rows, replace=False, shuffle=False)
-        return self._risk(np.sort(chosen))
-
-    def gathered(self) -> Risk:
-        """As of `Gathered`."""
-        return self._risk(None)
-
-    def _risk(self, rows: NDArray[np.int64] | None) -> Risk:
-        self.ranks.ask(NAME, "gather", rows)
-        mine: RankRows = self.ranks.local.named(NAME)
-        data, mine.gathered = mine.gathered, None
-        assert data is not None
-        return self.risk_of(data)
+def brought(ranks: Ranks, risk_of: RiskOf, rows: NDArray[np.int64] | None = None) -> Risk:
+    """The risk of these rows, or all, which come to rank 0."""
+    ranks.ask(NAME, "gather", rows)
+    mine: RankRows = ranks.local.named(NAME)
+    data, mine.gathered = mine.gathered, None
+    assert data is not None
+    return risk_of(data)

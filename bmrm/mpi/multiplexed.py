@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.dual import remote_ascents
-from bmrm.mpi.gathered import MOST, RemoteRowSample, RiskOf
+from bmrm.mpi.gathered import MOST, RiskOf, brought, row_sample
 from bmrm.mpi.kinds import KINDS
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
-from bmrm.mpi.rounding import GatheredRounding, RemoteRounding
+from bmrm.mpi.rounding import gathered_rounding, remote_rounding
 from bmrm.mpi.row_subsets import RemoteModified, RemoteRows
 from bmrm.mpi.scored import GatheredPhi, RemoteMap, RemotePhi, pieces_of
 from bmrm.mpi.share import Rank, Share
@@ -76,7 +76,7 @@ class MultiplexedRisk:
         self.rows = self.ranks.rank.rows
         self._problem_size = _measured(share.problem_size, group)
         self._whole, self._risk_of = whole, risk_of
-        offers = group.gather(sorted(share.abilities))
+        offers = group.gather(sorted(share.abilities(OF_ALL)))
         self._abilities = set.intersection(*map(set, offers)) if offers is not None else set()
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
@@ -94,44 +94,39 @@ class MultiplexedRisk:
 
     def ability(self, kind: type[T]) -> T | None:
         """As of `Risk`."""
-        if kind is Traffic:
-            return cast(T, self.group)
-        if kind is Space:
-            return cast("T | None", self.ranks.rank.share.space)
-        if kind is ProblemSize:
-            return cast("T | None", self._problem_size)
-        if kind in (Gathered, RowSample) and self._risk_of is not None:
-            offered = self._has_room if kind is Gathered else RowSubsets.__name__ in self._abilities
-            return cast("T | None", RemoteRowSample(self.ranks, self._risk_of) if offered else None)
-        if kind.__name__ not in self._abilities:
-            return None
-        offers: dict[type, Callable[[], Any]] = {
-            Scored: self._scored,
-            RowSubsets: lambda: RemoteRows(self.ranks),
-            Blocks: lambda: _Blocks(self.ranks),
-            DualBlocks: lambda: remote_ascents(self.ranks, self._all_rows, self.infimum),
-            ModifiedLoss: lambda: RemoteModified(self.ranks),
-            Fingerprint: lambda: _Fingerprints(self.ranks),
-            Rounding: self._rounding,
-        }
-        return cast(T, offers[kind]())
+        offer = OF_ALL.get(kind) if kind.__name__ in self._abilities else HERE.get(kind)
+        return None if offer is None else cast("T | None", offer(self))
 
     @property
     def _all_rows(self) -> int:
         """Also those of a risk without subsets of rows."""
         return self.rows if self._problem_size is None else self._problem_size.rows
 
-    @property
-    def _has_room(self) -> bool:
-        return self._problem_size is not None and self._problem_size.entries <= MOST
+    def row_sample(self) -> RowSample | None:
+        """Where rows may come to this rank."""
+        if self._risk_of is None or RowSubsets.__name__ not in self._abilities:
+            return None
+        return row_sample(self.ranks, self._risk_of)
+
+    def gathered(self) -> Gathered | None:
+        """Where memory has room for all rows besides."""
+        size, risk_of = self._problem_size, self._risk_of
+        if risk_of is None or size is None or size.entries > MOST:
+            return None
+        return Gathered(lambda: brought(self.ranks, risk_of))
 
     def _scored(self) -> Scored:
         phi: ScoreFunction = RemotePhi(self.ranks) if self._whole is None else GatheredPhi(self.ranks, self._whole)
         return Scored(RemoteMap(self.ranks), phi)
 
+    def _fingerprint(self) -> str:
+        joined = "".join(self.ranks.ask("identity", "fingerprint", answer=GATHER))
+        codes = np.frombuffer(joined.encode(), np.uint8).astype(np.float64)  # as planes kept by older versions have it
+        return hashlib.sha256(codes.tobytes()).hexdigest()
+
     def _rounding(self) -> Rounding:
         whole = self._whole
-        return RemoteRounding(self.ranks) if whole is None else GatheredRounding(self.ranks, cast(LossPhi, whole))
+        return remote_rounding(self.ranks) if whole is None else gathered_rounding(self.ranks, cast(LossPhi, whole))
 
 
 def _measured(size: ProblemSize | None, group: MpiGroup) -> ProblemSize | None:
@@ -159,11 +154,21 @@ class _Blocks:
         return self.ranks.array("blocks", "infima", blocks)
 
 
-@dataclass(frozen=True)
-class _Fingerprints:
-    ranks: Ranks
-
-    def fingerprint(self) -> str:
-        joined = "".join(self.ranks.ask("identity", "fingerprint", answer=GATHER))
-        codes = np.frombuffer(joined.encode(), np.uint8).astype(np.float64)  # as planes kept by older versions have it
-        return hashlib.sha256(codes.tobytes()).hexdigest()
+OF_ALL: dict[type, Callable[[MultiplexedRisk], Any]] = {
+    Scored: lambda risk: risk._scored(),
+    RowSubsets: lambda risk: RemoteRows(risk.ranks),
+    Blocks: lambda risk: _Blocks(risk.ranks),
+    DualBlocks: lambda risk: remote_ascents(risk.ranks, risk._all_rows, risk.infimum),
+    ModifiedLoss: lambda risk: RemoteModified(risk.ranks),
+    Fingerprint: lambda risk: Fingerprint(risk._fingerprint),
+    Rounding: lambda risk: risk._rounding(),
+}
+"""The abilities that a risk on many ranks has if the risks of all ranks have them."""
+HERE: dict[type, Callable[[MultiplexedRisk], Any]] = {
+    Traffic: lambda risk: risk.group,
+    Space: lambda risk: risk.ranks.rank.share.space,
+    ProblemSize: lambda risk: risk._problem_size,
+    RowSample: MultiplexedRisk.row_sample,
+    Gathered: MultiplexedRisk.gathered,
+}
+"""Those that rank 0 has by itself."""

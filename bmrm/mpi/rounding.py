@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,8 +14,7 @@ from bmrm.mpi.scored import GatheredPhi, RemoteMap
 from bmrm.mpi.share import Rank
 from bmrm.problem import Vector
 from bmrm.problem.abilities import Magnitudes, Rounding
-from bmrm.problem.results import is_own
-from bmrm.risk.rounding import AbsoluteMap, measured, row_norm, subject_of
+from bmrm.risk.rounding import AbsoluteMap, measured, rounding_of, row_norm
 from bmrm.risk.score_function import LossPhi
 from bmrm.risk.score_layout import ScoreLayout
 
@@ -46,70 +45,31 @@ class RankRounding:
         return AbsoluteMap(cast(Any, self._share.map))
 
 
-@dataclass(frozen=True)
-class RemoteRounding:
+def remote_rounding(ranks: Ranks) -> Rounding:
     """What the ranks add, each for its rows, and all of them together."""
 
-    ranks: Ranks
-
-    @property
-    def subject(self) -> str:
-        return self._mine.subject
-
-    @property
-    def foreign(self) -> bool:
-        return self._mine.foreign
-
-    @property
-    def row_norm(self) -> float:
-        return self._mine.row_norm
-
-    @property
-    def constant(self) -> float:
-        return 0.0
-
-    @property
-    def _mine(self) -> Rounding:
-        return self.ranks.share.offered(Rounding)
-
-    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
-        terms, length, grown, sizes = self.ranks.ask("rounding", "at", w, constant, answer=(SUM,) * 4)
+    def at(w: Vector, constant: Vector | None = None) -> Magnitudes:
+        terms, length, grown, sizes = ranks.ask("rounding", "at", w, constant, answer=(SUM,) * 4)
         return Magnitudes(sizes, terms, length, grown / float(sizes.sum()) if grown > 0.0 else 0.0)
 
+    return replace(ranks.share.offered(Rounding), at=at)
 
-@dataclass(frozen=True)
-class GatheredRounding:
+
+def gathered_rounding(ranks: Ranks, whole: LossPhi) -> Rounding:
     """The same for a loss of all rows at once: their scores come in, its slopes go out."""
+    mine: Any = ranks.share.map
 
-    ranks: Ranks
-    whole: LossPhi
-
-    @property
-    def subject(self) -> str:
-        return subject_of(self.whole.bound.loss)
-
-    @property
-    def foreign(self) -> bool:
-        return not is_own(self.whole.bound.loss)
-
-    @property
-    def row_norm(self) -> float:
-        return row_norm(cast(Any, self.ranks.share.map))
-
-    @property
-    def constant(self) -> float:
-        return 0.0
-
-    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
-        gathered = GatheredPhi(self.ranks, self.whole)
-        f = gathered.collect(RemoteMap(self.ranks).matvec(w))
-        kept, longest = self.ranks.ask("rounding", "absolute_scores", np.abs(w), answer=(KEEP, SUM))
+    def at(w: Vector, constant: Vector | None = None) -> Magnitudes:
+        gathered = GatheredPhi(ranks, whole)
+        f = gathered.collect(RemoteMap(ranks).matvec(w))
+        kept, longest = ranks.ask("rounding", "absolute_scores", np.abs(w), answer=(KEEP, SUM))
         free = gathered.collect(kept)
-        b = np.zeros(self.whole.facts.scores_per_row) if constant is None else np.abs(constant)
+        b = np.zeros(whole.facts.scores_per_row) if constant is None else np.abs(constant)
         if constant is not None:
-            f, free = f + self.whole.constant(constant), free + self.whole.constant(b)
-        layout = ScoreLayout(self.whole.facts.scores_per_row)
-        sizes, terms, length, growth = measured(self.whole, layout, f, free, int(longest), b, coupled=True)
-        slope = gathered.hand_out(sizes)
-        absolute_product = self.ranks.array("rounding", "absolute_rmatvec", slope)
-        return Magnitudes(absolute_product, terms, length, growth * self.row_norm)
+            f, free = f + whole.constant(constant), free + whole.constant(b)
+        layout = ScoreLayout(whole.facts.scores_per_row)
+        sizes, terms, length, growth = measured(whole, layout, f, free, int(longest), b, coupled=True)
+        absolute_product = ranks.array("rounding", "absolute_rmatvec", gathered.hand_out(sizes))
+        return Magnitudes(absolute_product, terms, length, growth * row_norm(mine))
+
+    return rounding_of(whole.bound.loss, mine, at)

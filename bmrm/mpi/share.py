@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,18 +13,13 @@ from bmrm.data.dataset import Dataset
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.problem import LinearMap, Risk, Scored, ScoreFunction, Space, ability
 from bmrm.problem.abilities import (
-    Blocks,
-    DualBlocks,
     Fingerprint,
-    ModifiedLoss,
     ProblemSize,
     Rounding,
     RowSubsets,
 )
 
 T = TypeVar("T")
-SHARED = (Scored, RowSubsets, Blocks, ModifiedLoss, Fingerprint, DualBlocks, Rounding)
-"""The abilities that a risk on many ranks has if the risks of all ranks have them."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +54,11 @@ class Share:
         assert found is not None, f"this rank has no {kind.__name__}"
         return found
 
-    @property
-    def abilities(self) -> set[str]:
-        """Names of those of `SHARED` that this one has."""
+    def abilities(self, kinds: Iterable[type]) -> set[str]:
+        """Names of those of `kinds` that this one has."""
         if self.risk is None:
             return {Scored.__name__, Fingerprint.__name__, Rounding.__name__}
-        return {kind.__name__ for kind in SHARED if ability(self.risk, kind) is not None}
+        return {kind.__name__ for kind in kinds if ability(self.risk, kind) is not None}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Loss, Risk, Space, Summary, Targets, facts_of
-from bmrm.risk.identity import DataIdentity
+from bmrm.risk.identity import identity
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.problem_size import problem_size
@@ -183,11 +183,11 @@ def _whole_sample(
             per_row, infimum = phi.facts.scores_per_row, phi.facts.infimum
     per_row = group.broadcast(per_row)
     map = DataMap(data.X, scores_per_row=per_row, columns=columns, bias=bias, workers=Workers(threads))
-    identity = DataIdentity(data, loss, summary, map.columns, bias)
     size = problem_size(data.X, map.columns, bias, map.workers.threads)
     given = None if risk_of is None else data
     space = Space(map.inputs, per_row)
-    share = Share(map.dim, infimum, data.rows, None, map, None, identity, size, space, given)
+    digest = identity(data, loss, summary, map.columns, bias)
+    share = Share(map.dim, infimum, data.rows, None, map, None, digest, size, space, given)
     return MultiplexedRisk(share, group, whole=phi, risk_of=risk_of)
 
 

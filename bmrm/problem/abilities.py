@@ -97,12 +97,16 @@ class Blocks(Protocol):
         ...
 
 
-class Fingerprint(Protocol):
-    """The ability to tell whether two risks are the same function, so that planes of one hold for the other."""
+@dataclass(frozen=True)
+class Fingerprint:
+    """The ability to tell whether two risks are the same function, so that planes of one hold for the other.
 
-    def fingerprint(self) -> str:
-        """A digest of data, weights, scaling, intercept mode and loss; reads the data once."""
-        ...
+    Attributes
+    ----------
+    fingerprint : gives a digest of data, weights, scaling, intercept mode and loss; reads the data once.
+    """
+
+    fingerprint: Callable[[], str]
 
 
 @dataclass(frozen=True)
@@ -163,32 +167,26 @@ class Magnitudes:
     growth: float = 0.0
 
 
-class Rounding(Protocol):
-    """The ability to say what is added, terms that cancel included, where R is evaluated."""
+@dataclass(frozen=True)
+class Rounding:
+    """The ability to say what is added, terms that cancel included, where R is evaluated.
 
-    @property
-    def subject(self) -> str:
-        """What is evaluated, for messages: `loss NAME`."""
-        ...
+    Attributes
+    ----------
+    subject : what is evaluated, for messages: `loss NAME`.
+    foreign : whether it is a user's, of which less can be taken for granted.
+    at : (w, constant=None) -> the magnitudes at w, with a constant, (scores per row,), added to all scores; about 3
+        passes.
+    row_norm : () -> the norm of the features of a row, the mean of a few, those of one rank: how much a long step may
+        add.
+    constant : () -> the size of the constants that were last added to all scores; 0 where there are none.
+    """
 
-    @property
-    def foreign(self) -> bool:
-        """Whether it is a user's, of which less can be taken for granted."""
-        ...
-
-    @property
-    def row_norm(self) -> float:
-        """The norm of the features of a row, the mean of a few, those of one rank: how much a long step may add."""
-        ...
-
-    @property
-    def constant(self) -> float:
-        """The size of the constants that were last added to all scores; 0 where there are none."""
-        ...
-
-    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
-        """The magnitudes at `w`, with a `constant`, (scores per row,), added to all scores; about 3 passes."""
-        ...
+    subject: str
+    foreign: bool
+    at: Callable[..., Magnitudes]
+    row_norm: Callable[[], float]
+    constant: Callable[[], float] = float
 
 
 @dataclass(frozen=True)
@@ -215,26 +213,33 @@ class Traffic(Protocol):
     def so_far(self) -> Sent: ...
 
 
-class RowSample(Protocol):
-    """The ability to state the risk of a random sample of the rows: a cheap place to start from."""
+@dataclass(frozen=True)
+class RowSample:
+    """The ability to state the risk of a random sample of the rows: a cheap place to start from.
+
+    Attributes
+    ----------
+    rows : number of rows.
+    sample : (rows, seed) -> the mean loss of so many rows drawn without repetition; weights of rows count. InputError
+        where these are all 0.
+    """
 
     rows: int
-    """Number of rows."""
-
-    def sample(self, rows: int, seed: int) -> Risk:
-        """The mean loss of `rows` rows drawn without repetition; weights of rows count."""
-        ...
+    sample: Callable[[int, int], Risk]
 
 
-class Gathered(Protocol):
+@dataclass(frozen=True)
+class Gathered:
     """The ability of a risk whose rows lie on many ranks to be stated once more in one process, of all rows.
 
     Offered where that is allowed, and where one process has room for all rows.
+
+    Attributes
+    ----------
+    gathered : gives the same R(w), but for rounding; the rows come to this process, which takes time and memory.
     """
 
-    def gathered(self) -> Risk:
-        """The same R(w), but for rounding; the rows have come to this process, which takes time and memory."""
-        ...
+    gathered: Callable[[], Risk]
 
 
 @dataclass(frozen=True)

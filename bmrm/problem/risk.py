@@ -53,7 +53,10 @@ def ability(risk: object, kind: type[T]) -> T | None:
 
 
 class LinearMap(Protocol):
-    """A: data times weights; the only place where passes over the data happen."""
+    """A: data times weights; the only place where passes over the data happen.
+
+    May be derived from: what only some solvers need is refused here.
+    """
 
     def matvec(self, w: Vector) -> Scores:
         """A w, half a pass."""
@@ -65,7 +68,7 @@ class LinearMap(Protocol):
 
     def diagonal(self, weights: Scores) -> Vector:
         """The diagonal of A' diag(weights) A, shape (dim,), half a pass; for one score per row."""
-        ...
+        raise _unknown()
 
     def gram(self, weights: Scores, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """A' diag(weights) A, dense (dim, dim) and symmetric, or its part for some increasing `columns`.
@@ -75,11 +78,11 @@ class LinearMap(Protocol):
         of weight 0 are skipped. With several scores per row weights c stand for diag(c) - c c' / sum(c), and all
         columns are taken: a Gram matrix for each two scores.
         """
-        ...
+        raise _unknown()
 
     def gram_product(self, weights: Scores, w: Vector) -> Vector:
         """The product of `gram(weights)` with w, shape (dim,), one pass."""
-        ...
+        raise _unknown()
 
     def gram_blocks(self, weights: Scores, least: float = 0.0) -> NDArray[np.float64]:
         """The blocks on the diagonal of A' diag(weights) A, one for each score of a row; (K, dim / K, dim / K).
@@ -87,11 +90,15 @@ class LinearMap(Protocol):
         Half a pass and the products of K Gram matrices. With `least` they are a rough idea only: rows are left out
         whose weight is less than so many times the mean of that score's.
         """
-        ...
+        raise _unknown()
 
     def active(self, weights: Scores) -> int:
         """How many rows have a weight other than 0, or several of which one is. No product with the data."""
-        ...
+        raise _unknown()
+
+
+def _unknown() -> IncompatibleError:
+    return IncompatibleError("products of rows are not known for these data and this loss; use irls or lbfgs")
 
 
 class ScoreFunction(Protocol):

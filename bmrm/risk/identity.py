@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,42 +15,23 @@ from bmrm.problem.abilities import Fingerprint
 from bmrm.risk.products import Columns
 
 
-@dataclass(frozen=True, eq=False)
-class DataIdentity:
-    """The ability `Fingerprint` of a loss over rows of features."""
+def identity(data: Dataset, loss: Loss, summary: Summary, columns: Columns, bias: bool) -> Fingerprint:
+    """Of a loss over rows: SHA-256 of the arrays, the loss with its parameters, label order, scaling and bias."""
 
-    data: Dataset
-    loss: Loss
-    summary: Summary
-    columns: Columns
-    bias: bool
-
-    def fingerprint(self) -> str:
-        """SHA-256 over the arrays, the loss with its parameters, the label order, the scaling and the bias."""
+    def fingerprint() -> str:
         digest = hashlib.sha256()
-        X, targets = self.data.X, self.data.targets
+        X, targets = data.X, data.targets
         arrays: list[Any] = [*features_of(X).arrays()]
-        arrays += [targets.weights, targets.groups, self.columns.scale, self.columns.shift]
+        arrays += [targets.weights, targets.groups, columns.scale, columns.shift]
         arrays += [] if targets.structure is None else [targets.structure]
         for array in arrays:
             digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
         digest.update(_text(targets.y).encode())
-        kind = type(self.loss)
-        facts = (kind.__module__, kind.__qualname__, self.loss, dataclasses.astuple(self.summary), self.bias, X.shape)
+        facts = (type(loss).__module__, type(loss).__qualname__, loss, dataclasses.astuple(summary), bias, X.shape)
         digest.update(repr(facts).encode())
         return digest.hexdigest()
 
-
-@dataclass(frozen=True)
-class Prefixed:
-    """The identity of a wrapped risk."""
-
-    prefix: str
-    inner: Fingerprint
-
-    def fingerprint(self) -> str:
-        """That of the risk inside, marked."""
-        return f"{self.prefix}:{self.inner.fingerprint()}"
+    return Fingerprint(fingerprint)
 
 
 def _text(y: Any) -> str:

@@ -19,7 +19,6 @@ from bmrm.problem import (
     Hessian,
     IncompatibleError,
     Intercept,
-    MoreauEnvelope,
     Risk,
     Scored,
     ScoreFunction,
@@ -48,7 +47,6 @@ from bmrm.risk.constants.newton import inverse_of, second_derivative
 from bmrm.risk.constants.search import minimum_over_constant
 from bmrm.risk.constants.simplex import Past, minimum_over_constants
 from bmrm.risk.dual.steps import free_steps
-from bmrm.risk.identity import Prefixed
 
 T = TypeVar("T")
 
@@ -105,89 +103,48 @@ class FreeIntercept:
         return found
 
     def ability(self, kind: type[T]) -> T | None:
-        """`Scored`, and what the risk says of its traffic; subsets and blocks of rows do not share one b."""
-        offered: Any = None
-        if kind is Scored:
-            offered = self._scored()
-        elif kind in (Traffic, Space, ProblemSize, QuadraticModel, RowParts):
-            offered = ability(self.risk, kind)
-        elif kind is DualBlocks:
-            offered = free_steps(self.risk)
-        elif kind is RowSample:
-            drawn = ability(self.risk, RowSample)
-            offered = None if drawn is None else _Drawn(drawn)
-        elif kind is Gathered:
-            ranks = ability(self.risk, Gathered)
-            offered = None if ranks is None else _Ranks(ranks, self.settled)
-        elif kind is Fingerprint:
-            inner = ability(self.risk, Fingerprint)
-            offered = None if inner is None else Prefixed("free intercept", inner)
-        elif kind is Rounding:
-            measure = ability(self.risk, Rounding)
-            offered = None if measure is None else _Rounding(self, measure)
-        return cast("T | None", offered)
+        """What `WITH_INTERCEPT` makes of that of the risk; subsets and blocks of rows do not share one b."""
+        change = WITH_INTERCEPT.get(kind)
+        offered = None if change is None else ability(self.risk, kind)
+        return None if change is None or offered is None else cast("T | None", change(self, offered))
 
-    def _scored(self) -> Scored:
+    def scored(self, inner: Scored) -> Scored:
         """With several constants each has a search of its own, that remembers what it has found."""
-        inner = ability(self.risk, Scored)
-        assert inner is not None
         phi = self.phi if self._whole is None else self._whole.phi.metered(self.meter)
         return Scored(self.map, phi, Intercept(inner.phi, self.settled))
 
+    def rounding(self, inner: Rounding) -> Rounding:
+        """What is added at the best intercept."""
 
-@dataclass(frozen=True)
-class _Rounding:
-    """What is added at the best intercept."""
+        def at(w: Vector, constant: Vector | None = None) -> Magnitudes:
+            b = self.meter.timed(0.0, self.intercept, w)
+            return inner.at(w, b if constant is None else b + constant)
 
-    risk: FreeIntercept
-    inner: Rounding
+        return Rounding(
+            inner.subject,
+            inner.foreign,
+            at,
+            inner.row_norm,
+            lambda: max(self.phi.constant_found, self.settled.largest),
+        )
 
-    @property
-    def subject(self) -> str:
-        return self.inner.subject
-
-    @property
-    def foreign(self) -> bool:
-        return self.inner.foreign
-
-    @property
-    def row_norm(self) -> float:
-        return self.inner.row_norm
-
-    @property
-    def constant(self) -> float:
-        return max(self.risk.phi.constant_found, self.risk.settled.largest)
-
-    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
-        b = self.risk.meter.timed(0.0, self.risk.intercept, w)
-        return self.inner.at(w, b if constant is None else b + constant)
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """Samples of rows, each with an intercept of its own."""
-
-    inner: RowSample
-
-    @property
-    def rows(self) -> int:
-        return self.inner.rows
-
-    def sample(self, rows: int, seed: int) -> FreeIntercept:
-        return FreeIntercept(self.inner.sample(rows, seed))
-
-
-@dataclass(frozen=True)
-class _Ranks:
-    """All rows in one process, with an intercept; what is settled there is the model's."""
-
-    inner: Gathered
-    settled: Settled
-
-    def gathered(self) -> FreeIntercept:
-        found = FreeIntercept(self.inner.gathered())
+    def gathered(self, inner: Gathered) -> FreeIntercept:
+        """All rows in one process, with an intercept; what is settled there is the model's."""
+        found = FreeIntercept(inner.gathered())
         found.settled = self.settled
         return found
+
+
+WITH_INTERCEPT: dict[type, Callable[[FreeIntercept, Any], Any]] = {
+    Scored: FreeIntercept.scored,
+    DualBlocks: lambda risk, steps: free_steps(steps),
+    RowSample: lambda risk, drawn: RowSample(drawn.rows, lambda *given: FreeIntercept(drawn.sample(*given))),
+    Gathered: lambda risk, ranks: Gathered(lambda: risk.gathered(ranks)),
+    Fingerprint: lambda risk, inner: Fingerprint(lambda: f"free intercept:{inner.fingerprint()}"),
+    Rounding: FreeIntercept.rounding,
+    **dict.fromkeys((Traffic, Space, ProblemSize, QuadraticModel, RowParts), lambda risk, inner: inner),
+}
+"""What becomes of abilities of the risk, by kind; it has no others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,18 +296,6 @@ class ProfiledPhi(ScoreFunction):
         here = f + phi.constant(self.mixture(f).best)
         inner = second_derivative(phi, here, self.meter.check)
         return SchurComplement(1.0 * f, here, inverse_of(inner, self.meter.check))
-
-    def hessian_diagonal(self, f: Scores) -> Scores:
-        """No diagonal: IncompatibleError."""
-        raise IncompatibleError("with a free intercept the second derivative is no diagonal; use hessian_product")
-
-    def moreau(self, z: Scores, sigma: float) -> MoreauEnvelope:
-        """Not by rows: IncompatibleError."""
-        raise IncompatibleError("with a free intercept there is no proximal map by rows; use that of the risk without")
-
-    def moreau_along(self, z: Scores, step: Scores, sigma: float) -> Callable[[Vector], tuple[Vector, Vector]]:
-        """Not by rows: IncompatibleError."""
-        raise IncompatibleError("with a free intercept there is no proximal map by rows; use that of the risk without")
 
     @timed
     def constant(self, b: Vector) -> Scores:

@@ -16,7 +16,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import features_of
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
-from bmrm.problem import Check, Loss, PreparedLoss, Scored, Space, Summary, Vector
+from bmrm.problem import Loss, PreparedLoss, Scored, Space, Summary, Vector
 from bmrm.problem.abilities import (
     Blocks,
     DualBlocks,
@@ -33,12 +33,12 @@ from bmrm.problem.meter import UNMETERED, Meter, charged
 from bmrm.registry import Range, checked_value
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.steps import dual_steps
-from bmrm.risk.identity import DataIdentity
+from bmrm.risk.identity import identity
 from bmrm.risk.linear_map import DataMap, Span
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products import Columns
-from bmrm.risk.rounding import RowRounding
-from bmrm.risk.row_abilities import ChosenParts, ChosenRows, DrawnRows, LossVariants
+from bmrm.risk.rounding import row_rounding
+from bmrm.risk.row_abilities import ChosenParts, ChosenRows, LossVariants, drawn
 from bmrm.risk.score_function import BoundLoss, LossPhi
 from bmrm.risk.score_layout import TailedMap, followed
 
@@ -292,30 +292,30 @@ def _row_parts(risk: LinearRisk) -> ChosenParts | None:
     return ChosenParts(risk.rows_map.X, risk.bound, map_of, risk.mass, risk._workers, risk.meter)
 
 
-def _row_sample(risk: LinearRisk) -> DrawnRows | None:
+def _row_sample(risk: LinearRisk) -> RowSample | None:
     if risk.loss.decomposes != "rows":
         return None
-    columns, bias, threads = risk.rows_map.columns, risk.rows_map.bias, risk._workers.threads
+    map, total, threads = risk.rows_map, risk.data.rows, risk._workers.threads
 
-    def of(rows: NDArray[np.int64], check: Check) -> LinearRisk:
-        chosen = risk.data.select(rows, check)
-        return LinearRisk(chosen, risk.loss, summary=risk.summary, bias=bias, columns=columns, threads=threads)
+    def sample(rows: int, seed: int) -> LinearRisk:
+        data = risk.data.select(drawn(total, rows, seed), risk.meter.check)
+        return LinearRisk(data, risk.loss, summary=risk.summary, bias=map.bias, columns=map.columns, threads=threads)
 
-    return DrawnRows(risk.data.rows, of, risk.meter.check)
+    return RowSample(total, sample)
 
 
 OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     Scored: lambda risk: Scored(risk.map, risk.phi),
     Space: lambda risk: Space(risk.rows_map.inputs, risk.scores_per_row, risk.layout.extra),
     ProblemSize: lambda risk: (risk._whole or risk).problem_size,
-    Fingerprint: lambda risk: DataIdentity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
+    Fingerprint: lambda risk: identity(risk.data, risk.loss, risk.summary, risk.map.columns, risk.map.bias),
     Blocks: lambda risk: RowBlocks(risk) if risk.bound.divisible else None,
     RowSubsets: _row_subsets,
     RowParts: _row_parts,
     RowSample: _row_sample,
     DualBlocks: _dual_steps,
     QuadraticModel: _column_copies,
-    Rounding: lambda risk: RowRounding(risk.loss, risk.map, risk.phi, risk.layout),
+    Rounding: lambda risk: row_rounding(risk.loss, risk.map, risk.phi, risk.layout),
     ModifiedLoss: lambda risk: (
         LossVariants(risk.bound, risk.rows_map.offset, risk.meter) if risk.loss.decomposes == "rows" else None
     ),

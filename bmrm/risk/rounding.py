@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,8 +12,8 @@ from bmrm.kernels.products.vectors import norm, plain
 from bmrm.losses._core.prepared import PreparedRows
 from bmrm.losses.base import RowLoss
 from bmrm.problem import Loss, ScoreFunction, Vector, facts_of
-from bmrm.problem.abilities import Magnitudes
-from bmrm.problem.meter import half_pass, timed
+from bmrm.problem.abilities import Magnitudes, Rounding
+from bmrm.problem.meter import half_pass
 from bmrm.problem.results import is_own
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.score_function import LossPhi
@@ -144,64 +147,34 @@ def measured(
     return sizes, total, length, growth
 
 
-def subject_of(loss: Loss) -> str:
-    """The loss in a message."""
-    return f"loss {facts_of(loss).title}"
+def rounding_of(loss: Loss, map: DataMap | TailedMap, at: Callable[..., Magnitudes]) -> Rounding:
+    """The ability of a loss over rows, of which `map` has some."""
+    return Rounding(f"loss {facts_of(loss).title}", not is_own(loss), at, partial(row_norm, map))
 
 
-class RowRounding:
-    """The ability `Rounding` of a loss over the rows of one process.
+def row_rounding(loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: ScoreLayout) -> Rounding:
+    """The ability `Rounding` of R(w) = phi(A w) over the rows of one process."""
 
-    Parameters
-    ----------
-    loss : for its name.
-    map, phi, layout : R(w) = phi(A w).
-    """
-
-    def __init__(self, loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: ScoreLayout) -> None:
-        self._loss = loss
-        self._map, self._phi, self._layout, self.meter = map, phi, layout, map.meter
-
-    @property
-    def subject(self) -> str:
-        """The name of the loss."""
-        return subject_of(self._loss)
-
-    @property
-    def foreign(self) -> bool:
-        """Whether the loss is a user's."""
-        return not is_own(self._loss)
-
-    @property
-    def row_norm(self) -> float:
-        """Of the features, the mean of a few rows."""
-        return row_norm(self._map)
-
-    @property
-    def constant(self) -> float:
-        """No constants are added."""
-        return 0.0
-
-    @timed
-    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
-        """As of `Rounding`."""
-        b = np.zeros(self._phi.facts.scores_per_row) if constant is None else np.abs(constant)
-        without = AbsoluteMap(self._map)
-        f, free = self._map.matvec(w), without.matvec(np.abs(w))
+    def at(w: Vector, constant: Vector | None = None) -> Magnitudes:
+        b = np.zeros(phi.facts.scores_per_row) if constant is None else np.abs(constant)
+        without = AbsoluteMap(map)
+        f, free = map.matvec(w), without.matvec(np.abs(w))
         if constant is not None:
-            f, free = f + self._phi.constant(constant), free + self._phi.constant(b)
+            f, free = f + phi.constant(constant), free + phi.constant(b)
         with np.errstate(all="ignore"):  # any w may be asked for
-            sizes, terms, length, growth = measured(
-                self._phi, self._layout, f, free, without.longest, b, self._loss.decomposes != "rows"
-            )
-            terms += self._cancelled(f)
-        return Magnitudes(without.rmatvec(sizes), terms, length, growth * self.row_norm if growth else 0.0)
+            coupled = loss.decomposes != "rows"
+            sizes, terms, length, growth = measured(phi, layout, f, free, without.longest, b, coupled)
+            terms += _cancelled(loss, phi, f)
+        return Magnitudes(without.rmatvec(sizes), terms, length, growth * row_norm(map) if growth else 0.0)
 
-    def _cancelled(self, f: Array) -> float:
-        """What cancels inside the losses of rows, over the mass."""
-        whole = self._phi.bound.whole
-        if not (isinstance(self._loss, RowLoss) and isinstance(whole, PreparedRows) and whole.rows):
-            return 0.0
-        sizes = self._loss.cancelled(f, whole.y)
-        weighted = sizes if whole.weights is None or np.ndim(sizes) == 0 else whole.weights * sizes
-        return float(np.sum(weighted)) / self._phi.facts.mass
+    return rounding_of(loss, map, lambda *given: map.meter.timed(0.0, at, *given))
+
+
+def _cancelled(loss: Loss, phi: LossPhi, f: Array) -> float:
+    """What cancels inside the losses of rows, over the mass."""
+    whole = phi.bound.whole
+    if not (isinstance(loss, RowLoss) and isinstance(whole, PreparedRows) and whole.rows):
+        return 0.0
+    sizes = loss.cancelled(f, whole.y)
+    weighted = sizes if whole.weights is None or np.ndim(sizes) == 0 else whole.weights * sizes
+    return float(np.sum(weighted)) / phi.facts.mass

@@ -14,7 +14,7 @@ from bmrm.data.matrix.products import active_rows
 from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.rows.dormancy import part_rows, settle, wake
 from bmrm.kernels.workers import Workers
-from bmrm.problem import Check, IncompatibleError, InputError, Risk, Targets, Vector, provides, unchecked
+from bmrm.problem import IncompatibleError, InputError, Targets, Vector, provides
 from bmrm.problem.abilities import RowPart
 from bmrm.problem.loss import HasMeanTarget, HasVariant
 from bmrm.problem.meter import FULL_SPEED, UNMETERED, Meter, half_pass, timed
@@ -197,31 +197,11 @@ class ChosenParts:
         return found + 1.0 if map.bias else found
 
 
-RiskOf = Callable[[NDArray[np.int64], Check], Risk]
-"""The mean loss of some rows; the check is called now and then while they are copied."""
-
-
-@dataclass(frozen=True)
-class DrawnRows:
-    """The ability `RowSample`.
-
-    Parameters
-    ----------
-    rows : number of rows.
-    risk_of : makes the risk of chosen rows, given in increasing order.
-    check : called now and then while rows are copied.
-    """
-
-    rows: int
-    risk_of: RiskOf
-    check: Check = unchecked
-
-    def sample(self, rows: int, seed: int) -> Risk:
-        """The mean loss of `rows` rows drawn without repetition; InputError where their weights are all 0."""
-        if not 0 < rows <= self.rows:
-            raise InputError(f"a sample of {rows} rows, expected 1 to {self.rows}")
-        chosen = np.random.default_rng(seed).choice(self.rows, rows, replace=False, shuffle=False)
-        return self.risk_of(np.sort(chosen), self.check)
+def drawn(total: int, rows: int, seed: int) -> Rows:
+    """So many of `total` rows without repetition, increasing."""
+    if not 0 < rows <= total:
+        raise InputError(f"a sample of {rows} rows, expected 1 to {total}")
+    return np.sort(np.random.default_rng(seed).choice(total, rows, replace=False, shuffle=False))
 
 
 class LossVariants:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import IncompatibleError, InputError, Vector
+from bmrm.problem import InputError, LinearMap, Vector
 from bmrm.problem.meter import Meter
 from bmrm.risk.linear_map import DataMap
 
@@ -64,7 +64,7 @@ class ScoreLayout:
         return np.concatenate([*(self.table(slope).ravel() for slope in slopes), parameters])
 
 
-class TailedMap:
+class TailedMap(LinearMap):
     """The map of a loss with parameters of its own: w is the weights of `rows_map`, then the parameters."""
 
     def __init__(self, rows_map: DataMap, layout: ScoreLayout) -> None:
@@ -91,26 +91,6 @@ class TailedMap:
         """A' slope in consecutive pieces, the parameters last."""
         yield from self.rows_map.rmatvec_parts(self.layout.table(slope), parts)
         yield slice(self.rows_map.dim, self.dim), self.layout.parameters(slope).copy()
-
-    def diagonal(self, weights: Array) -> Vector:
-        """Unknown here: the second derivative in the parameters of the loss is not at hand."""
-        raise IncompatibleError("the diagonal of the Hessian is not known for a loss with parameters of its own")
-
-    def gram(self, weights: Array, columns: NDArray[np.int64] | None = None) -> Array:
-        """Unknown here, as `diagonal` is."""
-        raise IncompatibleError("the Gram matrix is not known for a loss with parameters of its own; use irls or lbfgs")
-
-    def gram_product(self, weights: Array, w: Vector) -> Vector:
-        """Unknown here, as `diagonal` is."""
-        raise IncompatibleError("Gram matrices are not known for a loss with parameters of its own; use irls or lbfgs")
-
-    def gram_blocks(self, weights: Array, least: float = 0.0) -> Array:
-        """Unknown here, as `diagonal` is."""
-        raise IncompatibleError("Gram matrices are not known for a loss with parameters of its own; use irls or lbfgs")
-
-    def active(self, weights: Array) -> int:
-        """Unknown here, as `diagonal` is."""
-        raise IncompatibleError("rows are not counted for a loss with parameters of its own")
 
     def raw_weights(self, w: Vector) -> tuple[Array, Vector]:
         """As of `DataMap`; the parameters are left out."""

@@ -120,7 +120,29 @@ class StructuredRisk:
         ----------
         kind : the class of the ability, such as `Scored`.
         """
-        return _MaximumRounding(self) if kind is Rounding and self.argmax is not None else None
+        if kind is not Rounding or self.argmax is None:
+            return None
+        return Rounding(f"risk {type(self).__name__}", True, self._magnitudes, self._row_norm)
+
+    def _row_norm(self) -> float:
+        """Of the features of the true outputs, the mean of a few examples."""
+        few = np.unique(np.linspace(0, len(self.examples) - 1, FEW).astype(int)).tolist() if len(self.examples) else []
+        norms = [norm(self._sparse(self.joint_feature(*self.examples[k]))[1]) for k in few]
+        return float(np.mean(norms)) if norms else 0.0
+
+    def _magnitudes(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
+        """Features of true and worst outputs, though one loses by less than rounding."""
+        sizes, costs, most, longest = np.zeros(self.dim), 0.0, 0.0, 0
+        for weight, (x, y) in zip(self._weights.tolist(), self.examples, strict=True):
+            if weight > 0.0:
+                true, found, cost = self._worst(w, x, y)
+                costs, most = costs + weight * cost, max(most, cost)
+                longest = max(longest, true[1].size, found[1].size)
+                for columns, values in (true, found):
+                    _add(sizes, (columns, np.abs(values)), weight)
+        if self.rescale == "slack":  # a cost of 0 says nothing of outputs that are as bad within rounding
+            sizes *= most or 1.0
+        return Magnitudes(sizes / self._mass, costs / self._mass, float(longest + 2 * len(self.examples)))
 
     def _maximum(self, w: Vector, x: Any, y: Any, weight: float, gradient: Vector) -> float:
         true, found, cost = self._worst(w, x, y)
@@ -172,53 +194,6 @@ class StructuredRisk:
         if not np.all(np.isfinite(values)):
             raise InputError("StructuredRisk: features that are not finite")
         return columns, values
-
-
-class _MaximumRounding:
-    """The ability `Rounding` of a risk whose inference is `argmax`, a user's: it knows the features that it adds.
-
-    Parameters
-    ----------
-    risk : with `argmax`.
-    """
-
-    foreign = True
-
-    def __init__(self, risk: StructuredRisk) -> None:
-        self._risk = risk
-
-    @property
-    def subject(self) -> str:
-        """The class, as no loss has a name."""
-        return f"risk {type(self._risk).__name__}"
-
-    @property
-    def row_norm(self) -> float:
-        """Of the features of the true outputs, the mean of a few examples."""
-        risk = self._risk
-        few = np.unique(np.linspace(0, len(risk.examples) - 1, FEW).astype(int)).tolist() if len(risk.examples) else []
-        norms = [norm(risk._sparse(risk.joint_feature(*risk.examples[k]))[1]) for k in few]
-        return float(np.mean(norms)) if norms else 0.0
-
-    @property
-    def constant(self) -> float:
-        """No constants are added."""
-        return 0.0
-
-    def at(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
-        """As of `Rounding`: features of true and worst outputs, though one loses by less than rounding."""
-        risk = self._risk
-        sizes, costs, most, longest = np.zeros(risk.dim), 0.0, 0.0, 0
-        for weight, (x, y) in zip(risk._weights.tolist(), risk.examples, strict=True):
-            if weight > 0.0:
-                true, found, cost = risk._worst(w, x, y)
-                costs, most = costs + weight * cost, max(most, cost)
-                longest = max(longest, true[1].size, found[1].size)
-                for columns, values in (true, found):
-                    _add(sizes, (columns, np.abs(values)), weight)
-        if risk.rescale == "slack":  # a cost of 0 says nothing of outputs that are as bad within rounding
-            sizes *= most or 1.0
-        return Magnitudes(sizes / risk._mass, costs / risk._mass, float(longest + 2 * len(risk.examples)))
 
 
 def _checked_weights(weights: Any, examples: int) -> Vector:

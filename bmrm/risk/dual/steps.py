@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bmrm.losses.base import RowLoss
-from bmrm.problem import Check, Risk, ability, unchecked
+from bmrm.problem import Check, unchecked
 from bmrm.problem.abilities import DualBlocks
 from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.visits import AscentRows
@@ -81,7 +81,6 @@ def _kind_of_groups(prepared: Any, map: DataMap) -> MakeRows | None:
     return found if keeps_groups(map, prepared) else None
 
 
-def free_steps(risk: Risk) -> RowAscents | None:
-    """The dual steps of a risk whose intercept has become free; None where it has none, or steps of groups."""
-    inner = ability(risk, DualBlocks)
-    return replace(inner, free=True) if isinstance(inner, RowAscents) and not inner.grouped else None
+def free_steps(steps: DualBlocks) -> RowAscents | None:
+    """The dual steps of a risk whose intercept has become free; None for steps of groups."""
+    return replace(steps, free=True) if isinstance(steps, RowAscents) and not steps.grouped else None

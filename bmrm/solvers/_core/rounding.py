@@ -220,7 +220,7 @@ class Slack:
             return True
         if relative_gap(objective, min(proof.bound, objective)) <= goal:
             return False
-        return self._exponents and self._measure.constant > FARTHER * self._rows * self._norm(w)
+        return self._exponents and self._measure.constant() > FARTHER * self._rows * self._norm(w)
 
     def _surest(self, proof: Proof) -> Proof:
         self._best = max(self._best, proof, key=lambda each: each.bound)
@@ -234,12 +234,12 @@ class Slack:
         """The rounding, as far as it can be known without a pass: slopes add up to about 1, or J where that is more."""
         products = self._rows * (proof.reach + self._norm(w))
         if self._exponents:
-            products += 2.0 * self._measure.constant
+            products += 2.0 * self._measure.constant()
             products *= 1.0 + products
         return DOUBT * ROUNDOFF * (proof.size + abs(objective) + (1.0 + 2.0 * abs(objective)) * products)
 
     @property
     def _rows(self) -> float:
         if self._row_norm is None:
-            self._row_norm = self._measure.row_norm
+            self._row_norm = self._measure.row_norm()
         return self._row_norm
