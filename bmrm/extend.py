@@ -34,6 +34,7 @@ from bmrm.risk.structured import StructuredRisk
 from bmrm.search import Search
 from bmrm.search import register as register_search
 from bmrm.solvers import register as register_solver
+from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import IterativeSolver, Step, Steps
 
 __all__ = [  # noqa: RUF022 (the order of use)
@@ -62,6 +63,7 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "IterativeSolver",
     "Step",
     "Steps",
+    "Certificate",
     "register_search",
     "Search",
     "check_risk",

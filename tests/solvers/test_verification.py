@@ -153,6 +153,14 @@ class Descent(extend.IterativeSolver):
             w = w - 0.1 * (a + LAM * w)
 
 
+def test_a_solver_without_a_name_is_called_by_its_class(risk):
+    class Unnamed(Descent):
+        pass
+
+    assert Unnamed(max_iterations=1).minimize(risk, L2(LAM)).solver == "Unnamed"
+    assert SOLVERS.make("newton", {}).name == "newton"
+
+
 def test_steps_of_ones_own_are_driven_to_the_gap_and_told_to_begin_afresh(risk):
     found = Descent(tolerance=1e-6).minimize(risk, L2(LAM))
     assert found.status is Status.CONVERGED

@@ -39,6 +39,11 @@ class Certificate:
     A mixture of planes is a plane, so its bound is true. The mixing weight comes from the parabola through three
     bounds, exact for quadratic conjugates: a Frank-Wolfe step in the dual, which converges where single planes,
     taken at points that oscillate, prove little. Memory is one vector.
+
+    Parameters
+    ----------
+    regularizer : Omega; without a conjugate there is no bound.
+    infimum : a lower bound of R, or -inf; used where Omega's conjugate is not finite everywhere.
     """
 
     def __init__(self, regularizer: Regularizer, infimum: float) -> None:

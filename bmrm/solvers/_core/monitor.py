@@ -98,10 +98,16 @@ class IterativeSolver:
     max_iterations: int = parameter(10000, least=1, doc="iterations at most", example=2)
     time_limit: float | None = parameter(None, above=0.0, doc="seconds at most, without compiling", example=1e-9)
     name: ClassVar[str] = ""
+    """The registered name; of a class that is not registered that of the class."""
     sliced: ClassVar[bool] = False
     """Whether vectors may be slices of w: all that is decided rests on inner products of the space."""
     superlinear: ClassVar[bool] = False
     """Whether the gap falls faster and faster, so that the first iterations tell little."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
 
     def __post_init__(self) -> None:
         check_parameters(self)
