@@ -57,6 +57,8 @@ class Certificate:
 
         Parameters
         ----------
+        w : (dim,), the point.
+        value, a : R(w) and a subgradient there, (dim,).
         offset : of the plane at v = 0, where it is known better than by value - <a, w>.
         """
         product, size, reach = dot_and_sizes(a, w)
@@ -66,14 +68,26 @@ class Certificate:
         return self.bound
 
     def holds(self, seen: Audit, w: Vector, value: float, a: Vector) -> bool:
-        """Whether the plane of the bound holds where R(w) and a subgradient there are known."""
+        """Whether the plane of the bound holds where R(w) and a subgradient there are known.
+
+        Parameters
+        ----------
+        seen : compares them, and knows their rounding.
+        w : (dim,), the point.
+        value, a : R(w) and a subgradient there, (dim,).
+        """
         plane = self._plane
         if plane is None:
             return True
         return seen.plane_holds(plane.a, plane.b, plane.size, plane.reach, self, Seen(w, value, a, value))
 
     def highest(self, w: Vector) -> tuple[float, Vector | None]:
-        """The plane's value at `w`, and where most of it was taken."""
+        """The plane's value at `w`, and where most of it was taken.
+
+        Parameters
+        ----------
+        w : (dim,), the point.
+        """
         plane = self._plane
         return (-math.inf, None) if plane is None else (dot(plane.a, w) + plane.b, plane.where)
 
