@@ -81,7 +81,7 @@ _HOME = {
     "InputError": "bmrm.problem",
     "IncompatibleError": "bmrm.problem",
 }
-"""Names, and the modules that they are in; of another name there behind a colon."""
+"""Module of each public name; behind a colon the name there, if it is another."""
 _MOVED = (
     "LinearRisk",
     "MarginLoss",
@@ -97,7 +97,7 @@ _MOVED = (
     "register_solver",
     "row",
 )
-"""Names of `bmrm.extend` that stood here until 0.2: they can still be imported from here."""
+"""Names of `bmrm.extend` that can still be imported from here, as before 0.2."""
 
 __all__ = [  # noqa: RUF022 (the order of use)
     "fit",

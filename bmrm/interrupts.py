@@ -4,7 +4,7 @@ import os
 import signal
 
 INTERRUPTED = 130
-"""The exit status, as shells have it."""
+"""Exit status after Ctrl-C, as in shells."""
 
 
 def end_at_once(number: int, frame: object) -> None:

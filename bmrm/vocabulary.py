@@ -70,7 +70,7 @@ SETTINGS = (
     Setting("follow", "", "output.follow"),
 )
 KEPT_APART = frozenset({"warm_start"})
-"""Names that do not stand for one another: `warm_start` is true or false, `start` a model."""
+"""Names that are not synonyms: `warm_start` is true or false, `start` a model."""
 
 _LAMBDA = "the factor of the regularizer beside the mean loss"
 _EPOCHS = "iterations of the solver at most; a run ends by its proved gap"
@@ -175,7 +175,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "verbosity": ("", _SHOWN),
     "disp": ("", _SHOWN),
 }
-"""A word of another program, in small letters: the setting that serves it (by its argument of `fit`), and how."""
+"""For words of other programs, in lower case: the setting to use (its argument of `fit`), and how."""
 
 _LOGISTIC = "logistic for two classes, softmax for more"
 _SQUARES = "least_squares, (f - y)^2 / 2"
@@ -255,7 +255,7 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("json", "jsonl", "excel", "xlsx", "xls", "hdf5", "h5", "arff", "sql", "pickle"), _OTHER_FILE),
     },
 }
-"""By kind, names that other programs have, in small letters with `_`: what it is here."""
+"""For names of other programs, by kind, in lower case with `_`: our name."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -371,7 +371,7 @@ def converted(word: str, name: str, value: Any) -> Any:
 
 
 BIAS_OF: Mapping[Any, str | None] = {True: None, False: "none"}
-"""`bias` by `fit_intercept`: None is the rule of every door, a free intercept where the loss has one."""
+"""`bias` for a value of `fit_intercept`; None is the default, a free intercept where the loss has one."""
 
 
 def other_words(door: str, title: str = "", more: Hint | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:

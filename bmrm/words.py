@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 LONGEST = 300
-"""Characters of a word in a message."""
+"""Most characters of a word in a message."""
 _LONG = re.compile(rf"\S{{{LONGEST + 1},}}")
 
 

@@ -18,22 +18,22 @@ from markupsafe import Markup
 WIDTH, HEIGHT = 440.0, 280.0
 LEFT, RIGHT, TOP, BOTTOM = 78.0, 12.0, 10.0, 44.0
 COLOURS = ("#0072b2", "#c4500a", "#00805e", "#9a3e8c", "#7a6200", "#4a4f57")
-"""They differ in lightness too. Further lines begin again with the first, in another dash."""
+"""Colours of the lines, which differ in lightness too. Further lines repeat them with another dash."""
 FONT = 'font-size="12" font-family="system-ui, Segoe UI, Roboto, Helvetica Neue, Arial, DejaVu Sans, sans-serif"'
 KEY, LETTER, ROW = 32.0, 6.5, 16.0
-"""Of the legend: width of a piece of a line, of a letter, height of a row."""
+"""Sizes in the legend, in pixels: width of a piece of a line, width of a letter, height of a row."""
 LETTERS = 50
-"""The most letters of a name in the legend."""
+"""Most letters of a name in the legend."""
 LARGEST = 1e300
-"""The largest size of a number that is drawn: twice its distance from another is finite."""
+"""Largest number that is drawn: twice its distance from another is finite."""
 TICK = 8
-"""The most letters of a number at an axis; longer ones are told as their distance from the first."""
+"""Most letters of a number at an axis; if one is longer, all are written as differences from the first."""
 MARKED = 60
-"""The most points of a line that get a mark with its numbers as a tooltip."""
+"""Most points of a line that have marks with their numbers as tooltips."""
 LEAST = 1e-280
-"""The least number of a logarithmic axis."""
+"""Smallest number on a logarithmic axis."""
 DRAWN = 300
-"""The most points of a line that are drawn."""
+"""Most points of a line that are drawn."""
 
 
 @dataclass(frozen=True)

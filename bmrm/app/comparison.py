@@ -16,9 +16,9 @@ from bmrm.app.pipeline.run_folder import CONFIG, MODEL, SUMMARY
 from bmrm.problem import BmrmError, InputError
 
 MEASURED = ("validation", "test")
-"""The parts whose measures get intervals: the model has not been fitted to them."""
+"""Parts whose measures have intervals: the model has not been fitted to them."""
 OWN = ("output.directory",)
-"""Settings that every run has to itself."""
+"""Settings that differ between any two runs and are not compared."""
 ABSENT = "-"
 
 

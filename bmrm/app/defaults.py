@@ -17,9 +17,10 @@ from bmrm.problem import InputError, facts_of
 from bmrm.registry import Entry
 
 MOST_CLASSES = 100
-"""More different whole numbers are as likely counts or measurements as classes, so that the user is asked."""
+"""Most different integers that count as classes; with more they are as likely counts or measurements, and the user is
+asked."""
 INTERCEPTS = {"free": "free intercept", "regularized": "constant feature", "none": "no intercept"}
-"""What tables call the values of `data.bias`."""
+"""Names of the values of `data.bias` in tables."""
 
 
 def default_loss(data: Dataset, group: Group | None = None, name: str = "y") -> tuple[str, str]:

@@ -20,7 +20,7 @@ from bmrm.data.layout import Layout
 from bmrm.problem import Status, relative_gap
 
 MOST_VALUES = 20
-"""Numbers of a learned array that are shown; of larger ones the shape."""
+"""Most numbers of a learned array that are shown; of larger ones the shape."""
 
 
 @dataclass(frozen=True)

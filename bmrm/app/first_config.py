@@ -25,12 +25,12 @@ from bmrm.losses import LOSSES
 from bmrm.problem import facts_of
 
 UNEVEN = 10.0
-"""Features of a table whose spreads differ by more than this factor are standardized."""
+"""Ratio of the spreads of features above which they are standardized."""
 WORD_AND_LABEL = 2
-"""Columns of the tersest files of tokens."""
+"""Fewest columns of a file of tokens."""
 FREE = "an intercept that the regularizer does not touch; else: regularized (a constant feature 1), none"
 SAMPLE = 10_000
-"""Rows from which spreads are taken."""
+"""Rows from which spreads are estimated."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ CHOICES: Mapping[str, Choice] = {
     "multiclass": Choice("softmax", "several labels", "multiclass_hinge, weston_watkins; ordinal for grades"),
     "regression": Choice("least_squares", "numbers", "huber, least_absolute_deviation, quantile, poisson for counts"),
 }
-"""By the kind of the targets."""
+"""Losses by the kind of the targets."""
 
 
 def kind_of(profile: Profile, text: bool) -> str:

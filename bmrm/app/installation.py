@@ -20,7 +20,7 @@ from mpi4py import MPI
 print(MPI.Get_library_version().strip("\\0 \\n").splitlines()[0])
 """
 PATIENCE = 30.0
-"""Seconds for the MPI library to say what it is."""
+"""Seconds that the MPI library may take to tell its version."""
 
 
 def installation() -> dict[str, Any]:

@@ -32,22 +32,23 @@ FORMAT = 2
 READ = (1, 2)
 """Versions that are read; files of version 1 have no names of features and no input format."""
 OWN = "loss_"
-"""Prefix of the names of a loss's own arrays in the file."""
+"""Prefix of the loss's own arrays in the file."""
 
 RUN = "run_"
-"""Prefix of the names of what a checkpoint holds besides the model."""
+"""Prefix of the arrays of a checkpoint that are not part of the model."""
 NAMES = ("name_bytes", "name_ends")
-"""The names of the features: their UTF-8 bytes, and where each ends."""
+"""Arrays of the names of the features: their UTF-8 bytes, and where each ends."""
 
 SHAPES: Mapping[str, Callable[[int], tuple[int, ...]]] = {
     "transitions": lambda labels: (labels, labels),
     "cut_points": lambda labels: (labels - 1,),
     "threshold": lambda labels: (labels + 1,),
 }
-"""The shapes of what our losses learn beside the weights, by the number of labels; a plug-in's own may have any."""
+"""Shapes of the arrays that losses of the package learn beside the weights, by the number of labels. Those of plug-ins
+are free."""
 
 SET_TYPES = ("", *(np.dtype(code).name for code in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?"))
-"""Types that labels in sets, or a matrix of them, can have."""
+"""Types that labels in sets, or in a matrix of sets, can have."""
 
 ROW_SCALES = ("none", "unit_norm")
 """Scaling of a row before it is multiplied by the weights; scaling of features is folded into the weights."""

@@ -15,9 +15,9 @@ from bmrm.problem import Iteration, Solution, shown
 from bmrm.registry import Range, checked_value
 
 LABELS = 4
-"""Labels shown before a description goes on with their number."""
+"""Most labels in a description; of more their number is given."""
 HEIGHT = 160.0
-"""Of the picture, in pixels."""
+"""Height of the picture, in pixels."""
 STYLE = "font: 13px/1.5 system-ui, sans-serif; max-width: 46em"
 CELL = "text-align: left; vertical-align: top; padding: 1px 12px 1px 0"
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LETTERS = 64
-"""Letters of a line of the title."""
+"""Most letters of a line of the title."""
 _LINE, _PAD = 16.0, 10.0
-"""Height of a line of text, and margins."""
+"""Height of a line of text, and margins, in pixels."""
 _RESOLUTION = 130
-"""Of a PNG, in dots per inch."""
+"""Resolution of a PNG, in dots per inch."""
 
 
 def caption(title: str, status: str, relative_gap: float | None) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 NAME = "standard input"
 HEAD = 1 << 12
-"""Bytes at the start by which a format is recognised."""
+"""Bytes at the start from which a format is recognised."""
 
 Section = str | Mapping[str, Any]
 """As of `data.format`: "auto", a name, or `{name: ..., option: value}`."""
@@ -73,7 +73,7 @@ def lines_of(
 
 
 MOST_MEASURED = 1 << 20
-"""Rows whose scores and targets are kept for measures (17 MB with one score each), so that memory stays bounded."""
+"""Most rows whose scores and targets are kept for measures (17 MB with one score each), so that memory is bounded."""
 
 
 class Labelled:
@@ -246,7 +246,7 @@ WRITERS: Mapping[str, Writer] = {
     "probabilities": _probabilities,
     "ranks": _ranks,
 }
-"""What a line says of a row."""
+"""Functions that write the output of a row, by its kind."""
 
 
 def ranks(scores: NDArray[np.float64], groups: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from bmrm.data.matrix import features_of
 from bmrm.problem import InputError
 
 MOST_LISTED = 20
-"""Different labels that are listed with their counts; more are summarised."""
+"""Most labels that are listed with their counts; of more a summary is given."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import Iteration
 
 LEAVING = ("seconds", "iteration", "objective", "bound", "passes")
-"""What stands beside the gap, while there is room: the last one leaves first."""
+"""Columns beside the gap. On a narrow terminal the last ones are left out first."""
 
 WORDS = {
     "start": "starting",

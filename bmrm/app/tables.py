@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 NARROWEST = 20
-"""Columns that the last cell of a line has at least."""
+"""Least width of the last cell of a line, in columns of the terminal."""
 GAP = "  "
 
 

@@ -38,15 +38,15 @@ from bmrm.solvers import SOLVERS
 
 ROWS, FEATURES = 200, 12
 FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}
-"""Iterations that reach every part of a solver."""
+"""Limits of a warm-up run, which reaches every part of a solver."""
 RANKS, WHOLE, DEFAULTS = "what ranks answer", "all of it", "a fit of default settings"
-"""The jobs of a loss without a solver, of a config, and of a loss where nothing else is asked for."""
+"""Names of the warm-up jobs: of a loss without a solver, of a config, and of a loss with default settings."""
 OVER_RANKS = (Scored, RowSubsets, Blocks, DualBlocks, ModifiedLoss, Fingerprint, Rounding, ProblemSize)
-"""The abilities of the risk of a loss over ranks."""
+"""Abilities of the risk of a loss over ranks."""
 SAFE_PATH = "PYTHONSAFEPATH"
 CONFIGS = (".yaml", ".yml")
 LONGEST = 10.0
-"""Seconds that a solver may take on a config."""
+"""Most seconds of a solver on a config."""
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from bmrm.problem.loss import completed
 
 Rows = NDArray[np.int64]
 MOST_TERMS, MOST_POINTS = 10, 12
-"""So many terms of the sum are looked at one by one, each at so many places."""
+"""Most terms of the sum that are examined one by one, and points for each."""
 FAR = 1000.0
-"""Scores so far out that exponentials overflow and margins drown."""
+"""Size of scores at which exponentials overflow and margins are negligible."""
 
 
 @dataclass(frozen=True)

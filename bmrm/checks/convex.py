@@ -21,19 +21,20 @@ Array = NDArray[np.float64]
 UNIT = float(np.finfo(np.float64).eps) / 2.0
 UNIT_32 = float(np.finfo(np.float32).eps) / 2.0
 OPERATIONS = 8.0
-"""Roundings of the magnitudes that show in value and slope: of a sum as many as it has terms besides."""
+"""Rounding errors of value and slope, in units of roundoff of the magnitudes, besides one for each term of the sum."""
 NEIGHBOURS = 3
-"""Points a few roundings away, where differences of values are nothing but rounding (More & Wild 2011)."""
+"""Points a few units of roundoff away, where differences of values are rounding only (More & Wild 2011)."""
 SAFETY = 4.0
-"""The largest rounding of many, over the largest of a few."""
+"""Assumed ratio of the largest rounding error to the largest of the few that are measured."""
 STEPS = (1e-6, 1e-4, 1e-2)
 """Lengths of differences, relative to the size of the point or 1."""
 SAME = 1e-9
-"""Differences between two results at one point, relative to what was added, that may be the order of a sum."""
+"""Largest relative difference of two results at one point: sums may be added in another order."""
 KINK = 1e-6
-"""A slope that turns by more than this share of the largest, within a few roundings of the point, is at a kink."""
+"""Change of a slope within a few units of roundoff, as a share of the largest slope, above which the point is at a
+kink."""
 PARTS = (0.1, 0.5, 0.8)
-"""Where on a segment its chord is compared."""
+"""Positions on a segment at which the value is compared with the chord."""
 
 
 @dataclass(frozen=True, eq=False)

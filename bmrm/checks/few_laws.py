@@ -18,13 +18,14 @@ from bmrm.data.dataset import plain_numbers
 from bmrm.problem import BmrmError, InputError, Summary, Targets, Vector
 
 SECONDS = 5e-3
-"""What a sample may take where an evaluation is not quick; one evaluation, however long it lasts."""
+"""Seconds of a sample of checks if an evaluation is slow; one evaluation is always made."""
 QUICK = 5e-4
-"""Seconds of an evaluation below which a sample, some hundred of them at most, is not cut short."""
+"""Seconds of an evaluation below which a sample, at most some hundred of them, is complete."""
 COARSE = 1e-9
-"""A sample looks for mistakes, not for digits: what an iteration inside a risk leaves open is nothing to refuse."""
+"""Relative accuracy of a sample of checks: it finds mistakes, and must not refuse a risk whose inner iteration is
+inexact."""
 ROWS, BEGIN = 3, 10_000
-"""Rows or groups that are tried, and rows among which groups are looked for."""
+"""Rows or groups that are tried, and rows among which groups are chosen."""
 REACH = 2.0
 """Size of the scores that are tried."""
 

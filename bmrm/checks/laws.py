@@ -174,4 +174,4 @@ class Laws(Generic[T]):
 
 
 FIRST: Mapping[str, str] = dict.fromkeys(("runs", "shapes", "finite"), "")
-"""Laws without which the others mean nothing."""
+"""Laws that are checked first: without them the others are meaningless."""

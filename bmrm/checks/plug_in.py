@@ -195,4 +195,4 @@ MAKERS: Mapping[str, Maker] = {
     "multilabel": _multilabel,
     "ontology": _ontology,
 }
-"""By the task of a loss."""
+"""Generators of targets, by the task of a loss."""

@@ -17,7 +17,7 @@ from bmrm.problem.loss import HasRowProx
 
 STEPS = (1e-12, 1e-3, 0.3, 1.0, 7.0, 1e3, 1e12)
 ROUNDINGS = 500.0
-"""Roundings of the magnitudes at hand that a proximal point may be off: those of an iteration that has settled."""
+"""Largest error of a proximal point, in units of roundoff of the magnitudes: that of a converged iteration."""
 
 PROX_LAWS: Laws[Case] = Laws()
 law = PROX_LAWS.law

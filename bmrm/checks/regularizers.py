@@ -25,7 +25,7 @@ SIZES = (1.0, 1e3, 1e-6)
 PROX_STEPS = (1e-3, 1.0, 1e3)
 Infima = tuple[float, ...]
 BOX = 1e3
-"""Entries of w are no larger while Omega is not yet known well."""
+"""Bound on the entries of w in a master until Omega is known well."""
 ROUNDS = 200
 
 

@@ -34,7 +34,7 @@ COMMANDS = {
     "completion": "print what makes bash, zsh or fish complete commands and options",
 }
 MODULES = dict.fromkeys(("losses", "regularizers", "solvers"), "plug_ins")
-"""The file of a command, where it has another name."""
+"""File of a command, if its name differs."""
 DESCRIPTION = "Regularized risk minimization with a certified optimality gap."
 EXAMPLES = """
 bmrm train a9a.svm --loss hinge --lambda 1e-4 --test a9a.t --output runs/a9a

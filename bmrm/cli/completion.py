@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SHELLS = ("bash", "zsh", "fish")
 PATHS = ("DATA", "DATA|CONFIG", "MODEL", "FILE", "RUN", "DIRECTORY", "LOSS|CONFIG")
-"""What the help calls arguments that are paths."""
+"""Metavariables of arguments that are paths."""
 EXAMPLES = """
 bmrm completion bash >> ~/.bash_completion
 bmrm completion zsh > ~/.zsh/_bmrm          # a folder of $fpath

@@ -19,7 +19,7 @@ bmrm evaluate runs/a9a a9a.t
 bmrm evaluate runs/a9a/model.npz a9a.t --metrics auc accuracy --folds 10
 """
 CHUNKS = ("precision", "recall", "f1", "true", "found")
-"""What is said of the chunks of a type."""
+"""Columns for the chunks of a type."""
 
 
 def add_arguments(parser: Parser) -> None:

@@ -40,7 +40,7 @@ LISTED: Mapping[str, Mapping[str, Column]] = {
     "regularizers": {"what it is": _headline},
     "solvers": {"what it is": _headline},
 }
-"""What a listing says of each, beside its name."""
+"""Columns of a listing besides the name, by the kind of plug-in."""
 DETAILS: Mapping[str, Mapping[str, Column]] = {
     "losses": {
         "task": lambda entry: facts_of(entry.cls).task or "-",
@@ -61,7 +61,7 @@ DETAILS: Mapping[str, Mapping[str, Column]] = {
 }
 EXAMPLE = {"losses": "huber", "regularizers": "elastic_net", "solvers": "newton"}
 IN_JSON = {"-": None, "yes": True, "no": False}
-"""Cells that are no text for programs."""
+"""JSON values of cells that are not text."""
 
 
 def add_arguments(parser: Parser) -> None:

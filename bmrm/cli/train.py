@@ -29,7 +29,7 @@ bmrm train --loss huber --help           # with the options of that loss
 """
 CONFIGS = (".yaml", ".yml")
 FIELD = "field "
-"""Prefix of the destinations of fields."""
+"""Prefix of the argparse destinations of fields."""
 _OF_PLUG_IN = re.compile(r"--((?:loss|regularizer|solver|search|data\.format)\.[\w.]+)(?:=.*)?$", re.DOTALL)
 
 

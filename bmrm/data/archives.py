@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmrm.problem import InputError, shown
 
 RATIO = 1100
-"""Deflate compresses at most 1032 to 1."""
+"""Largest credible compression ratio: deflate reaches at most 1032."""
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
 _MAGIC, _PICKLE, _ENCRYPTED = b"\x93NUMPY", b"\x80", 0x1
 

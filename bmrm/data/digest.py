@@ -16,7 +16,7 @@ from bmrm.kernels.products import digest
 Words = NDArray[np.uint64]
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 WEIGHT, GROUP, TARGET, STRUCTURE = 1 << 40, 1 << 41, 1 << 42, 1 << 43
-"""Column numbers beyond those of features."""
+"""Column numbers in the digest beyond those of features."""
 
 
 def digests(data: Dataset) -> Words:

@@ -52,11 +52,11 @@ _SEPARATORS = (
     (b"\xe2\x80\xa9", "U+2029 (paragraph separator)"),
     (b"\xc2\x85", "U+0085 (next line)"),
 )
-"""What ends lines elsewhere; in a text without LF and CR it is meant so."""
+"""Line separators of other systems; in a text without LF and CR they are meant as line ends."""
 HEAD = 1 << 16
-"""Bytes at the start of a text by which its marks and line ends are recognised."""
+"""Bytes at the start of a text from which encoding and line ends are recognised."""
 _LOOK = 264
-"""Bytes at the start by which compressions and archives are recognised."""
+"""Bytes at the start from which compressions and archives are recognised."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 

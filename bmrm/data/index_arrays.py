@@ -180,4 +180,4 @@ _CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
     "dia": _check_dia,
     "dok": _check_dok,
 }
-"""By `format` of scipy."""
+"""Checks by the `format` of scipy."""

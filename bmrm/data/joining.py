@@ -20,7 +20,7 @@ from bmrm.problem.loss import common_type
 
 Bytes = NDArray[np.uint8]
 ALIGNED = 8
-"""Bytes at multiples of which arrays begin."""
+"""Alignment of arrays, in bytes."""
 
 
 def join_matrices(matrices: Sequence[Matrix], origin: str, numbered: bool) -> Matrix:

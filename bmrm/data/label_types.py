@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bmrm.problem import InputError
 
 EXACT = 2**53
-"""Up to here float64 holds every integer."""
+"""float64 is exact for integers up to this size."""
 _WHOLE = "iubmM"
 
 

@@ -15,9 +15,9 @@ from bmrm.problem import InputError
 from bmrm.registry import nearest
 
 SHOWN = 3
-"""Names in a message before it goes on with their number."""
+"""Most names in a message; of more their number is given."""
 LONGEST = 40
-"""Characters of a name in a message."""
+"""Most characters of a name in a message."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from bmrm.data.readers._core.formats import Divisible, Format
 from bmrm.problem import InputError
 
 PIECE = 1 << 23
-"""Bytes of text in a piece, about."""
+"""Bytes of text in a piece, approximately."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ SOLVER_OPTIONS: Mapping[str, str] = {
 }
 """Parameters that are options of the solver, and their names there."""
 NUMERIC = "int", "uint", "float", "bool", "double", "sparse[", "decimal"
-"""How the names of numeric types of pandas, polars and Arrow begin, in small letters."""
+"""Prefixes of the names of numeric types of pandas, polars and Arrow, in lower case."""
 DTYPES = np.float64, np.float32
 LARGEST_SEED = 2**31 - 1
 REMEDIES: Mapping[Status, str] = {
@@ -85,7 +85,7 @@ REMEDIES: Mapping[Status, str] = {
     Status.STALLED: "rounding leaves no more to gain: raise tol or scale the features",
 }
 USELESS = Status.NON_FINITE, Status.NOT_CONVEX
-"""Ends without a model."""
+"""Statuses without a model."""
 
 
 PARAMETERS = {
@@ -106,7 +106,7 @@ PARAMETERS = {
     "a fixed seed, as is that of `auto`. Default None.",
     "verbose": "1 prints a line a second, 2 one each iteration. Default 0.",
 }
-"""What parameters mean that estimators share."""
+"""Descriptions of the parameters that estimators share."""
 ATTRIBUTES = {
     "model_": "the `bmrm.Model`, which can be saved, shown and plotted.",
     "solution_": "the `bmrm.Solution`: status, objective, lower bound, history.",
@@ -120,7 +120,7 @@ ROWS = {
     "X": "(rows, features) array, sparse matrix or data frame of finite numbers; float32 stays float32.",
     "sample_weight": "(rows,) array of numbers >= 0; None for 1 each.",
 }
-"""What arguments of methods mean."""
+"""Descriptions of the arguments of methods."""
 
 
 def documented(text: str, function: Any, known: Mapping[str, str], attributes: Mapping[str, str] | None = None) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bmrm.problem import Loss
 
 FEW = 20
-"""So many different fractions are grades in any case; more must each have two rows, in the mean."""
+"""Most different fractions that always count as grades; of more each must occur twice on average."""
 
 
 @estimator

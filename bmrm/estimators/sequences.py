@@ -24,7 +24,7 @@ from bmrm.problem import InputError, shown
 
 Lengths = NDArray[np.int64]
 COLLECTIONS = list, set, frozenset
-"""Of names of features."""
+"""Types of collections of names of features."""
 
 
 class Form(Protocol):

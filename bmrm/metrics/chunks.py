@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bmrm.problem import Vector
 
 OUTSIDE = "O"
-"""The label of tokens that belong to nothing."""
+"""Label of tokens outside all chunks."""
 
 Chunk = tuple[int, int, str]
 """First token, last token, type."""

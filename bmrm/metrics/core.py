@@ -110,7 +110,7 @@ class Scored:
 
 
 _SUMS = 1e-100, 1e100
-"""Between them weights, their sums, and products of two sums have all digits."""
+"""Range of weights within which their sums, and products of two sums, lose no digits."""
 Function = Callable[..., "float | None"]
 """(scored), or (scored, number) where the measure takes one -> the value; None where it is not defined."""
 
@@ -154,7 +154,8 @@ class Number:
 
 
 SHARE, AMOUNT, CORRELATION, SKILL = (0.0, 1.0), (0.0, math.inf), (-1.0, 1.0), (-math.inf, 1.0)
-"""What values may be: shares; errors; correlations; what 1 is the best of, and 0 no better than a guess."""
+"""Ranges of values: of shares, of errors, of correlations, and of skills, whose best is 1 and whose 0 is no better than
+a guess."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,7 @@ TASKS = (
     "multivariate",
     "novelty",
 )
-"""In the order of tables."""
+"""Tasks in the order of tables."""
 
 
 def measure(

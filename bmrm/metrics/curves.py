@@ -19,16 +19,16 @@ from bmrm.metrics.intervals import folds_of, interval_over_folds, parts_of
 from bmrm.problem import InputError, facts_of
 
 POINTS = 200
-"""The most points of a line."""
+"""Most points of a line."""
 CLASSES = 30
-"""The most classes of a confusion matrix; of more the `PAIRS` largest errors are listed."""
+"""Most classes of a confusion matrix; of more the `PAIRS` largest errors are listed."""
 PAIRS = 20
 BINS = 10
 """Bins of a reliability diagram."""
 FOLDS = 10
-"""Parts of the rows for an interval."""
+"""Parts of the rows from which an interval is computed."""
 LEAST = 5
-"""Rows, or queries, a part or bin must have."""
+"""Fewest rows, or queries, of a part or bin."""
 
 Table = dict[str, Any]
 """Lists and numbers by name, as JSON has them."""

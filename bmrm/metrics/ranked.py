@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 GRADES = 64
-"""The most grades whose pairs are counted grade by grade."""
+"""Most grades whose pairs are counted grade by grade."""
 Array = NDArray[np.float64]
 Measure = Callable[..., "float | None"]
 """(grades, scores), and (grades, scores, weights) where rows may have weights."""

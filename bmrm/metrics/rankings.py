@@ -17,7 +17,7 @@ _RANKS = Number("k", Range(least=1, doc="ranks that count"), None, whole=True, o
 _K = Number("k", Range(least=1, doc="rows of highest score"), 10, whole=True)
 _HALF_LIFE = Number("half_life", Range(above=1.0, doc="the rank that every other user still sees"), 5.0)
 MOST_COPIES = 10_000_000
-"""Rows that weights may stand for in measures of rankings whose weights are copies."""
+"""Largest total of the frequency weights in measures of rankings."""
 
 
 def _ranking(s: Scored, measure: ranked.Measure) -> float | None:

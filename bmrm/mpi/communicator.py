@@ -29,19 +29,19 @@ if "mpi4py.MPI" not in sys.modules:
 from mpi4py import MPI
 
 PIECE = 1 << 20
-"""Numbers sent in one message; longer arrays go in pieces, so no count nears 2^31."""
+"""Numbers in a message; longer arrays are sent in pieces, so that no count approaches 2^31."""
 
 FORWARDING = 0.5
-"""Seconds that the launcher gets to pass on what was printed, before all are ended."""
+"""Seconds for the launcher to forward what was printed, before all ranks are ended."""
 GRACE = 10.0
-"""Seconds that it then gets to end them."""
+"""Seconds that the launcher then has to end them."""
 TIMEOUT, LOOK = 600.0, 0.25
-"""Seconds without a sign of life of a rank after which the job ends, unless the config says otherwise; and between two
-looks at that while waiting."""
+"""Default of seconds without a heartbeat of a rank after which the job ends, and seconds between two checks while
+waiting."""
 LATE, LONGEST_NAP = 0.01, 0.05
-"""A rank that has waited long may sleep for this share of that time, and for so many seconds at most."""
+"""Longest sleep of a waiting rank, as a share of the time that it has waited, and in seconds."""
 SHORT = 1 << 13
-"""Numbers in an array that rank 0 sends to, or takes from, each rank directly where ranks outnumber cores."""
+"""Most numbers of an array that rank 0 exchanges with each rank directly where ranks outnumber cores."""
 
 
 def started() -> int:

@@ -23,9 +23,9 @@ from bmrm.risk.dual.joint import LocalRows, rounds_for
 from bmrm.risk.dual.visits import Visits
 
 LEAST_ROUNDS = 8
-"""Of a sweep over all rows; over a share of them fewer, so that as many rows are visited between two."""
+"""Fewest rounds of a sweep over all rows; for a share of the rows proportionally fewer."""
 MESSAGE = 4e5
-"""Nanoseconds that a rank should visit rows for in a round, at least."""
+"""Least nanoseconds of visits of a rank in a round."""
 SUM = Answer.SUM
 Floats = NDArray[np.float64]
 Found = tuple[Vector, Vector, float, float, float, float]

@@ -16,7 +16,7 @@ from bmrm.problem.abilities import RowSample
 from bmrm.risk.row_abilities import drawn
 
 MOST = 5e7
-"""Entries of X that may come to rank 0, some 600 MB."""
+"""Most entries of X that may be gathered on rank 0, some 600 MB."""
 RiskOf = Callable[[Dataset], Risk]
 """The mean loss of rows that are all on this rank."""
 NAME = "rows"

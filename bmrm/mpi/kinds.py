@@ -43,4 +43,4 @@ KINDS = {
     "identity": _kind(lambda rank: rank.share.identity, "fingerprint"),
     "validation": _kind(None, "scores"),
 }
-"""By name; arrays kept by number are scores, and what can be done to them is an object of that name."""
+"""Objects and methods that a request may name. Arrays kept under a number are scores, an object of that name."""

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 LAUNCHERS = ("PMI_SIZE", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 OPEN_MPI = "OMPI_COMM_WORLD_SIZE"
-"""What the mpirun of Open MPI alone sets."""
+"""Environment variable that only the mpirun of Open MPI sets."""
 SIZES = (OPEN_MPI, "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
-"""How many ranks were started, in the words of Open MPI, of MPICH and its kin, and of SLURM."""
+"""Environment variables with the number of ranks: of Open MPI, of MPICH and its derivatives, and of SLURM."""
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID")
-"""Which of them this process is."""
+"""Environment variables with the rank of this process."""
 KIN_OF_MPICH = ("MPICH", "Intel MPI", "MVAPICH", "MVAPICH2")
-"""Libraries that the mpirun of Open MPI cannot start, as mpi4py calls them."""
+"""Libraries, by mpi4py's names, whose ranks the mpirun of Open MPI cannot start."""
 
 NO_MPIRUN = "no mpirun found; pip install 'bmrm[mpirun]', or load the MPI of the cluster"
 BUILD = "pip install --force-reinstall --no-binary=mpi4py mpi4py"
-"""Builds mpi4py for the MPI on the PATH."""
+"""Command that builds mpi4py for the MPI on the PATH."""
 PATIENCE = 1.0
-"""Seconds that rank 0 gets to say what is wrong: some launchers end all ranks when the first of them fails."""
+"""Seconds for rank 0 to print what is wrong: some launchers end all ranks when the first fails."""
 
 
 def launched() -> bool:

@@ -14,9 +14,9 @@ from bmrm.mpi.requests import Answer, Kept, Request, RequestError, Scattered, Te
 from bmrm.mpi.share import Rank
 
 FEW = 1 << 12
-"""A single array with more numbers is added up as it is, without a copy that has room for one more."""
+"""Numbers above which a single array is reduced as it is, without a copy that has room for one more."""
 SCORES = "scores"
-"""The kind of arrays: those of which rank 0 forms linear combinations."""
+"""Kind of the arrays of which rank 0 forms linear combinations."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 BEAT, RANKS = 0.25, 50
-"""Seconds between two signs of life, and the ranks from which on they are farther apart, in proportion."""
+"""Seconds between two heartbeats, and the number of ranks above which they are proportionally rarer."""
 TOKEN = 16
-"""Bytes that tell the datagrams of this job from others."""
+"""Bytes that distinguish the datagrams of this job."""
 
 
 @dataclass

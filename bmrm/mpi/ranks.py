@@ -14,7 +14,7 @@ from bmrm.mpi.scores import RemoteScores, Slot
 from bmrm.mpi.share import Rank
 
 END = "end"
-"""The request after which the other ranks stop listening; of no object."""
+"""Request after which the other ranks stop listening; it names no object."""
 Target = str | Slot | Request
 
 

@@ -22,11 +22,11 @@ from bmrm.mpi.communicator import MpiGroup
 FIRST = 512
 """Bytes of the first message of a request."""
 SHORT = 32
-"""Numbers of an array that travels inside the message of its request."""
+"""Most numbers of an array that is sent inside the message of its request."""
 HEAD, MAGIC = struct.Struct("<4sIII"), b"bmrm"
-"""Magic, length of the message, length of the text in it, and the checksum of all that comes after the head."""
+"""Format of the head: magic, length of the message, length of its text, and a checksum of all that follows."""
 TYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64)}
-"""Of arrays, by the kind that NumPy calls them."""
+"""Types of arrays, by NumPy's code of their kind."""
 Terms = tuple[tuple[int, float], ...]
 """A linear combination: numbers of kept scores, and factors."""
 

@@ -20,7 +20,7 @@ from bmrm.problem import Facts, MoreauEnvelope, ScoreFunction, Vector, provides
 from bmrm.problem.meter import UNMETERED, Meter, half_pass, timed
 
 LONG = 1 << 17
-"""A gradient with more numbers than this is reduced in parts, the first while later ones are still computed."""
+"""Numbers of a gradient above which it is reduced in parts, the first while later ones are still computed."""
 PRODUCTS = 4e9
 """Products of two entries of a row in one request."""
 SUM, STREAM, KEEP, GATHER = Answer.SUM, Answer.STREAM, Answer.KEEP, Answer.GATHER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 MOST = 4
-"""Terms of a sum; one of more is formed, so that the ranks need not keep all that it was ever made of."""
+"""Most terms of a sum that is not yet formed, so that the ranks need not keep all arrays it was made of."""
 
 
 class Keeper(Protocol):

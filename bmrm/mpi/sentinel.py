@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from bmrm.mpi.group import Group
 
 BYE, ALL, CHECKPOINT = b"bye", b"all", b"from "
-"""What a rank says: that it ends well, that all ranks end and why has been said, where a later run would go on from."""
+"""Messages of a rank: it ends regularly; all ranks end for a reason already printed; the checkpoint from which a later
+run continues."""
 
 
 class Sentinel:

@@ -9,11 +9,11 @@ from typing import Any
 from bmrm.mpi.group import Group
 
 UNEVEN = 0.2
-"""By what share the most loaded rank may be above the mean without a word."""
+"""Excess of the most loaded rank over the mean above which it is reported."""
 SHORT = 0.5
-"""Seconds that ranks compute on the mean below which their differences are chance."""
+"""Mean seconds of computation below which differences of ranks are chance and not reported."""
 FEW = 10_000
-"""Entries that a rank has on the mean below which a pass is messages anyway."""
+"""Mean entries of a rank below which messages dominate a pass and differences are not reported."""
 
 
 @dataclass(frozen=True)

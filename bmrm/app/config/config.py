@@ -208,14 +208,14 @@ AUTO = "auto"
 OLD_DEFAULTS: Mapping[int, Mapping[tuple[str, str], Any]] = {
     1: {("data", "bias"): "none", ("solver", "tolerance"): 1e-3}
 }
-"""By the version of the schema that a file names: fields whose default was another one."""
+"""Defaults of earlier versions of the schema, by version and field."""
 OLD_LOSSES: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
     1: {
         loss: {"joint": "ranks"}
         for loss in ("ndcg", "expected_rank_utility", "mean_reciprocal_rank", "winner_takes_all")
     }
 }
-"""Likewise the options of losses, by name."""
+"""Defaults of the options of losses in earlier versions, by version and loss."""
 
 Problems = list[tuple[Place, str]]
 """What is wrong, and at which field."""

@@ -40,7 +40,7 @@ _Loader.add_implicit_resolver(
 
 
 LONGEST_NAME = 120
-"""Characters of a field's name in a message."""
+"""Most characters of a field's name in a message."""
 
 
 def _cut(text: object) -> str:

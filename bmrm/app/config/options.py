@@ -36,17 +36,17 @@ SHORT: Mapping[Place, str] = {
     ("output", "metrics"): "metrics",
     ("output", "overwrite"): "overwrite",
 }
-"""The names of everyday fields."""
+"""Short names of common fields."""
 OPTIONS: Mapping[Place, PlugIn] = {
     **{(section,): plug_in for section, plug_in in PLUG_INS.items()},
     ("search",): SEARCH,
 }
 SECTIONS: Mapping[Place, PlugIn] = {**OPTIONS, ("data", "format"): FORMATS}
-"""The fields that name a plug-in, whose options are fields below them."""
+"""Fields that name a plug-in, whose options are fields below them."""
 PATHS = ("weights", "start")
 """Fields that are a path."""
 FIXED = ("version", "train")
-"""Fields that are no options: the version of the schema, and the data, which are named without an option."""
+"""Fields without an option: the version of the schema, and the data, which are an argument."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _names(texts: Sequence[str], flag: str) -> list[str] | None:
 
 
 _READERS: Mapping[str, Callable[[Sequence[str], str], Any]] = {"array": _names, "string": _last_text}
-"""By the type that JSON has for a field; YAML for others."""
+"""Parser of the text of an option, by the JSON type of the field; YAML for all others."""
 
 
 def _of_field(place: Place, field: Any) -> Option:

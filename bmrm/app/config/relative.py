@@ -22,10 +22,10 @@ SCALES: Mapping[str, Callable[[float], float]] = {
     "mean_norm_squared": lambda mean_norm: mean_norm**2,
     "none": lambda mean_norm: 1.0,
 }
-"""By the mean norm of the rows, as they are scaled, without a constant feature."""
+"""Value of `scale` as a function of the mean norm of the rows, scaled as configured, without a constant feature."""
 DEFAULTS: Mapping[str, Any] = {"scale": "mean_norm_squared", "over": "m", "times": 1.0}
 ONE_OVER_M: Mapping[str, Any] = {"scale": "none", "over": "rows", "times": 1.0}
-"""The rule of a lambda that is left out, `lambda: null`: 1 / m, m the rows of positive weight."""
+"""The rule for `lambda: null`: 1 / m, m the rows of positive weight."""
 POSITIVE = Range(above=0.0, below=float("inf"))
 SCHEMA: Mapping[str, Any] = {
     "type": "object",

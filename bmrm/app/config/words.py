@@ -21,9 +21,9 @@ _KINDS = {
 }
 _SIGNS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
 _BARE = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""What pydantic writes for a limit beside a check of ours, and the name that JSON Schema has for it."""
+"""JSON Schema keywords for pydantic's names of limits, where a field has a check of ours too."""
 _WIDEST = 2.0**62
-"""Limits beyond this are those of the type."""
+"""Limits beyond this are those of the type and are not shown."""
 
 
 def type_in_words(kind: Any, limits: Range | None = None) -> str:

@@ -26,11 +26,11 @@ from bmrm.losses import LOSSES
 from bmrm.problem import facts_of
 
 TOP, TOP_OF_CLASS = 20, 8
-"""Weights that are listed of one score, and of each of several."""
+"""Weights that are listed: of one score, and of each of several."""
 MOST_STATES = 30
-"""Labels of a table of transitions."""
+"""Most labels of a table of transitions."""
 MOST_LINES = 30
-"""Iterations of the table of numbers."""
+"""Most iterations in the table of numbers."""
 PHASES = {
     "earlier": "runs that this one resumed",
     "start": "start of Python",
@@ -299,4 +299,4 @@ USED: tuple[Callable[..., Any], ...] = (
     *(_count_of_weights, _largest, _transitions, _files, _settings, _results, _differing, _same),
     *(curves.convergence, curves.followed, curves.judged),
 )
-"""What the template calls, by their names."""
+"""Functions that the template calls, by name."""

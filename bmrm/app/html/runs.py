@@ -23,14 +23,14 @@ from bmrm.app.report import history_of
 from bmrm.problem import InputError, Iteration, Status, shown
 
 UNUSABLE = Status.NOT_CONVEX.name
-"""The status of runs that leave no model."""
+"""Status of runs that leave no model."""
 _LENIENT = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
 _TUPLES = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
-"""For tuples, which JSON has as lists."""
+"""Settings for tuples, which are lists in JSON."""
 _Number = float | None
 _Row = list[float]
 MOST = 100_000
-"""Entries of a list that a report would still draw."""
+"""Most entries of a list that a report draws."""
 _List = Annotated[list[float], Field(max_length=MOST)]
 
 

@@ -21,7 +21,7 @@ from bmrm.problem import InputError, Iteration, Start
 HEADER, STATE = RUN + "header", RUN + "state_"
 FIELDS = ("iteration", "objective", "lower_bound", "passes", "seconds", "seconds_risk", "seconds_master")
 COLUMNS = (*FIELDS, "seconds_network")
-"""Of the history, one row for each line."""
+"""Columns of the history, which has one row for each iteration."""
 ROWS = "rows_"
 """Prefix of arrays of the state that have one row per row of the data."""
 

@@ -15,11 +15,12 @@ from bmrm.mpi.group import Group
 
 Facts = dict[str, Any]
 BITS, WORD = 32, 1 << 64
-"""Digests are summed over ranks as floats, so they are split into pieces of this many bits."""
+"""Bits of the pieces of a digest, and 2^64. Digests are summed over ranks as floats, which are exact for such
+pieces."""
 DATA = {"data": "training data", "validation": "validation data"}
-"""Facts about rows, and their names in messages."""
+"""Names in messages of the facts about rows."""
 LAMBDA = "lambda"
-"""The fact with the value of a lambda that follows from the rows."""
+"""Name of the fact with the value of a lambda that depends on the rows."""
 
 
 def of_settings(settings: Mapping[str, Any]) -> Facts:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Table = NDArray[np.float64]
 SPLIT = 2.0**27 + 1.0
-"""By which a number is parted into halves whose products are exact."""
+"""Factor of Dekker's split of a float64 into two halves whose products are exact."""
 
 
 def as_folded(

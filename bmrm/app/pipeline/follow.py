@@ -19,7 +19,7 @@ from bmrm.problem import Callback, InputError, Iteration, Risk, Solution, Status
 from bmrm.problem.loss import HasThreshold
 
 DETAILS = "validation"
-"""The name in `Solution.details`."""
+"""Key in `Solution.details`."""
 ModelOf = Callable[[Solution], Model]
 Floats = NDArray[np.float64]
 

@@ -11,10 +11,10 @@ from bmrm.problem import LossFacts, Regularizer, Risk, Solution, Status, Summary
 AT_A_MINIMUM = Status.CONVERGED, Status.OWN_RULE, Status.STALLED
 LIMITS = Status.ITERATION_LIMIT, Status.TIME_LIMIT
 ROUNDING = 1e-9
-"""A relative gap below this is one of rounding: the point is a minimum, not one within the tolerance of it."""
+"""Relative gap below which the point is the minimum within rounding, not only within the tolerance."""
 
 UNPROVED = 1e-2
-"""A relative gap above this, where a run has stalled, leaves open whether there are better weights."""
+"""Relative gap of a stalled run above which there may be much better weights."""
 
 
 def targets_differ(facts: LossFacts, targets: Targets, summary: Summary, group: Group) -> bool:

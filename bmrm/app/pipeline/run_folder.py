@@ -32,7 +32,7 @@ MODEL, SUMMARY, HISTORY, CONFIG, PICTURE, CURVES = RESULTS = (
 )
 """The files of a run. The model is moved first: if it is still in `.finished-*`, nothing else has been moved."""
 PNG = "convergence.png"
-"""A picture that was asked for, or was left by an older version: it goes with the results that it shows."""
+"""A requested picture, or one of an older version: it is removed with the results that it shows."""
 UNFINISHED, FINISHED = ".unfinished-", ".finished-"
 
 Writer = Callable[[IO[bytes]], Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 OF_RANK = "{rank"
-"""In a path: each rank has a file of its own."""
+"""Placeholder in a path by which each rank has a file of its own."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from bmrm.words import shortened
 
 WRONG = 2
-"""The exit status for a command line that is wrong."""
+"""Exit status of a wrong command line."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from bmrm.data.matrix.products import Products
 
 MOST_COLUMNS = 2**31
-"""Column numbers are int32, counted from 0."""
+"""Most columns: their numbers are int32, counted from 0."""
 PRODUCTS = 1e8
-"""Of two entries between two calls of `check`: about a tenth of a second."""
+"""Products of two entries between two checks of the clock: about a tenth of a second."""
 OPEN = 0.07
-"""Share of the columns in a row from which BLAS on full rows beats a product of sparse matrices: measured."""
+"""Density above which BLAS on dense rows is faster than a product of sparse matrices: measured."""
 NO_ROWS, NO_VALUES = np.empty(0, np.int64), np.ones(1)
 
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from bmrm.data.matrix.products import Products
 
 LONGEST = 1_000_000
-"""Narrow rows between two calls of `check`: about a tenth of a second."""
+"""Narrow rows between two checks of the clock: about a tenth of a second."""
 NARROW = 24
-"""Columns up to which our kernel beats BLAS: measured."""
+"""Most columns for which our kernel is faster than BLAS: measured."""
 BYTES = 1 << 20
-"""Of absolute values that are held at once."""
+"""Bytes of absolute values that are held at once."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 ROWS = 8192
-"""Rows of which a changed copy is made at once."""
+"""Rows that are copied and changed at once."""
 COPIED = 1 << 21
-"""Entries that are copied between two checks of the clock: fresh memory may be many times slower than copying."""
+"""Entries copied between two checks of the clock: writing to fresh memory may be many times slower than copying."""
 
 
 class Entries(NamedTuple):
@@ -290,7 +290,7 @@ def units_of(sizes: Vector) -> Vector:
 
 
 COMMON = 200
-"""Powers of two, up and down, between which squares of features and sums of them neither overflow nor vanish."""
+"""Binary exponents of features, up and down, within which squares and their sums neither overflow nor underflow."""
 
 
 def squares_differ(sizes: Vector) -> bool:
@@ -313,7 +313,7 @@ def weighted_square(block: Array, weights: Vector) -> Array:
 
 
 PRODUCTS = 4e9
-"""Of two numbers between two calls of `check`: some tenths of a second."""
+"""Products of two numbers between two checks of the clock: some tenths of a second."""
 
 
 def full_row_products(table: Array, scale: Vector | None, shift: Vector | None, check: Check) -> Array:

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 NO_VALUES = np.ones(1)
 PART = 4096
-"""Rows that are read at once where they are not resident."""
+"""Rows that are read at once if they are not resident."""
 
 
 class Products(Protocol):

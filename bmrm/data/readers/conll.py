@@ -207,7 +207,7 @@ class _Table:
 
 
 _BLANKS = " \t\r\v\f"
-"""What may be between columns; other blanks, such as U+00A0, belong to tokens."""
+"""Characters between columns; other blanks, such as U+00A0, belong to tokens."""
 
 
 def _fields(lines: Sequence[str], separator: str | None) -> tuple[list[list[str]], str | None]:

@@ -37,7 +37,7 @@ from bmrm.registry import parameter
 
 _INTEGER = re.compile(r"[-+]?[0-9]+$")
 _COUNTED = 10
-"""Rows from which on a column that counts them is worth a word."""
+"""Fewest rows for which a column that counts them is reported."""
 
 
 @formats.register("csv")

@@ -31,7 +31,7 @@ from bmrm.registry import parameter
 
 _KEYS = ("X", "indptr", "indices", "values", "shape", "names", "y", "label_indptr", "labels", "weights", "groups")
 _SCIPY = {"data": "values", "indices": "indices", "indptr": "indptr", "shape": "shape"}
-"""The arrays of `scipy.sparse.save_npz`, besides `format`, and what they are here."""
+"""Our names of the arrays of `scipy.sparse.save_npz`, besides `format`."""
 
 
 @formats.register("npz")

@@ -33,7 +33,7 @@ from bmrm.problem import InputError, Targets
 from bmrm.registry import check_parameters, parameter
 
 BLOCK = 1 << 20
-"""Bytes of text held at a time."""
+"""Bytes of text that are held at once."""
 _SPARE = 1.05
 # The largest float64 that does not become infinite in each type.
 _LIMITS = {"float64": sys.float_info.max, "float32": math.nextafter((2 - 2.0**-24) * 2.0**127, 0.0)}

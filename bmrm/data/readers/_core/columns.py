@@ -47,7 +47,7 @@ def ignore_parameter(example: Any = (0,)) -> Any:
 
 _EMPTY = ("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None")
 MISSING = frozenset((*_EMPTY, "#NA", "#N/A", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"))
-"""Texts that stand for a missing value: those of `pandas.read_csv`."""
+"""Texts of a missing value: those of `pandas.read_csv`."""
 
 
 _NUMBER = re.compile(r"-?\d{1,9}")

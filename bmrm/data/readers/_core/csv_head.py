@@ -12,9 +12,9 @@ from itertools import pairwise
 from bmrm.data.layout import Alike
 
 LINES = 64
-"""Lines by which all this is decided."""
+"""Lines from which delimiter, header and the like are recognised."""
 FIELDS = 1 << 17
-"""Fields below the first line that are compared with it, in as many lines."""
+"""Most fields below the first line that are compared with it, in as many lines."""
 DELIMITERS = ",;\t|"
 _OTHERS = " :^~"
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*$', re.IGNORECASE)

@@ -13,7 +13,7 @@ from bmrm.problem import InputError
 from bmrm.registry import Registry
 
 USUAL = "svmlight"
-"""Its suffixes are looked at before those of all others, whose files are imported then."""
+"""Format whose suffixes are tried first, so that the files of others are imported only if needed."""
 
 
 class Format(Protocol):

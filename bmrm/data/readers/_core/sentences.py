@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)\n")
 LINES = 20
-"""Number of lines that are examined."""
+"""Lines that are examined."""
 
 
 class BySentences:

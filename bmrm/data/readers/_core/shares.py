@@ -20,7 +20,7 @@ def even_share(count: int, part: int, parts: int) -> tuple[int, int]:
 
 
 SORTING = 0.1
-"""Cost of a sorting step per row, relative to the row's share of a pass over the data."""
+"""Cost of a sorting step for a row, relative to its share of a pass over the data."""
 
 
 def row_share(rows: int, part: int, parts: int, groups: NDArray[np.int64] | None = None) -> tuple[int, int]:
@@ -65,7 +65,7 @@ def byte_share(path: Path, start: int, stop: int) -> tuple[int, int]:
 
 
 EXPANSION = 4
-"""How much longer text is than what it was compressed to, about."""
+"""Typical ratio of text to its compressed size."""
 
 
 def file_share(

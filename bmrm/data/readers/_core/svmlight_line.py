@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 MOST_INDEX = 2**31 - 1
 EXACT = 2.0**53
-"""Up to here float64 holds every integer."""
+"""float64 is exact for integers up to this size."""
 
 
 class Row(NamedTuple):

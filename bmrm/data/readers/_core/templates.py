@@ -34,7 +34,7 @@ from bmrm.registry import nearest
 
 Ids = NDArray[np.int64]
 FARTHEST = 1000
-"""Largest distance of a token that a macro refers to."""
+"""Largest distance of the token that a macro refers to."""
 
 
 def _chunking() -> Iterator[str]:
