@@ -191,7 +191,7 @@ def test_nor_is_that_of_a_loss_of_ones_own(tmp_path):
     """In a cache that is empty; without compiling, the fit takes some hundredths of a second."""
     (tmp_path / "own.py").write_text(OWN)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, str(tmp_path / "own.py"), "0.6"]
+    command = [sys.executable, str(tmp_path / "own.py"), "1.2"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split() == ["CONVERGED", "True", "True", "True"], done.stdout + done.stderr
 
