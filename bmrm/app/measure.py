@@ -13,6 +13,7 @@ from bmrm.data.dataset import Dataset, refuse_weightless
 from bmrm.data.label_types import is_whole, shown_label
 from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
+from bmrm.mpi.dealing import gather_rows
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Targets, facts_of, provides
 from bmrm.problem.loss import HasMeasured
@@ -90,29 +91,6 @@ def scores_of(
     return scores + (intercept[0] if scores.ndim == 1 else intercept)
 
 
-def measure(
-    scores: NDArray[np.float64],
-    targets: Targets,
-    loss: Any,
-    labels: Labels,
-    group: Group | None = None,
-    *,
-    metrics: Sequence[str] | None = None,
-    arrays: Mapping[str, NDArray[Any]] | None = None,
-    part: str = "data",
-) -> dict[str, float | None] | None:
-    """Collective: measures over the rows of all ranks, as of `scored`; None but on rank 0.
-
-    `metrics` are their names; None for those that the loss names.
-    """
-    rows = scored(scores, targets, loss, labels, group, arrays=arrays, part=part)
-    if rows is None:
-        return None
-    from bmrm.metrics import evaluate
-
-    return evaluate(facts_of(loss).metrics if metrics is None else metrics, rows)
-
-
 def scored(
     scores: NDArray[np.float64],
     targets: Targets,
@@ -142,26 +120,21 @@ def scored(
     if facts_of(loss).task == "sequence":
         y, more = _told_apart(y, targets, labels, group)
         names += more
-    weighted = any(group.broadcast(group.gather(targets.weights is not None)))
-    all_scores, all_y = group.gather_array(scores), group.gather_array(y)
-    all_weights = None
-    if weighted:
-        mine = np.ones(len(y)) if targets.weights is None else np.asarray(targets.weights, np.float64)
-        all_weights = group.gather_array(mine)
-        with together(group):
-            refuse_weightless(all_weights, "" if part == "data" else part)
-    all_groups = _gathered(targets.groups, len(y), group)
-    all_given = _gathered(targets.structure, len(y), group, wide=True) if facts_of(loss).by_structure else None
-    if all_scores is None or all_y is None:
+    structure = targets.structure if facts_of(loss).by_structure else None
+    beside = Targets(y, targets.weights, targets.groups, structure=structure)
+    all_rows = gather_rows(Dataset(scores[:, None] if scores.ndim == 1 else scores, beside), group)
+    with together(group):
+        refuse_weightless(None if all_rows is None else all_rows.targets.weights, "" if part == "data" else part)
+    if all_rows is None:
         return None
-    if len(all_y) != len(all_scores):  # rank 0 may have no rows, and not know how many numbers there are in one
-        all_y = all_y.reshape(len(all_scores), -1)
     from bmrm.metrics import Scored
 
-    all_y = all_y.astype(np.int64) if len(labels) and not provides(loss, HasMeasured) else all_y
-    predicted = predictions(loss, all_scores, np.arange(len(labels)), arrays or {}, all_groups, all_given)
+    given, table = all_rows.targets, np.asarray(all_rows.X)
+    all_scores = table[:, 0] if scores.ndim == 1 else table
+    all_y = given.y.astype(np.int64) if len(labels) and not provides(loss, HasMeasured) else given.y
+    predicted = predictions(loss, all_scores, np.arange(len(labels)), arrays or {}, given.groups, given.structure)
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
-    return Scored(all_y, all_scores, predicted, all_weights, len(labels), parameters, all_groups, tuple(names))
+    return Scored(all_y, all_scores, predicted, given.weights, len(labels), parameters, given.groups, tuple(names))
 
 
 def _told_apart(
@@ -202,14 +175,3 @@ def predictions(
     more |= {"structure": structure} if facts.by_structure else {}
     predicted: NDArray[Any] = loss.predict(scores, labels, **arrays, **more)
     return predicted
-
-
-def _gathered(given: NDArray[np.int64] | None, rows: int, group: Group, wide: bool = False) -> NDArray[np.int64] | None:
-    """Collective: the groups, or the structure, of all rows, on rank 0; None elsewhere, and if some rows have none."""
-    widths = group.broadcast(group.gather(0 if given is None else int(np.prod(given.shape[1:])) if rows else -1))
-    if 0 in widths:
-        return None
-    gathered = group.gather_array(np.zeros(0, np.int64) if given is None else given.ravel())
-    if gathered is None or not len(gathered):
-        return None
-    return gathered.reshape(-1, max(widths)) if wide else gathered

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bmrm.data.dataset import Dataset
 from bmrm.data.joining import join_rows, packed, unpacked
 from bmrm.mpi.group import Group, together
+from bmrm.problem import Targets
 
 ORIGIN = "the rows of all ranks"
 
@@ -33,10 +34,20 @@ def deal_out(data: Dataset, group: Group, seed: int) -> Dataset:
 
 def gather_rows(data: Dataset, group: Group) -> Dataset | None:
     """Collective: these rows of all ranks in rank order, on rank 0; None elsewhere."""
+    if group.size == 1:
+        return data
     pieces = group.gather_bytes(packed(data))
     if pieces is None:
         return None
     return replace(join_rows([unpacked(piece) for piece in pieces], ORIGIN), layout=data.layout)
+
+
+def gather_targets(targets: Targets, group: Group) -> Targets | None:
+    """Collective: those of the rows of all ranks in rank order, on rank 0; None elsewhere."""
+    found = None
+    with together(group):
+        found = gather_rows(Dataset(np.empty((targets.rows, 0)), targets), group)
+    return None if found is None else found.targets
 
 
 def _places(data: Dataset, group: Group, seed: int) -> NDArray[np.int64]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bmrm.checks.sample import sample_loss, sample_risk
 from bmrm.data.dataset import Dataset
-from bmrm.data.label_types import is_whole
-from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
+from bmrm.mpi.dealing import gather_targets
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Loss, Risk, Space, Summary, Targets, facts_of
 from bmrm.risk.identity import identity
@@ -174,7 +173,7 @@ def _whole_sample(
     from bmrm.mpi.multiplexed import MultiplexedRisk
     from bmrm.mpi.share import Share
 
-    targets = gathered_targets(data.targets, group)
+    targets = gather_targets(data.targets, group)
     phi, per_row, infimum = None, 1, 0.0
     with together(group):
         if targets is not None:
@@ -189,42 +188,3 @@ def _whole_sample(
     digest = identity(data, loss, summary, map.columns, bias)
     share = Share(map.dim, infimum, data.rows, None, map, None, digest, size, space, given)
     return MultiplexedRisk(share, group, whole=phi, risk_of=risk_of)
-
-
-def gathered_targets(targets: Targets, group: Group) -> Targets | None:
-    """The targets of all ranks in rank order, on rank 0; None elsewhere."""
-    sets = isinstance(targets.y, LabelSets)
-    mine_is = ["sets" if sets else targets.y.dtype.kind, targets.dtype, list(targets.y.shape[1:])]
-    said = [one for one in group.broadcast(group.gather(mine_is if targets.rows else None)) if one is not None]
-    kinds = {kind for kind, _, _ in said}
-    y: Any
-    if "sets" in kinds:
-        y = _gathered_sets(targets.y if isinstance(targets.y, LabelSets) else LabelSets.from_rows([]), group)
-    elif kinds & set("UO"):
-        y = _gathered_text(targets, group)
-    else:  # one type on all ranks, that which holds the integers of all where they are such
-        whole = "i" in kinds and all(kind == "i" or is_whole(dtype) for kind, dtype, _ in said)
-        y = group.gather_array(targets.y.astype(np.int64 if whole else np.float64))
-        y = y if y is None else y.reshape(-1, *(said[0][2] if said else ()))
-    have = group.broadcast(group.gather([targets.weights is not None, targets.groups is not None]))
-    weights = groups = None
-    if any(one for one, _ in have):
-        mine = np.ones(targets.rows) if targets.weights is None else targets.weights
-        weights = group.gather_array(mine)
-    if any(one for _, one in have):
-        groups = group.gather_array(np.zeros(targets.rows, np.int64) if targets.groups is None else targets.groups)
-    return None if y is None else Targets(y, weights, groups, targets.dtype)
-
-
-def _gathered_sets(sets: LabelSets, group: Group) -> LabelSets | None:
-    """The sets of all ranks, on rank 0."""
-    counts = group.gather_array(np.diff(sets.indptr))
-    flat = gathered_targets(Targets(sets.labels[sets.indptr[0] : sets.indptr[-1]], dtype=sets.dtype), group)
-    if counts is None or flat is None:
-        return None
-    return LabelSets(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), flat.y, sets.dtype, sets.form)
-
-
-def _gathered_text(targets: Targets, group: Group) -> np.ndarray | None:
-    parts = group.gather([str(label) for label in targets.y])
-    return None if parts is None else np.array([label for part in parts for label in part])

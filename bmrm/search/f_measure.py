@@ -22,8 +22,9 @@ from bmrm.app.pipeline.solve import Problem, Watch, solve, unwatched
 from bmrm.data.dataset import Dataset
 from bmrm.losses.cost_sensitive_hinge import CostSensitiveHinge
 from bmrm.losses.hinge import Hinge
+from bmrm.mpi.dealing import gather_rows
 from bmrm.mpi.group import Alone, Group
-from bmrm.problem import InputError, Regularizer, Solver, Vector, facts_of
+from bmrm.problem import InputError, Regularizer, Solver, Targets, Vector, facts_of
 from bmrm.registry import check_parameters, parameter
 from bmrm.search import register
 from bmrm.solvers.line_search_bundle import LineSearchBundle
@@ -148,12 +149,13 @@ class _Run:
         labels = group.broadcast(None if model is None else model.label_codes)
         weights = group.broadcast_array(None if model is None else model.weights)
         intercept = group.broadcast_array(None if model is None else model.intercept)
-        y = group.gather_array(prepared_targets(loss, rows.targets, labels, "data.validation"))
+        y = prepared_targets(loss, rows.targets, labels, "data.validation")
         threads = self.problem.threads or group.cores_per_rank
-        scores = group.gather_array(scores_of(rows, weights, intercept, threads))
-        mine = rows.targets.weights
-        masses = group.gather_array(np.ones(rows.rows) if mine is None else np.asarray(mine, np.float64))
-        return (np.empty(0), np.empty(0), None) if y is None or scores is None else (y, scores, masses)
+        scores = scores_of(rows, weights, intercept, threads)
+        found = gather_rows(Dataset(scores[:, None], Targets(y, rows.targets.weights)), group)
+        if found is None:
+            return np.empty(0), np.empty(0), None
+        return found.targets.y, np.asarray(found.X)[:, 0], found.targets.weights
 
     def _judge(self, loss: CostSensitiveHinge, judged: Judged, model: Model | None) -> dict[str, Any] | None:
         """A line of the table; None but on rank 0."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bmrm.app.measure import check_metrics, scored, scores_of
 from bmrm.app.model import Model
 from bmrm.data.dataset import Dataset
+from bmrm.mpi.dealing import gather_targets
 from bmrm.mpi.group import Alone, Group
-from bmrm.mpi.shared import gathered_targets
 from bmrm.problem import Callback, InputError, Iteration, Risk, Solution, Status, facts_of, provides
 from bmrm.problem.loss import HasThreshold
 
@@ -73,7 +73,7 @@ class Follower:
         self, follow: Follow, data: Dataset, loss: Any, group: Group, risk: Risk, threads: int | None = None
     ) -> None:
         self._follow, self._loss, rows = follow, loss, ValidationRows(data, threads)
-        self._targets = gathered_targets(data.targets, group)
+        self._targets = gather_targets(data.targets, group)
         self._scores: Callable[[Floats, Floats], Floats] = rows.scores
         if not isinstance(group, Alone):
             from bmrm.mpi.requests import Answer
