@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bmrm.estimators.classifier import Classifier as Classifier
-    from bmrm.estimators.multilabel import MultilabelClassifier as MultilabelClassifier
-    from bmrm.estimators.novelty import NoveltyDetector as NoveltyDetector
-    from bmrm.estimators.ordinal import OrdinalClassifier as OrdinalClassifier
-    from bmrm.estimators.ranker import Ranker as Ranker
+    from bmrm.estimators.classifier import MultilabelClassifier as MultilabelClassifier
+    from bmrm.estimators.classifier import OrdinalClassifier as OrdinalClassifier
+    from bmrm.estimators.regressor import NoveltyDetector as NoveltyDetector
+    from bmrm.estimators.regressor import Ranker as Ranker
     from bmrm.estimators.regressor import Regressor as Regressor
     from bmrm.estimators.tagger import SequenceTagger as SequenceTagger
 
 _HOME = {
     "Classifier": "classifier",
     "Regressor": "regressor",
-    "Ranker": "ranker",
-    "MultilabelClassifier": "multilabel",
-    "OrdinalClassifier": "ordinal",
-    "NoveltyDetector": "novelty",
+    "Ranker": "regressor",
+    "MultilabelClassifier": "classifier",
+    "OrdinalClassifier": "classifier",
+    "NoveltyDetector": "regressor",
     "SequenceTagger": "tagger",
 }
 

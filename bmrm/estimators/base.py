@@ -36,8 +36,10 @@ from bmrm.problem import (
     Solution,
     Status,
     facts_of,
+    provides,
     shown,
 )
+from bmrm.problem.loss import HasProbabilities
 from bmrm.registry import Range, checked_value
 from bmrm.solvers import SOLVERS
 from bmrm.vocabulary import other_words, translated
@@ -402,6 +404,17 @@ def places_in(y: NDArray[Any], grades: NDArray[Any]) -> NDArray[np.int64]:
         row = int(strange[0])
         raise InputError(f"y: row {row} is {shown(y[row].item())}, expected one of the grades {shown(grades.tolist())}")
     return np.asarray(found, np.int64)
+
+
+def has_probabilities(self: Any) -> bool:
+    """Whether `predict_proba` is there; raises AttributeError where the loss has no probabilities."""
+    try:
+        loss = self.model_.loss if hasattr(self, "model_") else LOSSES.instance(self.loss)
+    except BmrmError as error:
+        raise AttributeError(str(error)) from error
+    if not provides(loss, HasProbabilities):
+        raise AttributeError(f"loss {facts_of(loss).title} has no probabilities; logistic, softmax and chain_crf have")
+    return True
 
 
 def _readable(X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Regression."""
+"""Estimators that answer with a number for each row: regression, ranking within queries, detection of novel rows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
+from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils import Tags
 
-from bmrm.estimators.base import LinearEstimator, estimator
-from bmrm.problem import facts_of
+from bmrm.data.dataset import plain_labels
+from bmrm.data.frames import categories_of
+from bmrm.estimators.base import LinearEstimator, estimator, places_in
+from bmrm.problem import InputError, LossFacts, facts_of
 
 if TYPE_CHECKING:
     from bmrm.problem import Loss
@@ -78,3 +80,162 @@ class Regressor(RegressorMixin, LinearEstimator):
         tags.target_tags.multi_output = facts.task == "multivariate"
         tags.target_tags.positive_only = bool(facts.targets_from)
         return tags
+
+
+@estimator
+class Ranker(LinearEstimator):
+    """Linear ranking: rows of a higher grade are to score higher than others of their query.
+
+    `groups` says the query of each row; it is needed for `fit` and `score`, not for `predict`. There is no intercept:
+    it would shift all scores of a query alike.
+
+    Parameters
+    ----------
+    loss : name (see `bmrm losses`), `{"name": ..., option: value}` or instance, for rankings; `ordinal` ranks all rows
+        together and takes no groups. Default `rank_hinge`, the ranking support vector machine.
+
+    Attributes
+    ----------
+    coef_ : (features,).
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = ("ranking", "ordinal")
+
+    loss: str | Mapping[str, Any] | Loss = field(default="rank_hinge", kw_only=False)
+
+    if TYPE_CHECKING:  # made by scikit-learn, whose types say None
+
+        def set_fit_request(
+            self, *, groups: bool | str | None = None, sample_weight: bool | str | None = None
+        ) -> Ranker: ...
+
+        def set_score_request(
+            self, *, groups: bool | str | None = None, sample_weight: bool | str | None = None
+        ) -> Ranker: ...
+
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Ranker:
+        """Train.
+
+        Parameters
+        ----------
+        y : (rows,) grades: numbers, the higher the better, or ordered categories.
+        groups : (rows,) the query of each row, integers or text, in any order.
+        sample_weight : (rows,), >= 0, where the loss gives weights a meaning; None for 1 each.
+
+        Raises
+        ------
+        InputError
+            Wrong parameters; no groups where the loss needs them; no query with rows of different grades.
+
+        Warns
+        -----
+        ConvergenceWarning
+            With the gap, where it is wider than `tol`.
+        """
+        loss = self._prepared_loss()
+        if groups is not None and facts_of(loss).decomposes != "groups":
+            raise InputError(f"{self._title}: loss {facts_of(loss).title} ranks all rows together, expected no groups")
+        X, y = self._training_rows(X, _numbers(y), y_numeric=True)
+        self.coef_ = self._train(self._dataset(X, y, sample_weight, groups), loss, free=False).weights
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Scores, (rows,): the higher, the earlier in the ranking of the row's query."""
+        return self._scores(X)
+
+    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
+        """Mean NDCG over the queries with a grade above 0; all rows are one query without `groups`.
+
+        Weights are whole numbers, of copies.
+
+        Parameters
+        ----------
+        y : (rows,) grades: numbers, the higher the better, or ordered categories.
+        groups : (rows,) the query of each row, integers or text, in any order; None for one query.
+
+        Raises
+        ------
+        InputError
+            Where it is not defined: grades below 0, or none above 0.
+        """
+        scores = self._scores(X)
+        queries = np.zeros(len(scores), np.int64) if groups is None else groups
+        given = {"sample_weight": sample_weight, "groups": queries}
+        found = self.model_.evaluate_scores(scores, _numbers(y), metrics=["ndcg"], **given)["ndcg"]
+        if found is None:
+            raise InputError(f"{self._title}: NDCG is not defined here, expected grades >= 0, above 0 in some query")
+        return found
+
+    def _fits(self, facts: LossFacts) -> bool:
+        return super()._fits(facts) and facts.only_ranks
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _numbers(y: Any) -> Any:
+    """Grades as numbers: of ordered categories their places."""
+    order = categories_of(y)
+    return y if order is None else places_in(plain_labels(y).ravel(), plain_labels(order))
+
+
+@estimator
+class NoveltyDetector(OutlierMixin, LinearEstimator):
+    """One-class support vector machine, linear: normal rows score at least rho, novel ones less.
+
+    The origin must be separable from the rows (features >= 0, rows of norm 1), which every linear one needs: else all
+    weights are 0 and all rows are novel. There is no intercept: it could reach rho alone.
+
+    Parameters
+    ----------
+    loss : name, `{"name": ..., option: value}` or instance. Default `novelty`, whose option `rho` (1) sets the scale.
+    alpha : lambda > 0 of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1); a larger one calls more rows
+        novel. Default 1e-4.
+
+    Attributes
+    ----------
+    coef_ : (1, features).
+    offset_ : rho; `decision_function` is `score_samples` minus this.
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = ("novelty",)
+
+    loss: str | Mapping[str, Any] | Loss = field(default="novelty", kw_only=False)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoveltyDetector:
+        """Train.
+
+        Parameters
+        ----------
+        X : (rows, features) array, sparse matrix or data frame of normal rows; float32 stays float32.
+        y : not looked at; there for pipelines.
+
+        Raises
+        ------
+        InputError
+            Wrong parameters.
+
+        Warns
+        -----
+        ConvergenceWarning
+            With the gap, where it is wider than `tol`.
+        """
+        loss = self._prepared_loss()
+        X = self._training_rows(X)
+        self.coef_ = self._train(self._dataset(X, weights=sample_weight), loss, free=False).weights[None]
+        self.offset_ = float(loss.rho)
+        return self
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Scores, (rows,): the lower, the more novel."""
+        return self._scores(X)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores minus `offset_`, (rows,): below 0 for novel rows."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """-1 for novel rows, 1 for the others; (rows,)."""
+        return np.where(self.decision_function(X) < 0.0, -1, 1)

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from bmrm.data.dataset import Dataset, check_weights
 from bmrm.data.index_arrays import is_sparse
 from bmrm.data.label_types import is_na
-from bmrm.estimators.base import LinearEstimator, estimator
-from bmrm.estimators.classifier import has_probabilities
+from bmrm.estimators.base import LinearEstimator, estimator, has_probabilities
 from bmrm.estimators.sequences import Lengths, form_of, lengths_of, no_tokens
 from bmrm.problem import InputError, Targets
 
