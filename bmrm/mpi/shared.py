@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.dealing import gather_targets
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.problem import InputError, Loss, Risk, Space, Summary, Targets, facts_of
+from bmrm.problem import InputError, Loss, Risk, ScoreFunction, Space, Summary, Targets, facts_of
 from bmrm.risk.identity import identity
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -25,7 +25,7 @@ from bmrm.risk.structured import StructuredRisk
 
 if TYPE_CHECKING:
     from bmrm.mpi.communicator import MpiGroup
-    from bmrm.mpi.gathered import RiskOf
+    from bmrm.mpi.share import Share
 
 
 def merged_summary(targets: Targets, loss: Loss, group: Group) -> Summary:
@@ -82,19 +82,24 @@ def shared_risk(
     """
     if summary is None:
         summary = merged_summary(data.targets, loss, group)
-    if isinstance(group, Alone):
-        alone = LinearRisk(data, loss, summary=summary, bias=bias, columns=columns, threads=threads)
-        sample_loss(loss, data.targets, summary)
-        return alone
-    mpi: MpiGroup = group  # type: ignore[assignment]
+    options: dict[str, Any] = {"bias": bias, "columns": columns}
 
     def risk_of(rows: Dataset) -> Risk:
         """While the other ranks wait, their cores are free."""
-        return LinearRisk(rows, loss, summary=summary, bias=bias, columns=columns, threads=threads)
+        return LinearRisk(rows, loss, summary=summary, threads=threads, **options)
 
-    make = _whole_sample if loss.decomposes == "no" else _by_rows
+    if isinstance(group, Alone):
+        alone = risk_of(data)
+        sample_loss(loss, data.targets, summary)
+        return alone
+    from bmrm.mpi.multiplexed import MultiplexedRisk
+
+    mpi: MpiGroup = group  # type: ignore[assignment]
     each = mpi.cores_per_rank if threads is None else threads
-    return make(data, loss, mpi, summary, bias, columns, each, risk_of if share_rows else None)
+    make = _whole_sample if loss.decomposes == "no" else _by_rows
+    share, whole = make(data, loss, mpi, summary, each, options)
+    share = replace(share, data=data if share_rows else None)
+    return MultiplexedRisk(share, mpi, whole=whole, risk_of=risk_of if share_rows else None)
 
 
 def shared_terms(term: Callable[[float], Risk], mass: float, group: Group) -> Risk:
@@ -119,17 +124,13 @@ def shared_terms(term: Callable[[float], Risk], mass: float, group: Group) -> Ri
     return MultiplexedRisk(mine, group)  # type: ignore[arg-type]
 
 
+Shared = tuple["Share", ScoreFunction | None]
+"""What this rank has, and on rank 0 phi of all rows where it is no sum over ranks."""
+
+
 def _by_rows(
-    data: Dataset,
-    loss: Loss,
-    group: MpiGroup,
-    summary: Summary,
-    bias: bool,
-    columns: Columns | None,
-    threads: int | None,
-    risk_of: RiskOf | None,
-) -> Risk:
-    from bmrm.mpi.multiplexed import MultiplexedRisk
+    data: Dataset, loss: Loss, group: MpiGroup, summary: Summary, threads: int | None, options: Mapping[str, Any]
+) -> Shared:
     from bmrm.mpi.share import Share
 
     if facts_of(loss).scattered_groups:
@@ -139,9 +140,8 @@ def _by_rows(
         sample_loss(loss, data.targets, summary)
     mass = float(group.sum(np.array([bound.whole.mass]))[0])
     with together(group):
-        risk = LinearRisk(data, loss, bound=bound, mass=mass, bias=bias, columns=columns, threads=threads)
-    share = replace(Share.of(risk), data=None if risk_of is None else data)
-    return MultiplexedRisk(share, group, risk_of=risk_of)
+        risk = LinearRisk(data, loss, bound=bound, mass=mass, threads=threads, **options)
+    return Share.of(risk), None
 
 
 def _refuse_parted_groups(targets: Targets, group: Group) -> None:
@@ -161,16 +161,8 @@ def _refuse_parted_groups(targets: Targets, group: Group) -> None:
 
 
 def _whole_sample(
-    data: Dataset,
-    loss: Loss,
-    group: MpiGroup,
-    summary: Summary,
-    bias: bool,
-    columns: Columns | None,
-    threads: int | None,
-    risk_of: RiskOf | None,
-) -> Risk:
-    from bmrm.mpi.multiplexed import MultiplexedRisk
+    data: Dataset, loss: Loss, group: MpiGroup, summary: Summary, threads: int | None, options: Mapping[str, Any]
+) -> Shared:
     from bmrm.mpi.share import Share
 
     targets = gather_targets(data.targets, group)
@@ -181,10 +173,7 @@ def _whole_sample(
             sample_loss(loss, targets, summary)
             per_row, infimum = phi.facts.scores_per_row, phi.facts.infimum
     per_row = group.broadcast(per_row)
-    map = DataMap(data.X, scores_per_row=per_row, columns=columns, bias=bias, workers=Workers(threads))
-    size = problem_size(data.X, map.columns, bias, map.workers.threads)
-    given = None if risk_of is None else data
-    space = Space(map.inputs, per_row)
-    digest = identity(data, loss, summary, map.columns, bias)
-    share = Share(map.dim, infimum, data.rows, None, map, None, digest, size, space, given)
-    return MultiplexedRisk(share, group, whole=phi, risk_of=risk_of)
+    map = DataMap(data.X, scores_per_row=per_row, workers=Workers(threads), **options)
+    digest = identity(data, loss, summary, map.columns, options["bias"])
+    size = problem_size(data.X, map.columns, options["bias"], map.workers.threads)
+    return Share(map.dim, infimum, data.rows, None, map, None, digest, size, Space(map.inputs, per_row)), phi
