@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bmrm.app import model_view as view
 from bmrm.app.measure import check_labelled, check_metrics, predictions, scored, scores_of
-from bmrm.app.model_file import ModelFile, check_fits, checked_section, named, read_model_file, wrong_learned
+from bmrm.app.model_file import ModelData, check_fits, checked_section, named, read_model_file, wrong_learned
 from bmrm.data.archives import write_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, check_structure, named_matrix, plain_numbers
 from bmrm.data.files import whole_file
@@ -22,7 +22,6 @@ from bmrm.data.layout import Alike, Layout, aligned
 from bmrm.data.matrix import features_of, with_columns
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.reading import Source, parted, scan
-from bmrm.data.text_reader import TextReader
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, Solution, Targets, facts_of, provides
 from bmrm.problem.loss import HasProbabilities, HasThreshold
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model:
+class Model(ModelData):
     """Scores of a row x are `x weights + intercept`.
 
     Attributes
@@ -52,15 +51,7 @@ class Model:
     layout : the names of the features and how the training files were read; None if unknown.
     """
 
-    weights: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    labels: NDArray[Any]
-    header: Mapping[str, Any]
-    row_scale: str = "none"
-    _solution: Solution | None = None
     _loss: Any = None
-    arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    layout: Layout | None = None
 
     @property
     def solution(self) -> Solution:
@@ -77,21 +68,6 @@ class Model:
                 "header has status, objective and lower_bound"
             )
         return self._solution
-
-    @property
-    def dim(self) -> int:
-        """Number of features."""
-        return int(self.weights.shape[0])
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """The names of the features, in the order of the weights; None where they have none."""
-        return None if self.layout is None else self.layout.names
-
-    @property
-    def reader(self) -> TextReader | None:
-        """How files become rows, if features are text; None for numbered features."""
-        return None if self.layout is None else self.layout.text
 
     @property
     def label_codes(self) -> list[Any]:
@@ -122,16 +98,6 @@ class Model:
         check_fits(made, self)
         object.__setattr__(self, "_loss", made)  # a model remembers what its header says
         return made
-
-    @property
-    def column_names(self) -> Sequence[str]:
-        """A name for each feature: its own, or `x` and its number, as the training file counts (from 0 in arrays)."""
-        if self.feature_names is not None:
-            return self.feature_names
-        if self.reader is not None and self.reader.vocabulary.names:
-            return self.reader.vocabulary.names
-        first = int(self.layout is not None and bool(self.layout.one_based))
-        return [f"x{k}" for k in range(first, first + self.dim)]
 
     def __repr__(self) -> str:
         return view.line(self)
@@ -496,11 +462,6 @@ class Model:
         """
         write_arrays(stream, self.members())
 
-    def members(self) -> dict[str, Any]:
-        """The arrays of `model.npz` by name."""
-        parts = (self.weights, self.intercept, self.labels, self.header, self.row_scale, self.arrays, self.layout)
-        return ModelFile(*parts).members()
-
 
 def load_model(path: Path | str, loss: Loss | None = None) -> Model:
     """Read a model file; nothing in it is executed or unpickled.
@@ -515,14 +476,4 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
     InputError
         For a file that is missing, is not a model file, is damaged, or holds pickled objects.
     """
-    found = read_model_file(path)
-    return Model(
-        found.weights,
-        found.intercept,
-        found.labels,
-        found.header,
-        found.row_scale,
-        _loss=loss,
-        arrays=found.arrays,
-        layout=found.layout,
-    )
+    return Model(**vars(read_model_file(path)), _loss=loss)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -55,16 +55,43 @@ ROW_SCALES = ("none", "unit_norm")
 
 
 @dataclass(frozen=True, eq=False)
-class ModelFile:
-    """What a file holds; the attributes are those of `bmrm.Model`."""
+class ModelData:
+    """What a model consists of; the attributes are those of `bmrm.Model`."""
 
     weights: NDArray[np.float64]
     intercept: NDArray[np.float64]
     labels: NDArray[Any]
     header: Mapping[str, Any]
-    row_scale: str
-    arrays: Mapping[str, NDArray[np.float64]]
-    layout: Layout | None
+    row_scale: str = "none"
+    arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    layout: Layout | None = None
+    _solution: Solution | None = None
+    """None for a model of a file, which keeps no solution."""
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return int(self.weights.shape[0])
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the features, in the order of the weights; None where they have none."""
+        return None if self.layout is None else self.layout.names
+
+    @property
+    def reader(self) -> TextReader | None:
+        """How files become rows, if features are text; None for numbered features."""
+        return None if self.layout is None else self.layout.text
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """A name for each feature: its own, or `x` and its number, as the training file counts (from 0 in arrays)."""
+        if self.feature_names is not None:
+            return self.feature_names
+        if self.reader is not None and self.reader.vocabulary.names:
+            return self.reader.vocabulary.names
+        first = int(self.layout is not None and bool(self.layout.one_based))
+        return [f"x{k}" for k in range(first, first + self.dim)]
 
     def members(self) -> dict[str, Any]:
         """The arrays of `model.npz` by name."""
@@ -88,7 +115,7 @@ class ModelFile:
         return members
 
 
-def read_model_file(path: Path | str) -> ModelFile:
+def read_model_file(path: Path | str) -> ModelData:
     """Check and read a file.
 
     Raises
@@ -103,7 +130,7 @@ def read_model_file(path: Path | str) -> ModelFile:
     for complaint in (*_wrong_header(header), *_wrong_arrays(weights, intercept, labels, header, arrays)):
         raise InputError(f"{path}: not a model file: {complaint}")
     row_scale = header.get("row_scale", "none")
-    return ModelFile(weights, intercept, labels, header, row_scale, arrays, _layout(path, header, members))
+    return ModelData(weights, intercept, labels, header, row_scale, arrays, _layout(path, header, members))
 
 
 def _wrong_header(header: Mapping[str, Any]) -> Iterator[str]:
@@ -171,7 +198,7 @@ def wrong_learned(arrays: Mapping[str, NDArray[Any]], labels: int) -> Iterator[s
             yield f"{name} has numbers that are not finite"
 
 
-def check_fits(loss: Any, model: Any) -> None:
+def check_fits(loss: Any, model: ModelData) -> None:
     """Raise InputError where the loss cannot predict from such scores, labels and arrays: a file that was put together.
 
     It is tried on two rows.

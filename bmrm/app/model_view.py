@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmrm.app.defaults import INTERCEPTS
+from bmrm.app.model_file import ModelData
 from bmrm.problem import Iteration, Solution, shown
 from bmrm.registry import Range, checked_value
 
@@ -22,21 +22,6 @@ STYLE = "font: 13px/1.5 system-ui, sans-serif; max-width: 46em"
 CELL = "text-align: left; vertical-align: top; padding: 1px 12px 1px 0"
 
 
-class Viewed(Protocol):
-    """What is shown of a model."""
-
-    @property
-    def weights(self) -> NDArray[np.float64]: ...
-    @property
-    def labels(self) -> NDArray[Any]: ...
-    @property
-    def header(self) -> Mapping[str, Any]: ...
-    @property
-    def _solution(self) -> Solution | None: ...
-    @property
-    def column_names(self) -> Sequence[str]: ...
-
-
 class Weight(NamedTuple):
     """A weight by the name of its feature; `label` is that of its score, None where there is one score per row."""
 
@@ -45,7 +30,7 @@ class Weight(NamedTuple):
     label: Any = None
 
 
-def top_weights(model: Viewed, count: int) -> list[Weight]:
+def top_weights(model: ModelData, count: int) -> list[Weight]:
     """The largest weights by absolute value, largest first, `count` of each score; zeros are left out."""
     count = checked_value("count", count, (int,), Range(least=0))
     table = model.weights[:, None] if model.weights.ndim == 1 else model.weights
@@ -56,7 +41,7 @@ def top_weights(model: Viewed, count: int) -> list[Weight]:
     return found
 
 
-def _scores(model: Viewed, count: int) -> list[Any]:
+def _scores(model: ModelData, count: int) -> list[Any]:
     """What each score of a row is about: a label, a pair of labels (transitions), or else its number."""
     if model.weights.ndim == 1:
         return [None]
@@ -65,7 +50,7 @@ def _scores(model: Viewed, count: int) -> list[Any]:
     return {len(labels): labels, len(labels) + len(pairs): labels + pairs}.get(count) or list(range(count))
 
 
-def line(model: Viewed) -> str:
+def line(model: ModelData) -> str:
     """`<Model hinge + l2 (lambda 0.001), free intercept; 30 features; labels 0, 1; CONVERGED, relative gap 3e-05>`."""
     parts = [f"{_loss(model)} + {_regularizer(model)}{_intercept(model)}", f"{model.weights.shape[0]} features"]
     parts += [f"labels {_labels(model)}"] if model.labels.size else []
@@ -76,13 +61,13 @@ def line(model: Viewed) -> str:
     return f"<Model {'; '.join(parts)}>"
 
 
-def title(model: Viewed) -> str:
+def title(model: ModelData) -> str:
     """`hinge + l2: CONVERGED, relative gap 3e-05`, for pictures."""
     parts = [str(section["name"]) for section in (model.header["loss"], model.header.get("regularizer")) if section]
     return f"{' + '.join(parts)}: {_end(model)}"
 
 
-def html(model: Viewed) -> str:
+def html(model: ModelData) -> str:
     """The problem, the certificate, measures that were followed, and a small picture of the convergence."""
     rows = [("loss", _loss(model)), ("regularizer", _regularizer(model) + _intercept(model))]
     rows.append(("features", f"{model.weights.shape[0]:,}"))
@@ -108,33 +93,33 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else shown(value, 40)
 
 
-def _loss(model: Viewed) -> str:
+def _loss(model: ModelData) -> str:
     section = model.header["loss"]
     return _named(section, [key for key, value in section.items() if value is None])
 
 
-def _regularizer(model: Viewed) -> str:
+def _regularizer(model: ModelData) -> str:
     section = model.header.get("regularizer")
     return "a regularizer" if section is None else _named(section, ("engine",))
 
 
-def _intercept(model: Viewed) -> str:
+def _intercept(model: ModelData) -> str:
     return f", {INTERCEPTS[model.header['bias']]}" if model.header.get("bias") in INTERCEPTS else ""
 
 
-def _labels(model: Viewed) -> str:
+def _labels(model: ModelData) -> str:
     labels = model.labels
     if labels.size > LABELS:
         return f"{labels[0]}, {labels[1]}, ... ({labels.size})"
     return ", ".join(str(label) for label in labels)
 
 
-def _chosen(model: Viewed) -> str:
+def _chosen(model: ModelData) -> str:
     chosen: Mapping[str, str] = model.header["chosen"]
     return ", ".join(text if name == "loss" else f"{name} {text}" for name, text in chosen.items())
 
 
-def _end(model: Viewed) -> str:
+def _end(model: ModelData) -> str:
     status, solution = str(model.header.get("status", "")), model._solution
     if solution is None:
         return status
@@ -142,7 +127,7 @@ def _end(model: Viewed) -> str:
     return status + gap
 
 
-def _certificate(model: Viewed) -> str:
+def _certificate(model: ModelData) -> str:
     objective, bound = model.header.get("objective"), model.header.get("lower_bound")
     if objective is None or bound is None:
         return "none: this solver gives no lower bound of the minimum"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,10 +64,9 @@ ModelOf = Callable[[Solution], Model]
 Watch = Callable[[ModelOf], AbstractContextManager["Callback | None"]]
 """From a function that makes models of solutions, a context manager around the solver that provides its callback."""
 HARMLESS = 100.0
-"""Decimal exponents of targets, up and down, within which their squares, and products of those, are finite and not
-0."""
+"""Targets from 10^-HARMLESS to 10^HARMLESS have squares, and those products, that are numbers."""
 FEW = 100
-"""Rows of the first calls that compile kernels."""
+"""Rows on which kernels are called for the first time."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,8 @@ def solve(
 
             def model_of(solution: Solution) -> Model:
                 w, omega = solution.w, bound(problem.regularizer, whole).value(solution.w)
-                table, intercept = bias.read(minimised, w, data.features, own, solution.objective, omega)
+                inputs = _table(w[: w.size - own], data.features + bias.constant_feature)
+                table, intercept = bias.read(minimised, w, inputs, solution.objective, omega)
                 if moved_back is not None and table.ndim > 1:  # of one score J is that before the intercept is rounded
                     _, folded = columns.raw_weights(table, intercept)
                     solution = as_folded(solution, minimised, omega, folded, table, moved_back, problem.solver)
@@ -395,7 +395,7 @@ def _model(
         header |= {"sets": {"form": summary.form, "dtype": summary.dtype}}
     row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
     intercepts, labels = np.atleast_1d(shifted), _labels(summary)
-    return Model(weights.copy(), intercepts, labels, header, row_scale, solution, problem.loss, arrays, layout)
+    return Model(weights.copy(), intercepts, labels, header, row_scale, arrays, layout, solution, problem.loss)
 
 
 def _labels(summary: Summary) -> NDArray[Any]:
@@ -419,62 +419,41 @@ def warm_up_ranks(data: Dataset, problem: Problem, summary: Summary, columns: Co
         warm_up(risk, problem.regularizer)
 
 
-class Bias(Protocol):
-    """A way to have an intercept."""
+class Bias:
+    """A way to have an intercept; this is to have none."""
 
-    constant_feature: bool
+    constant_feature = False
     """Whether the risk gets a feature 1 after the others."""
 
     def wrap(self, risk: Risk) -> Risk:
         """The risk that is minimised."""
-        ...
-
-    def read(
-        self, risk: Risk, w: Vector, features: int, own: int, objective: float, omega: float
-    ) -> tuple[Table, Vector]:
-        """Weights of the features, and the intercept (scores per row,), from a point of the risk that `wrap` gave.
-
-        The last `own` numbers of the point are parameters of the loss; `objective` is J and `omega` Omega there.
-        """
-        ...
-
-
-class _None:
-    constant_feature = False
-
-    def wrap(self, risk: Risk) -> Risk:
         return risk
 
-    def read(
-        self, risk: Risk, w: Vector, features: int, own: int, objective: float, omega: float
-    ) -> tuple[Table, Vector]:
-        table = _table(w[: w.size - own], features)
+    def read(self, risk: Any, w: Vector, table: Table, objective: float, omega: float) -> tuple[Table, Vector]:
+        """Weights of the features, and the intercept (scores per row,), from a point of the risk that `wrap` gave.
+
+        `table` is w by input, without parameters of the loss; `objective` is J and `omega` Omega there.
+        """
         return table, np.zeros(1 if table.ndim == 1 else table.shape[1])
 
 
-class _Regularized(_None):
+class _Regularized(Bias):
     constant_feature = True
 
-    def read(
-        self, risk: Risk, w: Vector, features: int, own: int, objective: float, omega: float
-    ) -> tuple[Table, Vector]:
-        table = _table(w[: w.size - own], features + 1)
+    def read(self, risk: Any, w: Vector, table: Table, objective: float, omega: float) -> tuple[Table, Vector]:
         return table[:-1], np.atleast_1d(table[-1])
 
 
-class _Free(_None):
+class _Free(Bias):
     def wrap(self, risk: Risk) -> Risk:
         from bmrm.risk.intercept import FreeIntercept
 
         return FreeIntercept(risk)
 
-    def read(
-        self, risk: Any, w: Vector, features: int, own: int, objective: float, omega: float
-    ) -> tuple[Table, Vector]:
+    def read(self, risk: Any, w: Vector, table: Table, objective: float, omega: float) -> tuple[Table, Vector]:
         from bmrm.risk.intercept import FreeIntercept
 
-        table, phi = _table(w[: w.size - own], features), risk.phi.phi
-        settled = risk.settled.of(w, objective)
+        phi, settled = risk.phi.phi, risk.settled.of(w, objective)
         if settled is not None:
             scores = risk.map.matvec(w)
             value = phi.value_and_slope(scores + phi.constant(settled))[0]
@@ -484,8 +463,8 @@ class _Free(_None):
         return table, FreeIntercept(risk.risk).intercept(w)
 
 
-BIASES: Mapping[str, Bias] = {"none": _None(), "regularized": _Regularized(), "free": _Free()}
-"""Treatment of the intercept, by the value of `data.bias`."""
+BIASES: Mapping[str, Bias] = {"none": Bias(), "regularized": _Regularized(), "free": _Free()}
+"""By the names of `data.bias`."""
 
 
 def _table(w: Vector, inputs: int) -> Table:
