@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.run import FAILED, OK
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
 
 
 def add_arguments(parser: Parser) -> None:
@@ -21,7 +15,7 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print the report."""
     from bmrm.app.config.config import named_plug_in
     from bmrm.app.model_file import from_plain

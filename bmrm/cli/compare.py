@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from bmrm.app.tables import print_json, print_lines
 from bmrm.cli._core.arguments import count
+from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.problem import InputError
 
 if TYPE_CHECKING:
-    import argparse
-
     from bmrm.app.comparison import Run
-    from bmrm.cli._core.parser import Parser
 
 EXAMPLES = """
 bmrm compare runs/hinge runs/logistic
@@ -37,7 +35,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print them."""
     from bmrm.app.comparison import differences, load_run, same_problem
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.problem import InputError, MissingLibraryError
-
-if TYPE_CHECKING:
-    from bmrm.cli._core.parser import Parser
 
 SHELLS = ("bash", "zsh", "fish")
 PATHS = ("DATA", "DATA|CONFIG", "MODEL", "FILE", "RUN", "DIRECTORY", "LOSS|CONFIG")
@@ -27,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("shell", metavar="SHELL", help="bash, zsh or fish")
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print the script."""
     from bmrm.registry import nearest
 

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from bmrm.app.tables import print_json, print_lines, print_pairs
 from bmrm.cli._core.arguments import add_data, add_loss, add_model, count, format_of, loaded, say_notes, share
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
+from bmrm.cli._core.parser import Namespace, Parser
 
 EXAMPLES = """
 bmrm evaluate runs/a9a a9a.t
@@ -50,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print the measures."""
     from bmrm.app.measure import check_metrics
     from bmrm.problem import facts_of

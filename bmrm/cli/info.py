@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bmrm.app.tables import print_json, print_pairs
 from bmrm.cli._core.arguments import add_data, format_of, say_notes
+from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.problem import InputError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
 
 EXAMPLES = """
 bmrm info                                              # what is installed: for bug reports
@@ -27,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print it."""
     if parsed.data is None:
         return _installation(parsed)
@@ -41,7 +37,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _installation(parsed: argparse.Namespace) -> int:
+def _installation(parsed: Namespace) -> int:
     for option, value, default in (("format", parsed.format, "auto"), ("data.header", parsed.data_header, None)):
         if value != default:
             raise InputError(f"--{option} is of a data file, expected DATA, too")

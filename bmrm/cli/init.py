@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bmrm.cli._core.arguments import add_data, format_of
+from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.problem import InputError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
 
 EXAMPLES = """
 bmrm init a9a.svm                        # writes a9a.yaml
@@ -32,7 +27,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Write it."""
     from bmrm.app.config.config import run_name
     from bmrm.app.first_config import first_config

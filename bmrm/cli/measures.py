@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bmrm.app.tables import print_json, print_lines, print_pairs
+from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.cli.plug_ins import sides
 from bmrm.problem import InputError
 from bmrm.registry import nearest
 
 if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
     from bmrm.metrics import Measure
 
 
@@ -28,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print them."""
     from bmrm.metrics import MEASURES, TASKS
 

@@ -6,16 +6,12 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bmrm.app.tables import print_json, print_lines, print_pairs
+from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.problem import facts_of
 from bmrm.registry import Entry, Range, Registry, option_name
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
 
 Column = Callable[[Entry[Any]], str]
 """Of a table: the cell of an entry."""
@@ -72,7 +68,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print them."""
     table, registry = parsed.command, registry_of(parsed.command)
     entries = registry.all() if parsed.name is None else (registry.get(parsed.name),)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from typing import TYPE_CHECKING
 
 from bmrm.cli._core.arguments import add_data, add_loss, add_model, format_of, loaded, say_notes
-
-if TYPE_CHECKING:
-    from bmrm.cli._core.parser import Parser
+from bmrm.cli._core.parser import Namespace, Parser
 
 EXAMPLES = """
 bmrm predict runs/a9a new.svm --labels --out labels.txt
@@ -56,7 +53,7 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Write a line for each row."""
     from bmrm.app.predict import Labelled, column_names, lines_of
     from bmrm.data.files import compressed_like_its_name

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
+from bmrm.cli._core.parser import Namespace, Parser
 
 
 def add_arguments(parser: Parser) -> None:
@@ -21,7 +17,7 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Write it, print its name."""
     from bmrm.app.html.page import write_report
 

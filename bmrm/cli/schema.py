@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bmrm.app.tables import print_json
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
+from bmrm.cli._core.parser import Namespace, Parser
 
 
 def add_arguments(parser: Parser) -> None:
@@ -17,7 +11,7 @@ def add_arguments(parser: Parser) -> None:
     parser.examples("bmrm schema > bmrm.schema.json")
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print it."""
     from bmrm.app.config.schema import json_schema
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bmrm.app.tables import print_json, print_lines, print_pairs
 from bmrm.cli._core.arguments import add_model, count, model_file
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
+from bmrm.cli._core.parser import Namespace, Parser
 
 EXAMPLES = """
 bmrm show runs/a9a
@@ -35,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print it."""
     from bmrm.app.description import described
     from bmrm.app.model import load_model

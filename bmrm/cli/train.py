@@ -7,16 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bmrm.app.phases import process_begin
+from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.run import run as run_settings
 from bmrm.vocabulary import answer
 
 if TYPE_CHECKING:
-    import argparse
-
     from bmrm.app.config.config import Given
     from bmrm.app.config.marks import Place
     from bmrm.app.config.options import Option
-    from bmrm.cli._core.parser import Parser
     from bmrm.mpi.group import Group
 
 EXAMPLES = """
@@ -61,7 +59,7 @@ def add_arguments(parser: Parser) -> None:
     _add_fields(parser)
 
 
-def run(group: Group, parsed: argparse.Namespace | None, *, started: bool) -> int:
+def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     """Collective: one training; `parsed` on rank 0, None elsewhere. `started`: the process was started for it."""
     switches = group.broadcast(None if parsed is None else [parsed.quiet, parsed.resume, parsed.json])
     quiet, resume, as_json = switches
@@ -69,7 +67,7 @@ def run(group: Group, parsed: argparse.Namespace | None, *, started: bool) -> in
     return run_settings(group, lambda: _settings(parsed), quiet=quiet, resume=resume, as_json=as_json, begin=begin)
 
 
-def _settings(parsed: argparse.Namespace | None) -> dict[str, Any]:
+def _settings(parsed: Namespace | None) -> dict[str, Any]:
     """The checked config as plain JSON."""
     from bmrm.app.config.config import load_settings
     from bmrm.problem import InputError
@@ -85,7 +83,7 @@ def _settings(parsed: argparse.Namespace | None) -> dict[str, Any]:
     return load_settings(configs[0] if configs else None, parsed.set, list(_given(parsed, data))).plain()
 
 
-def _given(parsed: argparse.Namespace, data: Sequence[str]) -> Iterator[Given]:
+def _given(parsed: Namespace, data: Sequence[str]) -> Iterator[Given]:
     """The fields that the command line gives."""
     from bmrm.app.config.config import Given
 

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from bmrm.cli._core.arguments import count
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bmrm.cli._core.parser import Parser
+from bmrm.cli._core.parser import Namespace, Parser
 
 
 def add_arguments(parser: Parser) -> None:
@@ -30,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Compile, and say how much."""
     from bmrm.app.warm import warm
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+from argparse import Namespace as Namespace
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
