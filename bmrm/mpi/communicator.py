@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.workers import usable_core_numbers
 from bmrm.mpi.cores import fair_share, mask_of, threads_for
-from bmrm.mpi.group import from_bytes, to_bytes
+from bmrm.mpi.group import Group, from_bytes, to_bytes
 from bmrm.mpi.pulse import Pulse
 from bmrm.mpi.sentinel import Sentinel
 from bmrm.problem.abilities import Sent
@@ -50,7 +50,7 @@ def started() -> int:
     return size
 
 
-class MpiGroup:
+class MpiGroup(Group):
     """A `Group` over an MPI communicator (a duplicate of it, so that the caller's messages cannot mix with ours)."""
 
     def __init__(self, comm: MPI.Comm) -> None:

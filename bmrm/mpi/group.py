@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,95 +21,59 @@ class OtherRankError(BmrmError):
     """Another rank failed and says so itself; this one only stops."""
 
 
-class Group(Protocol):
-    """Collective calls: every rank makes the same ones in the same order."""
+class Group:
+    """Collective calls: every rank makes the same ones in the same order. Here for one process; `MpiGroup` for more."""
 
-    rank: int
-    size: int
-    cores_per_rank: int | None
+    rank: int = 0
+    size: int = 1
+    cores_per_rank: int | None = None
     """Threads that a rank may use without taking a core from another; None where all cores are its own."""
-    timeout: float | None
+    timeout: float | None = None
     """Seconds without a sign of life of a rank after which all end with a message; None for never."""
 
     def broadcast(self, value: Any) -> Any:
         """The JSON-able `value` of rank 0."""
-        ...
-
-    def gather(self, value: Any) -> list[Any] | None:
-        """The JSON-able values of all ranks in rank order, on rank 0; None elsewhere."""
-        ...
-
-    def broadcast_array(self, array: NDArray[np.float64] | None) -> NDArray[np.float64]:
-        """The float64 array of rank 0, of any shape."""
-        ...
-
-    def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None:
-        """Numeric arrays of equal dtype, joined along axis 0 in rank order, on rank 0; None elsewhere."""
-        ...
-
-    def gather_bytes(self, content: NDArray[np.uint8]) -> list[NDArray[np.uint8]] | None:
-        """Those of all ranks in rank order, on rank 0; None elsewhere."""
-        ...
-
-    def exchange(self, pieces: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
-        """Send bytes to each rank, in rank order; returns what each rank has sent to this one."""
-        ...
-
-    def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The elementwise sum over ranks, the same bits on all."""
-        ...
-
-    def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The elementwise maximum over ranks."""
-        ...
-
-    def first_per_node(self, function: Callable[[], object]) -> None:
-        """Call `function` on one rank of each node while the others wait: they find its files (compiled kernels)."""
-        ...
-
-    def abort(self, status: int) -> None:
-        """End every rank at once; alone, do nothing."""
-        ...
-
-
-class Alone:
-    """The group of one process."""
-
-    rank = 0
-    size = 1
-    cores_per_rank: int | None = None
-    timeout: float | None = None
-
-    def broadcast(self, value: Any) -> Any:
         return value
 
     def gather(self, value: Any) -> list[Any] | None:
+        """The JSON-able values of all ranks in rank order, on rank 0; None elsewhere."""
         return [value]
 
     def broadcast_array(self, array: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """The float64 array of rank 0, of any shape."""
         assert array is not None
         return array
 
     def gather_array(self, array: NDArray[Any]) -> NDArray[Any] | None:
+        """Numeric arrays of equal dtype, joined along axis 0 in rank order, on rank 0; None elsewhere."""
         return array
 
     def gather_bytes(self, content: NDArray[np.uint8]) -> list[NDArray[np.uint8]] | None:
+        """Those of all ranks in rank order, on rank 0; None elsewhere."""
         return [content]
 
     def exchange(self, pieces: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.uint8]]:
+        """Send bytes to each rank, in rank order; returns what each rank has sent to this one."""
         return list(pieces)
 
     def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The elementwise sum over ranks, the same bits on all."""
         return array
 
     def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The elementwise maximum over ranks."""
         return array
 
     def first_per_node(self, function: Callable[[], object]) -> None:
+        """Call `function` on one rank of each node while the others wait: they find its files (compiled kernels)."""
         function()
 
     def abort(self, status: int) -> None:
-        """Nothing: there is nobody else to end."""
+        """End every rank at once; alone, do nothing."""
+
+
+class Alone(Group):
+    """The group of one process."""
 
 
 @contextmanager
