@@ -390,3 +390,12 @@ def flush_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def is_number(text: str | bytes) -> bool:
+    """Whether a text is a number, as `float` reads it; underscores are not for data."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return (b"_" if isinstance(text, bytes) else "_") not in text  # type: ignore[operator]

@@ -39,11 +39,11 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import divisible, open_text
+from bmrm.data.files import divisible, is_number, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.readers._core.formats import ByBytes, Format, by_suffix, formats, recognised
 from bmrm.data.readers._core.raw import Raw, from_one, join, nothing
-from bmrm.data.readers._core.shares import file_share, row_share
+from bmrm.data.readers._core.shares import file_share
 from bmrm.problem import InputError, Vector, shown
 
 __all__ = ["Source", "format_for", "from_one", "read", "scan"]
@@ -92,8 +92,7 @@ def scan(
         if len(names) > 1:
             raise InputError(f"{names[0]}: cannot be one of a list")
         made = _without(Raw(_maker(prefix)(rest), origin), format, alike)
-        data = made.data
-        return _in_order(made.kept(*row_share(data.rows, part, parts, data.targets.groups)), alike)
+        return _in_order(made.share(part, parts), alike)
     if any(_RANK.search(name) for name in names):
         files = [path for name in names for path in _files(_RANK.sub(lambda match: _padded(part, match), name))]
         return _scan_files(files, format, origin, alike)
@@ -286,10 +285,7 @@ def read_weights(path: str | Path) -> Vector:
             token = text.split("#", 1)[0].strip()
             if not token:
                 continue
-            try:
-                weight = math.nan if "_" in token else float(token)
-            except ValueError:
-                weight = math.nan
+            weight = float(token) if is_number(token) else math.nan
             if not 0.0 <= weight < math.inf:
                 raise InputError(f"{path}, line {line}: {token!r}, expected a finite number >= 0")
             weights.append(weight)

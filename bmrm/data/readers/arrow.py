@@ -27,7 +27,6 @@ from bmrm.data.readers._core.columns import (
 )
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import row_share
 from bmrm.problem import InputError, MissingLibraryError, shown
 from bmrm.registry import parameter
 
@@ -60,7 +59,7 @@ class Arrow:
         if not table.num_rows:
             raise InputError(f"{path}: the file has no rows")
         raw = self._raw(path, table, alike, 0)
-        return raw.kept(*row_share(raw.data.rows, part, parts, raw.data.targets.groups))
+        return raw.share(part, parts)
 
     def batches(self, path: Path, alike: Alike) -> Iterator[Raw]:
         """As of `Batched`."""

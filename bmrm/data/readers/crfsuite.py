@@ -16,13 +16,12 @@ from typing import ClassVar
 import numpy as np
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import open_text
+from bmrm.data.files import is_number, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.sentences import BySentences, has_attributes
-from bmrm.data.readers._core.shares import row_share
 from bmrm.data.vocabulary import MOST_HASH_BITS, NamedColumns
 from bmrm.problem import InputError, Targets, shown
 from bmrm.registry import check_parameters, parameter
@@ -83,7 +82,7 @@ class Crfsuite(BySentences):
         y = np.array(labels, np.str_) if labelled else np.zeros(len(labels))
         names = NamedColumns(tuple(table), self.min_count, self.hash_bits, formats.describe(self))
         raw = Raw(Dataset(X, Targets(y, None, group), None, labelled), str(path), names=names)
-        return raw.kept(*row_share(len(labels), part, parts, group))
+        return raw.share(part, parts)
 
 
 def _tokens(path: Path) -> Iterator[tuple[str, int, list[tuple[str, float]]]]:
@@ -113,10 +112,7 @@ def _attribute(text: str) -> tuple[str, float]:
 
 
 def _number(text: str, attribute: str) -> float:
-    try:
-        value = math.nan if "_" in text else float(text)
-    except ValueError:
-        value = math.nan
+    value = float(text) if is_number(text) else math.nan
     if not math.isfinite(value):
         raise ValueError(f"attribute {shown(attribute)}, expected name or name:number (a colon in a name is \\:)")
     return value

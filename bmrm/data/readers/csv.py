@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset, check_groups, check_weights
-from bmrm.data.files import HEAD, open_text
+from bmrm.data.files import HEAD, is_number, open_text
 from bmrm.data.label_types import stored
 from bmrm.data.layout import Alike
 from bmrm.data.readers._core.columns import (
@@ -28,10 +28,9 @@ from bmrm.data.readers._core.columns import (
     ignore_parameter,
     weight_parameter,
 )
-from bmrm.data.readers._core.csv_head import DELIMITERS, LINES, Head, head_of, is_number, likely_delimiter
-from bmrm.data.readers._core.formats import formats
+from bmrm.data.readers._core.csv_head import DELIMITERS, LINES, Head, head_of, likely_delimiter
+from bmrm.data.readers._core.formats import Divisible, formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import row_share
 from bmrm.problem import InputError, Targets, Vector, shown
 from bmrm.registry import parameter
 
@@ -42,7 +41,7 @@ _COUNTED = 10
 
 @formats.register("csv")
 @dataclass(frozen=True)
-class Csv:
+class Csv(Divisible):
     """Numbers between commas, semicolons, tabs or bars; labels may be text."""
 
     label: str | int | tuple[str | int, ...] | None = parameter(
@@ -110,17 +109,11 @@ class Csv:
             end = text.rfind(b"\n", 0, end)
         return end + 1
 
-    def has_rows(self, text: bytes) -> bool:
-        """As of `Divisible`: whether a line is not blank."""
-        return bool(text.strip())
-
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows; every part reads the whole file, because a quoted field may hold a newline."""
         with open_text(path) as text:
             table = _Rows(path, self, text, alike)
-        data = table.dataset()
-        start, stop = row_share(table.rows, part, parts, data.targets.groups)
-        return Raw(data, str(path)).kept(start, stop)
+        return Raw(table.dataset(), str(path)).share(part, parts)
 
 
 class _Rows:

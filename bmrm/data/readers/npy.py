@@ -22,7 +22,6 @@ from bmrm.data.readers._core.columns import (
 )
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import row_share
 from bmrm.problem import InputError
 from bmrm.registry import parameter
 
@@ -67,7 +66,7 @@ class Npy:
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
         data = replace(data, layout=roles.layout(formats.describe(self), None), labelled=bool(roles.label))
-        return Raw(data, str(path)).kept(*row_share(data.rows, part, parts, data.targets.groups))
+        return Raw(data, str(path)).share(part, parts)
 
     def _wanted(self) -> Wanted:
         return Wanted(self.label, self.weight, self.group, self.ignore)

@@ -25,7 +25,6 @@ from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import MOST_COLUMNS, Csr
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import row_share
 from bmrm.problem import InputError, shown
 from bmrm.registry import parameter
 
@@ -55,7 +54,7 @@ class Npz:
         data = read_npz(path)
         data = replace(data, layout=replace(data.layout or Layout(), format=formats.describe(self)))
         raw = Raw(data, str(path)).without(self.ignore or (), alike)
-        return raw.kept(*row_share(data.rows, part, parts, data.targets.groups))
+        return raw.share(part, parts)
 
 
 def read_npz(path: str | Path) -> Dataset:

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import divisible, open_lines
+from bmrm.data.files import divisible, is_number, open_lines
 from bmrm.data.label_types import type_of_numbers
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Csr
-from bmrm.data.readers._core.formats import formats
+from bmrm.data.readers._core.formats import Divisible, formats
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.readers._core.shares import byte_share, even_share, last_border, row_share
+from bmrm.data.readers._core.shares import byte_share, even_share, last_border
 from bmrm.data.readers._core.svmlight_line import MOST_INDEX, Row, parse_line
 from bmrm.problem import InputError, Targets
 from bmrm.registry import check_parameters, parameter
@@ -41,7 +41,7 @@ _LIMITS = {"float64": sys.float_info.max, "float32": math.nextafter((2 - 2.0**-2
 
 @formats.register("svmlight")
 @dataclass(frozen=True)
-class Svmlight:
+class Svmlight(Divisible):
     """`label [qid:group] index:value ... # comment`, one row a line (also known as LIBSVM's format)."""
 
     one_based: bool | None = parameter(None, doc="indices count from 1; null: they do where none is 0", example=True)
@@ -61,25 +61,12 @@ class Svmlight:
             if len(tokens) > 1:
                 return all(b":" in token for token in tokens[1:6])
             if tokens:
-                return b":" in tokens[0] or all(map(_is_number, tokens[0].split(b",")))
+                return b":" in tokens[0] or all(map(is_number, tokens[0].split(b",")))
         return False
-
-    @property
-    def keeps_groups(self) -> bool:
-        """As of `Divisible`: rows of one `qid` stay together."""
-        return True
-
-    def heading(self, text: bytes) -> int:
-        """As of `Divisible`: nothing."""
-        return 0
 
     def last_border(self, text: bytes) -> int:
         """As of `Divisible`: the end of the last line, or of the last but one group."""
         return last_border(text)
-
-    def settled(self, text: bytes, alike: Alike) -> Svmlight:
-        """As of `Divisible`: a row says all."""
-        return self
 
     def has_rows(self, text: bytes) -> bool:
         """As of `Divisible`: whether a line is more than a comment."""
@@ -89,8 +76,7 @@ class Svmlight:
         """The share of the rows, columns numbered as in the file: by bytes of a plain file, else by rows."""
         if divisible(path):
             return self.scan_bytes(path, *even_share(path.stat().st_size, part, parts), alike)
-        raw = self._scan(path, 0, None, alike)
-        return raw.kept(*row_share(raw.data.rows, part, parts, raw.data.targets.groups))
+        return self._scan(path, 0, None, alike).share(part, parts)
 
     def scan_bytes(self, path: Path, start: int, stop: int, alike: Alike | None = None) -> Raw:
         """As of `ByBytes`."""
@@ -141,14 +127,6 @@ def read_svmlight(
 
 _Array = NDArray[Any]
 _Arrays = tuple[_Array, _Array, _Array, _Array, _Array, _Array]
-
-
-def _is_number(token: bytes) -> bool:
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True
 
 
 def _scan(path: Path, options: Svmlight, start: int, stop: int | None) -> Raw:

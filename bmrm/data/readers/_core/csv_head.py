@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from bmrm.data.files import is_number
 from bmrm.data.layout import Alike
 
 LINES = 64
@@ -221,12 +222,3 @@ def _lines_of_first(lines: Sequence[str], delimiter: str) -> int:
         if any(field.strip() for field in fields):
             break
     return reader.line_num
-
-
-def is_number(field: str) -> bool:
-    """Whether a field is a number, which may be nan or infinite."""
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return "_" not in field

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from bmrm.data.files import HEAD, bare_suffix, begin_of_text, ends_lines_by_cr, is_binary, open_bytes
 from bmrm.data.layout import Alike
@@ -34,20 +34,20 @@ class Format(Protocol):
 
 @runtime_checkable
 class Divisible(Protocol):
-    """A format of text whose rows can be read a piece at a time."""
+    """A format of text whose rows can be read a piece at a time; what follows is of one whose lines say all."""
 
-    def settled(self, text: bytes, alike: Alike) -> Format:
+    def settled(self, text: bytes, alike: Alike) -> Any:
         """The format with what it takes from the beginning of a file, which pieces after the first do not show."""
-        ...
+        return self
 
     @property
     def keeps_groups(self) -> bool:
         """Whether a piece ends with a group, so that no group is in two."""
-        ...
+        return True
 
     def heading(self, text: bytes) -> int:
         """How many bytes at the start of the file belong to every piece, such as the names of columns."""
-        ...
+        return 0
 
     def last_border(self, text: bytes) -> int:
         """Where in the text the last piece can end that needs nothing of what follows; 0 if nowhere."""
@@ -55,7 +55,7 @@ class Divisible(Protocol):
 
     def has_rows(self, text: bytes) -> bool:
         """Whether there is a row among these lines."""
-        ...
+        return bool(text.strip())
 
 
 @runtime_checkable

@@ -13,6 +13,7 @@ from bmrm.data.joining import join_matrices, join_targets
 from bmrm.data.labels import LabelSets, joined
 from bmrm.data.layout import Alike, Layout, aligned, columns_of
 from bmrm.data.matrix import Csr, with_columns
+from bmrm.data.readers._core.shares import row_share
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of, renumbered
 from bmrm.problem import InputError, Targets, Vector
 from bmrm.registry import nearest
@@ -138,6 +139,10 @@ class Raw:
         names = () if self.names is None else self.names.names
         moved = renumbered(X, vocabulary.columns_of(names), vocabulary.size)
         return replace(self, data=replace(self.data, X=moved), names=None)
+
+    def share(self, part: int, parts: int) -> Raw:
+        """The share `part` of `parts` of the rows, groups whole."""
+        return self.kept(*row_share(self.data.rows, part, parts, self.data.targets.groups))
 
     def kept(self, start: int, stop: int) -> Raw:
         """A copy of the rows [start, stop), so that the others' memory can be freed; the extent is kept."""

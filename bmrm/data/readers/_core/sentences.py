@@ -4,63 +4,22 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bmrm.data.layout import Alike
+from bmrm.data.files import is_number
+from bmrm.data.readers._core.formats import Divisible
 from bmrm.problem import InputError
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)\n")
 LINES = 20
 """Lines that are examined."""
 
 
-class BySentences:
+class BySentences(Divisible):
     """What a format of sentences is as a `Divisible` one."""
 
-    @property
-    def keeps_groups(self) -> bool:
-        """Whether sentences stay together: always."""
-        return True
-
-    def heading(self, text: bytes) -> int:
-        """What each piece begins with: nothing.
-
-        Parameters
-        ----------
-        text : whole lines at the start of a file.
-        """
-        return 0
-
     def last_border(self, text: bytes) -> int:
-        """Behind the last blank line.
-
-        Parameters
-        ----------
-        text : whole lines.
-        """
+        """As of `Divisible`: behind the last blank line."""
         return max((match.end() for match in _BLANK_LINE.finditer(text)), default=0)
-
-    def settled(self, text: bytes, alike: Alike) -> Self:
-        """The format itself: sentences say all.
-
-        Parameters
-        ----------
-        text : whole lines at the start of a file.
-        alike : how the training files were read.
-        """
-        return self
-
-    def has_rows(self, text: bytes) -> bool:
-        """Whether a line is not blank.
-
-        Parameters
-        ----------
-        text : whole lines.
-        """
-        return bool(text.strip())
 
 
 def has_attributes(head: bytes) -> bool:
@@ -91,7 +50,7 @@ def has_columns(head: bytes) -> bool:
     blank = b"\n\n" in head.replace(b"\r", b"").strip()
     if not blank or has_attributes(head) or len({len(tokens) for tokens in fields}) != 1 or len(fields[0]) < 2:
         return False
-    return not any(all(_is_number(tokens[column]) for tokens in fields) for column in (0, -1))
+    return not any(all(is_number(tokens[column]) for tokens in fields) for column in (0, -1))
 
 
 def whole_lines(head: bytes) -> list[bytes]:
@@ -104,11 +63,3 @@ def _has_attributes(line: bytes) -> bool:
     attributes = line.strip(b"\r").split(b"\t")[1:]
     named = sum(0 < attribute.find(b"=") < len(attribute) - 1 for attribute in attributes)
     return len(attributes) >= 2 and 2 * named >= len(attributes)
-
-
-def _is_number(token: bytes) -> bool:
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True

@@ -9,6 +9,8 @@ import math
 import sys
 from typing import NamedTuple
 
+from bmrm.data.files import is_number
+
 MOST_INDEX = 2**31 - 1
 EXACT = 2.0**53
 """float64 is exact for integers up to this size."""
@@ -91,10 +93,7 @@ def _label(token: bytes) -> float:
 
 
 def _number(token: bytes, what: str, limit: float) -> float:
-    try:
-        number = math.nan if b"_" in token else float(token)
-    except ValueError:
-        number = math.nan
+    number = float(token) if is_number(token) else math.nan
     if not abs(number) <= limit:
         raise ValueError(f"{what} is {_shown(token)}, expected a finite number")
     return number
