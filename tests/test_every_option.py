@@ -14,7 +14,7 @@ import yaml
 
 import bmrm
 from bmrm.app.config.config import DataSection, OutputSection, Settings
-from bmrm.data.generators.synthetic import GENERATORS, load
+from bmrm.data.generators import GENERATORS, load
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES

@@ -9,7 +9,7 @@ import pytest
 
 import bmrm
 from bmrm import InputError
-from bmrm.data.generators.synthetic import GENERATORS
+from bmrm.data.generators import GENERATORS
 from bmrm.losses import LOSSES
 from bmrm.registry import SEARCHES, option_name
 from bmrm.regularizers import REGULARIZERS

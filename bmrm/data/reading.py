@@ -51,7 +51,7 @@ __all__ = ["Source", "format_for", "from_one", "read", "scan"]
 Source = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 # Prefix of a source -> the function that makes its data set.
-_MAKERS = {"sklearn": "bmrm.data.bundled:load", "synthetic": "bmrm.data.generators.synthetic:load"}
+_MAKERS = {"sklearn": "bmrm.data.generators:bundled", "synthetic": "bmrm.data.generators:load"}
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _RANK = re.compile(r"\{rank(?::(0?(?:\d{1,2}|1\d\d|2[0-4]\d|25[0-5]))d)?\}")
 

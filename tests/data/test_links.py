@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import bmrm
-from bmrm.data.generators.links import Links
+from bmrm.data.generators import Links
 from bmrm.data.reading import read
 from bmrm.problem import InputError
 

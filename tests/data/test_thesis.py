@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import bmrm
-from bmrm.data.generators.thesis import FAMILIES, Thesis
+from bmrm.data.generators import FAMILIES, Thesis
 from bmrm.data.reading import read
 from bmrm.problem import InputError
 

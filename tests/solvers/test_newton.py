@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.generators.synthetic import SparseBinary
+from bmrm.data.generators import SparseBinary
 from bmrm.losses import LOSSES
 from bmrm.problem import IncompatibleError, InputError, Scored, Status, ability
 from bmrm.problem.abilities import ProblemSize

@@ -1,1 +1,0 @@
-"""Data generated from a formula and a seed."""
