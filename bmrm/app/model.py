@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bmrm.metrics import Scored as Judged
-    from bmrm.metrics.chunks import Counts
     from bmrm.metrics.intervals import Interval
+    from bmrm.metrics.sequences import Counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)

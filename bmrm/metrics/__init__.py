@@ -4,7 +4,7 @@ A measure is a function of `Scored` under `@measure`, in one of the files of thi
 tasks.
 """
 
-from bmrm.metrics import classes, label_sets, numbers, rankings, sequences  # noqa: F401  (they register measures)
+from bmrm.metrics import classes, numbers, rankings, sequences  # noqa: F401  (they register measures)
 from bmrm.metrics.core import (
     MEASURES,
     TASKS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmrm.metrics import Scored, evaluate
-from bmrm.metrics.chunks import Counts, chunks, counts_of_chunks, counts_of_tokens, total
+from bmrm.metrics.sequences import Counts, chunks, counts_of_chunks, counts_of_tokens, total
 
 
 @pytest.mark.parametrize(
