@@ -360,18 +360,6 @@ def bare_suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-@contextmanager
-def whole_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """`whole_file` for UTF-8 text with newlines as they are."""
-    with whole_file(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        try:
-            yield text
-            text.flush()
-        finally:
-            text.detach()
-
-
 def _reason(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk is full"

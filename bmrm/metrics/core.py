@@ -237,20 +237,12 @@ TASKS = (
 """Tasks in the order of tables."""
 
 
-def measure(
-    *tasks: str,
-    source: str,
-    of: Literal["scores", "predictions"] = "scores",
-    weighted: Literal["rows", "copies", "none"] = "rows",
-    number: Number | None = None,
-    stem: str = "",
-    within: tuple[float, float] = SHARE,
-) -> Callable[[Function], Function]:
-    """Make a measure known under the name of its function; arguments as of `Measure`."""
+def measure(*tasks: str, **facts: Any) -> Callable[[Function], Function]:
+    """Make a measure known under the name of its function; `facts` as of `Measure`."""
 
     def keep(function: Function) -> Function:
         name = function.__name__
-        MEASURES[name] = Measure(name, function, tasks, source, of, weighted, number, stem or name, within)
+        MEASURES[name] = Measure(name, function, tasks, **{"stem": name, **facts})
         return function
 
     return keep

@@ -65,13 +65,11 @@ class Curve:
 CURVES: dict[str, Curve] = {}
 
 
-def curve(
-    *tasks: str, predicts: bool = False, probabilities: bool = False, in_weights: bool = False
-) -> Callable[[Function], Function]:
-    """Make a curve known under the name of its function; arguments as of `Curve`."""
+def curve(*tasks: str, **facts: bool) -> Callable[[Function], Function]:
+    """Make a curve known under the name of its function; `facts` as of `Curve`."""
 
     def keep(function: Function) -> Function:
-        CURVES[function.__name__] = Curve(function.__name__, function, tasks, predicts, probabilities, in_weights)
+        CURVES[function.__name__] = Curve(function.__name__, function, tasks, **facts)
         return function
 
     return keep

@@ -22,7 +22,6 @@ from bmrm.data.files import (
     open_bytes,
     open_text,
     whole_file,
-    whole_text,
 )
 from bmrm.data.matrix import Csr
 from bmrm.data.reading import read, scan
@@ -59,9 +58,7 @@ def test_an_error_leaves_the_old_file(tmp_path, error):
 
 
 def test_text(tmp_path):
-    with whole_text(tmp_path / "a.txt") as file:
-        file.write("é\nb\r\n")
-    assert (tmp_path / "a.txt").read_bytes() == "é\nb\r\n".encode()
+    (tmp_path / "a.txt").write_bytes("é\nb\r\n".encode())
     with open_text(tmp_path / "a.txt") as file:
         assert file.read() == "é\nb\r\n"
 

@@ -23,21 +23,35 @@ from bmrm.app.report import history_of
 from bmrm.problem import InputError, Iteration, Status, shown
 
 UNUSABLE = Status.NOT_CONVEX.name
-"""Status of runs that leave no model."""
-_LENIENT = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
-_TUPLES = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
-"""Settings for tuples, which are lists in JSON."""
+"""The status of runs that leave no model."""
 _Number = float | None
 _Row = list[float]
 MOST = 100_000
-"""Most entries of a list that a report draws."""
+"""Entries of a list that a report would still draw."""
 _List = Annotated[list[float], Field(max_length=MOST)]
 
 
-class Named(BaseModel):
+class _Part(BaseModel):
+    """What is known of a file or a part of one; the rest of it is left alone."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class _Tuples(_Part):
+    """With tuples, which JSON has as lists."""
+
+    model_config = ConfigDict(strict=False)
+
+
+class _Open(_Part):
+    """What is not known of it is kept."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=True)
+
+
+class Named(_Open):
     """A plug-in with its options."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
     name: str
 
     @property
@@ -46,20 +60,18 @@ class Named(BaseModel):
         return self.model_extra or {}
 
 
-class Search(BaseModel):
+class Search(_Part):
     """The trainings of a search, a row each, and the number of the one that was kept."""
 
-    model_config = _LENIENT
     name: str
     judged_on: str = ""
     chosen: int | None = None
     table: list[dict[str, float | str | None]] = Field(default_factory=list)
 
 
-class SummaryFile(BaseModel):
+class SummaryFile(_Part):
     """summary.json."""
 
-    model_config = _LENIENT
     objective: _Number
     lower_bound: _Number
     gap: _Number
@@ -88,10 +100,9 @@ class SummaryFile(BaseModel):
     notes: list[str] = Field(default_factory=list)
 
 
-class ConfigFile(BaseModel):
+class ConfigFile(_Open):
     """config.yaml."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
     data: dict[str, Any]
     loss: Named
     regularizer: Named
@@ -103,10 +114,8 @@ class ConfigFile(BaseModel):
         return {**self.model_dump(), **(self.model_extra or {})}
 
 
-class _Lists(BaseModel):
+class _Lists(_Part):
     """Lists of one length: a number per point."""
-
-    model_config = _LENIENT
 
     @model_validator(mode="after")
     def _one_length(self) -> _Lists:
@@ -148,10 +157,9 @@ class Calibration(_Lists):
     high: _List
 
 
-class Confusion(BaseModel):
+class Confusion(_Tuples):
     """Of `bmrm.metrics.curves.confusion`: a matrix, or the largest errors."""
 
-    model_config = _TUPLES
     labels: list[str] = Field(default_factory=list)
     matrix: list[_Row] = Field(default_factory=list)
     errors: list[tuple[str, str, float]] | None = None
@@ -164,18 +172,16 @@ class Confusion(BaseModel):
         return self
 
 
-class NdcgByQuery(BaseModel):
+class NdcgByQuery(_Part):
     """Of `bmrm.metrics.curves.ndcg_by_query`."""
 
-    model_config = _LENIENT
     queries: int
     values: _List
 
 
-class Curves(BaseModel):
+class Curves(_Part):
     """Those that the run has."""
 
-    model_config = _LENIENT
     roc: Roc | None = None
     precision_recall: PrecisionRecall | None = None
     reliability: Reliability | None = None
@@ -184,19 +190,17 @@ class Curves(BaseModel):
     ndcg_by_query: NdcgByQuery | None = None
 
 
-class Interval(BaseModel):
+class Interval(_Part):
     """Of a measure over parts of the rows."""
 
-    model_config = _LENIENT
     low: float
     high: float
     folds: int
 
 
-class Profile(BaseModel):
+class Profile(_Tuples):
     """Of the rows of a part."""
 
-    model_config = _TUPLES
     rows: int
     labels: list[tuple[str, int]] = Field(default_factory=list)
     classes: int = 0
@@ -206,10 +210,9 @@ class Profile(BaseModel):
     weight: _Number = None
 
 
-class CurvesFile(BaseModel):
+class CurvesFile(_Part):
     """curves.json."""
 
-    model_config = _LENIENT
     format: int = Field(ge=1, le=1)
     part: str
     data: dict[str, Profile]
