@@ -28,23 +28,18 @@ def join_matrices(matrices: Sequence[Matrix], origin: str, numbered: bool) -> Ma
     widths = [X.shape[1] for X in matrices]
     if not numbered and len(set(widths)) > 1:
         raise InputError(f"{origin}: the files have {min(widths)} to {max(widths)} features, expected the same number")
-    sparse = [X for X in matrices if isinstance(X, Csr)]
+    sparse = [X.own for X in matrices if isinstance(X, Csr)]
     dense = [X for X in matrices if not isinstance(X, Csr)]
     if dense and sparse:
         raise InputError(f"{origin}: some files are dense and some sparse, expected files of one kind")
     if dense:
         return np.concatenate(dense)
     offsets = np.cumsum([0, *(X.nnz for X in sparse)])
-    indptr = [X.indptr[1:] - X.indptr[0] + offset for X, offset in zip(sparse, offsets, strict=False)]
-    spans = [slice(int(X.indptr[0]), int(X.indptr[-1])) for X in sparse]
-    indices = np.concatenate([X.indices[span] for X, span in zip(sparse, spans, strict=True)])
+    indptr = [X.indptr[1:] + offset for X, offset in zip(sparse, offsets, strict=False)]
     values: NDArray[Any] | None = None
     if any(X.values is not None for X in sparse):
-        dtype = np.result_type(*(X.values for X in sparse if X.values is not None))
-        values = np.ones(int(offsets[-1]), dtype)
-        for X, span, offset in zip(sparse, spans, offsets, strict=False):
-            if X.values is not None:
-                values[offset : offset + X.nnz] = X.values[span]
+        values = np.concatenate([np.ones(X.nnz, np.float32) if X.values is None else X.values for X in sparse])
+    indices = np.concatenate([X.indices for X in sparse])
     return Csr(np.concatenate([np.zeros(1, np.int64), *indptr]), indices, values, max(widths))
 
 
@@ -95,17 +90,17 @@ def join_rows(parts: Sequence[Dataset], origin: str) -> Dataset:
 def packed(data: Dataset) -> Bytes:
     """The rows as bytes, without what describes them all (`Dataset.layout`)."""
     arrays: dict[str, NDArray[Any]] = {}
-    X, t = data.X, data.targets
-    if isinstance(X, Csr):
-        first, last = int(X.indptr[0]), int(X.indptr[-1])
-        arrays |= {"indptr": X.indptr - first, "indices": X.indices[first:last]}
+    t = data.targets
+    if isinstance(data.X, Csr):
+        X = data.X.own
+        arrays |= {"indptr": X.indptr, "indices": X.indices}
         if X.values is not None:
-            arrays["values"] = X.values[first:last]
+            arrays["values"] = X.values
     else:
-        arrays["X"] = X
+        arrays["X"] = data.X
     about: dict[str, Any] = {"columns": data.features, "dtype": t.dtype, "labelled": data.labelled}
     if isinstance(t.y, LabelSets):
-        sets = joined([t.y])
+        sets = t.y.own
         arrays |= {"ends": sets.indptr, "labels": sets.labels}
         about |= {"form": sets.form, "sets": sets.dtype}
         if sets.known is not None:

@@ -135,15 +135,21 @@ class LabelSets:
         table[np.repeat(np.arange(len(self)), np.diff(self.indptr)), column] = True
         return table
 
+    @property
+    def own(self) -> LabelSets:
+        """The same rows in arrays of their labels alone, counted from 0."""
+        return replace(self, indptr=self.indptr - self.indptr[0], labels=self._held())
+
     def _held(self) -> NDArray[Any]:
         return self.labels[self.indptr[0] : self.indptr[-1]]
 
 
 def joined(sets: Sequence[LabelSets]) -> LabelSets:
-    """The rows of several, one after another."""
-    offsets = np.cumsum([0, *(len(part.labels[part.indptr[0] : part.indptr[-1]]) for part in sets)])
-    indptr = [part.indptr[1:] - part.indptr[0] + offset for part, offset in zip(sets, offsets, strict=False)]
-    labels = np.concatenate([part.labels[part.indptr[0] : part.indptr[-1]] for part in sets])
+    """The rows of several, one after the other, with the dtype and form of the first."""
+    sets = [part.own for part in sets]
+    offsets = np.cumsum([0, *(len(part.labels) for part in sets)])
+    indptr = [part.indptr[1:] + offset for part, offset in zip(sets, offsets, strict=False)]
+    labels = np.concatenate([part.labels for part in sets])
     return replace(sets[0], indptr=np.concatenate([np.zeros(1, np.int64), *indptr]), labels=labels)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Csr, Matrix
+from bmrm.data.vocabulary import renumbered
 from bmrm.problem import InputError
 from bmrm.registry import nearest
 
@@ -138,15 +139,9 @@ def columns_of(X: Matrix, order: NDArray[np.intp]) -> Matrix:
     """The matrix whose column j is column `order[j]` of `X`; columns that are not there are left out."""
     if not isinstance(X, Csr):
         return np.ascontiguousarray(X[:, order])
-    entries = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    place = np.full(X.columns, -1, np.int32)
+    place = np.full(X.columns, -1, np.int64)
     place[order] = np.arange(len(order))
-    new, row = place[X.indices[entries]], np.repeat(np.arange(X.rows), np.diff(X.indptr))
-    kept = np.flatnonzero(new >= 0)
-    by_row = kept[np.lexsort((new[kept], row[kept]))]
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(row[by_row], minlength=X.rows)))).astype(np.int64)
-    values = None if X.values is None else X.values[entries][by_row]
-    return Csr(indptr, new[by_row], values, len(order))
+    return renumbered(X, place, len(order))
 
 
 def shown(name: str) -> str:

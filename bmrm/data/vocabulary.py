@@ -111,19 +111,19 @@ class NamedColumns:
 
 def counts_of(X: Csr) -> list[int]:
     """The number of rows that have each column."""
-    counted: list[int] = np.bincount(X.indices[X.indptr[0] : X.indptr[-1]], minlength=X.columns).tolist()
+    counted: list[int] = np.bincount(X.own.indices, minlength=X.columns).tolist()
     return counted
 
 
 def renumbered(X: Csr, columns: Ids, size: int) -> Csr:
     """The matrix with column j moved to `columns[j]`, left out if -1; equal columns are merged, their values added."""
-    entries = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    new = columns[X.indices[entries]]
+    X = X.own
+    new = columns[X.indices]
     keys = (np.repeat(np.arange(X.rows), np.diff(X.indptr)) * np.int64(size) + new)[new >= 0]
     values = None
     if X.values is not None:
         order = np.argsort(keys, kind="stable")
-        values, keys = X.values[entries][new >= 0][order], keys[order]
+        values, keys = X.values[new >= 0][order], keys[order]
     else:
         keys = np.sort(keys)  # np.unique would hash, which is many times slower here
     first = np.append(True, keys[1:] != keys[:-1]) if keys.size else np.zeros(0, bool)

@@ -83,14 +83,13 @@ def _text(value: float) -> str:
 def write_npz(path: str | PathLike[str], data: Dataset) -> None:
     """Write the archive that `bmrm.data.readers.npz` describes; InputError where the file cannot be written."""
     arrays: dict[str, NDArray[Any]] = {}
-    X, targets = data.X, data.targets
-    if isinstance(X, Csr):
-        span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-        arrays |= {"indptr": X.indptr - X.indptr[0], "indices": X.indices[span], "shape": np.array(X.shape)}
-        if X.values is not None:
-            arrays["values"] = X.values[span]
+    targets = data.targets
+    if isinstance(data.X, Csr):
+        X = data.X.own
+        arrays |= {"indptr": X.indptr, "indices": X.indices, "shape": np.array(X.shape)}
+        arrays |= {} if X.values is None else {"values": X.values}
     else:
-        arrays["X"] = X
+        arrays["X"] = data.X
     if data.feature_names is not None:
         arrays["names"] = np.array(data.feature_names, np.str_)
     arrays |= _label_arrays(targets) if data.labelled else {}
@@ -105,5 +104,4 @@ def _label_arrays(targets: Targets) -> dict[str, NDArray[Any]]:
         return {"y": restored_rows(y, targets.dtype)}
     if y.form != "sets":
         return {"y": y.indicator(y.classes()).astype(y.dtype)}
-    labels = y.labels[int(y.indptr[0]) : int(y.indptr[-1])]
-    return {"label_indptr": y.indptr - y.indptr[0], "labels": restored_rows(labels, y.dtype)}
+    return {"label_indptr": y.own.indptr, "labels": restored_rows(y.own.labels, y.dtype)}

@@ -109,6 +109,12 @@ class Csr(Features):
         """The rows [start, stop), as views."""
         return replace(self, indptr=self.indptr[start : stop + 1])
 
+    @property
+    def own(self) -> Csr:
+        """The same rows in arrays of their entries alone, counted from 0; views but for `indptr`."""
+        indices, values = self._slice_of(self.indices), self._slice_of(self.values)
+        return Csr(self.indptr - self.indptr[0], indices, values, self.columns)
+
     def with_columns(self, columns: int) -> Csr:
         """The same entries in a matrix with at least as many columns; fewer is an InputError."""
         if columns < self.columns:
@@ -173,16 +179,12 @@ class Csr(Features):
         """A scipy.sparse.csr_array with the same entries; values may be shared with this matrix."""
         from scipy.sparse import csr_array
 
-        values = self._slice_of(self.values)
-        data = np.ones(self.nnz) if values is None else values
-        return csr_array((data, self._slice_of(self.indices), self.indptr - self.indptr[0]), shape=self.shape)
+        return csr_array((self._values, self._columns, self.indptr - self.indptr[0]), shape=self.shape)
 
     def to_dense(self) -> NDArray[Any]:
         """A new 2-D array with the same entries."""
         dense = np.zeros(self.shape, self.dtype)
-        values = self._slice_of(self.values)
-        row = np.repeat(np.arange(self.rows), np.diff(self.indptr))
-        dense[row, self._slice_of(self.indices)] = 1.0 if values is None else values
+        dense[self._row_of_entries, self._columns] = 1.0 if self.values is None else self._values
         return dense
 
     # -- as of `Features`
@@ -226,7 +228,8 @@ class Csr(Features):
 
     def arrays(self) -> Iterator[NDArray[Any] | None]:
         """As of `Features`."""
-        yield from (self.indptr - self.indptr[0], self._slice_of(self.indices), self._slice_of(self.values))
+        own = self.own
+        yield from (own.indptr, own.indices, own.values)
 
     def products(self, scores_per_row: int) -> Products:
         """As of `Features`."""

@@ -148,13 +148,13 @@ class Raw:
         """A copy of the rows [start, stop), so that the others' memory can be freed; the extent is kept."""
         if (start, stop) == (0, self.data.rows):
             return self
-        X, t = self.data.X, self.data.targets.part(start, stop)
+        part = self.data.part(start, stop)
+        X, t = part.X, part.targets
         if isinstance(X, Csr):
-            first, last = int(X.indptr[start]), int(X.indptr[stop])
-            values = None if X.values is None else X.values[first:last].copy()
-            X = Csr(X.indptr[start : stop + 1] - first, X.indices[first:last].copy(), values, X.columns)
+            own = X.own
+            X = Csr(own.indptr, own.indices.copy(), _copy(own.values), own.columns)
         else:
-            X = X[start:stop].copy()
+            X = X.copy()
         y = joined([t.y]) if isinstance(t.y, LabelSets) else t.y.copy()
         targets = Targets(y, _copy(t.weights), _copy(t.groups), t.dtype, structure=_copy(t.structure))
         data = replace(self.data, X=X, targets=targets, sources=((self.origin, stop - start),))
