@@ -130,7 +130,7 @@ class DataMap:
             last = min(stop, self.features)
 
             def work(k: int, first: int = first, last: int = last) -> Array:
-                sweeps[k].add_until(first, last, gradients[k])
+                sweeps[k](first, last, gradients[k])
                 return gradients[k][first:last]
 
             raw = added(self.workers.map(work, range(len(spans))))

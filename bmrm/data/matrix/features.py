@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -13,10 +14,12 @@ from bmrm.problem import Check, IncompatibleError, Vector, unchecked
 from bmrm.problem.meter import FULL, FULL_SPEED
 
 if TYPE_CHECKING:
-    from bmrm.data.matrix.products import Products
+    from bmrm.data.matrix.products import Products, Sweep
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
+PART = 4096
+"""Rows that are read at once where they are not resident."""
 ROWS = 8192
 """Rows that are copied and changed at once."""
 COPIED = 1 << 21
@@ -135,8 +138,6 @@ class Features(ABC):
 
     def products(self, scores_per_row: int) -> Products:
         """The products with weights and slopes."""
-        from bmrm.data.matrix.products import PartProducts
-
         return PartProducts(self, scores_per_row)
 
     def gram(self, weights: Vector, kept: Places | None, check: Check) -> tuple[Array, Vector | None]:
@@ -241,6 +242,47 @@ class Features(ABC):
     def tiny(self) -> list[Features]:
         """Two rows stored in this way, once for each of the ways in which their Gram matrices are made."""
         return [self.part(0, min(2, self.shape[0]))]
+
+
+class PartProducts:
+    """Places that are read part by part; the one read last is kept, in each thread."""
+
+    def __init__(self, features: Features, scores_per_row: int) -> None:
+        self._features, self._width = features, scores_per_row
+        self._last = threading.local()
+
+    def scores(self, start: int, stop: int, v: Array, offset: Any, out: Array) -> None:
+        for a, b, part in self._parts(start, stop):
+            part.scores(0, b - a, v, offset, out[a - start : b - start])
+
+    def add_rmatvec(self, start: int, stop: int, slope: Array, gradient: Array) -> None:
+        for a, b, part in self._parts(start, stop):
+            part.add_rmatvec(0, b - a, slope[a - start : b - start], gradient)
+
+    def sweep(self, start: int, stop: int, slope: Array) -> Sweep:
+        whole: list[Array] = []
+
+        def add_until(first: int, last: int, gradient: Array) -> None:
+            if not whole:  # all at the first piece: rows are read once
+                whole.append(np.zeros_like(gradient))
+                self.add_rmatvec(start, stop, slope, whole[0])
+            gradient[first:last] += whole[0][first:last]
+
+        return add_until
+
+    def scores_of(self, rows: Places, v: Array, offset: Any, out: Array) -> None:
+        self._features.select(rows).products(self._width).scores(0, rows.size, v, offset, out)
+
+    def add_rmatvec_of(self, rows: Places, active: Places, slope: Array, gradient: Array) -> None:
+        self._features.select(rows).products(self._width).add_rmatvec(0, rows.size, slope, gradient)
+
+    def _parts(self, start: int, stop: int) -> Iterator[tuple[int, int, Products]]:
+        for first in range(start, stop, PART):
+            span = first, min(first + PART, stop)
+            if getattr(self._last, "span", None) != span:
+                self._last.products = self._features.part(*span).products(self._width)
+                self._last.span = span
+            yield *span, self._last.products
 
 
 class ChangedFeatures(Features):
