@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 NAME = "standard input"
 HEAD = 1 << 12
-"""Bytes at the start from which a format is recognised."""
+"""Bytes at the start by which a format is recognised."""
 
 Section = str | Mapping[str, Any]
 """As of `data.format`: "auto", a name, or `{name: ..., option: value}`."""
@@ -58,7 +58,7 @@ def lines_of(
     source : a file, several by a glob, `sklearn:NAME`, `synthetic:NAME`, or `-` for standard input; with labels or
         without, compressed or not. Text (svmlight, csv, conll) is read a piece at a time.
     format : of the source; "auto" is that of the training files unless the name implies another.
-    what : one of `WRITERS`.
+    what : one of `ANSWERS`, or `ranks`.
     size : bytes of a piece.
     labelled : what keeps the scores and targets of the rows, for measures.
     tell : is told each decision of the reader that is not certain, once.
@@ -69,11 +69,12 @@ def lines_of(
         The rows cannot be read, or the model does not give what was asked for.
     """
     parts = _telling(datasets(model, source, format, size), tell)
-    return WRITERS[what](model, parts if labelled is None else labelled.watch(parts))
+    parts = parts if labelled is None else labelled.watch(parts)
+    return _ranks(model, parts) if what == "ranks" else _each(model, parts, ANSWERS[what])
 
 
 MOST_MEASURED = 1 << 20
-"""Most rows whose scores and targets are kept for measures (17 MB with one score each), so that memory is bounded."""
+"""Rows whose scores and targets are kept for measures (17 MB with one score each), so that memory stays bounded."""
 
 
 class Labelled:
@@ -213,19 +214,12 @@ def _of_piece(model: Model, piece: Piece, alike: Alike) -> tuple[Dataset, Model]
     return raw.dataset(one_based=one_based), replace(model, layout=replace(layout, one_based=one_based))
 
 
-Writer = Callable[[Model, Iterator[Dataset]], Iterator[str]]
-
-
-def _scores(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:
-    return _each(model, parts, lambda data: model.decision_function(data))
-
-
-def _labels(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:
-    return _each(model, parts, lambda data: model.predict(data))
-
-
-def _probabilities(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:
-    return _each(model, parts, lambda data: model.predict_proba(data))
+ANSWERS: Mapping[str, Callable[[Model, Dataset], Any]] = {
+    "scores": Model.decision_function,
+    "labels": Model.predict,
+    "probabilities": Model.predict_proba,
+}
+"""What a line says of a row, besides `ranks`, which are among all rows."""
 
 
 def _ranks(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:
@@ -238,15 +232,6 @@ def _ranks(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:
             raise IncompatibleError(f"ranks need one score per row, the model has {scores[-1].shape[1]}")
     queries = [group for group in groups if group is not None]
     yield from map(str, ranks(np.concatenate(scores), np.concatenate(queries) if queries else None).tolist())
-
-
-WRITERS: Mapping[str, Writer] = {
-    "scores": _scores,
-    "labels": _labels,
-    "probabilities": _probabilities,
-    "ranks": _ranks,
-}
-"""Functions that write the output of a row, by its kind."""
 
 
 def ranks(scores: NDArray[np.float64], groups: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -266,11 +251,11 @@ def ranks(scores: NDArray[np.float64], groups: NDArray[np.int64] | None) -> NDAr
     return found
 
 
-def _each(model: Model, parts: Iterator[Dataset], function: Callable[[Dataset], Any]) -> Iterator[str]:
+def _each(model: Model, parts: Iterator[Dataset], function: Callable[[Model, Dataset], Any]) -> Iterator[str]:
     """The lines of all parts; of text with an empty line between sentences, as in the file that was read."""
     first = True
     for data in parts:
-        lines: Iterator[str] = as_lines(function(data))
+        lines: Iterator[str] = as_lines(function(model, data))
         if model.reader is not None and data.targets.groups is not None:
             lines = _spaced(lines, data.targets.groups.tolist())
             lines = lines if first else itertools.chain([""], lines)

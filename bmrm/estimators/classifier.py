@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,9 @@ from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets, in_form
 from bmrm.estimators.base import LinearEstimator, estimator, has_probabilities, places_in, present
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, LossFacts, facts_of, provides, shown
+from bmrm.problem import InputError, Loss, LossFacts, facts_of, provides, shown
 from bmrm.problem.loss import HasClassScores, HasProbabilities
 from bmrm.registry import Range, checked_value
-
-if TYPE_CHECKING:
-    from bmrm.problem import Loss
 
 FEW = 20
 """So many different fractions are grades in any case; more must each have two rows, in the mean."""

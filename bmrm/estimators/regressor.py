@@ -14,10 +14,7 @@ from sklearn.utils import Tags
 from bmrm.data.dataset import plain_labels
 from bmrm.data.frames import categories_of
 from bmrm.estimators.base import LinearEstimator, estimator, places_in
-from bmrm.problem import InputError, LossFacts, facts_of
-
-if TYPE_CHECKING:
-    from bmrm.problem import Loss
+from bmrm.problem import InputError, Loss, LossFacts, facts_of
 
 
 @estimator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,7 @@ from bmrm.data.index_arrays import is_sparse
 from bmrm.data.label_types import is_na
 from bmrm.estimators.base import LinearEstimator, estimator, has_probabilities
 from bmrm.estimators.sequences import Lengths, form_of, lengths_of, no_tokens
-from bmrm.problem import InputError, Targets
-
-if TYPE_CHECKING:
-    from bmrm.problem import Loss
+from bmrm.problem import InputError, Loss, Targets
 
 
 @estimator
