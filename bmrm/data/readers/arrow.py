@@ -16,19 +16,10 @@ from numpy.typing import NDArray
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import compression, open_bytes
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.columns import (
-    LABEL_DOC,
-    Roles,
-    Table,
-    Wanted,
-    group_parameter,
-    ignore_parameter,
-    weight_parameter,
-)
+from bmrm.data.readers._core.columns import Roles, Table, Wanted
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.problem import InputError, MissingLibraryError, shown
-from bmrm.registry import parameter
 
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
 BATCH = 1 << 16
@@ -37,13 +28,8 @@ BATCH = 1 << 16
 
 @formats.register("arrow")
 @dataclass(frozen=True)
-class Arrow:
+class Arrow(Wanted):
     """A Parquet or Arrow file: columns of numbers with names; labels may be text."""
-
-    label: str | int | tuple[str | int, ...] | None = parameter(-1, doc=LABEL_DOC, example=0)
-    weight: str | int | None = weight_parameter()
-    group: str | int | None = group_parameter()
-    ignore: tuple[str | int, ...] | None = ignore_parameter()
 
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
@@ -76,7 +62,7 @@ class Arrow:
         """The rows of a table that begins with row `first` of the file."""
         names = _names(table, path)
         columns = Table(path, names, True, _index(table, names))
-        roles = columns.roles(Wanted(self.label, self.weight, self.group, self.ignore), alike)
+        roles = columns.roles(self, alike)
         try:
             data = _dataset(table, names, roles, first)
         except InputError as error:

@@ -19,15 +19,7 @@ from bmrm.data.dataset import Dataset, check_groups, check_weights
 from bmrm.data.files import HEAD, is_number, open_text
 from bmrm.data.label_types import stored
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.columns import (
-    LABEL_DOC,
-    MISSING,
-    Table,
-    Wanted,
-    group_parameter,
-    ignore_parameter,
-    weight_parameter,
-)
+from bmrm.data.readers._core.columns import MISSING, Table, Wanted
 from bmrm.data.readers._core.csv_head import DELIMITERS, LINES, Head, head_of, likely_delimiter
 from bmrm.data.readers._core.formats import Divisible, formats
 from bmrm.data.readers._core.raw import Raw
@@ -41,14 +33,9 @@ _COUNTED = 10
 
 @formats.register("csv")
 @dataclass(frozen=True)
-class Csv(Divisible):
+class Csv(Wanted, Divisible):
     """Numbers between commas, semicolons, tabs or bars; labels may be text."""
 
-    label: str | int | tuple[str | int, ...] | None = parameter(
-        -1,
-        doc=LABEL_DOC,
-        example=0,
-    )
     header: bool | None = parameter(
         None,
         doc="the first row holds names; null: it does where none of its fields is a number, or where they count the "
@@ -58,10 +45,6 @@ class Csv(Divisible):
     delimiter: str | None = parameter(
         None, doc="one character; null: comma, semicolon, tab or bar, by the first rows", example=";"
     )
-    weight: str | int | None = weight_parameter()
-    group: str | int | None = group_parameter()
-    ignore: tuple[str | int, ...] | None = ignore_parameter()
-
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv")
 
     def __post_init__(self) -> None:
@@ -134,10 +117,9 @@ class _Rows:
         count = len(first) - self.head.empty_last
         self.names = list(self.head.names) if self.head.names is not None else [str(k) for k in range(count)]
         self.width = len(self.names)
-        wanted = Wanted(options.label, options.weight, options.group, options.ignore)
-        if self.width == 1 and wanted.stated:
+        if self.width == 1 and options.stated:
             self._refuse_one_column(first)
-        self.roles = Table(path, self.names, headed, self.head.index).roles(wanted, alike)
+        self.roles = Table(path, self.names, headed, self.head.index).roles(options, alike)
         self.extra: dict[int, list[str]] = {
             column: [] for column in (self.roles.weight, self.roles.group) if column is not None
         }

@@ -12,14 +12,7 @@ from bmrm.data.archives import read_array
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.columns import (
-    Roles,
-    Table,
-    Wanted,
-    group_parameter,
-    ignore_parameter,
-    weight_parameter,
-)
+from bmrm.data.readers._core.columns import GROUP_DOC, IGNORE_DOC, WEIGHT_DOC, Roles, Table, Wanted
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.problem import InputError
@@ -30,15 +23,15 @@ _MAGIC = b"\x93NUMPY"
 
 @formats.register("npy")
 @dataclass(frozen=True)
-class Npy:
+class Npy(Wanted):
     """A NumPy array of numbers, (rows, columns), of which one column may hold the labels."""
 
     label: int | tuple[int, ...] | None = parameter(
         -1, doc="the column of labels, from 0 (-1: the last), or a list of columns of targets; null: none", example=0
     )
-    weight: int | None = weight_parameter()
-    group: int | None = group_parameter()
-    ignore: tuple[int, ...] | None = ignore_parameter()
+    weight: int | None = parameter(None, doc=WEIGHT_DOC, example=0)
+    group: int | None = parameter(None, doc=GROUP_DOC, example=0)
+    ignore: tuple[int, ...] | None = parameter(None, doc=IGNORE_DOC, example=(0,))
 
     suffixes: ClassVar[tuple[str, ...]] = (".npy",)
 
@@ -60,16 +53,13 @@ class Npy:
             raise InputError(f"{path}: an array of {array.dtype} of shape {array.shape}, expected rows of numbers")
         if not len(array):
             raise InputError(f"{path}: the file has no rows")
-        roles = Table(path, list(map(str, range(array.shape[1]))), False).roles(self._wanted(), alike)
+        roles = Table(path, list(map(str, range(array.shape[1]))), False).roles(self, alike)
         try:
             data = _dataset(array, roles)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
         data = replace(data, layout=roles.layout(formats.describe(self), None), labelled=bool(roles.label))
         return Raw(data, str(path)).share(part, parts)
-
-    def _wanted(self) -> Wanted:
-        return Wanted(self.label, self.weight, self.group, self.ignore)
 
 
 def _dataset(array: Any, roles: Roles) -> Dataset:

@@ -18,31 +18,17 @@ LABEL_DOC = (
     "the column of labels: its name, or its number from 0 (-1: the last); a list of columns of numbers for several "
     "targets per row; null: none"
 )
-
-
-def weight_parameter() -> Any:
-    """The option that names the column of sample weights."""
-    return parameter(None, doc="the column of sample weights, as of `label`; null: none", example=0)
-
-
-def group_parameter() -> Any:
-    """The option that names the column of groups."""
-    return parameter(None, doc="the column of groups (queries), as of `label`; null: none", example=0)
+WEIGHT_DOC = "the column of sample weights, as of `label`; null: none"
+GROUP_DOC = "the column of groups (queries), as of `label`; null: none"
+IGNORE_DOC = (
+    "columns that are left out, by names or numbers as of `label`; null: none but the index of a data frame, which "
+    "`[]` keeps"
+)
 
 
 def columns_there(width: int) -> str:
     """Which numbers columns have, for messages."""
     return f"0 to {width - 1}, or -1 to -{width} from the last" if width else "none, for there are no columns"
-
-
-def ignore_parameter(example: Any = (0,)) -> Any:
-    """The option that names columns to leave out."""
-    return parameter(
-        None,
-        doc="columns that are left out, by names or numbers as of `label`; null: none but the index of a data frame, "
-        "which `[]` keeps",
-        example=example,
-    )
 
 
 _EMPTY = ("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None")
@@ -55,12 +41,12 @@ _NUMBER = re.compile(r"-?\d{1,9}")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the options of a format say of the columns."""
+    """The options of a format of columns that say what each of these is."""
 
-    label: Key | tuple[Key, ...] | None
-    weight: Key | None = None
-    group: Key | None = None
-    ignore: tuple[Key, ...] | None = None
+    label: str | int | tuple[str | int, ...] | None = parameter(-1, doc=LABEL_DOC, example=0)
+    weight: str | int | None = parameter(None, doc=WEIGHT_DOC, example=0)
+    group: str | int | None = parameter(None, doc=GROUP_DOC, example=0)
+    ignore: tuple[str | int, ...] | None = parameter(None, doc=IGNORE_DOC, example=(0,))
 
     @property
     def labels(self) -> tuple[Key, ...]:
