@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -53,26 +54,17 @@ def read_arrays(stream: IO[bytes], but: str | None = None, only: str = "") -> Ma
     stream.seek(0, 2)
     most = RATIO * stream.tell()
     stream.seek(0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of headers that older versions of Python have written
-            return _arrays(stream, most, but, only)
-    except InputError:
-        raise
-    except Exception as error:  # whatever zipfile, zlib, bz2, lzma and numpy.lib.format make of damaged bytes
-        raise InputError(_said(error)) from error
+    with _damage(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of headers that older versions of Python have written
+        return _arrays(stream, most, but, only)
 
 
 def read_array(stream: IO[bytes]) -> NDArray[Any]:
     """The one array of a `.npy` file; errors as of `read_arrays`."""
-    try:
+    with _damage():
         size = stream.seek(0, 2)
         stream.seek(0)
         return _array(stream, size, "the file")
-    except InputError:
-        raise
-    except Exception as error:  # whatever numpy.lib.format makes of damaged bytes
-        raise InputError(_said(error)) from error
 
 
 def _arrays(stream: IO[bytes], most: int, but: str | None, only: str) -> dict[str, NDArray[Any]]:
@@ -134,5 +126,13 @@ def _is_text(array: NDArray[Any]) -> bool:
     return bool(np.all((codes < 0xD800) | ((codes > 0xDFFF) & (codes <= 0x10FFFF))))
 
 
-def _said(error: Exception) -> str:
-    return f"it is damaged ({str(error).splitlines()[0][:100] if str(error) else type(error).__name__})"
+@contextmanager
+def _damage() -> Iterator[None]:
+    """What zipfile, zlib, bz2, lzma and numpy.lib.format raise of damaged bytes, whatever it is, as an InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        said = str(error).splitlines()[0][:100] if str(error) else type(error).__name__
+        raise InputError(f"it is damaged ({said})") from error

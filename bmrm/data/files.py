@@ -288,6 +288,15 @@ def explained(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: {what}") from error
 
 
+@contextmanager
+def about(what: object) -> Iterator[None]:
+    """Messages about what is wrong begin with what it is about: a file, a field."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from error
+
+
 def checked_path(path: Any, what: str = "") -> Path:
     """The path of a file; InputError for a name that none can have, and for what is no path."""
     if not isinstance(path, (str, os.PathLike)):

@@ -21,6 +21,7 @@ from bmrm.app.config.relative import checked_rule
 from bmrm.app.defaults import default_bias, needs_lambda
 from bmrm.app.measure import check_metrics
 from bmrm.checks.plug_in import kind_of
+from bmrm.data.files import about
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError, InputError, shown
@@ -274,10 +275,8 @@ def _put(document: Document, given: Given) -> None:
     for other in [*inside] if isinstance(inside, dict) else ():
         if other not in known and canonical(str(other), known) == name:
             del inside[other]
-    try:
+    with about(given.said):
         value = _converted(document, word, name, given.value)
-    except InputError as error:
-        raise InputError(f"{given.said}: {error}") from error
     document.put((*section, name), value, given.said)
 
 

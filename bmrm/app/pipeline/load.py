@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.files import about
 from bmrm.data.label_types import shown_label, stored
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import features_of
@@ -77,7 +78,8 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
         raws["train"] = raws["train"].aligned(layout.names)
         for part in PARTS[1:]:
             if section[part] is not None:
-                raws[part] = _of_part(part, lambda part=part: scanned(part, Alike(layout)))  # type: ignore[misc]
+                with about(f"data.{part}"):
+                    raws[part] = scanned(part, Alike(layout))
     reader = agreed_reader(raws["train"], group)
     with together(group):
         raws = {part: _indexed(part, raw, reader) for part, raw in raws.items()}
@@ -122,13 +124,6 @@ def agreed_layout(raw: Raw, group: Group) -> Layout:
         return Layout()
     layout = Layout.from_described(told[0], names=None if told[1] is None else tuple(told[1]))
     return replace(layout, format=None if told[0] is None else told[0]["format"])
-
-
-def _of_part(part: str, read: Callable[[], Raw]) -> Raw:
-    try:
-        return read()
-    except InputError as error:
-        raise InputError(f"data.{part}: {error}") from error
 
 
 def agreed_reader(raw: Raw, group: Group) -> TextReader | None:

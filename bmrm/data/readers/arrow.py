@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import compression, open_bytes
+from bmrm.data.files import about, compression, open_bytes
 from bmrm.data.layout import Alike
 from bmrm.data.readers._core.columns import Roles, Table, Wanted
 from bmrm.data.readers._core.formats import formats
@@ -63,10 +63,8 @@ class Arrow(Wanted):
         names = _names(table, path)
         columns = Table(path, names, True, _index(table, names))
         roles = columns.roles(self, alike)
-        try:
+        with about(path):
             data = _dataset(table, names, roles, first)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
         data = replace(data, layout=roles.layout(formats.describe(self), names), labelled=bool(roles.label))
         return Raw(data, str(path))
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import checked_path, open_lines, open_text
+from bmrm.data.files import about, checked_path, open_lines, open_text
 from bmrm.data.layout import Alike
 from bmrm.data.matrix import Csr
 from bmrm.data.readers._core.columns import columns_there
@@ -165,10 +165,8 @@ class Conll(BySentences):
     def _features(
         self, templates: Sequence[Template], inputs: Sequence[Interned], starts: Ids, origin: str
     ) -> tuple[list[str], Csr]:
-        try:
+        with about(origin):
             names, places = Sentences(inputs, starts, self.boundary == "mark").features(templates)
-        except InputError as error:
-            raise InputError(f"{origin}: {error}") from error
         places.sort(axis=1)
         kept = places >= 0
         kept[:, 1:] &= places[:, 1:] != places[:, :-1]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset, check_groups, check_weights
-from bmrm.data.files import HEAD, is_number, open_text
+from bmrm.data.files import HEAD, about, is_number, open_text
 from bmrm.data.label_types import stored
 from bmrm.data.layout import Alike
 from bmrm.data.readers._core.columns import MISSING, Table, Wanted
@@ -157,10 +157,8 @@ class _Rows:
                 where = f"{self.path}, line {line}, column {self.names[self.roles.weight]!r}"
                 self._refuse_missing(texts, self.roles.weight, "weight")
                 raise InputError(f"{where}: {text!r}, expected a finite number >= 0")
-        try:
+        with about(self.path):
             return check_weights(list(map(float, texts)), self.rows, some=False)
-        except InputError as error:
-            raise InputError(f"{self.path}: {error}") from error
 
     def _groups(self) -> NDArray[np.int64] | None:
         if self.roles.group is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmrm.data.archives import read_array
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import open_bytes
+from bmrm.data.files import about, open_bytes
 from bmrm.data.layout import Alike
 from bmrm.data.readers._core.columns import GROUP_DOC, IGNORE_DOC, WEIGHT_DOC, Roles, Table, Wanted
 from bmrm.data.readers._core.formats import formats
@@ -45,19 +45,15 @@ class Npy(Wanted):
         with open_bytes(path) as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 raise InputError(f"{path}: not a NumPy array (.npy)")
-            try:
+            with about(path):
                 array = read_array(file)
-            except InputError as error:
-                raise InputError(f"{path}: {error}") from error
         if array.ndim != 2 or array.dtype.kind not in "fiub":
             raise InputError(f"{path}: an array of {array.dtype} of shape {array.shape}, expected rows of numbers")
         if not len(array):
             raise InputError(f"{path}: the file has no rows")
         roles = Table(path, list(map(str, range(array.shape[1]))), False).roles(self, alike)
-        try:
+        with about(path):
             data = _dataset(array, roles)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
         data = replace(data, layout=roles.layout(formats.describe(self), None), labelled=bool(roles.label))
         return Raw(data, str(path)).share(part, parts)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bmrm.data.archives import read_arrays
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import HEAD, in_zip, open_bytes
+from bmrm.data.files import HEAD, about, in_zip, open_bytes
 from bmrm.data.index_arrays import check_compressed
 from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets
@@ -61,7 +61,7 @@ def read_npz(path: str | Path) -> Dataset:
     """Read an archive; InputError names the file and the key."""
     path = Path(path)
     arrays = _load(path)
-    try:
+    with about(path):
         X: Any = _sparse(arrays) if "indptr" in arrays else arrays.get("X")
         if X is None:
             raise InputError("neither X nor indptr is there")
@@ -70,8 +70,6 @@ def read_npz(path: str | Path) -> Dataset:
             y = _label_sets(arrays)
         data = Dataset.from_arrays(X, y, arrays.get("weights"), arrays.get("groups"))
         layout = Layout(formats.describe(Npz()), data.features, _names(arrays, data.features))
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
     if data.rows == 0:
         raise InputError(f"{path}: the file has no rows")
     return replace(data, layout=layout)
@@ -82,10 +80,8 @@ def _load(path: Path) -> Mapping[str, NDArray[Any]]:
         if file.read(2) != b"PK":
             raise InputError(f"{path}: not a NumPy archive (.npz)")
         file.seek(0)
-        try:
+        with about(f"{path}: not an archive of plain arrays"):
             arrays = read_arrays(file)
-        except InputError as error:
-            raise InputError(f"{path}: not an archive of plain arrays: {error}") from error
     if not arrays:
         with open_bytes(path) as file:
             raise InputError(f"{path}: {in_zip(file.read(HEAD))}")
