@@ -394,68 +394,49 @@ class Tried(Protocol):
         ...
 
 
-CONVEX_LAWS: Laws[Tried] = Laws()
-law = CONVEX_LAWS.law
+Check = Callable[[Tried, Function, list[Array]], Iterable[Violation]]
 
 
-def places_of(part: Part) -> list[Place]:
-    """The function evaluated at its points."""
-    function, points = part
+def _each(check: Check) -> Callable[[Tried], Iterator[Violation]]:
+    """The law of a case, from what is checked of each of its parts."""
+    return lambda case: itertools.chain.from_iterable(check(case, *part) for part in case.parts())
+
+
+def _at(function: Function, points: list[Array]) -> list[Place]:
     return [function.at(point) for point in points]
 
 
-@law("shapes")
-def _shapes(case: Tried) -> Iterator[Violation]:
+def _shapes(case: Tried, function: Function, points: list[Array]) -> tuple[Violation, ...]:
     """Results are what they should be, at every place."""
-    for part in case.parts():
-        places_of(part)
-    yield from ()
+    _at(function, points)
+    return ()
 
 
-@law("inputs kept")
-def _inputs(case: Tried) -> Iterator[Violation]:
-    for function, points in case.parts():
-        yield from keeps_inputs(function, points[1:3])
+def _slope(case: Tried, function: Function, points: list[Array]) -> Iterator[Violation]:
+    rng = np.random.default_rng(case.seed + 5)
+    for place in _at(function, points):
+        scale = min(1.0, float(np.max(np.abs(place.x), initial=0.0)) or 1.0)
+        several = [scale * rng.normal(size=place.x.shape) for _ in range(3)]
+        yield from slopes(function, place, [np.ones(1)] if place.x.size == 1 else several)
 
 
-@law("determinism")
-def _determinism(case: Tried) -> Iterator[Violation]:
-    for function, points in case.parts():
-        yield from is_determined(function, points[1:3])
-
-
-@law("infimum")
-def _infimum(case: Tried) -> Iterator[Violation]:
-    for part in case.parts():
-        yield from infimum(part[0], places_of(part), part[0].infimum)
-
-
-@law("slope")
-def _slope(case: Tried) -> Iterator[Violation]:
-    for part in case.parts():
-        rng = np.random.default_rng(case.seed + 5)
-        for place in places_of(part):
-            scale = min(1.0, float(np.max(np.abs(place.x), initial=0.0)) or 1.0)
-            several = [scale * rng.normal(size=place.x.shape) for _ in range(3)]
-            yield from slopes(part[0], place, [np.ones(1)] if place.x.size == 1 else several)
-
-
-@law("convexity")
-def _convexity(case: Tried) -> Iterator[Violation]:
-    for part in case.parts():
-        yield from segments(part[0], places_of(part), PARTS if part[1][0].size > 1 else (0.5,))
-
-
-@law("subgradient")
-def _subgradient(case: Tried) -> Iterator[Violation]:
-    for part in case.parts():
-        yield from supports(part[0], places_of(part))
-
-
-@law("smoothness")
 def _smoothness(case: Tried) -> Iterator[Violation]:
     if not case.smooth:
         raise NotOfferedError("it does not say that it is smooth")
-    for part in case.parts():
-        for place in places_of(part):
-            yield from continuous_slopes(part[0], place)
+    for function, points in case.parts():
+        for place in _at(function, points):
+            yield from continuous_slopes(function, place)
+
+
+CONVEX_LAWS: Laws[Tried] = Laws(
+    {
+        "shapes": _each(_shapes),
+        "inputs kept": _each(lambda _, f, points: keeps_inputs(f, points[1:3])),
+        "determinism": _each(lambda _, f, points: is_determined(f, points[1:3])),
+        "infimum": _each(lambda _, f, points: infimum(f, _at(f, points), f.infimum)),
+        "slope": _each(_slope),
+        "convexity": _each(lambda _, f, points: segments(f, _at(f, points), PARTS if points[0].size > 1 else (0.5,))),
+        "subgradient": _each(lambda _, f, points: supports(f, _at(f, points))),
+        "smoothness": _smoothness,
+    }
+)

@@ -33,10 +33,15 @@ def mean_over_queries(measure: Measure, *rows: Array, groups: NDArray[np.int64] 
     return float(np.mean(defined)) if defined else None
 
 
+def _ties(f: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows by falling score, and where in that order rows of equal scores begin."""
+    order = np.argsort(-f, kind="stable")
+    return order, np.append(0, np.flatnonzero(np.diff(f[order])) + 1)
+
+
 def dcg_shares(f: Array, discounts: Array) -> Array:
     """(rows,) the discount of each row's rank, averaged over rows of equal score; `discounts` are by rank."""
-    order = np.argsort(-f, kind="stable")
-    starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(np.diff(f[order])) + 1))
+    order, starts = _ties(f)
     lengths = np.diff(np.append(starts, f.size))
     shares = np.empty(f.size)
     shares[order] = np.repeat(np.add.reduceat(discounts, starts) / lengths, lengths)
@@ -75,8 +80,7 @@ def reciprocal_rank(y: Array, f: Array) -> float | None:
 def relevant_among(y: Array, f: Array, k: float, weights: Array | None = None) -> float:
     """The weight of the rows of grade above 0 among rows of highest score that weigh k together."""
     mass = np.ones(f.size) if weights is None else weights
-    order = np.argsort(-f, kind="stable")
-    starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(np.diff(f[order])) + 1))
+    order, starts = _ties(f)
     blocks = np.add.reduceat(mass[order], starts)
     good = np.add.reduceat(np.where(y > 0.0, mass, 0.0)[order], starts)
     taken = np.clip(k - (np.cumsum(blocks) - blocks), 0.0, blocks)
@@ -115,8 +119,7 @@ def average_precision(y: Array, f: Array) -> float | None:
     relevant = y > 0.0
     if not relevant.any():
         return None
-    order = np.argsort(-f, kind="stable")
-    starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(np.diff(f[order])) + 1))
+    order, starts = _ties(f)
     lengths = np.diff(np.append(starts, f.size))
     good = np.add.reduceat(relevant[order].astype(np.float64), starts)
     before = np.cumsum(good) - good
