@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 NAME = "standard input"
 HEAD = 1 << 12
-"""Bytes at the start by which a format is recognised."""
+"""Bytes at the start from which a format is recognised."""
 
 Section = str | Mapping[str, Any]
 """As of `data.format`: "auto", a name, or `{name: ..., option: value}`."""
@@ -74,7 +74,7 @@ def lines_of(
 
 
 MOST_MEASURED = 1 << 20
-"""Rows whose scores and targets are kept for measures (17 MB with one score each), so that memory stays bounded."""
+"""Most rows whose scores and targets are kept for measures (17 MB with one score each), so that memory is bounded."""
 
 
 class Labelled:
@@ -219,7 +219,7 @@ ANSWERS: Mapping[str, Callable[[Model, Dataset], Any]] = {
     "labels": Model.predict,
     "probabilities": Model.predict_proba,
 }
-"""What a line says of a row, besides `ranks`, which are among all rows."""
+"""Methods that give the output of a row, by its kind; `ranks` are among all rows."""
 
 
 def _ranks(model: Model, parts: Iterator[Dataset]) -> Iterator[str]:

@@ -326,7 +326,7 @@ GENERATORS: dict[str, type[Generator]] = {
     cls.name: cls for cls in (SparseBinary, DenseRegression, Multiclass, Ranking, Chains, Thesis, Links)
 }
 CONVERT: dict[str, Callable[[str], int | float | str]] = {"int": int, "float": float, "str": str}
-"""By the type of an option."""
+"""Conversion of the text of an option, by its type."""
 
 
 def load(name: str) -> Dataset:

@@ -26,7 +26,7 @@ from bmrm.problem.loss import HasClassScores, HasProbabilities
 from bmrm.registry import Range, checked_value
 
 FEW = 20
-"""So many different fractions are grades in any case; more must each have two rows, in the mean."""
+"""Most different fractions that always count as grades; of more each must occur twice on average."""
 
 
 @estimator

@@ -16,7 +16,7 @@ from bmrm.metrics.core import Scored, measure
 from bmrm.problem import Vector
 
 OUTSIDE = "O"
-"""The label of tokens that belong to nothing."""
+"""Label of tokens outside all chunks."""
 
 Chunk = tuple[int, int, str]
 """First token, last token, type."""

@@ -23,11 +23,11 @@ from bmrm.app.report import history_of
 from bmrm.problem import InputError, Iteration, Status, shown
 
 UNUSABLE = Status.NOT_CONVEX.name
-"""The status of runs that leave no model."""
+"""Status of runs that leave no model."""
 _Number = float | None
 _Row = list[float]
 MOST = 100_000
-"""Entries of a list that a report would still draw."""
+"""Most entries of a list that a report draws."""
 _List = Annotated[list[float], Field(max_length=MOST)]
 
 

@@ -64,9 +64,10 @@ ModelOf = Callable[[Solution], Model]
 Watch = Callable[[ModelOf], AbstractContextManager["Callback | None"]]
 """From a function that makes models of solutions, a context manager around the solver that provides its callback."""
 HARMLESS = 100.0
-"""Targets from 10^-HARMLESS to 10^HARMLESS have squares, and those products, that are numbers."""
+"""Decimal exponents of targets, up and down, within which their squares, and products of those, are finite and not
+0."""
 FEW = 100
-"""Rows on which kernels are called for the first time."""
+"""Rows of the first calls that compile kernels."""
 
 
 @dataclass(frozen=True)
@@ -464,7 +465,7 @@ class _Free(Bias):
 
 
 BIASES: Mapping[str, Bias] = {"none": Bias(), "regularized": _Regularized(), "free": _Free()}
-"""By the names of `data.bias`."""
+"""Treatment of the intercept, by the value of `data.bias`."""
 
 
 def _table(w: Vector, inputs: int) -> Table:

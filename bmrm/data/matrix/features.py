@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 PART = 4096
-"""Rows that are read at once where they are not resident."""
+"""Rows that are read at once if they are not resident."""
 ROWS = 8192
 """Rows that are copied and changed at once."""
 COPIED = 1 << 21
@@ -245,7 +245,7 @@ class Features(ABC):
 
 
 class PartProducts:
-    """Places that are read part by part; the one read last is kept, in each thread."""
+    """Rows that are read part by part; the one read last is kept, in each thread."""
 
     def __init__(self, features: Features, scores_per_row: int) -> None:
         self._features, self._width = features, scores_per_row
