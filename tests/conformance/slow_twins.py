@@ -3,13 +3,7 @@
 import math
 
 from tests.conformance import twins_chains, twins_ranking, twins_rows
-
-
-def _rows(formula):
-    def total(loss, y, f):
-        return math.fsum(formula(loss, target, score) for target, score in zip(y, f, strict=True))
-
-    return total
+from tests.conformance.twins_rows import rows
 
 
 def _softplus(x):
@@ -38,13 +32,13 @@ TWINS = {
     **twins_chains.TWINS,
     **twins_ranking.TWINS,
     **twins_rows.TWINS,
-    "hinge": _rows(lambda loss, y, f: max(0.0, 1.0 - y * f)),
-    "squared_hinge": _rows(lambda loss, y, f: 0.5 * max(0.0, 1.0 - y * f) ** 2),
-    "logistic": _rows(lambda loss, y, f: _softplus(-y * f)),
-    "least_squares": _rows(lambda loss, y, f: 0.5 * (f - y) ** 2),
-    "quantile": _rows(lambda loss, y, f: max(loss.tau * (y - f), (1.0 - loss.tau) * (f - y))),
-    "epsilon_insensitive": _rows(lambda loss, y, f: max(0.0, abs(f - y) - loss.epsilon)),
-    "softmax": _rows(_softmax),
-    "multiclass_hinge": _rows(_multiclass_hinge),
+    "hinge": rows(lambda loss, y, f: max(0.0, 1.0 - y * f)),
+    "squared_hinge": rows(lambda loss, y, f: 0.5 * max(0.0, 1.0 - y * f) ** 2),
+    "logistic": rows(lambda loss, y, f: _softplus(-y * f)),
+    "least_squares": rows(lambda loss, y, f: 0.5 * (f - y) ** 2),
+    "quantile": rows(lambda loss, y, f: max(loss.tau * (y - f), (1.0 - loss.tau) * (f - y))),
+    "epsilon_insensitive": rows(lambda loss, y, f: max(0.0, abs(f - y) - loss.epsilon)),
+    "softmax": rows(_softmax),
+    "multiclass_hinge": rows(_multiclass_hinge),
     "roc_area": _pairs,
 }
