@@ -33,7 +33,7 @@ SCALES = (1.0, 1e2, 1e-2)
 
 
 class CvxoptMaster:
-    """What the masters share: the planes, and one block of multipliers per term of the model."""
+    """Base class of the masters: the planes, and one block of multipliers per term of the model."""
 
     def __init__(self, planes: PlaneStore, lam: float) -> None:
         self.planes, self._lam = planes, lam
@@ -105,7 +105,7 @@ class CvxoptQP(CvxoptMaster):
 
 
 class CvxoptThresholds(CvxoptMaster):
-    """What the masters with an l1 norm share: |A alpha| <= l1, or <= l1 + u where u >= 0 costs ||u||^2 / (2 l2)."""
+    """Base class of the masters with an l1 norm: |A alpha| <= l1, or <= l1 + u where u >= 0 costs ||u||^2 / (2 l2)."""
 
     def __init__(self, planes: PlaneStore, l1: float, l2: float) -> None:
         super().__init__(planes, l1)

@@ -45,7 +45,7 @@ REFINEMENTS = 6
 
 @dataclass
 class _Point:
-    """What follows from multipliers: A alpha and w on the screened features, plane values, both objectives."""
+    """Quantities computed from multipliers: A alpha and w on the screened features, plane values, both objectives."""
 
     pull: Vector
     w: Vector

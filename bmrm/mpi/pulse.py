@@ -23,7 +23,7 @@ TOKEN = 16
 
 @dataclass
 class Peer:
-    """What is known of another rank.
+    """The state of another rank.
 
     Attributes
     ----------

@@ -32,11 +32,11 @@ Terms = tuple[tuple[int, float], ...]
 
 
 class RequestError(RuntimeError):
-    """What has arrived is no request, or asks for what is not allowed: a mistake in the package."""
+    """The message is no request, or asks for something that is not allowed: a mistake in the package."""
 
 
 class Answer(str, Enum):
-    """What becomes of a result, or of one of several."""
+    """What is done with a result, or with one of several."""
 
     SUM = "sum"
     """Added up over the ranks, on rank 0; those of one request together."""
@@ -52,7 +52,7 @@ _ANSWERS = {each.value: each for each in Answer}
 
 
 class Kept(NamedTuple):
-    """What the ranks keep under a number: an argument, or where a result goes."""
+    """An object that the ranks keep under a number: an argument, or a result."""
 
     number: int
 

@@ -9,7 +9,7 @@ MOST = 4
 
 
 class Keeper(Protocol):
-    """What the arrays are kept by, as seen from rank 0."""
+    """The keeper of the arrays on the ranks, as seen from rank 0."""
 
     def forget(self, number: int) -> None:
         """Called when the last reference to that array on rank 0 is dropped."""

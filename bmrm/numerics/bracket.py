@@ -1,4 +1,4 @@
-"""Where the derivative of a convex function of one variable changes its sign: a bracket that trials narrow.
+"""Search for the sign change of the derivative of a convex function of one variable: a bracket that trials narrow.
 
 Line searches and the search of the intercept at which slopes sum to 0 are this one loop. A `TrialRule` says when a
 trial is good enough and where the next ones are.
@@ -39,7 +39,7 @@ At = Callable[[list[float]], Sequence[Trial]]
 
 
 class TrialRule(ABC):
-    """What a search does with its trials.
+    """The rule of a search: when to stop, and which points to try next.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Where a rising function is 0: by Newton's method where its derivative is known, else by secants."""
+"""Roots of increasing functions: by Newton's method if the derivative is known, else by secants."""
 
 from __future__ import annotations
 

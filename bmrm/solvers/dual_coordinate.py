@@ -159,7 +159,7 @@ class DualCoordinate(IterativeSolver):
 
 
 class _Run:
-    """What changes during a run."""
+    """The state of a run."""
 
     def __init__(
         self,

@@ -212,7 +212,7 @@ ARMIJO = 1e-4
 
 
 class Reweighting:
-    """What changes while IRLS runs: Algorithm 5.
+    """The state of IRLS: Algorithm 5.
 
     Parameters
     ----------

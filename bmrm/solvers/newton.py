@@ -112,7 +112,7 @@ SKEWED = 1e-12
 
 
 class Run:
-    """What changes during a run."""
+    """The state of a run."""
 
     def __init__(self, options: Newton, monitor: Monitor) -> None:
         self.options, self.monitor = options, monitor

@@ -217,7 +217,7 @@ class NonlinearCG(IterativeSolver):
 
 
 class _Run:
-    """What changes while nonlinear CG runs.
+    """The state of nonlinear CG.
 
     Parameters
     ----------

@@ -269,7 +269,7 @@ class Pegasos(IterativeSolver):
 
 @dataclass
 class _Run:
-    """What changes while Pegasos runs."""
+    """The state of Pegasos."""
 
     options: Pegasos
     run: Monitor

@@ -113,7 +113,7 @@ class Probe(IterativeSolver):
 
 @dataclass
 class _Run:
-    """What changes while PROBE runs."""
+    """The state of PROBE."""
 
     options: Probe
     run: Monitor
@@ -249,7 +249,7 @@ UNSEEN = 1e100
 
 
 class CycleKind(IntEnum):
-    """Of a cycle."""
+    """The kind of a cycle."""
 
     NORMAL = 0
     TEST = 1

@@ -144,7 +144,7 @@ class _WithScores(_Plain):
 
 
 class _Run:
-    """What changes while proximal gradient runs."""
+    """The state of proximal gradient."""
 
     def __init__(self, options: ProximalGradient, run: Monitor, regularizer: HasProx, oracle: _Plain) -> None:
         self.options, self.run, self.oracle, self.prox = options, run, oracle, regularizer.prox

@@ -150,7 +150,7 @@ BETWEEN = 30
 
 
 class Run:
-    """What changes during a run.
+    """The state of a run.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What linear programs share, the masters of l1: infima that keep them bounded, and bounds of rough multipliers.
+"""The common part of the masters of l1, linear programs: infima that keep them bounded, bounds of rough multipliers.
 
 For multipliers alpha >= 0 whose sum is 1 in every block, those of the lower-bound planes (0, infima[k]) included,
 

@@ -38,7 +38,7 @@ ADVICE = "The {} is not convex, or its value or its slope is wrong."
 
 @dataclass(frozen=True, eq=False)
 class Contradiction:
-    """What has been found.
+    """A violated law: two points and the amount.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Seen(NamedTuple):
 
 
 class Audit:
-    """What has been seen of a user's risk in a run, and the first contradiction in it.
+    """The values and subgradients of a user's risk in a run, and the first contradiction between them.
 
     Nothing is called one before it was evaluated afresh at the points, since what a solver carries along drifts.
 

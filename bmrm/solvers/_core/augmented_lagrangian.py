@@ -73,7 +73,7 @@ class KeptGram:
 
 @dataclass(frozen=True)
 class Subproblem:
-    """What is minimised: Omega(w) + <linear_term, w> + intercept_residual b + phi(A w + b).
+    """The function to minimise: Omega(w) + <linear_term, w> + intercept_residual b + phi(A w + b).
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ class Evaluated(NamedTuple):
 
 @dataclass
 class Best:
-    """What `improve`, `raise_bound` and `take_plane` have told so far.
+    """The best point and bound so far, from `improve`, `raise_bound` and `take_plane`.
 
     Solvers may carry along what objective and bound are made of; `_verify` makes both anew, from the weights of the
     point and from what the bound rests on.

@@ -1,4 +1,4 @@
-"""How long a run may last, and whether it was interrupted: asked for within iterations, too."""
+"""The time limit and interruptions of a run, which are checked within iterations, too."""
 
 from __future__ import annotations
 

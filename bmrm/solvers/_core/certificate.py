@@ -1,4 +1,4 @@
-"""What planes of the risk prove about the minimum: eq. 15 of the KDD 2007 paper, and the best mixture of two."""
+"""Lower bounds of the minimum by planes of the risk: eq. 15 of the KDD 2007 paper, and the best mixture of two."""
 
 from __future__ import annotations
 

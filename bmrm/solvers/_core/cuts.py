@@ -229,7 +229,7 @@ class JointPlanes:
 
 
 class Cuts:
-    """Of R(w) = phi(A w).
+    """Planes of R(w) = phi(A w).
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ class Cuts:
 
 
 class FreeCuts(Cuts):
-    """Of R(w) = min over several b of phi(A w + b), the points having some b: the minimum is sought by planes only.
+    """Planes of R(w) = min over several b of phi(A w + b). Points carry some b; only the planes minimise over it.
 
     Parameters
     ----------

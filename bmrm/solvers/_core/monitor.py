@@ -62,7 +62,7 @@ UNDONE = 8
 
 
 class Step(Enum):
-    """What a solver yields, having told the run of points, planes and bounds."""
+    """A solver yields one of these after it has reported points, planes and bounds to the run."""
 
     ITERATION = 0
     """An iteration is complete."""
@@ -220,7 +220,7 @@ def _nothing() -> None:
 
 @dataclass
 class Monitor(Best):
-    """What changes during a run. `record` is called once an iteration and says whether to stop."""
+    """The state of a run. `record` is called once an iteration and returns whether to stop."""
 
     _: KW_ONLY
     given: Risk

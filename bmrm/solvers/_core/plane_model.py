@@ -40,7 +40,7 @@ POINTS = 1 << 22
 
 @dataclass(frozen=True)
 class PlaneSolver(IterativeSolver):
-    """What the bundle methods have in common.
+    """Base class of the bundle methods.
 
     Parameters
     ----------

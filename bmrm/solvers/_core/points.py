@@ -20,7 +20,7 @@ REFRESH = 20
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """What is known at some weights.
+    """A point w with value, gradient and scores.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ def placed(map: LinearMap, phi: ScoreFunction, w: Vector, f: Scores, *, fresh: b
 
 
 class Iterate:
-    """Where the search is, and functions along lines through it.
+    """The current point of a search, and functions along lines through it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What rounding can explain: unit roundoff times the magnitudes that were added, those that cancel included."""
+"""Bounds of rounding errors: unit roundoff times the magnitudes that were added, those that cancel included."""
 
 from __future__ import annotations
 

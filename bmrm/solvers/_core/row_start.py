@@ -22,7 +22,7 @@ SMALL = 150_000
 
 
 class SampleMinimum(NamedTuple):
-    """Where a sample of so many rows has its minimum, roughly, and J of the sample there."""
+    """An approximate minimiser for a sample of `rows` rows, and J of the sample there."""
 
     w: Vector
     rows: int

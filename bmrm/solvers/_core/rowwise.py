@@ -36,7 +36,7 @@ OF_SCORES = "a risk that is a function of scores X w, not one that gives a value
 
 @dataclass(frozen=True)
 class ProfiledLoss:
-    """Scores and what the loss is there.
+    """The loss at some scores, minimised over a free intercept.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class ProfiledLoss:
 
 
 class RowwiseRisk:
-    """A map and a loss by rows.
+    """A smooth risk whose loss is a sum over rows.
 
     Parameters
     ----------

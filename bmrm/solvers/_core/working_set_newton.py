@@ -1,4 +1,4 @@
-"""What proximal Newton and coordinate descent have in common: models of the loss, line searches, certificates."""
+"""The common part of proximal Newton and coordinate descent: models of the loss, line searches, certificates."""
 
 from __future__ import annotations
 

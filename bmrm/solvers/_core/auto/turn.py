@@ -17,14 +17,14 @@ whole turn."""
 
 
 class End(NamedTuple):
-    """How a turn has ended: `why` is None where it was left, `rule` the solver's own that was met."""
+    """The end of a turn: `why` is None if its budget was spent, `rule` the solver's own stopping rule that was met."""
 
     why: Status | None
     rule: str | None = None
 
 
 class HandingOver:
-    """Slopes and planes of the solvers before, where the next knows what to do with them."""
+    """Slopes and planes of the solvers before, for a next solver that can use them."""
 
     def __init__(self, run: Monitor) -> None:
         scored = ability(run.risk, Scored)

@@ -22,7 +22,7 @@ PLAN = "plan"
 
 
 class Plan(NamedTuple):
-    """Who has still to run in this turn, who will in the next, who comes when nobody is left, and passes of a turn."""
+    """Solvers left in this round, those of the next, the reserve once all have stalled, and the passes of a turn."""
 
     waiting: tuple[str, ...]
     later: tuple[str, ...]
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
     @property
     def last(self) -> bool:
-        """Whether nobody takes over from the first that waits."""
+        """Whether no other solver can take over from the first one."""
         return len(self.waiting) + len(self.later) + len(self.reserve) == 1
 
     @property

@@ -1,4 +1,4 @@
-"""What conjugate gradients on a Hessian are preconditioned by: its diagonal, or its blocks that belong to one score."""
+"""Preconditioners of conjugate gradients on a Hessian: its diagonal, or its blocks of single scores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENOUGH = 8
 
 @dataclass(frozen=True)
 class Costs:
-    """What Gram matrices cost, in passes.
+    """Costs of Gram matrices, in passes.
 
     Attributes
     ----------

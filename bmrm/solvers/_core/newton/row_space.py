@@ -67,7 +67,7 @@ def rank_of(curvature: Scores) -> int:
 
 @dataclass(frozen=True)
 class RowQuadratic:
-    """What Newton's step minimises, in the inner products of rows.
+    """The quadratic model of a Newton step, in terms of inner products of rows.
 
         l2/2 ||w||^2 + <linear, w> + residual b + <slope, e> + 1/2 e'Z Z'e,   e = A w + b - f
 

@@ -1,4 +1,4 @@
-"""What Newton's method knows of a point: value, slopes, gradient; with a free intercept set to its minimum."""
+"""A point of Newton's method: value, slopes, gradient; with a free intercept set to its minimum."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Stops:
 
 @dataclass
 class Watched:
-    """What must keep falling, such as the norm of a residual or the deviance; `left` is 0 when it has not for long."""
+    """A quantity that must keep decreasing, such as a residual norm; `left` is 0 if it has not for too long."""
 
     window: float
     left: float = field(init=False)
