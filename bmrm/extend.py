@@ -19,8 +19,7 @@ from bmrm.losses._core.row import Pair, Scalar
 from bmrm.losses._core.smooth_rows import smooth_points
 from bmrm.losses._core.structure import LOG, MARGIN, SLACK, Structure, StructuredLoss, compiled
 from bmrm.losses.base import MarginLoss, MulticlassLoss, RegressionLoss, row, strict_row
-from bmrm.metrics import Scored as ScoredRows
-from bmrm.metrics import evaluate
+from bmrm.metrics import ScoredRows, evaluate
 from bmrm.metrics.intervals import interval_over_folds, t_interval
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead

@@ -20,7 +20,7 @@ from bmrm.problem.loss import HasMeasured
 from bmrm.risk.linear_map import DataMap
 
 if TYPE_CHECKING:
-    from bmrm.metrics import Scored
+    from bmrm.metrics import ScoredRows
 
 Labels = Sequence[float | str]
 
@@ -100,7 +100,7 @@ def scored(
     *,
     arrays: Mapping[str, NDArray[Any]] | None = None,
     part: str = "data",
-) -> Scored | None:
+) -> ScoredRows | None:
     """Collective: the rows of all ranks as measures take them; None but on rank 0.
 
     Parameters
@@ -127,14 +127,14 @@ def scored(
         refuse_weightless(None if all_rows is None else all_rows.targets.weights, "" if part == "data" else part)
     if all_rows is None:
         return None
-    from bmrm.metrics import Scored
+    from bmrm.metrics import ScoredRows
 
     given, table = all_rows.targets, np.asarray(all_rows.X)
     all_scores = table[:, 0] if scores.ndim == 1 else table
     all_y = given.y.astype(np.int64) if len(labels) and not provides(loss, HasMeasured) else given.y
     predicted = predictions(loss, all_scores, np.arange(len(labels)), arrays or {}, given.groups, given.structure)
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
-    return Scored(all_y, all_scores, predicted, given.weights, len(labels), parameters, given.groups, tuple(names))
+    return ScoredRows(all_y, all_scores, predicted, given.weights, len(labels), parameters, given.groups, tuple(names))
 
 
 def _told_apart(

@@ -30,7 +30,7 @@ from bmrm.risk.scaling import SCALINGS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from bmrm.metrics import Scored as Judged
+    from bmrm.metrics import ScoredRows as Judged
     from bmrm.metrics.intervals import Interval
     from bmrm.metrics.sequences import Counts
 

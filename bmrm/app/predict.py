@@ -29,7 +29,7 @@ from bmrm.data.reading import format_for, from_one, parted, scan, with_columns
 from bmrm.problem import IncompatibleError, InputError, Targets, facts_of, provides
 
 if TYPE_CHECKING:
-    from bmrm.metrics import Scored
+    from bmrm.metrics import ScoredRows
 
 STANDARD_INPUT = "-"
 NAME = "standard input"
@@ -104,7 +104,7 @@ class Labelled:
                 self._targets.append(targets)
             yield data
 
-    def scored(self) -> Scored | None:
+    def scored(self) -> ScoredRows | None:
         """All rows as measures take them; None where some have no labels, or none that the model knows."""
         model = self.model
         if not self._complete or not self._scores or not facts_of(model.loss).needs_targets:

@@ -1,6 +1,6 @@
 """How well scores predict targets: measures by name, over scikit-learn's. Losses name those that suit them.
 
-A measure is a function of `Scored` under `@measure`, in one of the files of this folder; it fits the losses of its
+A measure is a function of `ScoredRows` under `@measure`, in one of the files of this folder; it fits the losses of its
 tasks.
 """
 
@@ -10,7 +10,7 @@ from bmrm.metrics.core import (
     TASKS,
     Measure,
     Number,
-    Scored,
+    ScoredRows,
     check_metrics,
     evaluate,
     fitting,
@@ -23,7 +23,7 @@ __all__ = [
     "TASKS",
     "Measure",
     "Number",
-    "Scored",
+    "ScoredRows",
     "check_metrics",
     "evaluate",
     "fitting",

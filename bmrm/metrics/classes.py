@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.losses._core.ontology import Tree
-from bmrm.metrics.core import AMOUNT, CORRELATION, Number, Scored, both_classes, known_labels, measure
+from bmrm.metrics.core import AMOUNT, CORRELATION, Number, ScoredRows, both_classes, known_labels, measure
 from bmrm.problem import Vector
 from bmrm.registry import Range
 
@@ -20,49 +20,49 @@ _TOP = Number("k", Range(least=1, doc="classes of largest score"), 5, whole=True
 
 
 @measure(*_ONE_LABEL, "multilabel", source="scikit-learn: accuracy_score", of="predictions")
-def accuracy(s: Scored) -> float:
+def accuracy(s: ScoredRows) -> float:
     """Share of rows predicted right, sum of s_i [prediction = y_i] / sum of s_i; of sets of labels, all of them."""
     right = s.y == s.predicted
     return s.mean(right if right.ndim == 1 else right.all(axis=1))
 
 
 @measure(*_ONE_LABEL, source="scikit-learn: balanced_accuracy_score", of="predictions")
-def balanced_accuracy(s: Scored) -> float:
+def balanced_accuracy(s: ScoredRows) -> float:
     """Mean over the classes that occur of the share of their rows predicted right."""
     mass, _, right = counts_of_classes(s)
     return float(np.mean(right[mass > 0.0] / mass[mass > 0.0]))
 
 
 @measure("binary", source="scikit-learn: f1_score", of="predictions")
-def f1(s: Scored) -> float:
+def f1(s: ScoredRows) -> float:
     """2 TP / (2 TP + FP + FN) of the positive class; 0 where neither predicted nor true ones exist."""
     true, predicted, both = counts_of_classes(s)
     return float(ratio(2.0 * both, true + predicted)[1])
 
 
 @measure(*_ONE_LABEL, "multilabel", "sequence", source="scikit-learn: f1_score, average macro", of="predictions")
-def macro_f1(s: Scored) -> float:
+def macro_f1(s: ScoredRows) -> float:
     """Mean of the F1 of each class or label that the model knows; 0 for one that is neither true nor predicted."""
     true, predicted, both = (counts[: s.classes] for counts in counts_of_classes(s))
     return float(np.mean(ratio(2.0 * both, true + predicted)))
 
 
 @measure("binary", source="scikit-learn: precision_score", of="predictions")
-def precision(s: Scored) -> float:
+def precision(s: ScoredRows) -> float:
     """TP / (TP + FP): share of true positives among the rows predicted positive; 0 where there are none."""
     _, predicted, both = counts_of_classes(s)
     return float(ratio(both, predicted)[1])
 
 
 @measure("binary", source="scikit-learn: recall_score", of="predictions")
-def recall(s: Scored) -> float:
+def recall(s: ScoredRows) -> float:
     """TP / (TP + FN): share of the positive rows that are predicted positive; 0 where there are none."""
     true, _, both = counts_of_classes(s)
     return float(ratio(both, true)[1])
 
 
 @measure("binary", source="scikit-learn: roc_auc_score; Komarek 2004, section 5.1.4")
-def auc(s: Scored) -> float | None:
+def auc(s: ScoredRows) -> float | None:
     """Area under the ROC curve: the chance that a positive row scores above a negative one, ties half."""
     if not both_classes(s):
         return None
@@ -72,7 +72,7 @@ def auc(s: Scored) -> float | None:
 
 
 @measure("binary", source="scikit-learn: average_precision_score")
-def average_precision(s: Scored) -> float | None:
+def average_precision(s: ScoredRows) -> float | None:
     """Sum over n of (R_n - R_{n-1}) P_n: precision and recall of the rows down to the n-th highest score."""
     if not both_classes(s):
         return None
@@ -81,7 +81,7 @@ def average_precision(s: Scored) -> float | None:
 
 
 @measure("binary", "multiclass", source="scikit-learn: log_loss, of these p", within=AMOUNT)
-def log_loss(s: Scored) -> float | None:
+def log_loss(s: ScoredRows) -> float | None:
     """Mean of -log p(true class), p = 1/(1 + exp(-f)) for two classes, softmax of the scores for more."""
     if not known_labels(s):
         return None
@@ -95,7 +95,7 @@ def log_loss(s: Scored) -> float | None:
 
 
 @measure("binary", source="scikit-learn: brier_score_loss, of these p")
-def brier(s: Scored) -> float | None:
+def brier(s: ScoredRows) -> float | None:
     """Mean of (p - y)^2, y 0 or 1 and p = 1/(1 + exp(-f))."""
     p = 0.5 * (1.0 + np.tanh(0.5 * s.scores))
     return s.mean((p - s.y) ** 2) if known_labels(s) else None
@@ -104,7 +104,7 @@ def brier(s: Scored) -> float | None:
 @measure(
     "binary", "multiclass", "ontology", source="scikit-learn: matthews_corrcoef", of="predictions", within=CORRELATION
 )
-def matthews_correlation(s: Scored) -> float:
+def matthews_correlation(s: ScoredRows) -> float:
     """Correlation of true and predicted classes, 1 if perfect; 0 where either of them is constant."""
     present = s.present
     if len(np.unique(present.y)) < 2 or len(np.unique(present.predicted)) < 2:
@@ -115,7 +115,7 @@ def matthews_correlation(s: Scored) -> float:
 
 
 @measure("ordinal", source="scikit-learn: cohen_kappa_score, weights quadratic", of="predictions", within=CORRELATION)
-def quadratic_kappa(s: Scored) -> float | None:
+def quadratic_kappa(s: ScoredRows) -> float | None:
     """1 - mean squared distance in grades / the same were grade and prediction independent."""
     present = s.present
     if len(np.unique(np.concatenate((present.y, present.predicted)))) < 2:
@@ -126,7 +126,7 @@ def quadratic_kappa(s: Scored) -> float | None:
 
 
 @measure("multiclass", source="scikit-learn: top_k_accuracy_score", number=_TOP, stem="accuracy")
-def top_k_accuracy(s: Scored, k: int) -> float:
+def top_k_accuracy(s: ScoredRows, k: int) -> float:
     """Share of rows whose class is among the k of largest score; without a number 5."""
     weights: Vector = np.ones(len(s.y)) if s.weights is None else s.weights
     known = s.y < s.classes
@@ -139,7 +139,7 @@ def top_k_accuracy(s: Scored, k: int) -> float:
 
 
 @measure("binary", source="scikit-learn: fbeta_score; f-measure paper", of="predictions", number=_BETA)
-def f_beta(s: Scored, beta: float) -> float:
+def f_beta(s: ScoredRows, beta: float) -> float:
     """(1 + beta^2) P R / (beta^2 P + R), precision and recall; without a number at the loss's `beta`, else F1."""
     true, predicted, both = counts_of_classes(s)
     square = float(beta) ** 2
@@ -147,7 +147,7 @@ def f_beta(s: Scored, beta: float) -> float:
 
 
 @measure("binary", source="scikit-learn: roc_auc_score, max_fpr; McClish 1989", number=_MAX_FPR)
-def partial_auc(s: Scored, max_fpr: float) -> float | None:
+def partial_auc(s: ScoredRows, max_fpr: float) -> float | None:
     """Area under the ROC curve up to `max_fpr`, standardised by McClish: 0.5 for chance, 1 at best.
 
     Without a number up to the loss's `max_fpr`, else to 0.1.
@@ -164,7 +164,7 @@ def partial_auc(s: Scored, max_fpr: float) -> float | None:
     return min(1.0, 0.5 * (1.0 + (area - least) / (most - least)))
 
 
-def counts_of_classes(s: Scored) -> tuple[Vector, Vector, Vector]:
+def counts_of_classes(s: ScoredRows) -> tuple[Vector, Vector, Vector]:
     """By class, or by label of sets: the weight of the true ones, of the predicted ones, and of both at once."""
     if s.y.ndim == 2:
         mass = np.ones(len(s.y)) if s.weights is None else s.weights
@@ -182,7 +182,7 @@ def ratio(part: Any, whole: Any) -> Vector:
     return shares
 
 
-def _of_rankings(s: Scored, judge: Callable[[_Ranked], NDArray[Any]]) -> float | None:
+def _of_rankings(s: ScoredRows, judge: Callable[[_Ranked], NDArray[Any]]) -> float | None:
     """Of the rows with a relevant and an irrelevant label; `y` is (rows, labels), 1 where the row has the label."""
     s = s.present
     count = (s.y > 0.0).sum(axis=1)
@@ -193,7 +193,7 @@ def _of_rankings(s: Scored, judge: Callable[[_Ranked], NDArray[Any]]) -> float |
 class _Ranked:
     """The labels of each row by falling score: which are relevant, how many are ranked as high as each."""
 
-    def __init__(self, s: Scored) -> None:
+    def __init__(self, s: ScoredRows) -> None:
         order = np.argsort(-s.scores, axis=1, kind="stable")
         f = np.take_along_axis(s.scores, order, 1)
         self.relevant = np.take_along_axis(s.y > 0.0, order, 1)
@@ -210,44 +210,44 @@ class _Ranked:
 
 
 @measure("multilabel", source="scikit-learn: label_ranking_average_precision_score")
-def label_average_precision(s: Scored) -> float | None:
+def label_average_precision(s: ScoredRows) -> float | None:
     """Mean over a row's labels of the share of its labels among those ranked as high; over rows with some, not all."""
     return _of_rankings(s, lambda r: r.over_relevant(r.relevant_above / r.ranks))
 
 
 @measure("multilabel", source="scikit-learn: label_ranking_loss")
-def label_ranking_loss(s: Scored) -> float | None:
+def label_ranking_loss(s: ScoredRows) -> float | None:
     """Share of pairs of a relevant and an irrelevant label ranked wrongly; over rows that have such pairs."""
     return _of_rankings(s, lambda r: r.over_relevant(r.ranks - r.relevant_above) / (~r.relevant).sum(axis=1))
 
 
 @measure("multilabel", source="scikit-learn: coverage_error", within=AMOUNT)
-def label_coverage(s: Scored) -> float | None:
+def label_coverage(s: ScoredRows) -> float | None:
     """How far down its ranking, from 1, one has to go for all labels of a row; over rows with some labels, not all."""
     return _of_rankings(s, lambda r: (r.ranks * r.relevant).max(axis=1))
 
 
 @measure("multilabel", source="Schapire & Singer 2000")
-def one_error(s: Scored) -> float | None:
+def one_error(s: ScoredRows) -> float | None:
     """Share of rows whose best-scored label is not theirs; over rows with some labels, not all."""
     return _of_rankings(s, lambda r: ~r.relevant[:, 0])
 
 
 @measure("multilabel", source="scikit-learn: f1_score, average micro", of="predictions")
-def micro_f1(s: Scored) -> float:
+def micro_f1(s: ScoredRows) -> float:
     """2 TP / (2 TP + FP + FN), counted over all rows and labels; 0 where no row has or is given a label."""
     true, predicted, both = (counts.sum() for counts in counts_of_classes(s))
     return float(ratio(2.0 * both, true + predicted))
 
 
 @measure("multilabel", source="scikit-learn: hamming_loss", of="predictions")
-def hamming_loss(s: Scored) -> float:
+def hamming_loss(s: ScoredRows) -> float:
     """Share of the pairs of a row and a label that are predicted wrongly."""
     return s.mean(((s.y > 0) != (s.predicted > 0)).mean(axis=1))
 
 
 @measure("ontology", source="KDD paper (2007), section 3.2", of="predictions", within=AMOUNT)
-def tree_distance(s: Scored) -> float | None:
+def tree_distance(s: ScoredRows) -> float | None:
     """Mean number of edges between true and predicted node; not defined where a label is unknown to the model."""
     if not known_labels(s) or "edges" not in s.parameters:
         return None

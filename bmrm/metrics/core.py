@@ -1,7 +1,7 @@
 """Measures by name: what they judge, their register, and how several are taken.
 
-A measure is a function of `Scored` under `@measure`, which states the tasks that it fits. Some take a number, written
-behind their name: `ndcg@5`.
+A measure is a function of `ScoredRows` under `@measure`, which states the tasks that it fits. Some take a number,
+written behind their name: `ndcg@5`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bmrm.registry import Range, nearest
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredRows:
     """Some rows with a model's verdict on them.
 
     Attributes
@@ -48,7 +48,7 @@ class Scored:
     groups: NDArray[np.int64] | None = None
     labels: tuple[str, ...] = ()
 
-    def rows(self, chosen: NDArray[Any]) -> Scored:
+    def rows(self, chosen: NDArray[Any]) -> ScoredRows:
         """Some of the rows, by their numbers or by a truth value for each.
 
         Parameters
@@ -61,14 +61,14 @@ class Scored:
         return replace(self, y=y, scores=scores, predicted=predicted, weights=weights, groups=groups)
 
     @property
-    def near_one(self) -> Scored:
+    def near_one(self) -> ScoredRows:
         """The same rows, with weights in another unit where their sum is beyond float64, or has few digits."""
         if self.weights is None or _SUMS[0] < self.weights.max(initial=0.0) < _SUMS[1]:
             return self
         return replace(self, weights=near_one(self.weights))
 
     @cached_property
-    def present(self) -> Scored:
+    def present(self) -> ScoredRows:
         """The rows of weight above 0."""
         return self if self.weights is None or np.all(self.weights > 0.0) else self.rows(self.weights > 0.0)
 
@@ -98,7 +98,7 @@ class Scored:
         return np.cumsum(np.where(positive, 0.0, mass))[last], np.cumsum(np.where(positive, mass, 0.0))[last]
 
     @property
-    def ordered(self) -> Scored:
+    def ordered(self) -> ScoredRows:
         """The rows by score, then by target, of several by the first: the same whatever rows each rank had."""
         scores, targets = (table.reshape(len(table), -1)[:, 0] for table in (self.scores, self.y))
         if np.all(scores[1:] > scores[:-1]):
@@ -210,7 +210,7 @@ class Measure:
         number = self.number
         return number is not None and number.required and number.name not in {f.name for f in fields(loss)}
 
-    def value(self, scored: Scored, number: float | None = None) -> float | None:
+    def value(self, scored: ScoredRows, number: float | None = None) -> float | None:
         """The measure of these rows; `number` is None where none was written."""
         if self.number is None:
             return self.function(scored)
@@ -300,7 +300,7 @@ def fitting(loss: Any) -> list[Measure]:
     return sorted((one for one in MEASURES.values() if one.fits(loss)), key=lambda one: one.spelling)
 
 
-def evaluate(names: Iterable[str], scored: Scored) -> dict[str, float | None]:
+def evaluate(names: Iterable[str], scored: ScoredRows) -> dict[str, float | None]:
     """The measures `names`; None where a measure is not defined (ROC area with one class only).
 
     Parameters
@@ -311,7 +311,7 @@ def evaluate(names: Iterable[str], scored: Scored) -> dict[str, float | None]:
     return {name: value_of(name, scored) for name in names}
 
 
-def value_of(name: str, scored: Scored) -> float | None:
+def value_of(name: str, scored: ScoredRows) -> float | None:
     """One measure; None where it is not defined, as without rows of weight above 0."""
     try:
         found, number = chosen(name)
@@ -324,12 +324,12 @@ def value_of(name: str, scored: Scored) -> float | None:
     return None if value is None or not np.isfinite(value) else float(value)
 
 
-def both_classes(s: Scored) -> bool:
+def both_classes(s: ScoredRows) -> bool:
     """Whether there are positive and negative rows of weight > 0."""
     y = s.present.y
     return bool(np.any(y == 1) and np.any(y != 1))
 
 
-def known_labels(s: Scored) -> bool:
+def known_labels(s: ScoredRows) -> bool:
     """Whether the model knows the label of every row of weight > 0."""
     return bool(np.all(s.present.y < s.classes))

@@ -1,6 +1,6 @@
 """What a measure sums up, as short tables that can be drawn: ROC, precision and recall, confusion, reliability, ...
 
-A curve is a function of `Scored` under `@curve`, which states the tasks that it fits; it returns lists of at most
+A curve is a function of `ScoredRows` under `@curve`, which states the tasks that it fits; it returns lists of at most
 `POINTS` numbers, whatever the number of rows, or None where it is not defined.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.metrics import ranked
-from bmrm.metrics.core import Scored, both_classes, known_labels
+from bmrm.metrics.core import ScoredRows, both_classes, known_labels
 from bmrm.metrics.intervals import folds_of, interval_over_folds, parts_of
 from bmrm.problem import InputError, facts_of
 
@@ -32,7 +32,7 @@ LEAST = 5
 
 Table = dict[str, Any]
 """Lists and numbers by name, as JSON has them."""
-Function = Callable[[Scored], "Table | None"]
+Function = Callable[[ScoredRows], "Table | None"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def curve(*tasks: str, **facts: bool) -> Callable[[Function], Function]:
     return keep
 
 
-def curves_of(scored: Scored, loss: Any) -> dict[str, Table]:
+def curves_of(scored: ScoredRows, loss: Any) -> dict[str, Table]:
     """The curves that fit the loss and are defined for these rows, by name."""
     rows = scored.present
     if not len(rows.y):
@@ -86,7 +86,7 @@ def curves_of(scored: Scored, loss: Any) -> dict[str, Table]:
     return {name: table for name, table in found.items() if table is not None and _finite(table)}
 
 
-def intervals_of(scored: Scored, names: Sequence[str]) -> dict[str, Table]:
+def intervals_of(scored: ScoredRows, names: Sequence[str]) -> dict[str, Table]:
     """95 % intervals of measures over `FOLDS` random parts of the rows (see `interval_over_folds`), by name.
 
     A measure that is not defined in some part, or of too few rows, has none. The parts are those of the rows in the
@@ -107,7 +107,7 @@ def intervals_of(scored: Scored, names: Sequence[str]) -> dict[str, Table]:
     return found
 
 
-def profile_of(scored: Scored) -> Table:
+def profile_of(scored: ScoredRows) -> Table:
     """Rows, the labels with how many rows each has (or quantiles of the numbers), queries, and the sum of weights."""
     table: Table = {"rows": len(scored.y)}
     if scored.classes and scored.y.ndim == 1:
@@ -127,13 +127,13 @@ def profile_of(scored: Scored) -> Table:
     return table
 
 
-def drawn(scored: Scored, loss: Any, metrics: Sequence[str]) -> dict[str, Table]:
+def drawn(scored: ScoredRows, loss: Any, metrics: Sequence[str]) -> dict[str, Table]:
     """`intervals` of these measures and `curves`, as of `intervals_of` and `curves_of`."""
     return {"intervals": intervals_of(scored, metrics), "curves": curves_of(scored, loss)}
 
 
 @curve("binary")
-def roc(s: Scored) -> Table | None:
+def roc(s: ScoredRows) -> Table | None:
     """Share of the positive rows (`tpr`) against share of the negative rows (`fpr`) above each threshold."""
     if not both_classes(s):
         return None
@@ -146,7 +146,7 @@ def roc(s: Scored) -> Table | None:
 
 
 @curve("binary")
-def precision_recall(s: Scored) -> Table | None:
+def precision_recall(s: ScoredRows) -> Table | None:
     """Precision against recall of the rows above each threshold; `base` is the share of positive rows."""
     if not both_classes(s):
         return None
@@ -158,7 +158,7 @@ def precision_recall(s: Scored) -> Table | None:
 
 
 @curve("binary", "multiclass", predicts=True, probabilities=True)
-def reliability(s: Scored) -> Table | None:
+def reliability(s: ScoredRows) -> Table | None:
     """By bins of the predicted probability, `LEAST` rows in each: its mean, the share that came true, and rows.
 
     Of two classes the probability of the positive one, of more that of the class predicted.
@@ -196,7 +196,7 @@ def _joined(rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
 
 
 @curve("binary", "multiclass", "ontology", "ordinal", "sequence", predicts=True, in_weights=True)
-def confusion(s: Scored) -> Table | None:
+def confusion(s: ScoredRows) -> Table | None:
     """Weight of rows by true (rows) and predicted class (columns); of many classes the largest errors only.
 
     Labels that the model does not know are one more class, the last of the rows.
@@ -232,7 +232,7 @@ def _largest_errors(
 
 
 @curve("ranking")
-def ndcg_by_query(s: Scored) -> Table | None:
+def ndcg_by_query(s: ScoredRows) -> Table | None:
     """NDCG of each query that has one, in ascending order; of many queries their quantiles."""
     if s.groups is None or s.scores.ndim != 1:
         return None
@@ -248,7 +248,7 @@ def ndcg_by_query(s: Scored) -> Table | None:
 
 
 @curve("regression", predicts=True)
-def calibration(s: Scored) -> Table | None:
+def calibration(s: ScoredRows) -> Table | None:
     """By bins of equally many rows in the order of the predictions: mean prediction, mean and 10 % and 90 % of y."""
     if s.y.ndim != 1 or s.predicted.ndim != 1 or len(s.y) < LEAST:
         return None

@@ -10,7 +10,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.metrics.core import Scored, chosen, value_of
+from bmrm.metrics.core import ScoredRows, chosen, value_of
 from bmrm.problem import InputError, shown
 from bmrm.registry import Range, checked_value
 
@@ -68,7 +68,7 @@ def _student(freedom: int, confidence: float) -> float:
     return math.sqrt(freedom) * math.tan(low)
 
 
-def parts_of(scored: Scored, fold: NDArray[np.int64]) -> dict[int, Scored]:
+def parts_of(scored: ScoredRows, fold: NDArray[np.int64]) -> dict[int, ScoredRows]:
     """The rows of each fold, by its number; `fold` is (rows,)."""
     numbers, sizes = np.unique(fold, return_counts=True)
     small = np.searchsorted(numbers, fold).astype(np.uint16) if len(numbers) < 2**16 else fold
@@ -78,8 +78,8 @@ def parts_of(scored: Scored, fold: NDArray[np.int64]) -> dict[int, Scored]:
 
 
 def interval_over_folds(
-    parts: Mapping[int, Scored],
-    measure: str | Callable[[Scored], float | None] = "auc",
+    parts: Mapping[int, ScoredRows],
+    measure: str | Callable[[ScoredRows], float | None] = "auc",
     confidence: float = 0.95,
 ) -> Interval:
     """The measure of each fold by itself, their mean and its interval, less what a registered measure cannot be.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmrm.metrics import ranked
-from bmrm.metrics.core import CORRELATION, SKILL, Number, Scored, measure
+from bmrm.metrics.core import CORRELATION, SKILL, Number, ScoredRows, measure
 from bmrm.problem import Vector
 from bmrm.registry import Range
 
@@ -20,7 +20,7 @@ MOST_COPIES = 10_000_000
 """Largest total of the frequency weights in measures of rankings."""
 
 
-def _ranking(s: Scored, measure: ranked.Measure) -> float | None:
+def _ranking(s: ScoredRows, measure: ranked.Measure) -> float | None:
     """The mean over queries, each row as often as its weight says; None where that is no whole number, or too often."""
     s = s.present
     y, f, groups = s.y.astype(np.float64), s.scores, s.groups
@@ -33,7 +33,7 @@ def _ranking(s: Scored, measure: ranked.Measure) -> float | None:
     return ranked.mean_over_queries(measure, y, f, groups=groups)
 
 
-def _by_weight(s: Scored, measure: ranked.Measure) -> float | None:
+def _by_weight(s: ScoredRows, measure: ranked.Measure) -> float | None:
     """The mean over queries of a measure that takes weights."""
     s = s.present
     weights = np.ones(len(s.y)) if s.weights is None else s.weights
@@ -48,7 +48,7 @@ def _by_weight(s: Scored, measure: ranked.Measure) -> float | None:
     number=_RANKS,
     within=SKILL,
 )
-def ndcg(s: Scored, k: int | None) -> float | None:
+def ndcg(s: ScoredRows, k: int | None) -> float | None:
     """Sum of (2^y - 1) / log2(1 + rank) over the first k ranks / its largest value; without a number over all ranks.
 
     Mean over queries with a grade above 0; not defined for grades below 0.
@@ -57,13 +57,13 @@ def ndcg(s: Scored, k: int | None) -> float | None:
 
 
 @measure(*_BOTH, source="Voorhees 1999", weighted="copies")
-def mrr(s: Scored) -> float | None:
+def mrr(s: ScoredRows) -> float | None:
     """1 / rank of the first row of grade above 0, mean over queries that have one."""
     return _ranking(s, ranked.reciprocal_rank)
 
 
 @measure(*_BOTH, source="PROBE paper (2012), tables 3 and 4", weighted="copies")
-def map(s: Scored) -> float | None:  # the field's name for it
+def map(s: ScoredRows) -> float | None:  # the field's name for it
     """Average precision: mean over rows of grade above 0 of the precision among the rows down to them.
 
     Mean over queries that have such rows. Ties are averaged over, other than in `average_precision`.
@@ -79,7 +79,7 @@ def map(s: Scored) -> float | None:  # the field's name for it
     weighted="copies",
     within=CORRELATION,
 )
-def kendall_tau(s: Scored) -> float | None:
+def kendall_tau(s: ScoredRows) -> float | None:
     """(pairs in the order of y - pairs in reverse) / root of (pairs of unequal y x pairs of unequal score).
 
     Within queries where there are queries; not defined where all y are equal.
@@ -88,13 +88,13 @@ def kendall_tau(s: Scored) -> float | None:
 
 
 @measure("ranking", source="custom of winner takes all", weighted="copies")
-def winner_found(s: Scored) -> float | None:
+def winner_found(s: ScoredRows) -> float | None:
     """Share of queries whose row of highest score has the best grade of the query."""
     return _ranking(s, ranked.winner_found)
 
 
 @measure("ranking", source="Breese, Heckerman & Kadie 1998", weighted="copies", number=_HALF_LIFE)
-def expected_rank_utility(s: Scored, half_life: float) -> float | None:
+def expected_rank_utility(s: ScoredRows, half_life: float) -> float | None:
     """Sum of max(0, y - neutral) 2^(-(rank - 1) / (half_life - 1)) / its largest value, mean over queries with a gain.
 
     `neutral` is the loss's, else 0; `half_life` too where no number is written, else 5.
@@ -108,18 +108,18 @@ def expected_rank_utility(s: Scored, half_life: float) -> float | None:
 
 
 @measure(*_BOTH, source="custom of information retrieval", number=_K, stem="precision")
-def precision_at_k(s: Scored, k: int) -> float | None:
+def precision_at_k(s: ScoredRows, k: int) -> float | None:
     """Share of rows of grade above 0 among the k of highest score; `precision_at_k` is at the loss's k, else at 10."""
     return _by_weight(s, lambda y, f, weights: ranked.precision_at(y, f, int(k), weights))
 
 
 @measure(*_BOTH, source="custom of information retrieval", number=_K, stem="recall")
-def recall_at_k(s: Scored, k: int) -> float | None:
+def recall_at_k(s: ScoredRows, k: int) -> float | None:
     """Share of the rows of grade above 0 that are among the k of highest score; `recall_at_k` as `precision_at_k`."""
     return _by_weight(s, lambda y, f, weights: ranked.recall_at(y, f, int(k), weights))
 
 
 @measure(*_BOTH, source="PROBE paper (2012), tables 3 and 4; R-precision")
-def break_even(s: Scored) -> float | None:
+def break_even(s: ScoredRows) -> float | None:
     """Precision among as many rows as there are of grade above 0, where it equals recall."""
     return _by_weight(s, ranked.break_even)

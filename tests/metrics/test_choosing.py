@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics as sk
 
 from bmrm.losses import LOSSES
-from bmrm.metrics import MEASURES, TASKS, Scored, check_metrics, evaluate, fitting
+from bmrm.metrics import MEASURES, TASKS, ScoredRows, check_metrics, evaluate, fitting
 from bmrm.metrics.core import chosen
 from bmrm.metrics.intervals import folds_of, interval_over_folds, parts_of
 from bmrm.problem import InputError
@@ -32,7 +32,7 @@ def some(task, rows=40, seed=0, weights=None, flat=False):
         predicted = (scores > 0.0).astype(np.int64)
     parameters = {"edges": EDGES} if task == "ontology" else {}
     grouped = groups if task in ("ranking", "sequence") else None
-    return Scored(y, scores, predicted, weights, classes, parameters, grouped, ("B-A", "I-A", "B-B", "O")[:classes])
+    return ScoredRows(y, scores, predicted, weights, classes, parameters, grouped, ("B-A", "I-A", "B-B", "O")[:classes])
 
 
 def names_for(task):
@@ -87,7 +87,7 @@ def test_a_whole_weight_is_so_many_copies_for_every_measure(task):
     copies = np.repeat(np.arange(40), weights.astype(int))
     groups = None if plain.groups is None else plain.groups[copies]
     fields = plain.y[copies], plain.scores[copies], plain.predicted[copies], None, plain.classes
-    repeated = Scored(*fields, plain.parameters, groups, plain.labels)
+    repeated = ScoredRows(*fields, plain.parameters, groups, plain.labels)
     names = [name for name in names_for(task) if name != "median_absolute_error" or HALF_WAY]
     expected = evaluate(names, repeated)
     assert None not in expected.values()
@@ -99,7 +99,7 @@ def test_the_weight_of_a_sentence_is_so_many_copies():
     each = np.array([2, 0, 1, 3, 1, 2])
     rows = np.concatenate([np.flatnonzero(plain.groups == k) for k in range(6) for _ in range(each[k])])
     numbers = np.concatenate([np.full(np.sum(plain.groups == k), 10 * k + j) for k in range(6) for j in range(each[k])])
-    repeated = Scored(plain.y[rows], plain.scores[rows], plain.predicted[rows], None, 4, {}, numbers, plain.labels)
+    repeated = ScoredRows(plain.y[rows], plain.scores[rows], plain.predicted[rows], None, 4, {}, numbers, plain.labels)
     weighted = some("sequence", weights=each[plain.groups] * 1.0)
     names = names_for("sequence")
     assert evaluate(names, weighted) == pytest.approx(evaluate(names, repeated), rel=1e-12)
@@ -117,10 +117,10 @@ def test_fractional_weights_where_a_ranking_has_a_place_for_them():
 
 def test_a_number_behind_the_name_wins_over_the_parameter_of_the_loss():
     rows = some("binary")
-    of_loss = Scored(rows.y, rows.scores, rows.predicted, None, 2, {"k": 3, "beta": 2.0, "max_fpr": 0.5})
+    of_loss = ScoredRows(rows.y, rows.scores, rows.predicted, None, 2, {"k": 3, "beta": 2.0, "max_fpr": 0.5})
     order = np.argsort(-rows.scores, kind="stable")
     scores = np.arange(40)[::-1].astype(float)
-    ranked = Scored(rows.y[order], scores, rows.predicted[order], None, 2, {"k": 3})
+    ranked = ScoredRows(rows.y[order], scores, rows.predicted[order], None, 2, {"k": 3})
     values = evaluate(["precision_at_k", "precision@7", "ndcg", "ndcg@3"], ranked)
     assert values["precision_at_k"] == pytest.approx(ranked.y[:3].mean())
     assert values["precision@7"] == pytest.approx(ranked.y[:7].mean())
@@ -186,7 +186,7 @@ def test_an_interval_takes_names_too():
 
 def test_measures_of_rankings_take_large_samples_of_equal_scores():
     y = (np.arange(20000) % 4 == 0).astype(np.int64)
-    rows = Scored(y, np.zeros(20000), y, None, 2, {})
+    rows = ScoredRows(y, np.zeros(20000), y, None, 2, {})
     values = evaluate(["mrr", "map", "break_even", "precision@100", "kendall_tau"], rows)
     # the first of places 1, 2, ... with a relevant row: a geometric law of 1/4, but for the finite sample
     places = np.arange(1.0, 200.0)

@@ -8,7 +8,7 @@ from scipy.stats import t
 from sklearn import metrics as sk
 
 from bmrm.losses import LOSSES
-from bmrm.metrics.core import Scored
+from bmrm.metrics.core import ScoredRows
 from bmrm.metrics.curves import CLASSES, CURVES, PAIRS, POINTS, curves_of, intervals_of, profile_of
 
 RANDOM = np.random.default_rng(7)
@@ -21,7 +21,7 @@ def loss(name):
 def binary(rows, weights=None):
     y = RANDOM.integers(2, size=rows)
     f = RANDOM.normal(size=rows).round(2) + 1.5 * y
-    return Scored(y, f, (f > 0).astype(int), weights, 2, {}, None, ("no", "yes"))
+    return ScoredRows(y, f, (f > 0).astype(int), weights, 2, {}, None, ("no", "yes"))
 
 
 def area(x, y):
@@ -67,7 +67,7 @@ def test_reliability_is_what_was_predicted_and_what_came_true():
 def test_reliability_of_several_classes_is_of_the_class_predicted():
     f = np.repeat(np.log([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.72, 0.08]]), 5, axis=0)
     y = np.repeat([0, 2, 1], 5)
-    s = Scored(y, f + 5.0, f.argmax(axis=1), None, 3, {}, None, ("a", "b", "c"))
+    s = ScoredRows(y, f + 5.0, f.argmax(axis=1), None, 3, {}, None, ("a", "b", "c"))
     found = curves_of(s, loss("softmax"))["reliability"]
     assert found["predicted"] == pytest.approx([0.6, 0.71])
     assert found["observed"] == [0.0, 1.0]
@@ -87,7 +87,7 @@ def test_reliability_of_several_classes_is_of_the_class_predicted():
 def test_bins_of_few_rows_are_one_with_their_neighbours(counts, rows):
     p = np.repeat(np.arange(10) / 10 + 0.05, counts)
     y = RANDOM.integers(2, size=len(p))
-    s = Scored(y, np.log(p / (1.0 - p)), (p > 0.5).astype(int), None, 2, {}, None, ("no", "yes"))
+    s = ScoredRows(y, np.log(p / (1.0 - p)), (p > 0.5).astype(int), None, 2, {}, None, ("no", "yes"))
     found = curves_of(s, loss("logistic")).get("reliability")
     assert (found and found["rows"]) == rows
     if found:
@@ -99,7 +99,7 @@ def test_bins_of_few_rows_are_one_with_their_neighbours(counts, rows):
 @pytest.mark.parametrize("rows", [4, 5, 9, 10, 99])
 def test_a_bin_of_predicted_numbers_has_five_rows_at_least(rows):
     predicted = RANDOM.normal(size=rows)
-    found = curves_of(Scored(predicted + 1.0, predicted, predicted, None, 0, {}), loss("least_squares"))
+    found = curves_of(ScoredRows(predicted + 1.0, predicted, predicted, None, 0, {}), loss("least_squares"))
     assert ("calibration" in found) == (rows >= 5)
     if found:
         assert len(found["calibration"]["predicted"]) == rows // 5
@@ -108,7 +108,7 @@ def test_a_bin_of_predicted_numbers_has_five_rows_at_least(rows):
 def test_confusion_is_scikit_learns_with_a_row_for_labels_that_the_model_does_not_know():
     y, predicted = RANDOM.integers(4, size=200), RANDOM.integers(3, size=200)
     weights = RANDOM.random(200)
-    s = Scored(y, RANDOM.normal(size=(200, 3)), predicted, weights, 3, {}, None, ("a", "b", "c"))
+    s = ScoredRows(y, RANDOM.normal(size=(200, 3)), predicted, weights, 3, {}, None, ("a", "b", "c"))
     found = curves_of(s, loss("multiclass_hinge"))["confusion"]
     expected = sk.confusion_matrix(y, predicted, sample_weight=weights)[:, :3]
     assert found["labels"] == ["a", "b", "c", "(unknown)"]
@@ -122,9 +122,9 @@ def test_of_many_classes_the_largest_errors_are_listed():
     y, predicted = np.repeat(np.arange(classes), 10), np.repeat(np.arange(classes), 10)
     predicted[:7], predicted[10:15] = 3, 4
     names = tuple(f"c{k}" for k in range(classes))
-    s = Scored(y, np.zeros((len(y), classes)), predicted, None, classes, {}, None, names)
+    s = ScoredRows(y, np.zeros((len(y), classes)), predicted, None, classes, {}, None, names)
     assert curves_of(s, loss("softmax"))["confusion"] == {"errors": [["c0", "c3", 7.0], ["c1", "c4", 5.0]]}
-    shuffled = Scored(y, s.scores, RANDOM.permutation(y), None, classes, {}, None, names)
+    shuffled = ScoredRows(y, s.scores, RANDOM.permutation(y), None, classes, {}, None, names)
     assert len(curves_of(shuffled, loss("softmax"))["confusion"]["errors"]) == PAIRS
 
 
@@ -132,7 +132,7 @@ def test_ndcg_by_query_are_scikit_learns_values_in_order():
     y, f = RANDOM.integers(2, size=90), RANDOM.normal(size=90)
     y[:6] = 0  # a query without a relevant document has none
     groups = np.repeat(np.arange(15), 6)
-    s = Scored(y, f, f, None, 0, {}, groups, ())
+    s = ScoredRows(y, f, f, None, 0, {}, groups, ())
     found = curves_of(s, loss("ndcg"))["ndcg_by_query"]
     queries = (slice(6 * k, 6 * k + 6) for k in range(15))
     expected = sorted(sk.ndcg_score([y[q]], [f[q]]) for q in queries if y[q].any())
@@ -143,7 +143,7 @@ def test_ndcg_by_query_are_scikit_learns_values_in_order():
 def test_calibration_is_of_bins_of_equally_many_rows():
     predicted = RANDOM.normal(size=400)
     y = predicted + RANDOM.normal(size=400)
-    found = curves_of(Scored(y, predicted, predicted, None, 0, {}), loss("least_squares"))["calibration"]
+    found = curves_of(ScoredRows(y, predicted, predicted, None, 0, {}), loss("least_squares"))["calibration"]
     order = np.argsort(predicted).reshape(20, 20)
     assert found["predicted"] == pytest.approx(predicted[order].mean(axis=1))
     assert found["observed"] == pytest.approx(y[order].mean(axis=1))
@@ -154,7 +154,7 @@ def test_rows_of_weight_0_and_parts_with_one_class_have_no_curves():
     s = binary(40, np.zeros(40))
     assert curves_of(s, loss("hinge")) == {}
     one = s.rows(s.y == 1)
-    one = Scored(one.y, one.scores, one.predicted, None, 2, {}, None, one.labels)
+    one = ScoredRows(one.y, one.scores, one.predicted, None, 2, {}, None, one.labels)
     assert set(curves_of(one, loss("hinge"))) == {"confusion"}
 
 
@@ -169,12 +169,14 @@ def test_intervals_are_students_over_ten_parts():
     assert (found["mean"], found["low"], found["high"]) == pytest.approx((np.mean(values), low, high))
     assert intervals_of(s.rows(RANDOM.permutation(len(s.y))), ("accuracy",))["accuracy"] == found
     assert intervals_of(binary(49), ("accuracy",)) == {}
-    rare = Scored(np.arange(100) == 3, s.scores[:100], s.predicted[:100], None, 2, {}, None, s.labels)
+    rare = ScoredRows(np.arange(100) == 3, s.scores[:100], s.predicted[:100], None, 2, {}, None, s.labels)
     assert set(intervals_of(rare, ("accuracy", "auc"))) == {"accuracy"}, "most parts have one class only"
 
 
 def test_a_profile_counts_labels_or_says_where_numbers_lie():
-    s = Scored(np.array([1, 1, 0, 2]), np.zeros(4), np.zeros(4), np.ones(4), 2, {}, np.array([0, 0, 1, 1]), ("a", "b"))
+    s = ScoredRows(
+        np.array([1, 1, 0, 2]), np.zeros(4), np.zeros(4), np.ones(4), 2, {}, np.array([0, 0, 1, 1]), ("a", "b")
+    )
     assert profile_of(s) == {
         "rows": 4,
         "labels": [["b", 2], ["a", 1]],
@@ -183,7 +185,7 @@ def test_a_profile_counts_labels_or_says_where_numbers_lie():
         "groups": 2,
         "weight": 4.0,
     }
-    numbers = Scored(np.array([3.0, 1.0, 2.0]), np.zeros(3), np.zeros(3), None, 0, {})
+    numbers = ScoredRows(np.array([3.0, 1.0, 2.0]), np.zeros(3), np.zeros(3), None, 0, {})
     assert profile_of(numbers) == {"rows": 3, "quantiles": [1.0, 1.5, 2.0, 2.5, 3.0]}
 
 
@@ -193,6 +195,6 @@ def test_every_curve_fits_some_loss_of_the_registry():
 
 
 def test_labels_that_are_whole_numbers_have_no_point():
-    s = Scored(np.array([0, 1, 1]), np.zeros(3), np.array([0, 0, 1]), None, 2, {}, None, ("-1.0", "1.5"))
+    s = ScoredRows(np.array([0, 1, 1]), np.zeros(3), np.array([0, 0, 1]), None, 2, {}, None, ("-1.0", "1.5"))
     assert profile_of(s)["labels"] == [["1.5", 2], ["-1", 1]]
     assert curves_of(s, loss("hinge"))["confusion"]["labels"] == ["-1", "1.5"]

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from bmrm.metrics.core import Scored
+from bmrm.metrics.core import ScoredRows
 from bmrm.metrics.intervals import interval_over_folds, parts_of, t_interval
 from bmrm.problem import InputError
 
@@ -30,7 +30,7 @@ def test_one_area_for_each_fold():
     random = np.random.default_rng(1)
     y, f, fold = random.integers(0, 2, 200), random.normal(size=200), np.arange(200) % 10
     f += y
-    scored = Scored(y, f, (f > 0).astype(int), None, 2, {})
+    scored = ScoredRows(y, f, (f > 0).astype(int), None, 2, {})
     interval = interval_over_folds(parts_of(scored, fold))
     assert interval.values == pytest.approx([roc_auc_score(y[fold == k], f[fold == k]) for k in range(10)])
     assert interval.low < interval.mean < interval.high
@@ -49,7 +49,7 @@ def test_what_cannot_be_computed_is_refused():
         t_interval([1.0, 2.0], 1.0)
     y = np.array([0, 0, 1, 1])
     with pytest.raises(InputError, match="fold 0"):
-        interval_over_folds(parts_of(Scored(y, y * 1.0, y, None, 2, {}), np.array([0, 0, 1, 1])))
+        interval_over_folds(parts_of(ScoredRows(y, y * 1.0, y, None, 2, {}), np.array([0, 0, 1, 1])))
 
 
 def test_an_interval_ends_where_the_measure_does():
@@ -57,7 +57,7 @@ def test_an_interval_ends_where_the_measure_does():
     y = np.tile([0.0, 1.0], 100)
     predicted = y.copy()
     predicted[[3, 7, 11]] = 1.0 - y[[3, 7, 11]]
-    rows = Scored(y, 2.0 * predicted - 1.0, predicted, None, 2, {})
+    rows = ScoredRows(y, 2.0 * predicted - 1.0, predicted, None, 2, {})
     found = interval_over_folds(parts_of(rows, np.arange(200) // 40), "accuracy")
     student = t_interval(found.values)
     assert student.high > 1.0

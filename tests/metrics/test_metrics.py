@@ -5,20 +5,20 @@ import pytest
 from sklearn import metrics as sk
 
 from bmrm.losses import LOSSES
-from bmrm.metrics import Scored, check_metrics, evaluate
+from bmrm.metrics import ScoredRows, check_metrics, evaluate
 from bmrm.problem import InputError
 
 
 def binary(y, scores, weights=None):
     scores = np.asarray(scores, float)
     weights = None if weights is None else np.asarray(weights, float)
-    return Scored(np.asarray(y), scores, (scores > 0).astype(int), weights, 2, {})
+    return ScoredRows(np.asarray(y), scores, (scores > 0).astype(int), weights, 2, {})
 
 
 def numbers(y, f, weights=None, **parameters):
     f = np.asarray(f, float)
     weights = None if weights is None else np.asarray(weights, float)
-    return Scored(np.asarray(y, float), f, f, weights, 0, parameters)
+    return ScoredRows(np.asarray(y, float), f, f, weights, 0, parameters)
 
 
 def test_every_measure_that_a_loss_names_exists():
@@ -75,7 +75,7 @@ def test_measures_of_numbers_by_hand():
 def test_log_loss_is_finite_for_huge_scores_and_the_same_for_two_ways_to_write_two_classes():
     one = evaluate(["log_loss"], binary([0, 1, 1], [-1000.0, 2.0, 1000.0]))["log_loss"]
     f = np.array([[0.0, -1000.0], [0.0, 2.0], [0.0, 1000.0]])
-    two = evaluate(["log_loss"], Scored(np.array([0, 1, 1]), f, f.argmax(axis=1), None, 2, {}))["log_loss"]
+    two = evaluate(["log_loss"], ScoredRows(np.array([0, 1, 1]), f, f.argmax(axis=1), None, 2, {}))["log_loss"]
     assert one == pytest.approx(np.log1p(np.exp(-2.0)) / 3, rel=1e-12)
     assert two == pytest.approx(one, rel=1e-12)
 
@@ -91,7 +91,7 @@ def test_undefined_measures_are_none():
 
 def test_a_label_that_the_model_does_not_know_is_an_error_and_no_crash():
     f = np.eye(3)
-    s = Scored(np.array([0, 1, 3]), f, f.argmax(axis=1), None, 3, {})
+    s = ScoredRows(np.array([0, 1, 3]), f, f.argmax(axis=1), None, 3, {})
     values = evaluate(["accuracy", "macro_f1", "log_loss", "balanced_accuracy"], s)
     assert values["accuracy"] == pytest.approx(2 / 3)
     assert values["log_loss"] is None
@@ -122,7 +122,7 @@ def test_deviances_where_they_are_not_defined():
 def label_sets(weights=None):
     y = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
     f = np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0]])
-    return Scored(y, f, np.argsort(-f, axis=1), weights, 3, {})
+    return ScoredRows(y, f, np.argsort(-f, axis=1), weights, 3, {})
 
 
 def test_rankings_of_labels_by_hand():
@@ -142,10 +142,10 @@ def test_rankings_of_labels_by_hand():
 
 def test_distance_in_a_tree_by_hand():
     edges = (("b", "a"), ("c", "a"), ("d", "b"))
-    verdict = Scored(np.array([1, 3, 0]), np.zeros((3, 4)), np.array([1, 2, 3]), None, 4, {"edges": edges})
+    verdict = ScoredRows(np.array([1, 3, 0]), np.zeros((3, 4)), np.array([1, 2, 3]), None, 4, {"edges": edges})
     # b for b; c for d over b and a; d for a over b
     assert evaluate(["tree_distance"], verdict) == {"tree_distance": pytest.approx((0 + 3 + 2) / 3)}
-    unknown = Scored(np.array([4]), np.zeros((1, 4)), np.array([1]), None, 4, {"edges": edges})
+    unknown = ScoredRows(np.array([4]), np.zeros((1, 4)), np.array([1]), None, 4, {"edges": edges})
     assert evaluate(["tree_distance"], unknown) == {"tree_distance": None}
 
 
@@ -228,14 +228,14 @@ def test_of_classes_and_sets_of_labels_they_are_scikit_learns(weighted):
     random = np.random.default_rng(8)
     w = random.random(80) if weighted else None
     y, predicted = random.integers(0, 4, 80), random.integers(0, 4, 80)
-    s = Scored(y, np.eye(5)[predicted], predicted, w, 5, {})
+    s = ScoredRows(y, np.eye(5)[predicted], predicted, w, 5, {})
     for name, peer in (("accuracy", sk.accuracy_score), ("balanced_accuracy", sk.balanced_accuracy_score)):
         assert evaluate([name], s)[name] == pytest.approx(peer(y, predicted, sample_weight=w), rel=1e-12)
     macro = {"labels": np.arange(5), "average": "macro", "zero_division": 0, "sample_weight": w}
     assert evaluate(["macro_f1"], s)["macro_f1"] == pytest.approx(sk.f1_score(y, predicted, **macro), rel=1e-12)
     Y, f = random.integers(0, 2, (80, 6)), random.normal(size=(80, 6)).round(1)
     Y[:, 0], Y[:, 1] = 0, 1
-    sets = Scored(Y.astype(float), f, f > 0.0, w, 6, {})
+    sets = ScoredRows(Y.astype(float), f, f > 0.0, w, 6, {})
     peers = {
         "accuracy": lambda: sk.accuracy_score(Y, f > 0.0, sample_weight=w),
         "micro_f1": lambda: sk.f1_score(Y, f > 0.0, average="micro", sample_weight=w),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmrm.metrics import Scored, evaluate
+from bmrm.metrics import ScoredRows, evaluate
 from bmrm.metrics.sequences import Counts, chunks, counts_of_chunks, counts_of_tokens, total
 
 
@@ -51,7 +51,7 @@ def test_f1_of_tokens_by_hand():
 def test_measures_of_scored_tokens():
     names = ("B-NP", "I-NP", "O")
     y, predicted = np.array([0, 1, 2, 0, 3]), np.array([0, 1, 2, 1, 1])
-    scored = Scored(y, np.zeros((5, 3)), predicted, None, 3, {}, np.array([0, 0, 0, 1, 1]), names)
+    scored = ScoredRows(y, np.zeros((5, 3)), predicted, None, 3, {}, np.array([0, 0, 0, 1, 1]), names)
     values = evaluate(["token_accuracy", "token_f1", "chunk_f1"], scored)
     assert values["token_accuracy"] == pytest.approx(3 / 5)
     assert values["token_f1"] == pytest.approx(2 * 2 / (4 + 4))

@@ -5,7 +5,7 @@ import pytest
 
 import bmrm
 from bmrm.losses import LOSSES
-from bmrm.metrics.core import Scored, evaluate
+from bmrm.metrics.core import ScoredRows, evaluate
 from bmrm.problem import Status
 from bmrm.risk.scaling import SCALINGS
 from tests.certificates.problems import REPEATED
@@ -128,7 +128,8 @@ def test_measures_and_scales_do_not_depend_on_the_unit_of_weights(unit):
     names = ("accuracy", "auc", "average_precision", "balanced_accuracy", "brier")
     y = (TARGETS["binary"] > 0).astype(int)
     found = [
-        evaluate(names, Scored(y, X[:, 0], (X[:, 0] > 0) * 1, weights, 2, {})) for weights in (WEIGHTS, unit * WEIGHTS)
+        evaluate(names, ScoredRows(y, X[:, 0], (X[:, 0] > 0) * 1, weights, 2, {}))
+        for weights in (WEIGHTS, unit * WEIGHTS)
     ]
     for name in names:
         assert found[1][name] == pytest.approx(found[0][name], rel=1e-12)
