@@ -14,7 +14,7 @@ from bmrm.problem import facts_of
 from bmrm.registry import Entry, Range, Registry, option_name
 
 Column = Callable[[Entry[Any]], str]
-"""Of a table: the cell of an entry."""
+"""A column of a table: entry -> text of the cell."""
 
 
 def _fact(name: str) -> Column:

@@ -29,7 +29,7 @@ MESSAGE = 4e5
 SUM = Answer.SUM
 Floats = NDArray[np.float64]
 Found = tuple[Vector, Vector, float, float, float, float]
-"""Of a round: the move, its total, of the sweep with the last one gap, visited and left, the square of the move."""
+"""Result of a round: the move; its total; gap, visits and rows left of the last sweep; the squared norm of the move."""
 
 # -- on every rank ---------------------------------------------------------------------------------
 

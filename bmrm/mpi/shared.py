@@ -125,7 +125,7 @@ def shared_terms(term: Callable[[float], Risk], mass: float, group: Group) -> Ri
 
 
 Shared = tuple["Share", ScoreFunction | None]
-"""What this rank has, and on rank 0 phi of all rows where it is no sum over ranks."""
+"""The share of this rank and, on rank 0, phi of all rows if it is not a sum over ranks."""
 
 
 def _by_rows(

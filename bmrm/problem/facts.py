@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Literal
 
 Hessian = Literal["none", "product", "diagonal", "shares"]
-"""What is known of a second derivative: nothing, products with it, products and its diagonal, or these and `shares`."""
+"""Available second derivatives: none, products, products and the diagonal, or these and `shares`."""
 
 
 @dataclass(frozen=True)

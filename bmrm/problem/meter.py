@@ -12,7 +12,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 Check = Callable[[], None]
-"""What long work calls now and then, some ten times a second; raises where the work is to be given up."""
+"""Called by long computations about ten times a second; raises if they are to be aborted."""
 
 FULL, FULL_SPEED = 0.6, 10.0
 """Share of non-zero entries from which rows are multiplied as dense ones, by BLAS, and how many of their products take

@@ -144,7 +144,7 @@ WITH_INTERCEPT: dict[type, Callable[[FreeIntercept, Any], Any]] = {
     Rounding: FreeIntercept.rounding,
     **dict.fromkeys((Traffic, Space, ProblemSize, QuadraticModel, RowParts), lambda risk, inner: inner),
 }
-"""What becomes of abilities of the risk, by kind; it has no others."""
+"""Abilities of the risk that a free intercept offers, by kind, and how they change; it withholds all others."""
 
 
 @dataclass(frozen=True, eq=False)

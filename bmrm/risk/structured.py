@@ -14,7 +14,8 @@ from bmrm.problem import InputError, Vector
 from bmrm.problem.abilities import Magnitudes, Rounding
 
 Features = Any
-"""Of an input with an output: a (dim,) array, or (columns, values) of those that are not 0, repetition allowed."""
+"""Joint features of an input and an output: a (dim,) array, or (columns, values) of the non-zeros, repetition
+allowed."""
 Sparse = tuple[NDArray[np.int64] | None, Vector]
 JointFeature = Callable[[Any, Any], Features]
 Argmax = Callable[[Vector, Any, Any], tuple[Any, float]]

@@ -105,7 +105,7 @@ UPDATES: Mapping[str, Callable[[Vector, Vector, Vector], float]] = {
 LOOSE = {"update": "polak_ribiere", "slope_relative": 0.9}
 """Settings under which the deviance sometimes rises, so that its rules have an effect, for tests."""
 NO_OFFSET = {"binitmean": False}
-"""What the preset of the thesis needs in addition where there is no constant feature."""
+"""Settings that the preset of the thesis needs where there is no constant feature."""
 
 
 @register(

@@ -219,7 +219,7 @@ OLD_LOSSES: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
 """Defaults of the options of losses in earlier versions, by version and loss."""
 
 Problems = list[tuple[Place, str]]
-"""What is wrong, and at which field."""
+"""Errors in a config: the field, and the message."""
 
 
 @dataclasses.dataclass(frozen=True)

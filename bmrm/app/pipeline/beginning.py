@@ -17,7 +17,7 @@ from bmrm.problem import InputError, Start, Vector
 from bmrm.problem.solution import relative_goal
 
 From = Vector | Start | Model | None
-"""What a run may start from; the bound of a model is used only if it is of the same problem."""
+"""Start of a run; the bound of a model is used only if it belongs to the same problem."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ from bmrm.data.matrix.features import Entries, Features, pieces
 from bmrm.problem import Check, InputError, unchecked
 
 Matrix = Csr | NDArray[Any]
-"""What users give and get: `Csr`, or a C-contiguous float32 or float64 array of shape (rows, columns)."""
+"""Storage of rows as users give and get it: `Csr`, or a C-contiguous float32 or float64 array of shape (rows,
+columns)."""
 
 
 def features_of(matrix: Matrix | Features) -> Features:

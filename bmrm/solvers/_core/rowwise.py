@@ -31,7 +31,7 @@ SHORTER = 0.01
 TINY = 1e-12
 """Shortest first step, over the distance to the last minimum."""
 OF_SCORES = "a risk that is a function of scores X w, not one that gives a value and a subgradient only"
-"""What solvers that work on scores need, for their messages."""
+"""Requirement of solvers that work on scores, in messages."""
 
 
 @dataclass(frozen=True)
