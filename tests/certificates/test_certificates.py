@@ -169,6 +169,10 @@ def test_what_was_false_is_true(seed, index):
 
 
 VARIED = {
+    (
+        620001,
+        4930,
+    ): "a far start with a constant column: sums of slopes of 1e-14 times constants of 4e6, and 0 as good as w",
     (450506, 5501): "a step of columns from a far start that overflows where it is scaled",
     (450506, 19556): "a step whose square overflows, in the line search of semismooth_newton",
     (450506, 11565): "exponents of 1e13 in planes near a far point: nothing is left of their bound",

@@ -217,7 +217,8 @@ class Best:
             if not self._at_0 and self._slack.less_at_0(self.proof):
                 self._evaluated(self._at(np.zeros_like(self.w)))
                 self._at_0 = True
-            self.proof = self._proved = self._slack.off(self.proof, self.w, self.objective, goal)
+            omega = self.regularizer.value(self.w)
+            self.proof = self._proved = self._slack.off(self.proof, self.w, self.objective, omega, goal)
         scale = ROUNDING * abs(before[0])
         return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))
 

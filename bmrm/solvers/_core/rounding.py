@@ -34,7 +34,8 @@ DOUBT = 2.0**12
 SHARE = 0.01
 """Largest guessed rounding error, as a share of the gap, that is subtracted from a bound without being measured."""
 WIDE = 0.01
-"""Relative gap above which the rounding of a bound is always measured: the minimum may be far from w."""
+"""Gap, as a share of J(w), above which the rounding of a bound is always measured, and as a share of Omega(w) where the
+wanted gap is not met: the minimum may be far from w."""
 FARTHER = 3.0
 """Planes within this multiple of the best point's distance from 0 round no more than R does there and need no
 correction."""
@@ -169,7 +170,7 @@ class Slack:
         self.refuted: Proof | None = None
         """The last bound that was above J by more than rounding explains."""
 
-    def off(self, proof: Proof, w: Vector, objective: float, goal: float) -> Proof:
+    def off(self, proof: Proof, w: Vector, objective: float, omega: float, goal: float) -> Proof:
         """The bound minus its rounding error, which is measured (about 3 passes) unless a guess of it is small.
 
         Small is relative to the gap to J(w); a guess costs no pass. Near the minimum, planes that were taken near w
@@ -178,6 +179,7 @@ class Slack:
 
         Parameters
         ----------
+        omega : Omega(w).
         goal : the relative gap that is wanted, which a guess must not undo.
         """
         if proof.sure or not proof.bound > self._best.bound:
@@ -185,7 +187,7 @@ class Slack:
         guessed = self.guessed(proof, w, objective)
         if guessed.sure and not relative_gap(objective, guessed.bound) > goal >= relative_gap(objective, proof.bound):
             return self._surest(guessed)
-        if not self._counts(proof, w, objective, goal):
+        if not self._counts(proof, w, objective, omega, goal):
             return proof
         account = OF_NO_ACCOUNT * abs(proof.bound)
         for likely in (True, False):
@@ -208,10 +210,11 @@ class Slack:
         lowered = slack > OF_NO_ACCOUNT * abs(proof.bound)
         return proof._replace(bound=proof.bound - slack if lowered else proof.bound, sure=True)
 
-    def _counts(self, proof: Proof, w: Vector, objective: float, goal: float) -> bool:
+    def _counts(self, proof: Proof, w: Vector, objective: float, omega: float, goal: float) -> bool:
         """Whether the bound may have more rounding than J(w) has, as far as can be known without a pass.
 
-        Large constants round in exponents as they do in J(w), and leave open only a gap that is not met.
+        Where the gap is a share of Omega(w), other weights than w may be as good, 0 among them. Large constants round
+        in exponents as they do in J(w), and leave open only a gap that is not met.
         """
         gap = objective - proof.bound
         if gap > WIDE * abs(objective) or -gap > OF_NO_ACCOUNT * abs(objective):
@@ -220,6 +223,8 @@ class Slack:
             return True
         if relative_gap(objective, min(proof.bound, objective)) <= goal:
             return False
+        if gap > WIDE * omega:
+            return True
         return self._exponents and self._measure.constant() > FARTHER * self._rows * self._norm(w)
 
     def _surest(self, proof: Proof) -> Proof:
