@@ -215,6 +215,7 @@ OTHER = {
     ("data", "scale"): "max_abs",
     ("data", "weights"): "weights.txt",
     ("data", "positive_label"): -1,
+    ("data", "class_weight"): "balanced",
     ("output", "directory"): "elsewhere",
     ("output", "checkpoint_every"): 1e-9,
     ("output", "overwrite"): False,

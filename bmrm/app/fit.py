@@ -18,6 +18,7 @@ from bmrm.app.pipeline.beginning import start_of_file
 from bmrm.app.pipeline.follow import Follow
 from bmrm.app.pipeline.solve import BIASES, Problem, solve, solved
 from bmrm.checks import sample
+from bmrm.data.class_weights import checked, pairs_of
 from bmrm.data.dataset import Dataset, refuse_weightless
 from bmrm.data.layout import aligned
 from bmrm.data.matrix import features_of, with_columns
@@ -92,6 +93,7 @@ def fit(
     bias: Literal["free", "regularized", "none"] | None = None,
     scale: Literal["none", "standardize", "max_abs", "unit_norm"] = "none",
     positive_label: Any = None,
+    class_weight: Mapping[Any, float] | str | None = None,
     threads: int | None = None,
     callback: Callback | None = None,
     start: Any = None,
@@ -127,6 +129,8 @@ def fit(
         is "free" where the loss has one, else "none"; "none" for sequences, whose transitions take its place.
     scale : "none", "standardize", "max_abs" (folded back into the weights), or "unit_norm" (per row).
     positive_label : of two labels the positive one; None for the last in sort order.
+    class_weight : factors of the weights of rows by their class, a dict by label, 1 where none is given; "balanced":
+        all classes weigh the same, with the weights of their rows; None for 1. Neither `lam` nor `scale` depends on it.
     threads : largest number of threads; None for the usable cores.
     callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
     start : starting point: a `Model` or the path of its file, of any problem with these features and labels; the path
@@ -171,6 +175,7 @@ def fit(
         bias=default_bias(choice.loss) if bias is None else bias,
         scale=scale,
         positive_label=positive_label,
+        class_weight=checked(class_weight),
         threads=threads,
         follow=_follow(validation, follow, follow_every),
     )
@@ -248,6 +253,7 @@ def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
     """A description of the problem, as in a config."""
     described = {"loss": LOSSES.describe(problem.loss), "regularizer": REGULARIZERS.describe(problem.regularizer)}
     section = {"bias": problem.bias, "scale": problem.scale, "positive_label": problem.positive_label}
+    section["class_weight"] = pairs_of(problem.class_weight)
     facts = fingerprint.of_settings({**described, "search": None, "data": section})
     return facts | {"data": fingerprint.of_rows(data, Alone())}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar
@@ -15,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from bmrm.data.class_weights import checked, factors
 from bmrm.data.dataset import check_weights, near_one, plain_labels
 from bmrm.data.frames import categories_of
 from bmrm.data.label_types import stored
@@ -23,7 +23,6 @@ from bmrm.estimators.base import LinearEstimator, estimator, has_probabilities, 
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, LossFacts, facts_of, provides, shown
 from bmrm.problem.loss import HasClassScores, HasProbabilities
-from bmrm.registry import Range, checked_value
 
 FEW = 20
 """Most different fractions that always count as grades; of more each must occur twice on average."""
@@ -120,33 +119,9 @@ class Classifier(ClassifierMixin, LinearEstimator):
             return sample_weight
         own = np.ones(len(y)) if sample_weight is None else near_one(check_weights(sample_weight, len(y)))
         classes, place = np.unique(y, return_inverse=True)
-        if isinstance(self.class_weight, Mapping):
-            return own * self._factors(self.class_weight, classes)[place]
-        if not isinstance(self.class_weight, str) or self.class_weight != "balanced":
-            raise InputError(
-                f"{self._title}: class_weight is {shown(self.class_weight)}, expected a dict of factors by label, "
-                "'balanced' or None"
-            )
-        masses = np.bincount(place, own, len(classes))
-        there = masses > 0.0
-        return own * (masses.sum() / (np.count_nonzero(there) * np.where(there, masses, 1.0)))[place]
-
-    def _factors(self, factors: Mapping[Any, Any], classes: NDArray[Any]) -> NDArray[np.float64]:
-        """The factor of each class, 1 where none is given; InputError for wrong factors and labels perhaps misspelt.
-
-        A label that no row has is none where all others have a factor: a part of the rows may lack it.
-        """
-        known = classes.tolist()
-        strange = next((label for label in factors if label not in known), None)
-        if strange is not None and any(label not in factors for label in known):
-            raise InputError(
-                f"{self._title}: class_weight has the label {shown(strange)}, which y has not; its labels are "
-                f"{shown(known)}"
-            )
-        name = f"{self._title}: class_weight of "
-        limits = Range(least=0.0, below=math.inf)
-        found = {label: checked_value(name + shown(label), one, (float,), limits) for label, one in factors.items()}
-        return np.array([found.get(label, 1.0) for label in known], np.float64)
+        name = f"{self._title}: class_weight"
+        masses = np.bincount(place, own, len(classes)).astype(np.float64)
+        return own * factors(checked(self.class_weight, name), classes.tolist(), masses, name)[place]
 
     def _fitting_loss(self, y: NDArray[Any], weights: Any) -> tuple[Any, NDArray[Any] | None]:
         """The loss, or the one that takes its place, and the classes, of which rows of weight 0 may be all."""

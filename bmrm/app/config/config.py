@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from bmrm.app.config.fields import checked, expected, option_types
 from bmrm.app.config.marks import Document, Place, assigned
@@ -21,6 +21,7 @@ from bmrm.app.config.relative import checked_rule
 from bmrm.app.defaults import default_bias, needs_lambda
 from bmrm.app.measure import check_metrics
 from bmrm.checks.plug_in import kind_of
+from bmrm.data.class_weights import BALANCED, pairs_of
 from bmrm.data.files import about
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
@@ -67,11 +68,32 @@ def _label(value: Any) -> Any:
     raise ValueError("a label: a number or text")
 
 
+def _factors(value: Any) -> Any:
+    try:
+        return pairs_of(value)
+    except InputError as error:
+        raise ValueError(str(error).partition(", expected ")[2] or "each label once") from error
+
+
 Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=-(2**63), lt=2**63)]
 Number = Annotated[float, BeforeValidator(_no_bool)]
 Files = Annotated[tuple[str, ...], BeforeValidator(_file_list)]
 Columns = Annotated[tuple[str | int, ...], BeforeValidator(_columns)]
 Label = Annotated[Any, BeforeValidator(_label)]
+Factors = Annotated[
+    str | tuple[tuple[Any, float], ...] | None,
+    BeforeValidator(_factors),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"const": BALANCED},
+                {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
+                {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2}},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
 
 
 class DataSection(BaseModel):
@@ -116,6 +138,11 @@ class DataSection(BaseModel):
         "from, all of a small problem for rank 0; null = unless a path has `{rank}`",
     )
     positive_label: Label = Field(None, description="of two classes the positive one; null = the last in sort order")
+    class_weight: Factors = Field(
+        None,
+        description="factors of the weights of training rows by their class, `{label: factor}`, 1 where none is given; "
+        "`balanced`: all classes weigh the same; null = 1",
+    )
 
 
 class OutputSection(BaseModel):

@@ -27,6 +27,7 @@ SHORT: Mapping[Place, str] = {
     ("data", "scale"): "scale",
     ("data", "weights"): "weights",
     ("data", "positive_label"): "positive-label",
+    ("data", "class_weight"): "class-weight",
     LAMBDA: "lambda",
     ("solver", "tolerance"): "tolerance",
     ("solver", "max_iterations"): "max-iterations",

@@ -28,6 +28,8 @@ def of_settings(settings: Mapping[str, Any]) -> Facts:
     data = settings["data"]
     facts = {name: settings[name] for name in ("loss", "regularizer", "search")}
     facts |= {name: data[name] for name in ("bias", "scale", "positive_label")}
+    if data["class_weight"] is not None:
+        facts["class_weight"] = data["class_weight"]
     plain: Facts = json.loads(json.dumps(facts))
     return plain
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.data.dataset import Dataset
+from bmrm.data.class_weights import ClassWeight, checked, factors, of_stored
+from bmrm.data.dataset import Dataset, near_one
 from bmrm.data.files import about
 from bmrm.data.label_types import shown_label, stored
 from bmrm.data.layout import Alike, Layout
@@ -20,7 +21,7 @@ from bmrm.data.reading import from_one, is_made, read_weights, scan, with_column
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of
 from bmrm.mpi.group import Group, together
-from bmrm.problem import InputError, Summary, Vector, shown
+from bmrm.problem import IncompatibleError, InputError, Summary, Vector, facts_of, shown
 
 PARTS = ("train", "validation", "test")
 
@@ -205,6 +206,40 @@ def weighted(data: Dataset, path: str, group: Group) -> Dataset:
         share = weights[first : first + data.rows].copy()
         mine = replace(data, targets=replace(data.targets, weights=share))
     return mine
+
+
+def class_weighted(
+    data: Dataset, given: ClassWeight, loss: Any, summary: Summary, group: Group
+) -> tuple[Dataset, Summary]:
+    """Collective: this rank's rows, their weights times the factors of their classes, and the summary with these.
+
+    Raises
+    ------
+    IncompatibleError
+        The rows of the loss have no class.
+    InputError
+        As of `bmrm.data.class_weights.factors`; all rows have a factor of 0.
+    """
+    if given is None:
+        return data, summary
+    with together(group):
+        if facts_of(loss).task not in ("binary", "multiclass", "ontology"):
+            raise IncompatibleError(f"{loss.title}: class_weight needs a loss of rows that have one class each")
+    targets, labels = data.targets, sorted(summary.labels)
+    weights = np.ones(data.rows) if targets.weights is None else np.asarray(targets.weights, np.float64)
+    own = near_one(weights, float(group.max(np.array([weights.max(initial=0.0)]))[0]))
+    place = np.zeros(0, np.int64)
+    if data.rows:  # rows of weight 0 may have other labels, which do not count
+        place = np.minimum(np.searchsorted(np.array(labels), targets.y), len(labels) - 1)
+    masses = group.sum(np.bincount(place, own, len(labels)).astype(np.float64))
+    with together(group):
+        own = own * factors(of_stored(checked(given)), labels, masses)[place]
+    total = float(group.sum(np.array([own.sum()]))[0])
+    with together(group):
+        if not total > 0.0:
+            raise InputError("class_weight: all rows have a factor of 0, expected at least one above 0")
+    weighted = replace(data, targets=replace(targets, weights=own, classes=tuple(labels)))
+    return weighted, replace(summary, weight=total)
 
 
 def positive_last(summary: Summary, positive: Any) -> Summary:

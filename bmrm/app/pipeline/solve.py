@@ -18,9 +18,10 @@ from bmrm.app.pipeline.beginning import From, start_of_model
 from bmrm.app.pipeline.fingerprint import Facts
 from bmrm.app.pipeline.folding import as_folded, without_common
 from bmrm.app.pipeline.follow import Follow, Follower, check_followed
-from bmrm.app.pipeline.load import positive_last
+from bmrm.app.pipeline.load import class_weighted, positive_last
 from bmrm.app.pipeline.nothing_learned import nothing_learned, targets_differ, zeros_are_as_good
 from bmrm.checks import sample
+from bmrm.data.class_weights import ClassWeight
 from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import restored, shown_label
 from bmrm.data.layout import Layout
@@ -81,6 +82,8 @@ class Problem:
     bias: str = "none"
     scale: str = "none"
     positive_label: float | str | None = None
+    class_weight: ClassWeight = None
+    """Factors of the weights of rows by their class; lambda and the scaling of features do not depend on them."""
     threads: int | None = None
     share_rows: bool = False
     """Whether ranks may give rows to rank 0."""
@@ -166,6 +169,7 @@ def solve(
             if problem.relative is not None:
                 lam = lambda_of(problem.relative, ranged, inner, group)
                 problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
+        ranged, summary = class_weighted(ranged, problem.class_weight, problem.loss, summary, group)
         if group.size > 1:
             group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
         loss_facts = facts_of(problem.loss)

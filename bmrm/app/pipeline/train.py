@@ -415,6 +415,7 @@ def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
         bias=settings["data"]["bias"],
         scale=settings["data"]["scale"],
         positive_label=settings["data"]["positive_label"],
+        class_weight=settings["data"]["class_weight"],
         threads=threads,
         share_rows=Sharing.of(settings).allowed,
         follow=_follow(settings["output"]),
