@@ -169,6 +169,7 @@ def test_what_was_false_is_true(seed, index):
 
 
 VARIED = {
+    (1469912, 143): "proposals of proximal_newton that overflow, rows having all but no curvature",
     (
         620001,
         4930,

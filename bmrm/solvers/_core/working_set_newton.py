@@ -159,7 +159,12 @@ class Run(ABC):
         self.zeros.update(self.certificate)
         aim = aimed(self.run, at.w, self.l1, self.l2)
         away, worst = violation(at.a, at.w, aim, self.l2)
-        after, step = self.propose(at, aim, away, worst)
+        with np.errstate(over="ignore", invalid="ignore"):
+            after, step = self.propose(at, aim, away, worst)
+        if not (np.isfinite(after).all() and np.isfinite(step).all()):  # rows have all but no curvature
+            self.rejected()
+            self.damping = max(CALMER * self.damping, LEAST_DAMPING)
+            return (at.w, profiled) if self.damping < MOST_DAMPING else None
         return self._moved(at, profiled, Aimed(aim, self.l2), after, step)
 
     def _prove(self, at: Point) -> None:
