@@ -289,6 +289,8 @@ def answer(word: str, known: Iterable[str], door: str | Callable[[Setting], str]
         here = next((name_of(setting) for setting in SETTINGS if setting.fit == name), "")
         return f"; use {here}: {text} ({PAGE})" if here else f": {text} ({PAGE})"
     here = next((name_of(setting) for setting in SETTINGS if plain in setting.names), plain)
+    if here == plain and door == "fit" and any(setting.fit == plain for setting in SETTINGS):
+        return "; it is an argument of its own"
     return f"; use {here}" if here not in ("", plain) else nearest(word, known)
 
 

@@ -162,7 +162,10 @@ assert "fit" in dir(bmrm)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"loss": {"name": "logistic", "class_weight": "balanced"}}, "has no option 'class_weight'; use sample_weight"),
+        (
+            {"loss": {"name": "logistic", "class_weight": "balanced"}},
+            "has no option 'class_weight'; it is an argument of its own",
+        ),
         ({"regularizer": {"name": "l2", "C": 1.0}}, "has no option 'C'; use lam: 1 / "),
         ({"loss_options": {"delta": 2.0}}, r"'loss_options'; use loss=\{'name': ..., option: value\}"),
         ({"regularizer_kwargs": {}}, r"'regularizer_kwargs'; use regularizer=\{'name': ..., option: value\}"),

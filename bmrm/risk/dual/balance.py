@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +22,8 @@ TRIES = 100
 BALANCED, ROUGHLY = 1e-13, 1e-6
 """Largest sum of slopes, relative to the sum of their absolute values, that counts as 0: by rounding, and for one score
 per row, whose slopes have few digits."""
+PATIENCE = 4
+"""Steps in a row that do not halve the largest sum after which, where it is `ROUGHLY` 0, rounding is the limit."""
 NEAR = 1e-6
 """First constant that is tried, in units of the scores."""
 RIDGE = 1e-12
@@ -105,10 +108,16 @@ class Balance:
             return None if root is None or abs(float(totals(constant)[0])) > ROUGHLY * self._slopes else constant
         here = np.zeros(self._scores)
         sums = totals(here)
+        least, idle = math.inf, 0
         for _ in range(TRIES):
             check()
-            if np.abs(sums).max() <= BALANCED * self._slopes:
+            size = float(np.abs(sums).max())
+            if size <= BALANCED * self._slopes:
                 return here
+            idle = idle + 1 if size > 0.5 * least else 0
+            least = min(least, size)
+            if idle > PATIENCE and least <= ROUGHLY * self._slopes:
+                break
             fresh = self._inverse is None
             if self._inverse is None:
                 self._inverse = self._inverted(derivative(here)[:-1, :-1])

@@ -161,10 +161,6 @@ class Run(ABC):
         away, worst = violation(at.a, at.w, aim, self.l2)
         with np.errstate(over="ignore", invalid="ignore"):
             after, step = self.propose(at, aim, away, worst)
-        if not (np.isfinite(after).all() and np.isfinite(step).all()):  # rows have all but no curvature
-            self.rejected()
-            self.damping = max(CALMER * self.damping, LEAST_DAMPING)
-            return (at.w, profiled) if self.damping < MOST_DAMPING else None
         return self._moved(at, profiled, Aimed(aim, self.l2), after, step)
 
     def _prove(self, at: Point) -> None:
@@ -208,6 +204,10 @@ class Run(ABC):
             self.share = min(max(self.share * (TIGHTER if true else LOOSER), EXACT), self.rough)
         return self.share
 
+    def _overflows(self, d: Vector, step: Scores) -> bool:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return not math.isfinite(dot(d, d) + self.rows.phi.product(step, step))
+
     def _moved(
         self, at: Point, profiled: ProfiledLoss, omega: Aimed, after: Vector, step: Scores
     ) -> tuple[Vector, ProfiledLoss] | None:
@@ -224,6 +224,9 @@ class Run(ABC):
             self.damping = self.damping / CALMER if self.damping > LEAST_DAMPING else 0.0
             return after, tried
         self.rejected()
+        if not tried.finite and self._overflows(d, step):  # rows have all but no curvature
+            self.damping = max(CALMER * self.damping, LEAST_DAMPING)
+            return (w, profiled) if self.damping < MOST_DAMPING else None
         line = total(self.rows.along(at.f, step), omega.along(w, d))
         found = minimize_along(line, max(-0.01 * promise, slack), first=0.5)
         if found.t < SHORT:
