@@ -18,6 +18,9 @@ import numpy as np
 from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import MasterSolution, Vector
 
+UNUSED = 1e-9
+"""Multiplier of a makeshift infimum, of 1, up to which it is an engine's inexactness."""
+
 
 class Infima:
     """A finite infimum for every block.
@@ -45,10 +48,14 @@ class Infima:
             self.values[block] = b - ((abs(b) + float(np.abs(a).max())) or 1.0)
 
     def solution(self, planes: PlaneStore, lam: float, w: Vector, alpha: Vector, rest: Vector) -> MasterSolution:
-        """The weights, and what rough multipliers of planes and infima prove of `l1`; they are remembered."""
+        """The weights, and what rough multipliers of planes and infima prove of `l1`; they are remembered.
+
+        They are not those of the minimum where a makeshift infimum has a multiplier, though some bound may be proved.
+        """
         alpha, rest = onto_simplices(alpha, rest, planes, len(self.values))
         self._w, self._rest, self._seen = w, rest, int(planes.ids.max(initial=-1)) + 1
-        return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, lam))
+        exact = not bool(np.any(rest[self.makeshift] > UNUSED))
+        return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, lam), exact)
 
     def deepen(self, planes: PlaneStore) -> None:
         """Judge the last solution by the planes that came since."""
