@@ -128,13 +128,13 @@ class CvxoptThresholds(CvxoptMaster):
         d = len(screened)
         steepest = np.maximum(self._l1, np.abs(slopes).max(axis=1, initial=0.0))
         level, room = slopes / steepest[:, None], self._l1 / steepest
-        # u in units of l1, the objective in units of its largest coefficient
-        p, curvature = (d, self._l1 * self._l1 / self._l2) if self._l2 > 0.0 else (0, 0.0)
-        unit = max(float(np.abs(scaled).max()), curvature) or 1.0
-        more = -np.diag(room)[:, :p]
+        # u in units between l1 and the largest slopes, the objective in units of its largest coefficient
+        p, curvature = (d, self._l1 * steepest / self._l2) if self._l2 > 0.0 else (0, np.zeros(0))
+        unit = max(float(np.abs(scaled).max()), float(curvature.max(initial=0.0))) or 1.0
+        more = -np.diag(np.sqrt(room))[:, :p]
         found = interior_point(
             accuracy,
-            np.concatenate([np.zeros(count), np.full(p, curvature / unit)]) if p else None,
+            np.concatenate([np.zeros(count), curvature / unit]) if p else None,
             np.concatenate([-scaled / unit, np.zeros(p)]),
             np.concatenate([np.hstack([level, more]), np.hstack([-level, more]), -np.eye(count + p)]),
             np.concatenate([room, room, np.zeros(count + p)]),
