@@ -5,6 +5,7 @@ The same options give the same rows everywhere.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
@@ -31,7 +32,7 @@ for `sparsity` (1e-4 to 0.1), and for `coupling` (0 to 0.45) the first above 0, 
 
 
 @dataclass(frozen=True)
-class Generator:
+class Generator(ABC):
     """Options, and the rows that they make."""
 
     name: ClassVar[str]
@@ -39,9 +40,9 @@ class Generator:
     def __post_init__(self) -> None:
         check_parameters(self)
 
+    @abstractmethod
     def make(self) -> Dataset:
         """The rows."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

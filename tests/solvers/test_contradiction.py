@@ -150,7 +150,7 @@ def test_honest_problems_at_any_scale_contradict_nothing(name, scale, free):
         assert ability(risk, Rounding).foreign
         risk = FreeIntercept(risk) if free else risk
         for regularizer in (L2(10.0 ** random.uniform(-8, 1)), L1(10.0 ** random.uniform(-8, 1))):
-            for solver in random.choice(["bundle", "line_search_bundle", "lbfgs", "newton"], 2, replace=False):
+            for solver in ("bundle", "line_search_bundle", "lbfgs", "newton"):
                 options = {"tolerance": float(random.choice([1e-3, 1e-9, 0.0])), "max_iterations": 60}
                 try:
                     solution = SOLVERS.make(solver, options).minimize(risk, regularizer)
