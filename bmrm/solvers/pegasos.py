@@ -145,6 +145,8 @@ class Sampler:
 
 PLAIN, VARIANTS = "plain", ("undo", "two_out", "probability")
 """Pegasos itself, and the variants that may be combined."""
+BEST, LAST, MEAN = "best", "last", "mean"
+"""What a run may return."""
 
 
 LIMIT = 1e150
@@ -198,7 +200,11 @@ class Pegasos(IterativeSolver):
     projection : project w to `||w||^2 <= (R(0) - inf R) / lambda`, where the solution lies (1 / lambda for the hinge
         loss; the note misprints the radius). True since `R(0) >= R(w*) + <a*, -w*>` and `a* = -lambda w*`. Losses whose
         slopes grow without bound, such as `least_squares`, diverge at first without it.
-    averaging : evaluate and return the mean of all w so far instead of the last; one more pass a round.
+    averaging : evaluate the mean of all w so far instead of the last; one more pass a round.
+    returns : `best` for the evaluated point of least J, which is the start where no other is better; `last` for the w
+        of the last round, as the papers return it; `mean` for the mean of all w up to then, with `averaging`. Points
+        without a finite J are not returned. The objective is J there, evaluated; CONVERGED becomes OWN_RULE where
+        only a better point has met the tolerance.
     variant : `plain`, or one or a list of `undo`, `two_out`, `probability`.
     count : bad steps after which `two_out` removes a row (the note: 2, 4 is too many).
     decay : factor by which `probability` multiplies the sampling weight of rows in a bad step.
@@ -216,12 +222,19 @@ class Pegasos(IterativeSolver):
     InputError
         A `variant` that does not exist, or is listed twice.
     IncompatibleError
-        A risk that is not a sum over rows, or a regularizer that is not strongly convex.
+        A risk that is not a sum over rows, or a regularizer that is not strongly convex; `averaging` where the last
+        point is returned, which is then not evaluated.
     """
 
     sample: int | None = parameter(100, least=1, doc="rows of a step; null for all", example=1)
     projection: bool = parameter(True, doc="keep w in the ball of the solution", example=False)
-    averaging: bool = parameter(False, doc="return the mean of all w", example=True)
+    averaging: bool = parameter(False, doc="evaluate the mean of all w", example=True)
+    returns: str = parameter(
+        BEST,
+        doc="which point: of least J, of the last round, or the mean of all",
+        choices=(BEST, LAST, MEAN),
+        example=LAST,
+    )
     variant: str | tuple[str, ...] = parameter(
         PLAIN, doc="what is done about outliers", choices=(PLAIN, *VARIANTS), several=VARIANTS, example="undo"
     )
@@ -252,6 +265,8 @@ class Pegasos(IterativeSolver):
 
     def steps(self, run: Monitor) -> Steps:
         """As of `IterativeSolver`."""
+        if self.averaging and self.returns == LAST:
+            raise IncompatibleError("pegasos: averaging evaluates means, the last w is none; use returns: mean")
         regularizer = run.regularizer
         if not (isinstance(regularizer, StronglyConvex) and regularizer.modulus > 0.0):
             raise IncompatibleError(
@@ -282,6 +297,8 @@ class _Run:
     values: list[float] = field(default_factory=list)
     bad: list[bool] = field(default_factory=list)
     sampler: Sampler = field(init=False)
+    returned: Vector | None = None
+    """What is returned in place of the best point: that of the last round."""
     _known: tuple[tuple[Vector, float, Vector], ...] = ()
     """The last two points that all rows were evaluated at, with R and a subgradient; the last used is the last."""
 
@@ -296,23 +313,25 @@ class _Run:
         self.judges, self.undoes = bool(variants), "undo" in variants
         self.by_objective = (o.judge or ("objective" if variants == {"undo"} else "sample")) == "objective"
         self.remembers = size == rows or o.trace == "objective" or (self.judges and self.by_objective)
+        self.averages = o.averaging or o.returns == MEAN
         self.steps_a_round = o.evaluate_every * max(1, math.ceil(rows / size))
         self.certificate = Certificate(self.run.regularizer, self.run.risk.infimum)
 
     def go(self) -> Steps:
         """Rounds of steps until a rule is met."""
         run, options, rule = self.run, self.options, ""
-        run.patience, run.finish = PATIENCE, self._details
+        run.patience, run.finish = PATIENCE, self._finish
         w = run.start
         mean = w
         run.iterate = w
         value = self._evaluate(w)
         if options.projection:
             self.radius = self._radius(value, w)
-        yield Step.ITERATION
         saved = None if run.earlier is None else run.earlier.state_of("pegasos", *STATE)
         if saved is not None:
             w, mean = self._resume(saved)
+            self.returned = mean if self.averages else w
+        yield Step.ITERATION
         while not rule:
             for _ in range(self.steps_a_round):
                 rows = self.sampler.draw()
@@ -324,13 +343,16 @@ class _Run:
                 mean = mean + (w - mean) / self.steps
             self.epochs += options.evaluate_every
             run.state, run.iterate = partial(self._state, w, mean), w
-            self._evaluate(w, mean if options.averaging else None)
+            self._evaluate(w, mean if self.averages else None)
             yield Step.ITERATION
             if options.epochs is not None and self.epochs >= options.epochs:
                 rule = f"{self.epochs} epochs"
         return rule
 
-    def _details(self) -> dict[str, Any]:
+    def _finish(self) -> dict[str, Any]:
+        """Say which point is returned, and the details."""
+        if self.options.returns != BEST and self.returned is not None:
+            self.run.settle(self.returned)
         details = {"steps": self.steps, "bad_steps": self.bad_steps, **self.sampler.details()}
         if self.options.trace is not None:
             details |= {"value": np.array(self.values), "bad": np.array(self.bad, bool)}
@@ -407,11 +429,11 @@ class _Run:
         run = self.run
         value, a = self._whole(w)
         run.take_plane(self.certificate, w, value, a)
-        if mean is None:
-            run.improve(w, value + run.regularizer.value(w), fresh=True)
-        else:
-            value_there = run.risk.value_and_subgradient(mean)[0]
-            run.improve(mean, value_there + run.regularizer.value(mean), fresh=True)
+        point, value_there = (w, value) if mean is None else (mean, run.risk.value_and_subgradient(mean)[0])
+        objective = value_there + run.regularizer.value(point)
+        run.improve(point, objective, fresh=True)
+        if math.isfinite(objective):
+            self.returned = point
         return value
 
     def _radius(self, value: float, w: Vector) -> float:

@@ -146,3 +146,14 @@ def test_a_run_that_stalls_at_0_far_from_its_bound_does_not_say_that_no_feature_
     for bound, words in ((0.0, "no better ones were found; scale the features"), (1.0 - 1e-12, "no feature lowers")):
         stalled = Solution(np.zeros(6), 1.0, bound, Status.STALLED, 60, 60.0, 0.1)
         assert words in nothing_learned(facts, L2(1e-2), weights, stalled, True)
+
+
+def test_steps_that_lead_away_from_0_do_not_show_that_no_feature_helps():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(200, 20)), np.where(random.random(200) < 0.5, 1, -1)
+    given = {"loss": "hinge", "lam": 1e-7, "bias": "none", "tolerance": 0.0}
+    for returns, said in (("best", "all weights are still 0: no better ones were found before"), ("last", "")):
+        options = {"sample": 10, "epochs": 2, "returns": returns}
+        solution = bmrm.fit(X, y, solver="pegasos", solver_options=options, **given).solution
+        assert solution.message.startswith(said)
+        assert bool(solution.message) == bool(said)

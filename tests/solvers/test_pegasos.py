@@ -9,7 +9,7 @@ from bmrm.app.config.config import load_settings
 from bmrm.app.fit import fit
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, InputError, Status
+from bmrm.problem import IncompatibleError, InputError, Start, Status
 from bmrm.problem.abilities import RowSubsets
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
@@ -265,6 +265,79 @@ def test_the_bound_is_true_and_closes(kind):
     assert solution.status is Status.CONVERGED
     assert solution.lower_bound <= optimum * (1.0 + 1e-10)
     assert solution.objective <= optimum * 1.01
+
+
+def iterates(risk, count):
+    """Those of the paper, w_1 = 0 left out, on the samples that were drawn."""
+    w = np.zeros(7)
+    for t, (rows, _) in enumerate(risk.log[:count], 1):
+        w = step(risk, w, rows, t, 1.0 / np.sqrt(LAM))
+        yield w
+
+
+@pytest.mark.parametrize("options", [{}, {"averaging": True}])
+def test_what_is_returned(options):
+    risk, best = run(max_iterations=6, **options)
+    points = list(iterates(risk, 72))
+    means = np.cumsum(points, axis=0) / np.arange(1, 73)[:, None]
+    seen = means if options else points
+    assert best.objective == pytest.approx(min(objective(risk, w) for w in [np.zeros(7), *seen[11::12]]), rel=1e-12)
+    risk, mean = run(max_iterations=6, returns="mean", **options)
+    np.testing.assert_allclose(mean.w, means[-1], atol=1e-12)
+    assert mean.objective == pytest.approx(objective(risk, means[-1]), rel=1e-12)
+    if options:
+        return
+    risk, last = run(max_iterations=6, returns="last")
+    np.testing.assert_allclose(last.w, points[-1], atol=1e-12)
+    assert last.objective == pytest.approx(objective(risk, points[-1]), rel=1e-12)
+    assert last.objective >= best.objective
+    assert last.lower_bound <= problems.hinge_l2_optimum(*problems.data("hinge"), LAM)
+
+
+def test_the_last_point_is_returned_though_all_weights_of_0_are_better():
+    """w8a with lambda 9e-8: no point of the first epochs is as good as w = 0."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(200, 20)), np.where(random.random(200) < 0.5, 1, -1)
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("hinge"))
+    options = {"sample": 10, "epochs": 2, "tolerance": 0.0}
+    best = Pegasos(**options).minimize(risk, L2(1e-7))
+    last = Pegasos(returns="last", **options).minimize(risk, L2(1e-7))
+    assert not best.w.any()
+    assert last.w.any()
+    assert last.objective > best.objective
+    assert last.objective == pytest.approx(risk.value_and_subgradient(last.w)[0] + L2(1e-7).value(last.w), rel=1e-12)
+
+
+def test_only_a_better_point_has_met_the_tolerance():
+    options = {"tolerance": 0.02, "sample": 1, "max_iterations": 4000, "averaging": False}
+    _, best = run(**options)
+    risk, last = run(returns="last", **options)
+    assert best.status is Status.CONVERGED
+    assert last.status is (Status.CONVERGED if last.relative_gap <= 0.02 else Status.OWN_RULE)
+    assert last.objective == pytest.approx(objective(risk, last.w), rel=1e-12)
+
+
+@pytest.mark.parametrize("returns", ["last", "mean"])
+def test_going_on_returns_what_one_run_returns(returns):
+    X, y = problems.data("hinge")
+    risk, starts = problems.ScoredRisk(X, y, "hinge"), []
+
+    def keep(line):
+        state = {key: np.array(value) for key, value in line.state().items()}
+        starts.append(Start(line.w, line.lower_bound, (line,), state))
+
+    options = {"tolerance": 0.0, "sample": 5, "returns": returns}
+    whole = Pegasos(epochs=6, **options).minimize(risk, L2(LAM), callback=keep)
+    rest = Pegasos(epochs=6, **options).minimize(risk, L2(LAM), start=starts[3])
+    np.testing.assert_allclose(rest.w, whole.w, rtol=1e-12)
+    ended = Pegasos(max_iterations=1, **options).minimize(risk, L2(LAM), start=starts[3])
+    three = Pegasos(epochs=3, **options).minimize(risk, L2(LAM))
+    np.testing.assert_allclose(ended.w, three.w, rtol=1e-12)
+
+
+def test_the_last_point_is_no_mean():
+    with pytest.raises(IncompatibleError, match="returns: mean"):
+        run(averaging=True, returns="last")
 
 
 def test_weighted_and_sparse_rows():

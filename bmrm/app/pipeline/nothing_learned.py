@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 """Relative gap below which the point is the minimum within rounding, not only within the tolerance."""
 
 UNPROVED = 1e-2
-"""Relative gap of a stalled run above which there may be much better weights."""
+"""Relative gap of a run that ended without reaching its own, above which there may be much better weights."""
 
 
 def targets_differ(facts: LossFacts, targets: Targets, summary: Summary, group: Group) -> bool:
@@ -49,6 +49,8 @@ def nothing_learned(
         return "all weights are still 0: no better ones were found before the limit"
     if zero and solution.status is Status.STALLED and solution.relative_gap > UNPROVED:
         return "all weights are still 0: no better ones were found; scale the features where they are huge or tiny"
+    if _far_from_proved(solution):
+        return "all weights are still 0: no better ones were found before the run's own rule ended it" if zero else ""
     if solution.status not in AT_A_MINIMUM or not (zero or no_better):
         return ""
     found = "all weights are 0" if zero else "weights of 0 are as good as these, within the tolerance,"
@@ -56,6 +58,12 @@ def nothing_learned(
     if not zero:
         why = "no feature lowers this objective by more than that"
     return f"{found} though the targets differ: {why}; {_ways_out(facts, regularizer, solution)}"
+
+
+def _far_from_proved(solution: Solution) -> bool:
+    """Whether a rule of the solver's own has ended the run far from a bound that it knew."""
+    known = np.isfinite(solution.lower_bound)
+    return bool(solution.status is Status.OWN_RULE and known and solution.relative_gap > UNPROVED)
 
 
 def _ways_out(facts: LossFacts, regularizer: Regularizer, solution: Solution) -> str:
@@ -82,7 +90,7 @@ def zeros_are_as_good(risk: Risk, regularizer: Regularizer, weights: NDArray[np.
     weights : those of the features, first in `solution.w`.
     """
     w = solution.w
-    if solution.status not in AT_A_MINIMUM or not weights.any():
+    if solution.status not in AT_A_MINIMUM or _far_from_proved(solution) or not weights.any():
         return False
     if regularizer.value(w) > 4.0 * (solution.objective - solution.lower_bound):
         return False

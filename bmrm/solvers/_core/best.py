@@ -67,6 +67,8 @@ class Best:
     """Whether values of R end a search for constants, which leaves a little below what is attained."""
     _at_0: bool = field(default=False, init=False)
     """Whether J(0) was evaluated because rounding asked for it."""
+    _chosen: bool = field(default=False, init=False)
+    """Whether the point was chosen by another measure than J, so that a better one does not take its place."""
     _audit: Audit | None = field(default=None, init=False)
     """Of a user's loss or risk."""
     _slack: Slack | None = field(default=None, init=False)
@@ -214,7 +216,7 @@ class Best:
         before = self.objective, self.lower_bound
         self._verify_point_and_bound()
         if self._slack is not None:
-            if not self._at_0 and self._slack.less_at_0(self.proof):
+            if not (self._at_0 or self._chosen) and self._slack.less_at_0(self.proof):
                 self._evaluated(self._at(np.zeros_like(self.w)))
                 self._at_0 = True
             omega = self.regularizer.value(self.w)

@@ -430,6 +430,7 @@ class Monitor(Best):
             self.w, self.objective, self._fresh = w, self._sure.objective, True
         else:
             self._sure = Evaluated(self.objective, w)
+        self._chosen = True
         if self.status is Status.CONVERGED and self.relative_gap > self.goal:
             self.status = Status.OWN_RULE
         self._compare()
