@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,76 @@ class Elastic(Protocol):
 
     @property
     def l2(self) -> float: ...
+
+
+class BlockPenalty(NamedTuple):
+    """A sum over blocks of coordinates, as arrays; what kernels get is `tuple(penalty)` (`bmrm.kernels.blocks`).
+
+        Omega(w) = sum_j [ l1_j |w_j| + l2_j/2 (w_j - center_j)^2 + (0 if lower_j <= w_j <= upper_j else inf) ]
+                   + sum over blocks b of strength_b ||w_b||
+
+    The blocks are a partition of the coordinates. In a block of positive strength there are no bounds, and l2 is one
+    number; l1 and center may differ. A coordinate is free where l1 = l2 = 0, its block has strength 0, and there are no
+    bounds. Omega is nowhere negative.
+
+    Attributes
+    ----------
+    starts : (blocks + 1,) int64; block b holds `coordinates[starts[b] : starts[b + 1]]`.
+    coordinates : (dim,) int64, a permutation.
+    strengths : (blocks,) >= 0.
+    l1, l2 : (dim,) >= 0.
+    center : (dim,) finite.
+    lower, upper : (dim,), -inf and inf where there is no bound; lower <= upper.
+    """
+
+    starts: NDArray[np.int64]
+    coordinates: NDArray[np.int64]
+    strengths: Vector
+    l1: Vector
+    l2: Vector
+    center: Vector
+    lower: Vector
+    upper: Vector
+
+    @property
+    def blocks(self) -> int:
+        """How many."""
+        return len(self.strengths)
+
+    def block(self, b: int) -> NDArray[np.int64]:
+        """The coordinates of a block."""
+        return self.coordinates[self.starts[b] : self.starts[b + 1]]
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any coordinate has a bound."""
+        return bool(np.any(self.lower > -np.inf) or np.any(self.upper < np.inf))
+
+    @property
+    def free(self) -> NDArray[np.int64]:
+        """The coordinates that Omega does not touch, in increasing order."""
+        plain = (self.l1 == 0.0) & (self.l2 == 0.0) & (self.lower == -np.inf) & (self.upper == np.inf)
+        plain[self.coordinates] &= np.repeat(self.strengths == 0.0, np.diff(self.starts))
+        return np.flatnonzero(plain)
+
+
+@runtime_checkable
+class BlockSeparable(Protocol):
+    """A regularizer that is a sum over blocks of coordinates: block coordinate descent needs no more of it."""
+
+    @property
+    def penalty(self) -> BlockPenalty:
+        """The blocks, and all numbers."""
+        ...
+
+
+@runtime_checkable
+class HasBounds(Protocol):
+    """A regularizer that is +inf somewhere."""
+
+    def project(self, w: Vector) -> Vector:
+        """The nearest point where Omega is finite; `w` itself where it is."""
+        ...
 
 
 class Planes(Protocol):

@@ -1,0 +1,1 @@
+"""Compiled functions of penalties that are sums over blocks of coordinates."""

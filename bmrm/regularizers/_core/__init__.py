@@ -1,0 +1,1 @@
+"""What regularizers that are sums over blocks of coordinates share."""
