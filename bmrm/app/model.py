@@ -453,6 +453,30 @@ class Model(ModelData):
         with whole_file(path) as stream:
             self.write(stream)
 
+    def export(self, path: Path | str, format: str | Mapping[str, Any]) -> None:
+        """Write the model in a format of another program, whole or not at all.
+
+        Parameters
+        ----------
+        path : of the file; an older one of this name is replaced.
+        format : `liblinear`, `vw`, `json`, `onnx` or `c`, or `{"name": ..., option: value}`; see *Export*.
+
+        Raises
+        ------
+        IncompatibleError
+            Where the model has what the format cannot say, which is named: names of features, learned transitions, ...
+        InputError
+            For a format that is unknown, and where the file cannot be written.
+        """
+        from bmrm.app.export import EXPORTS
+        from bmrm.app.export._core.exported import exported, refuse_unsaid
+
+        writer, plain = EXPORTS.instance(format), exported(self, self.loss)
+        name = EXPORTS.describe(writer)["name"]
+        refuse_unsaid(plain, name, writer)
+        with whole_file(path) as stream:
+            writer.write(plain, stream)
+
     def write(self, stream: IO[bytes]) -> None:
         """The content of `model.npz`.
 

@@ -1,0 +1,1 @@
+"""What formats share."""
