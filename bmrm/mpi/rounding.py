@@ -27,9 +27,9 @@ class RankRounding:
     def __init__(self, rank: Rank) -> None:
         self._share = rank.share
 
-    def at(self, w: Vector, constant: Vector | None) -> tuple[float, float, float, Vector]:
+    def at(self, w: Vector, constant: Vector | None, reach: float) -> tuple[float, float, float, Vector]:
         """The terms, the length of sums, the growth times all sizes, and the sizes."""
-        found = self._share.offered(Rounding).at(w, constant)
+        found = self._share.offered(Rounding).at(w, constant, reach)
         return found.terms, found.length, found.growth * float(found.sizes.sum()), found.sizes
 
     def absolute_scores(self, w: Vector) -> tuple[NDArray[np.float64], float]:
@@ -48,8 +48,8 @@ class RankRounding:
 def remote_rounding(ranks: Ranks) -> Rounding:
     """What the ranks add, each for its rows, and all of them together."""
 
-    def at(w: Vector, constant: Vector | None = None) -> Magnitudes:
-        terms, length, grown, sizes = ranks.ask("rounding", "at", w, constant, answer=(SUM,) * 4)
+    def at(w: Vector, constant: Vector | None = None, reach: float = 0.0) -> Magnitudes:
+        terms, length, grown, sizes = ranks.ask("rounding", "at", w, constant, reach, answer=(SUM,) * 4)
         return Magnitudes(sizes, terms, length, grown / float(sizes.sum()) if grown > 0.0 else 0.0)
 
     return replace(ranks.share.offered(Rounding), at=at)
@@ -59,16 +59,16 @@ def gathered_rounding(ranks: Ranks, whole: LossPhi) -> Rounding:
     """The same for a loss of all rows at once: their scores come in, its slopes go out."""
     mine: Any = ranks.share.map
 
-    def at(w: Vector, constant: Vector | None = None) -> Magnitudes:
+    def at(w: Vector, constant: Vector | None = None, reach: float = 0.0) -> Magnitudes:
         gathered = GatheredPhi(ranks, whole)
         f = gathered.collect(RemoteMap(ranks).matvec(w))
         kept, longest = ranks.ask("rounding", "absolute_scores", np.abs(w), answer=(KEEP, SUM))
-        free = gathered.collect(kept)
+        free = gathered.collect(kept) + reach * row_norm(mine)
         b = np.zeros(whole.facts.scores_per_row) if constant is None else np.abs(constant)
         if constant is not None:
             f, free = f + whole.constant(constant), free + whole.constant(b)
         layout = ScoreLayout(whole.facts.scores_per_row)
-        sizes, terms, length, growth = measured(whole, layout, f, free, int(longest), b, coupled=True)
+        sizes, terms, length, growth = measured(whole, layout, f, free, int(longest), b, coupled=True, far=reach > 0.0)
         absolute_product = ranks.array("rounding", "absolute_rmatvec", gathered.hand_out(sizes))
         return Magnitudes(absolute_product, terms, length, growth * row_norm(mine))
 

@@ -217,13 +217,19 @@ FARTHEST, NEAREST = 10.0, 0.1
 it, at least."""
 
 
-def enough(trial: Trial, here: float, slope: float, left: float) -> bool:
+def enough(trial: Trial, here: float, slope: float, left: float, kinked: bool = False) -> bool:
     """Whether `wolfe_search` would end at a trial."""
-    return _Wolfe(Trial(0.0, here, slope), left).settled(trial)
+    return _Wolfe(Trial(0.0, here, slope), left, kinked).settled(trial)
 
 
-def wolfe_search(function: Along, here: float, slope: float, first: Trial, left: float) -> Trial | None:
-    """A step with the strong Wolfe conditions; None where there is none (at a kink, or by rounding).
+def wolfe_search(
+    function: Along, here: float, slope: float, first: Trial, left: float, kinked: bool = False
+) -> Trial | None:
+    """A step with the strong Wolfe conditions, or the weak ones; None where there is none (by rounding, or at a kink).
+
+    At a kink the slope jumps over all that the strong conditions allow: the weak ones, which leave it as large as it is
+    there, are what quasi-Newton methods need (Lewis & Overton, "Nonsmooth optimization via quasi-Newton methods",
+    Mathematical Programming 141, 2013, section 4).
 
     Extrapolation, at least doubling, until the slope is positive; then the secant of the slopes across the bracket,
     or its middle where that does not shrink it by half. Where values tell no more than rounding, slopes decide.
@@ -233,10 +239,11 @@ def wolfe_search(function: Along, here: float, slope: float, first: Trial, left:
     function : values and derivatives at a vector of t, convex.
     here, slope : value and derivative at 0, the derivative negative.
     first : the first trial.
-    left : the share of the slope that may be left, up or down.
+    left : the share of the slope that may be left, up or down; of a kinked function down only.
+    kinked : whether the function has kinks.
     """
     start = Trial(0.0, here, slope)
-    low, high = narrowed(trials_of(function), [first], _Wolfe(start, left), start)
+    low, high = narrowed(trials_of(function), [first], _Wolfe(start, left, kinked), start)
     return low if low is high else None
 
 
@@ -245,13 +252,14 @@ class _Wolfe(_Halving):
 
     rounds = 60
 
-    def __init__(self, start: Trial, left: float) -> None:
+    def __init__(self, start: Trial, left: float, kinked: bool) -> None:
         super().__init__()
         self._start = self._before = start
-        self._small = left * abs(start.derivative)
+        self._least = -left * abs(start.derivative)
+        self._most = math.inf if kinked else -self._least
 
     def settled(self, trial: Trial) -> bool:
-        return self._enough(trial) and abs(trial.derivative) <= self._small
+        return self._enough(trial) and self._least <= trial.derivative <= self._most
 
     def falls(self, trial: Trial) -> bool:
         return trial.derivative < 0.0 and self._enough(trial)

@@ -175,8 +175,8 @@ class Rounding:
     ----------
     subject : what is evaluated, for messages: `loss NAME`.
     foreign : whether it is a user's, of which less can be taken for granted.
-    at : (w, constant=None) -> the magnitudes at w, with a constant, (scores per row,), added to all scores; about 3
-        passes.
+    at : (w, constant=None, reach=0.0) -> the magnitudes at w, with a constant, (scores per row,), added to all scores;
+        about 3 passes. Kinks count that rounding at points of norm `reach` cannot tell from w, and slopes at 0.
     row_norm : () -> the norm of the features of a row, the mean of a few, those of one rank: how much a long step may
         add.
     constant : () -> the size of the constants that were last added to all scores; 0 where there are none.

@@ -116,9 +116,9 @@ class FreeIntercept:
     def rounding(self, inner: Rounding) -> Rounding:
         """What is added at the best intercept."""
 
-        def at(w: Vector, constant: Vector | None = None) -> Magnitudes:
+        def at(w: Vector, constant: Vector | None = None, reach: float = 0.0) -> Magnitudes:
             b = self.meter.timed(0.0, self.intercept, w)
-            return inner.at(w, b if constant is None else b + constant)
+            return inner.at(w, b if constant is None else b + constant, reach)
 
         return Rounding(
             inner.subject,

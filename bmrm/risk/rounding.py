@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 TINY = 1e-300
 """Change of scores that only crosses a kink at 0."""
+SIDES = 4
+"""Most evaluations, two at a time, for the other sides of kinks between the scores of a row: enough for 16 scores."""
 FEW, FEW_ENTRIES = 32, 8192
 """Most rows whose norm is computed for an estimate, and most entries in them; at least one row."""
 
@@ -103,7 +105,14 @@ def row_norm(map: DataMap | TailedMap) -> float:
 
 
 def measured(
-    phi: ScoreFunction, layout: ScoreLayout, f: Array, free: Array, longest: int, constant: Array, coupled: bool
+    phi: ScoreFunction,
+    layout: ScoreLayout,
+    f: Array,
+    free: Array,
+    longest: int,
+    constant: Array,
+    coupled: bool,
+    far: bool,
 ) -> tuple[Array, float, float, float]:
     """Slopes in absolute values, what makes the value besides, the length of sums, and the growth of the first.
 
@@ -117,6 +126,7 @@ def measured(
     longest : terms of one score.
     constant : added to all scores, its absolute value; (scores per row,).
     coupled : whether scores of several rows are added, as along a sentence.
+    far : whether planes were taken elsewhere, on the other side of kinks: their slopes may be those at 0 as well.
     """
     value, sizes = phi.value_and_slope(f)
     sizes = np.abs(sizes)
@@ -125,9 +135,13 @@ def measured(
     beside += free
     beside *= (longest + 4.0) * EPS
     beside += TINY
-    beside *= np.random.default_rng(0).choice(np.array([-1, 1], np.int8), f.shape)
-    for moved in (np.add, np.subtract):  # the other side of kinks that rounding cannot tell
-        np.maximum(sizes, np.abs(phi.value_and_slope(moved(f, beside))[1]), out=sizes)
+    for side in _sides(f.shape):
+        beside *= side
+        for moved in (np.add, np.subtract):  # the other side of kinks that rounding cannot tell
+            np.maximum(sizes, np.abs(phi.value_and_slope(moved(f, beside))[1]), out=sizes)
+        beside *= side
+    if far and not phi.facts.smooth:
+        np.maximum(sizes, at_zero, out=sizes)
     del beside
     table = layout.table(sizes)
     if table.ndim > 1:  # of scores that are equal within rounding any may have the slope
@@ -147,6 +161,19 @@ def measured(
     return sizes, total, length, growth
 
 
+def _sides(shape: tuple[int, ...]) -> Iterator[NDArray[np.int8]]:
+    """Signs, so that scores of one row, as far as there are `SIDES` tables for it, differ by each other at least once.
+
+    Digits of the number of the score; of rows that are compared with one another they are random.
+    """
+    if len(shape) == 1:
+        yield np.random.default_rng(0).choice(np.array([-1, 1], np.int8), shape)
+        return
+    scores = np.arange(shape[1])
+    for digit in range(min(SIDES, max(1, int(shape[1] - 1).bit_length()))):
+        yield np.where((scores >> digit) & 1, np.int8(1), np.int8(-1))
+
+
 def rounding_of(loss: Loss, map: DataMap | TailedMap, at: Callable[..., Magnitudes]) -> Rounding:
     """The ability of a loss over rows, of which `map` has some."""
     return Rounding(f"loss {facts_of(loss).title}", not is_own(loss), at, partial(row_norm, map))
@@ -155,15 +182,17 @@ def rounding_of(loss: Loss, map: DataMap | TailedMap, at: Callable[..., Magnitud
 def row_rounding(loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: ScoreLayout) -> Rounding:
     """The ability `Rounding` of R(w) = phi(A w) over the rows of one process."""
 
-    def at(w: Vector, constant: Vector | None = None) -> Magnitudes:
+    def at(w: Vector, constant: Vector | None = None, reach: float = 0.0) -> Magnitudes:
         b = np.zeros(phi.facts.scores_per_row) if constant is None else np.abs(constant)
         without = AbsoluteMap(map)
-        f, free = map.matvec(w), without.matvec(np.abs(w))
+        f, free = map.matvec(w), without.matvec(np.abs(w)) + reach * row_norm(map)
         if constant is not None:
             f, free = f + phi.constant(constant), free + phi.constant(b)
         with np.errstate(all="ignore"):  # any w may be asked for
             coupled = loss.decomposes != "rows"
-            sizes, terms, length, growth = measured(phi, layout, f, free, without.longest, b, coupled)
+            sizes, terms, length, growth = measured(
+                phi, layout, f, free, without.longest, b, coupled=coupled, far=reach > 0.0
+            )
             terms += _cancelled(loss, phi, f)
         return Magnitudes(without.rmatvec(sizes), terms, length, growth * row_norm(map) if growth else 0.0)
 

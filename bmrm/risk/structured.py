@@ -131,8 +131,8 @@ class StructuredRisk:
         norms = [norm(self._sparse(self.joint_feature(*self.examples[k]))[1]) for k in few]
         return float(np.mean(norms)) if norms else 0.0
 
-    def _magnitudes(self, w: Vector, constant: Vector | None = None) -> Magnitudes:
-        """Features of true and worst outputs, though one loses by less than rounding."""
+    def _magnitudes(self, w: Vector, constant: Vector | None = None, reach: float = 0.0) -> Magnitudes:
+        """Features of true and worst outputs, though one loses by less than rounding at w."""
         sizes, costs, most, longest = np.zeros(self.dim), 0.0, 0.0, 0
         for weight, (x, y) in zip(self._weights.tolist(), self.examples, strict=True):
             if weight > 0.0:

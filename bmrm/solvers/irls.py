@@ -338,17 +338,25 @@ class Reweighting:
         )
 
     def _halved(self, system: WeightedSystem, x: Vector, fx: Scores) -> tuple[Vector, Scores] | None:
-        """The first of x, half way to x, ... where J has fallen enough."""
+        """The first of x, half way to x, ... where J has fallen enough; not tried where a tangent is too high."""
         w, step, step_f = system.w, x - system.w, fx - system.f
         regularizer = self.run.regularizer
         function = total(regularizer.along(w, step), self.fit.along(system.f, step_f))
         before = system.value + regularizer.value(w)
         slope = dot(system.gradient, step)
         slack = 4.0 * float(np.finfo(np.float64).eps) * abs(before)
+        tried, value, rise = 1.0, -math.inf, 0.0
         for k in range(HALVINGS if slope < 0.0 else 0):
             t = 0.5**k
-            if float(function(np.array([t]))[0][0]) <= before + ARMIJO * t * slope + slack:
+            most = before + ARMIJO * t * slope + slack
+            if value + rise * (t - tried) > most + slack:  # J is convex
+                continue
+            tried = t
+            value, rise = (float(each[0]) for each in function(np.array([t])))
+            if value <= most:
                 return w + t * step, system.f + t * step_f
+            if not math.isfinite(value + rise):
+                value = -math.inf
         return None
 
     def _models(self) -> tuple[ScoreFunction, ScoreFunction]:

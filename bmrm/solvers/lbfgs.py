@@ -45,12 +45,13 @@ class LBFGS(IterativeSolver):
     """Quasi-Newton on J with a short memory; for smooth risks and regularizers.
 
     `d = -H J'(w)`, with H from the last steps and the changes of the gradient; w moves by a step along d that satisfies
-    the strong Wolfe conditions, first trying length 1, along scores if there are any.
+    the strong Wolfe conditions, first trying length 1, along scores if there are any; where J has kinks, the weak ones
+    (Lewis & Overton 2013).
 
     Every iterate gives a plane `(a, b)` of the risk and with it the bound `b - Omega*(-a)`, which for
     `L2(lam)` is `J(w) - ||a + lam w||^2 / (2 lam)` (eq. 15). Where Omega* is infinite at `-a` (`L1`) the plane is
     mixed with the lower-bound plane until it is finite. For kinked losses, and where a pass costs far more, each is
-    mixed with those before it. Across a kink no such step may be left: where there is none along the negative gradient
+    mixed with those before it. At a kink all steps may be too short: where there is none along the negative gradient
     either, the run ends as STALLED.
 
     Memory: 8 (memory + 15) dim + 48 scores bytes, scores being rows times the scores of each.
@@ -77,6 +78,8 @@ class _Run:
         self.certificate = _certificate(run)
         self.objective, self.gradient = self._joined(self.iterate.point)
         self.first = norm(self.gradient)
+        scored = ability(run.risk, Scored)
+        self.kinked = not self.regularizer.smooth or (scored is not None and not scored.phi.facts.smooth)
 
     def go(self) -> Steps:
         """Iterate as long as there is a step."""
@@ -111,9 +114,9 @@ class _Run:
         point = self.iterate.look(t, d)
         objective, gradient = self._joined(point)
         trial = Trial(t, objective, dot(gradient, d))
-        if not enough(trial, here, slope, self.left):
+        if not enough(trial, here, slope, self.left, self.kinked):
             function = total(self.regularizer.along(self.iterate.point.w, d), risk)
-            found = wolfe_search(function, here, slope, trial, self.left)
+            found = wolfe_search(function, here, slope, trial, self.left, self.kinked)
             if found is None:
                 return False
             t, point = found.t, self.iterate.look(found.t, d)

@@ -169,6 +169,13 @@ def test_what_was_false_is_true(seed, index):
 
 
 VARIED = {
+    (830517, 13488): "planes from 1e7 on the other side of a kink, where all rows have a slope: none has one at w",
+    (830517, 14395): "irls far from the minimum: 600 searches of constants, as good as piecewise linear, 24 s",
+    (830517, 18814): "lbfgs at kinks of a chain with constants, more than 20 s",
+    (830517, 747): "lbfgs at kinks: 32 trials a line search for a slope that jumps over what it may be, 28 s in all",
+    (830517, 2965): "a constant searched 1e149 away, where an earlier one had been; a plane made of what had cancelled",
+    (830517, 5853): "features of 1e6 that cancel, weights of 0 for them: planes round by more than J there",
+    (830517, 6034): "J of the weights less what they have in common, an ulp below a bound cut to J",
     (1469912, 143): "proposals of proximal_newton that overflow, rows having all but no curvature",
     (
         620001,

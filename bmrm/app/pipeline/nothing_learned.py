@@ -53,6 +53,8 @@ def nothing_learned(
         return "all weights are still 0: no better ones were found before the run's own rule ended it" if zero else ""
     if solution.status not in AT_A_MINIMUM or not (zero or no_better):
         return ""
+    if not zero and solution.status is Status.STALLED and solution.relative_gap > UNPROVED:
+        return "weights of 0 have no larger objective: the run has stalled far from the minimum; start it from 0"
     found = "all weights are 0" if zero else "weights of 0 are as good as these, within the tolerance,"
     why = "no feature lowers this objective, and all rows get one score"
     if not zero:

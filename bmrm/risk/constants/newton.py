@@ -110,8 +110,9 @@ def _descent(phi: ScoreFunction, f: Scores, here: Point, step: Vector, check: Ch
         if _better(here, after, length * promised, 0.5):
             return after
         rise = after.value - here.value if after.finite else math.inf
-        # The minimum of the parabola through the value, the slope and the new value, far enough inside.
-        share = -0.5 * length * promised / (rise - length * promised) if math.isfinite(rise) else 0.0
+        # Where the tangents meet, far enough inside: far from the minimum, losses are as good as piecewise linear.
+        slope = float(step @ after.sums) if math.isfinite(rise) else 0.0
+        share = (slope - rise / length) / (slope - promised) if slope > 0.0 else 0.0
         length *= min(max(share, 0.01), 0.5)
         if not np.any(here.b + length * step != here.b):
             return None

@@ -66,7 +66,7 @@ class Best:
     _searched: bool = field(default=False, init=False)
     """Whether values of R end a search for constants, which leaves a little below what is attained."""
     _at_0: bool = field(default=False, init=False)
-    """Whether J(0) was evaluated because rounding asked for it."""
+    """Whether J(0) was evaluated, because of rounding or where a run from elsewhere had stalled."""
     _chosen: bool = field(default=False, init=False)
     """Whether the point was chosen by another measure than J, so that a better one does not take its place."""
     _audit: Audit | None = field(default=None, init=False)
@@ -217,12 +217,16 @@ class Best:
         self._verify_point_and_bound()
         if self._slack is not None:
             if not (self._at_0 or self._chosen) and self._slack.less_at_0(self.proof):
-                self._evaluated(self._at(np.zeros_like(self.w)))
-                self._at_0 = True
+                self._look_at_0()
             omega = self.regularizer.value(self.w)
             self.proof = self._proved = self._slack.off(self.proof, self.w, self.objective, omega, goal)
         scale = ROUNDING * abs(before[0])
         return any(abs(new - old) > scale for new, old in zip((self.objective, self.lower_bound), before, strict=True))
+
+    def _look_at_0(self) -> None:
+        """Evaluate J(0), once in a run; 0 becomes the best point where that is less."""
+        self._evaluated(self._at(np.zeros_like(self.w)))
+        self._at_0 = True
 
     def _verify_point_and_bound(self) -> None:
         """Evaluate both anew, where that is not done: J from the weights, the bound from all that it rests on."""

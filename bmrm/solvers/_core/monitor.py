@@ -392,6 +392,7 @@ class Monitor(Best):
         """
         checked = self.budget.rest()
         others = self._checked()
+        others = self._lower_at_0() or others
         self.refreshed = False
         if not math.isfinite(self.objective):
             self.status = Status.NON_FINITE
@@ -497,6 +498,15 @@ class Monitor(Best):
         self._revise()
         return others
 
+    def _lower_at_0(self) -> bool:
+        """Whether a run from elsewhere has stalled above J(0), from where it may go on."""
+        if self._at_0 or self._chosen or not self.start.any() or self.relative_gap <= self.goal:
+            return False
+        before = self.objective
+        self._look_at_0()
+        self._revise()
+        return self.objective < before
+
     def _revise(self) -> None:
         """Bring the last line of the history up to date; and let none before it claim more than has proved true."""
         if self.history:
@@ -512,7 +522,7 @@ class Monitor(Best):
         """Set `status` anew after all was verified."""
         others = self._checked()
         self.status = self._judge(stop)
-        if self.status is None or (self.status is Status.STALLED and others):
+        if self.status is None or (self.status is Status.STALLED and (self._lower_at_0() or others)):
             self.status = Status.STALLED
             if self._undone < UNDONE:
                 self._go_on()

@@ -103,7 +103,7 @@ class RoundingError:
     def __init__(self, risk: Risk) -> None:
         self._risk, self._space = risk, space_of(risk)
         self._dim = float(self._space.total(self._space.dim))
-        self._known: tuple[Vector, Magnitudes] | None = None
+        self._known: tuple[Vector, float, Magnitudes] | None = None
 
     def at(self, w: Vector, size: float, reach: float = 0.0, *, likely: bool = False) -> float:
         """The most by which rounding can put a plane, or a mixture of them, above the risk at `w`.
@@ -116,7 +116,7 @@ class RoundingError:
         likely : what long sums stay below but by bad luck, which goes with the root of their length (Higham & Mary, "A
             new approach to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019, eq. 3.4, lambda = 4).
         """
-        magnitudes = self._magnitudes(w)
+        magnitudes = self._magnitudes(w, reach)
         if magnitudes is None:
             terms = UNKNOWN_LENGTH + self._dim
             return ERRORS * ROUNDOFF * terms * size + SPREAD * self._scatter(w)
@@ -130,13 +130,13 @@ class RoundingError:
             length = math.sqrt(length)
         return ERRORS * length * (ROUNDOFF * added + SMALLEST)
 
-    def _magnitudes(self, w: Vector) -> Magnitudes | None:
-        if self._known is None or not np.array_equal(self._known[0], w):
+    def _magnitudes(self, w: Vector, reach: float) -> Magnitudes | None:
+        if self._known is None or reach != self._known[1] or not np.array_equal(self._known[0], w):
             rounding = ability(self._risk, Rounding)
             if rounding is None:
                 return None
-            self._known = w.copy(), rounding.at(w)
-        return self._known[1]
+            self._known = w.copy(), reach, rounding.at(w, None, reach)
+        return self._known[2]
 
     def _scatter(self, w: Vector) -> float:
         rng = np.random.default_rng(0)
@@ -213,13 +213,16 @@ class Slack:
     def _counts(self, proof: Proof, w: Vector, objective: float, omega: float, goal: float) -> bool:
         """Whether the bound may have more rounding than J(w) has, as far as can be known without a pass.
 
-        Where the gap is a share of Omega(w), other weights than w may be as good, 0 among them. Large constants round
-        in exponents as they do in J(w), and leave open only a gap that is not met.
+        Where features cancel, J(w) tells nothing of the rounding of planes, however near w they were taken: the weights
+        of those features may be 0. Where the gap is a share of Omega(w), other weights than w may be as good, 0 among
+        them. Large constants round in exponents as they do in J(w), and leave open only a gap that is not met.
         """
         gap = objective - proof.bound
         if gap > WIDE * abs(objective) or -gap > OF_NO_ACCOUNT * abs(objective):
             return True
         if proof.reach > FARTHER * self._norm(w):
+            return True
+        if ROUNDOFF * self._rows * proof.reach > OF_NO_ACCOUNT * abs(proof.bound):
             return True
         if relative_gap(objective, min(proof.bound, objective)) <= goal:
             return False

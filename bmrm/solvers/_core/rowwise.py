@@ -30,6 +30,7 @@ SHORTER = 0.01
 """Shortest second step, over the first; for each next one WIDER times that."""
 TINY = 1e-12
 """Shortest first step, over the distance to the last minimum."""
+EPS = float(np.finfo(np.float64).eps)
 OF_SCORES = "a risk that is a function of scores X w, not one that gives a value and a subgradient only"
 """Requirement of solvers that work on scores, in messages."""
 
@@ -105,7 +106,8 @@ class RowwiseRisk:
         share = shares(low, high)[0]
         other = 1.0 - share
         mixed = low.kept if low is high else low.kept * share + high.kept * other
-        height = share * (low.value - low.t * low.derivative) + other * (high.value - high.t * high.derivative)
+        falls, rises = share * low.t * low.derivative, other * high.t * high.derivative
+        height = share * low.value + other * high.value - (falls + rises) - EPS * (abs(falls) + abs(rises))
         return ProfiledLoss(at, best.value, mixed, min(height, best.value) - self.phi.product(mixed, at))
 
     def _size(self, f: Scores) -> float:
@@ -143,7 +145,8 @@ class _Constants(TrialRule):
 
     Parameters
     ----------
-    curvature, reach : a second derivative and the way to the minimum, of an earlier search.
+    curvature, reach : a second derivative and the way to the minimum, of an earlier search; the scores may have been
+        much larger there.
     size : of the constant that the scores have in them already: a slope that is left counts times that in the plane.
     """
 
@@ -177,7 +180,7 @@ class _Constants(TrialRule):
             self.curvature = abs(here.derivative)
         newton = 1.01 * abs(here.derivative) / max(self.curvature, 1e-300)
         # A secant may be all rounding; where slopes fall like the exponential, it sees only the steep end.
-        before = self._reach if last is None else abs(here.t - last.t)
+        before = min(self._reach, max(1.0, self._size())) if last is None else abs(here.t - last.t)
         shortest = (TINY if last is None else min(SHORTER * WIDER ** (self._outward - 1), WIDER)) * before
         step = max(min(max(newton, shortest), WIDER * before), math.ulp(here.t))
         return here.t - math.copysign(step, here.derivative)
